@@ -13,9 +13,10 @@ import numpy as np
 from guideline_plants.taken import Taken, cells_of
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Cell
-from slowpath.findings.evidence.violations import LEAST, WAY
-from slowpath.findings.gather.other_ways import lines
-from slowpath.findings.gather.violations import Judged, judged
+from slowpath.slowpaths.collectives.violations import LEAST, WAY
+from slowpath.slowpaths.collectives.violations import JudgedViolation as Judged
+from slowpath.slowpaths.collectives.violations import judged_violations as judged
+from slowpath.slowpaths.collectives.violations import way_lines as lines
 
 Place = tuple[str, int]  # collective and bytes
 

@@ -31,8 +31,8 @@ from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.conclude import conclude
 from slowpath.findings.evaluate import findings
-from slowpath.findings.gather.scalings import scalings
 from slowpath.record.events import Note
+from slowpath.slowpaths.collectives.scalings import scalings
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, EnvironmentResult, Finding, Results
 from slowpath.diagnose.places import ANYWHERE, Place
-from slowpath.findings.evidence.words import SPEAKING
+from slowpath.findings.words import SPEAKING
 
 
 @dataclass(frozen=True)

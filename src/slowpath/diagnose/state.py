@@ -17,7 +17,7 @@ from slowpath.diagnose.ranks.job import A_PAIR, PAIR, Job
 from slowpath.diagnose.ranks.survey import Estimate
 from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import SurveyTask, Task
-from slowpath.findings.gather.control_variables import control_variables
+from slowpath.findings.control_variables import control_variables
 from slowpath.findings.remedy import Remedy
 from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Results
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.evaluate import findings
-from slowpath.findings.evidence.evidence import WITHOUT_USER
-from slowpath.findings.evidence.user_state import UserState
-from slowpath.findings.gather.laws import Later
+from slowpath.findings.facts import Later, UserState
 from slowpath.mpi.forced import Forced
 from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Level, Line, Verdict
 from slowpath.core.units import format_time, ratio_words
-from slowpath.findings.evidence.evidence import CLEAR_RATIO
+from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.headline import Cells, advice
 from slowpath.findings.libraries import between_two, libraries_line
 from slowpath.findings.order import by_cost

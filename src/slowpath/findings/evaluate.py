@@ -9,15 +9,14 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
 from slowpath.core.roles import Roles
-from slowpath.findings.evidence.evidence import CLEAR_RATIO
-from slowpath.findings.evidence.user_state import UserState
+from slowpath.findings.control_variables import library
+from slowpath.findings.difference import CLEAR_RATIO
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Later, UserState
 from slowpath.findings.finding import build
-from slowpath.findings.gather.control_variables import library
-from slowpath.findings.gather.gather import Gathered
-from slowpath.findings.gather.laws import Later
-from slowpath.findings.gather.processors import crowded
 from slowpath.findings.merge import merged
 from slowpath.findings.observation import Observation
+from slowpath.findings.processors import crowded
 from slowpath.findings.remedy import Parameters
 from slowpath.findings.rivals.judged import contest, with_side
 from slowpath.findings.slow_path import SlowPath
@@ -38,7 +37,7 @@ def findings(
           experiments: further runs, made to tell causes apart, the newest first.
           later: what laws predicted and was measured in another run.
     """
-    evidence = Gathered(results, roles, user_state, experiments, later)
+    evidence = Facts(results, roles, user_state, experiments, later)
     made = (
         _finding(evidence, path, observation)
         for path in paths
@@ -50,38 +49,38 @@ def findings(
     return _without_crowded(merged(found, stronger), crowded(results.run.placements), paths)
 
 
-def _finding(evidence: Gathered, path: SlowPath, observation: Observation) -> Finding | None:
+def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding | None:
     """None where an experiment showed that there is no slow path."""
-    support = with_side(path, evidence, observation, path.witnesses(evidence, observation))
-    against = contest(path, evidence, observation, support)
+    support = with_side(path, facts, observation, path.witnesses(facts, observation))
+    against = contest(path, facts, observation, support)
     if against.is_over:
         return None
-    sides = _parameters(evidence, observation)
-    return build(path, observation, support, _mpi(evidence, observation), sides, against)
+    sides = _parameters(facts, observation)
+    return build(path, observation, support, _mpi(facts, observation), sides, against)
 
 
-def _is_reported(evidence: Gathered, observation: Observation) -> bool:
+def _is_reported(facts: Facts, observation: Observation) -> bool:
     """Not where a cell that was compared with itself came out as different: this machine shows effects of that size.
 
     What only a state costs that nobody chose is reported from CLEAR_RATIO on.
     """
     interval = observation.interval
-    least = max(evidence.control_ratio, CLEAR_RATIO if observation.affects_default is False else 1.0)
+    least = max(facts.control_ratio, CLEAR_RATIO if observation.affects_default is False else 1.0)
     return interval is None or interval[0] > least
 
 
-def _parameters(evidence: Gathered, observation: Observation) -> tuple[Parameters, Parameters] | None:
+def _parameters(facts: Facts, observation: Observation) -> tuple[Parameters, Parameters] | None:
     """Of the slow and of the fast cell that the observation speaks of; None: it names no slow one."""
     slow, fast = (
-        next((evidence.cells[number].parameters for number in numbers), None)
+        next((facts.cells[number].parameters for number in numbers), None)
         for numbers in (observation.slow_cells, observation.fast_cells)
     )
     return None if slow is None else (slow, fast or {})
 
 
-def _mpi(evidence: Gathered, observation: Observation) -> MpiResult | None:
+def _mpi(facts: Facts, observation: Observation) -> MpiResult | None:
     """What is known of the library under which it was seen."""
-    return library(evidence.run, observation.place.mpi)
+    return library(facts.run, observation.place.mpi)
 
 
 def _without_crowded(

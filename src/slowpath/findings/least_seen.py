@@ -19,8 +19,8 @@ import msgspec
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.evidence.words import SPEAKING
-from slowpath.findings.gather.sweeps import launch_times
+from slowpath.findings.sweeps import launch_times
+from slowpath.findings.words import SPEAKING
 from slowpath.stats import student
 from slowpath.stats.verdict import SIGNIFICANCE
 

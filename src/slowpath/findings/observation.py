@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from slowpath.core.result import Interval
-from slowpath.findings.evidence.evidence import Evidence, Place
+from slowpath.findings.difference import Place
+from slowpath.findings.facts import Facts as Facts
 from slowpath.stats.laws.found import FittedLaw
 
 
@@ -100,10 +101,10 @@ class Observation:
     tried: tuple[Tried, ...] = ()
 
 
-Observe = Callable[[Evidence], Sequence[Observation]]
-Witness = Callable[[Evidence, Observation], Support]
+Observe = Callable[[Facts], Sequence[Observation]]
+Witness = Callable[[Facts, Observation], Support]
 
 
-def no_witness(_: Evidence, __: Observation) -> Support:
+def no_witness(_: Facts, __: Observation) -> Support:
     """Return no support: nothing that is recorded can confirm this cause."""
     return Support("missing", "no witness of this cause is recorded")

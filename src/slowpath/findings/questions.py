@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.core.results import ContrastResult
-from slowpath.findings.evidence.evidence import CLEAR_RATIO
+from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.libraries import between_two
 
 QuestionState = Literal["loss", "answered", "undecided", "not measured"]

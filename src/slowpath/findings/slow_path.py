@@ -49,7 +49,7 @@ class SlowPath:
             call gives the same result faster.  property: how the library works everywhere.
         what, shows, why, needs, remedy, false_alarms, out_of_reach: sentences of its page.  sources: where to read on.
 
-    Evidence:
+    Facts:
         observe: from facts to observations, the only place that writes its sentence.
         cause: the sentence of an explained finding.  hypotheses: what else it may be, while it is not explained.
         witnesses: what supports the cause.  claim: what the cause says about time, side and growth.

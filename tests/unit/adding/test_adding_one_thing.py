@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.facts import Facts as Evidence
 from slowpath.findings.observation import Observation
 from slowpath.findings.slow_path import SlowPath
 

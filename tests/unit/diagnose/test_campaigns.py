@@ -16,7 +16,7 @@ from slowpath.diagnose.limits import points
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_text
 from slowpath.diagnose.trials.design import Trial, design
-from slowpath.findings.evidence.evidence import WITHOUT_USER
+from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, shipped

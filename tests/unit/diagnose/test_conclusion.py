@@ -17,9 +17,9 @@ from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.witness import with_counts
 from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SurveyTask, TrialTask
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evidence.evidence import WITHOUT_USER
-from slowpath.findings.evidence.user_state import UserState
-from slowpath.findings.gather.gather import Gathered
+from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import Facts as Gathered
+from slowpath.findings.facts import UserState
 from slowpath.mpi.forced import Forced
 from slowpath.slowpaths.registry import find_remedy
 

@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.diagnose.page.unseen import MOST, paragraph, rows
-from slowpath.findings.gather.contrasts import ratio_of
+from slowpath.findings.difference import ratio_of
 from slowpath.findings.least_seen import LeastSeen, least_seen
 
 EFFECT = 0.03

@@ -18,7 +18,7 @@ from slowpath.diagnose.steps.registry import KINDS
 from slowpath.diagnose.tasks import RepeatTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials.pooled import pooled
 from slowpath.diagnose.trials.verdict import judge_trial
-from slowpath.findings.evidence.evidence import WITHOUT_USER
+from slowpath.findings.difference import WITHOUT_USER
 
 
 @pytest.fixture

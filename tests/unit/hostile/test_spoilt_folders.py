@@ -11,7 +11,7 @@ import pytest
 
 from slowpath.core.errors import RecordError
 from slowpath.core.known_secrets import KnownSecrets
-from slowpath.findings.gather.sweeps import _allocation
+from slowpath.findings.sweeps import _allocation
 from slowpath.report.redact import redact_run
 from slowpath.run.hide import MOST_BYTES, hide_secrets
 

@@ -14,7 +14,7 @@ import slower_broadcast
 from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
 
-from slowpath.findings.evidence.evidence import WITHOUT_USER
+from slowpath.findings.difference import WITHOUT_USER
 from support.series import Extra, every, growing, lottery, nothing, simulated
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"

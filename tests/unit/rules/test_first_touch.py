@@ -10,7 +10,7 @@ from plants import ONE_WAY, transfer_s
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
-from slowpath.findings.gather.untouched import with_touched_twin
+from slowpath.slowpaths.first_use.first_uses import with_touched_twin
 from slowpath.slowpaths.registry import find_remedy
 
 LENGTHS = (64 * KIB, 256 * KIB, 512 * KIB, MIB, 4 * MIB)

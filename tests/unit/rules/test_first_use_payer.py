@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.findings.gather.first_use import payer
+from slowpath.slowpaths.first_use.first_uses import payer
 from slowpath.stats.laws.found import Coefficient, FittedLaw
 
 

@@ -15,10 +15,10 @@ from slowpath.analyse.messages import messages
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
-from slowpath.findings.gather.scalings import scalings
 from slowpath.mpi import schedules
 from slowpath.mpi.message_graph import Schedule
 from slowpath.record.events import Messages
+from slowpath.slowpaths.collectives.scalings import scalings
 
 KNOWN = 8
 

@@ -13,7 +13,7 @@ from planted_results import KIB, Planted
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
-from slowpath.findings.gather import change_points
+from slowpath.slowpaths.collectives import change_points
 
 
 def only(run: Planted) -> Finding:

@@ -10,9 +10,9 @@ from collective_plants import SOCKETS, counted, prefix_chain
 from planted_results import Planted
 
 from slowpath.core.results import Results
-from slowpath.findings.gather.scalings import scalings
 from slowpath.mpi import schedules
 from slowpath.report.scaling.view import FILE, scaling_files, scaling_lines, scaling_view
+from slowpath.slowpaths.collectives.scalings import scalings
 
 RANKS = (2, 3, 4, 5, 6, 7, 8)
 

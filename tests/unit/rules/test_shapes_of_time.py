@@ -13,8 +13,8 @@ from slowpath.core.results import Finding
 from slowpath.core.shape_results import CellShapes
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.evaluate import findings
-from slowpath.findings.gather.lengthening import lengthenings
-from slowpath.findings.gather.shapes import periods
+from slowpath.slowpaths.order_and_time.periods import periods
+from slowpath.slowpaths.order_and_time.sp030_growth import lengthenings
 from support.results import a_cell
 from support.series import Extra, every, growing, simulated
 

@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from slowpath.core.results import Finding
 from slowpath.core.units import format_bytes
 from slowpath.diagnose.limits.break_point import Times
-from slowpath.findings.evidence.evidence import Ratio
-from slowpath.findings.evidence.words import ratio_words
-from slowpath.findings.gather.contrasts import ratio_of
+from slowpath.findings.difference import Ratio, ratio_of
 from slowpath.findings.slow_path import SwitchTimes
+from slowpath.findings.words import ratio_words
 from slowpath.slowpaths.registry import codes_refined_by, known
 from slowpath.stats.inputs import Floats
 

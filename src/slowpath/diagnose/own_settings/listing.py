@@ -9,7 +9,7 @@ from slowpath.core.results import ContrastResult, Results
 from slowpath.core.units import format_bytes
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import SurveyTask
-from slowpath.findings.evidence.evidence import WITHOUT_USER
+from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.ignored import Value, is_unknown, why_ignored
 from slowpath.mpi.own_settings import OwnSetting, removable
 

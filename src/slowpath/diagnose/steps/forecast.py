@@ -20,8 +20,8 @@ from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import ForecastEntry, ForecastTask, PredictedAnchor, PredictedPlace
-from slowpath.findings.gather.sweeps import launch_times
 from slowpath.findings.order import by_cost
+from slowpath.findings.sweeps import launch_times
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.found import Forecast, LawSource
 from slowpath.stats.laws.later import ANCHORS, ROUNDS, Anchor, seen

@@ -17,7 +17,7 @@ from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SettingsCell, SettingsTask, SurveyTask
-from slowpath.findings.evidence.evidence import WITHOUT_USER
+from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.inputs import Floats

@@ -16,8 +16,8 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SingleTask
-from slowpath.findings.evidence.evidence import CLEAR_RATIO, Screened
-from slowpath.findings.gather.screened import screened
+from slowpath.findings.difference import CLEAR_RATIO
+from slowpath.findings.screened import Screened, screened
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 ROUNDS = 6

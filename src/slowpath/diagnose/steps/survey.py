@@ -14,7 +14,7 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SurveyTask
-from slowpath.findings.evidence.evidence import WITHOUT_USER
+from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.run.prepare import shipped_text
 

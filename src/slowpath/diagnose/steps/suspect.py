@@ -25,12 +25,12 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SuspectTask
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evidence.words import memory, ratio_words
+from slowpath.findings.difference import ratio_of
+from slowpath.findings.facts import Facts as Gathered
 from slowpath.findings.finding import build
-from slowpath.findings.gather.contrasts import ratio_of
-from slowpath.findings.gather.gather import Gathered
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.slow_path import SwitchTimes
+from slowpath.findings.words import memory, ratio_words
 from slowpath.mpi.switches import SwitchVariable
 from slowpath.slowpaths.registry import refined_by
 from slowpath.stats.laws import segments

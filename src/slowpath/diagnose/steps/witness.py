@@ -19,7 +19,7 @@ from slowpath.diagnose.steps.forecast import later_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import ForecastTask, RivalTask, WitnessTask
 from slowpath.diagnose.user_states import findings_under
-from slowpath.findings.gather.laws import Later
+from slowpath.findings.facts import Later
 from slowpath.stats.laws.found import Forecast, LawSource
 
 AS_FOUND = "default"  # the survey's environment that leaves the user's as it is

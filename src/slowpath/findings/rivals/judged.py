@@ -10,12 +10,12 @@ from dataclasses import replace as changed
 from msgspec.structs import replace
 
 from slowpath.core.results import Claim, Leg, Rival
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.witness import work_of
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.kinds import SIDE
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import work_of
 
 # What a cost follows, by the law that holds.
 _FOLLOWS: Mapping[str, str] = {
@@ -57,10 +57,10 @@ class Contest:
         return [one for one in self.rivals if one.state == "standing"]
 
 
-def contest(path: SlowPath, evidence: Evidence, seen: Observation, support: Support) -> Contest:
+def contest(path: SlowPath, facts: Facts, seen: Observation, support: Support) -> Contest:
     """The rule's cause against all of its rivals."""
     kinds = _kinds(path, seen)
-    judged = [(kind, kind.judge(evidence, seen, support)) for kind in kinds]
+    judged = [(kind, kind.judge(facts, seen, support)) for kind in kinds]
     rivals = tuple(_rival(kind, found) for kind, found in judged)
     gone = {text for kind, found in judged if found.state == "refuted" for text in kind.hypotheses}
     all_of_them = seen.hypotheses or path.hypotheses or (path.cause,)
@@ -75,16 +75,16 @@ def contest(path: SlowPath, evidence: Evidence, seen: Observation, support: Supp
     )
 
 
-def with_side(path: SlowPath, evidence: Evidence, seen: Observation, support: Support) -> Support:
+def with_side(path: SlowPath, facts: Facts, seen: Observation, support: Support) -> Support:
     """What was witnessed, with the side that an experiment showed where processor time alone did not."""
     if support.state != "missing" and not (support.state == "shown" and support.time == "user" and not support.side):
         return support
     for kind in _kinds(path, seen):
-        found = kind.judge(evidence, seen, support) if kind is SIDE else None
+        found = kind.judge(facts, seen, support) if kind is SIDE else None
         if found is not None and found.side is not None:
             text = f"{support.text}; {found.text}"
             reported = changed(support, text=text, evidence=(*support.evidence, *found.evidence))
-            return work_of(evidence, seen, found.side, found.text) or reported
+            return work_of(facts, seen, found.side, found.text) or reported
     return support
 
 

@@ -8,24 +8,26 @@ from collections.abc import Callable, Collection
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Claim
 from slowpath.core.units import format_time
-from slowpath.findings.evidence.evidence import Evidence, Variation
-from slowpath.findings.evidence.witness import MANY_WAITS, ROLES, SAMPLED, is_counted, is_sampled, sides, spent
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.rival import Judge, Judged, Varied
+from slowpath.findings.variations import Variation
+from slowpath.findings.witness import MANY_WAITS, ROLES, SAMPLED, is_counted, is_sampled, sides, spent
 from slowpath.stats.removed import Removed, removed
 
-GONE, SURELY = 0.75, 0.5  # of the excess, that has to be gone in the middle and at the interval's near end
+GONE = 0.75
+SURELY = 0.5  # of the excess, that has to be gone in the middle and at the interval's near end
 NOT_MADE = "not made: {}"
 
 
 def by_variation(varied: Varied, words: str, *, true_when_gone: bool = True) -> Judge:
     """Whether the excess goes when both sides are changed.  Args: words: of the change, "on huge pages"."""
 
-    def judge(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-        slow, fast = sides(evidence, seen)
+    def judge(facts: Facts, seen: Observation, _: Support) -> Judged:
+        slow, fast = sides(facts, seen)
         if not (varied.applies(slow) and varied.applies(fast)):
             return Judged("standing", "these cells can't be measured so")
-        made = variation_of(evidence, seen, varied)
+        made = variation_of(facts, seen, varied)
         if made is None:
             return Judged("standing", NOT_MADE.format(f"the same {words}"))
         found = removed(*made.times_s)
@@ -40,11 +42,11 @@ def by_variation(varied: Varied, words: str, *, true_when_gone: bool = True) -> 
     return judge
 
 
-def variation_of(evidence: Evidence, seen: Observation, varied: Varied) -> Variation | None:
+def variation_of(facts: Facts, seen: Observation, varied: Varied) -> Variation | None:
     """Both sides of an observation as they are and changed; None: that was not measured."""
-    slow, fast = sides(evidence, seen)
+    slow, fast = sides(facts, seen)
     phases = (seen.phase, "steady" if slow is fast and seen.phase == "first" else seen.phase)
-    return evidence.variation((slow, fast), (varied.slow, varied.fast), varied.metric or seen.metric, phases)
+    return facts.variation((slow, fast), (varied.slow, varied.fast), varied.metric or seen.metric, phases)
 
 
 def _state(found: Removed) -> str:
@@ -62,11 +64,11 @@ def _gone_words(found: Removed, words: str) -> str:
     )
 
 
-def by_waiting(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+def by_waiting(facts: Facts, seen: Observation, support: Support) -> Judged:
     """Whether the processor time of the witness may be that of a side that waits in calls, as sched_yield."""
     if support.state == "shown" and not support.is_processor_time:
         return Judged("refuted", "the witness counts what was done, and not how long")
-    slow, fast = sides(evidence, seen)
+    slow, fast = sides(facts, seen)
     slow_phase, fast_phase = _phases(seen, slow, fast)
     if not (is_counted(slow, slow_phase) and is_counted(fast, fast_phase)):
         return Judged("standing", "calls that wait were not counted; needs a launch with witness = true")
@@ -88,7 +90,7 @@ def _phases(seen: Observation, slow: CellResult, fast: CellResult) -> tuple[str,
     return seen.phase, "steady" if slow is fast and seen.phase == "first" else seen.phase
 
 
-def by_processor_time(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+def by_processor_time(facts: Facts, seen: Observation, support: Support) -> Judged:
     """Whether the library's own work in user space, or its sleep, takes the excess, where the cause is the kernel's."""
     if support.time == "kernel":
         return Judged("refuted", "the kernel's time or work accounts for the excess", support.evidence)
@@ -108,10 +110,10 @@ def _unit(seen: Observation) -> str | None:
 def by_side(varied: Varied) -> Judge:
     """Which side works, where processor time does not tell: a receiver that comes late finds a sender's work done."""
 
-    def judge(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+    def judge(facts: Facts, seen: Observation, support: Support) -> Judged:
         if support.side is not None or support.time not in ("user", None):
             return Judged("refuted", "the witness tells the sides apart")
-        made = variation_of(evidence, seen, varied)
+        made = variation_of(facts, seen, varied)
         found = removed(*made.times_s) if made is not None else None
         if found is None:
             return Judged("standing", NOT_MADE.format("the same with a receiver that comes late"))
@@ -131,7 +133,7 @@ def by_law(named: Collection[str], words: str, true_of: Collection[str] = ()) ->
     Args: true_of: the rival's own.
     """
 
-    def judge(_: Evidence, seen: Observation, __: Support) -> Judged:
+    def judge(_: Facts, seen: Observation, __: Support) -> Judged:
         law = seen.law
         if law is None or law.name not in {*named, *true_of}:
             return Judged("standing", "no law tells them apart")
@@ -144,11 +146,11 @@ def by_law(named: Collection[str], words: str, true_of: Collection[str] = ()) ->
     return judge
 
 
-def by_design(condition: Callable[[Evidence, Observation], bool], words: str, otherwise: str) -> Judge:
+def by_design(condition: Callable[[Facts, Observation], bool], words: str, otherwise: str) -> Judge:
     """Refuted where the cells were made so that it can't be."""
 
-    def judge(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-        return Judged("refuted", words) if condition(evidence, seen) else Judged("standing", otherwise)
+    def judge(facts: Facts, seen: Observation, _: Support) -> Judged:
+        return Judged("refuted", words) if condition(facts, seen) else Judged("standing", otherwise)
 
     return judge
 
@@ -156,7 +158,7 @@ def by_design(condition: Callable[[Evidence, Observation], bool], words: str, ot
 def by_witness(words: str) -> Judge:
     """Refuted where the rule's own witness is shown, which the rival would not give."""
 
-    def judge(_: Evidence, __: Observation, support: Support) -> Judged:
+    def judge(_: Facts, __: Observation, support: Support) -> Judged:
         if support.state == "shown":
             return Judged("refuted", words, support.evidence)
         return Judged("standing", "the witness that would distinguish them is missing")

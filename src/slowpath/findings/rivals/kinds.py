@@ -7,12 +7,12 @@ from typing import Literal
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Claim
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.witness import sides
-from slowpath.findings.evidence.words import is_device, parameter
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.judges import by_design, by_law, by_processor_time, by_side, by_variation, by_waiting
 from slowpath.findings.rivals.rival import Applies, Judged, RivalKind, Varied
+from slowpath.findings.witness import sides
+from slowpath.findings.words import is_device, parameter
 
 Time = Literal["kernel", "user", "waiting", "cold cache", "copy", "path"]
 
@@ -42,14 +42,16 @@ def cached(word: str, applies: Applies = _in_caches) -> Varied:
     return Varied({"cache": word}, {"cache": word}, applies=applies)
 
 
-_WARM, _COLD, _LATE = cached("warm"), cached("cold"), {"posted": "after"}
+_WARM = cached("warm")
+_COLD = cached("cold")
+_LATE = {"posted": "after"}
 _when_warm = by_variation(_WARM, "with the message's bytes in the caches")
 
 
-def _cold(evidence: Evidence, seen: Observation, support: Support) -> Judged:
-    if all(is_device(cell) for cell in sides(evidence, seen)):
+def _cold(facts: Facts, seen: Observation, support: Support) -> Judged:
+    if all(is_device(cell) for cell in sides(facts, seen)):
         return Judged("refuted", "GPU memory does not stand in the processor's caches")
-    return _when_warm(evidence, seen, support)
+    return _when_warm(facts, seen, support)
 
 
 COLD = RivalKind(
@@ -97,8 +99,8 @@ SIDE = RivalKind(
 )
 
 
-def _touched(evidence: Evidence, seen: Observation) -> bool:
-    return all("none" not in parameter(cell, "touch", "write") for cell in sides(evidence, seen))
+def _touched(facts: Facts, seen: Observation) -> bool:
+    return all("none" not in parameter(cell, "touch", "write") for cell in sides(facts, seen))
 
 
 UNTOUCHED = RivalKind(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Claim
-from slowpath.findings.evidence.evidence import Evidence
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 
 State = Literal["refuted", "standing", "true"]
@@ -31,7 +31,7 @@ class Judged:
     side: Literal["sender", "receiver"] | None = None
 
 
-Judge = Callable[[Evidence, Observation, Support], Judged]
+Judge = Callable[[Facts, Observation, Support], Judged]
 Applies = Callable[[CellResult], bool]
 
 

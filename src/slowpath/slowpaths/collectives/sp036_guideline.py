@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_bytes, format_time, ratio_words
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.violations import LEAST, SPLIT, WAY, Violation
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.program_remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.slow_path import SlowPath
 from slowpath.mpi.guidelines import COMPARED
+from slowpath.slowpaths.collectives.violations import LEAST, SPLIT, WAY, Violation, violations
 
 DISTURBED = 0.2  # of the calls that a rank came late to
 
@@ -28,12 +28,12 @@ _WORDS = {
 }
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """One observation for each collective and the way that is proven for some of its lengths."""
-    return [_observation(evidence, one) for one in evidence.facts(Violation)]
+    return [_observation(facts, one) for one in violations(facts)]
 
 
-def _observation(evidence: Evidence, one: Violation) -> Observation:
+def _observation(facts: Facts, one: Violation) -> Observation:
     subject, reference = _sides(one)
     spans = _where(one)
     where = f", for {spans}" if one.ranges else f" {spans}".rstrip()
@@ -42,7 +42,7 @@ def _observation(evidence: Evidence, one: Violation) -> Observation:
     ratio = ratio_words(one.ratio.value, one.ratio.interval)
     return Observation(
         about=_about(one),
-        place=evidence.place([one.slow, one.fast], [one.collective, *([spans] if spans else [])]),
+        place=facts.place([one.slow, one.fast], [one.collective, *([spans] if spans else [])]),
         text=f"{subject} takes {ratio} what {reference}{where}: {times}{at}.",
         metric=one.metric,
         phase="steady",

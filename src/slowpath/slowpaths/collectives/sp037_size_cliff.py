@@ -9,17 +9,15 @@ from dataclasses import replace
 
 from slowpath.core.results import Claim
 from slowpath.core.units import format_time, listed, share_words
-from slowpath.findings.controls import ALONE
-from slowpath.findings.evidence.collective_words import excess_words
-from slowpath.findings.evidence.collectives import Cliff
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.words import ratio_words, sizes, times_words
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support, Tried
-from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
-from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.findings.words import ratio_words, sizes, times_words
+from slowpath.slowpaths.collectives.cliffs import Cliff, cliffs
+from slowpath.slowpaths.collectives.remedies import MALLOC_KEEPS_WHAT_IS_FREED
+from slowpath.slowpaths.collectives.under import excess_words
 
 FAULTS = 0.5  # of the pages of the message
 LEAST_GONE = 0.5
@@ -32,17 +30,17 @@ SHARED = (
 )
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """The worst step of each collective's line of lengths; one observation of those that step at the same length."""
     groups: dict[tuple[object, ...], list[Cliff]] = defaultdict(list)
-    for one in evidence.facts(Cliff):
+    for one in cliffs(facts):
         groups[_same(one)].append(one)
     found = list[Observation]()
     for group in groups.values():
         if len({one.collective for one in group}) > 1:
-            found.append(_of_several(evidence, group))
+            found.append(_of_several(facts, group))
         else:
-            found += [_observation(evidence, one) for one in group]
+            found += [_observation(facts, one) for one in group]
     return found
 
 
@@ -54,16 +52,16 @@ def _same(one: Cliff) -> tuple[object, ...]:
     return (own, place, sizes([one.slow]), sizes([one.fast]), one.pieces, _case(one))
 
 
-def _of_several(evidence: Evidence, group: Sequence[Cliff]) -> Observation:
+def _of_several(facts: Facts, group: Sequence[Cliff]) -> Observation:
     """Said once, with the worst one's numbers. A remedy has to help each of them, so that the least helped speaks."""
     ordered = sorted(group, key=lambda one: -one.ratio.value)
     worst = ordered[0]
     names = listed(list(dict.fromkeys(one.collective for one in ordered)))
     slow, fast = sizes([worst.slow]), sizes([worst.fast])
     return replace(
-        _observation(evidence, worst),
+        _observation(facts, worst),
         about=f"several collectives, more than their bytes at {slow}{_case(worst)}",
-        place=evidence.place([cell for one in group for cell in one.cells], [names]),
+        place=facts.place([cell for one in group for cell in one.cells], [names]),
         text=f"{names.capitalize()} of {slow}{_case(worst)} take {ordered[-1].ratio.value:.2f}x to "
         f"{ratio_words(worst.ratio)} as long as {worst.pieces} of {fast}, which are as many bytes; "
         f"{worst.collective}: {times_words(worst)}.",
@@ -86,13 +84,13 @@ def _for_each(group: Sequence[Cliff]) -> tuple[Tried, ...]:
     return (replace(least, held=all(one.held for one in found)),)
 
 
-def _observation(evidence: Evidence, one: Cliff) -> Observation:
+def _observation(facts: Facts, one: Cliff) -> Observation:
     slow, fast = sizes([one.slow]), sizes([one.fast])
     against = f"of {fast}" if one.shorter else f"{one.pieces} of {fast}, which are as many bytes"
     faults = "" if not one.faults or one.faults < 1 else f"; {one.faults:.0f} more page faults a call"
     return Observation(
         about=f"{one.collective}, {'longer is faster' if one.shorter else 'more than its bytes'}{_case(one)}",
-        place=evidence.place(one.cells, [one.collective]),
+        place=facts.place(one.cells, [one.collective]),
         text=f"{one.collective.capitalize()} of {slow}{_case(one)} takes {ratio_words(one.ratio)} as long as "
         f"{against}: {times_words(one)}{faults}.",
         metric=one.metric,
@@ -136,9 +134,9 @@ def _tried(one: Cliff) -> tuple[Tried, ...]:
     return (Tried(under.remedy, under.gone, words or None, held, under.launches),)
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Page faults of each call: memory that the library takes and gives back every time."""
-    one = next(one for one in evidence.facts(Cliff) if one.slow.cell == seen.slow_cells[0])
+    one = next(one for one in cliffs(facts) if one.slow.cell == seen.slow_cells[0])
     if one.faults is None:
         return Support("missing", "page faults were not recorded")
     line = f"{_faults_words(one.faults)}, for a message of {one.pages:.0f} pages; {format_time(one.excess_s)} longer"
@@ -165,8 +163,8 @@ def _claim(by: str | None) -> Claim:
     return Claim(time=None, side=None, by=by)
 
 
-def _by_kept_memory(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-    one = next(one for one in evidence.facts(Cliff) if one.slow.cell == seen.slow_cells[0])
+def _by_kept_memory(facts: Facts, seen: Observation, _: Support) -> Judged:
+    one = next(one for one in cliffs(facts) if one.slow.cell == seen.slow_cells[0])
     gone = one.under.gone if one.under else None
     if gone is None:
         return Judged("standing", "not made: the same where malloc keeps what is freed")
@@ -185,16 +183,6 @@ SIZES = (
     ),
 )
 
-MALLOC_KEEPS_WHAT_IS_FREED = Remedy(
-    "malloc keeps what is freed",
-    "Let glibc keep what the library frees, so that its temporary buffers are not faulted in at every call.",
-    ("message_bytes",),
-    control=ALONE,
-    side_effects=("freed memory does not go back to the system", "fragmentation of a long-lived heap"),
-    sources=("mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD", "GNU C Library manual, Memory Allocation Tunables"),
-    variables={"GLIBC_TUNABLES": KEEP_FREED},
-    phrase="GLIBC_TUNABLES that keep freed memory",
-)
 
 SLOW_PATH = SlowPath(
     code="SP037",

@@ -6,41 +6,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.results import Claim
-from slowpath.findings.controls import ALONE
-from slowpath.findings.evidence.collective_words import (
-    collective,
-    contrast_observed,
-    excess_words,
-    groups,
-    of_collectives,
-    unders,
-)
-from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
-from slowpath.findings.evidence.words import all_stayed_words
-from slowpath.findings.library_remedies import tunings
+from slowpath.findings.difference import CLEAR_RATIO, Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import all_stayed_words
+from slowpath.slowpaths.collectives.remedies import ALLREDUCE_BY_BYTES
+from slowpath.slowpaths.collectives.under import (
+    collective,
+    contrast_observed,
+    excess_words,
+    groups,
+    of_collectives,
+    unders_of,
+)
 
 LEAST_GONE = 0.5
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """One element of a long type against as many bytes in n elements, each collective for itself."""
-    found = [one for one in of_collectives(evidence, "shape") if one.slow_value == "one_type"]
+    found = [one for one in of_collectives(facts, "shape") if one.slow_value == "one_type"]
     clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
-    return [_observation(evidence, group) for group in groups(clear, "collective", "op")]
+    return [_observation(facts, group) for group in groups(clear, "collective", "op")]
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     top = max(group, key=lambda one: one.ratio.least)
     words = ("as one element of a long type", "the same bytes as many elements")
-    return contrast_observed(evidence, group, f"{collective(top)}, count", words, _tried(evidence, top))
+    return contrast_observed(facts, group, f"{collective(top)}, count", words, _tried(facts, top))
 
 
-def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
+def _tried(facts: Facts, top: Slowdown) -> tuple[Tried, ...]:
     """Algorithms that were forced; that the fast side is fast proves nothing by itself."""
     return tuple(
         Tried(
@@ -50,14 +50,14 @@ def _tried(evidence: Evidence, top: Slowdown) -> tuple[Tried, ...]:
             all(other.held for other in one.stayed),
             one.launches,
         )
-        for one in unders(evidence, [top.contrast])
+        for one in unders_of(facts, [top.contrast])
         if one.remedy is not None and one.gone is not None
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """The same under another algorithm that the library was forced to: the count no longer matters."""
-    forced = [one for one in unders(evidence, seen.contrasts) if one.setting and "algorithm" in one.setting]
+    forced = [one for one in unders_of(facts, seen.contrasts) if one.setting and "algorithm" in one.setting]
     gone = [one for one in forced if one.gone is not None]
     if not gone:
         return Support(
@@ -78,7 +78,7 @@ def _claim(by: str | None) -> Claim:
     return Claim(time=None, side=None, by=by)
 
 
-def _by_forced_algorithm(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+def _by_forced_algorithm(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
         return Judged(
             "refuted", "the type is the same where the algorithm is forced, and costs no more", support.evidence
@@ -106,15 +106,6 @@ _SHORT = Control(
     metric=_WORK,
 )
 
-ALLREDUCE_BY_BYTES = tunings(
-    Remedy(
-        "allreduce by bytes",
-        "Force an algorithm of MPI_Allreduce that splits messages by bytes, and not by elements.",
-        ("shape",),
-        control=ALONE,
-        side_effects=("an MPI_Allreduce of many elements, for which the library's own choice may be faster",),
-    )
-)
 
 MANY_ELEMENTS_OF_A_SMALL_TYPE = Remedy(
     "many elements of a small type",

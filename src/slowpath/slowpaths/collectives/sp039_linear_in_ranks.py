@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from slowpath.core.message_results import RankPoint, RankScaling
 from slowpath.core.results import Claim
 from slowpath.findings.controls import ALONE
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.scaling_words import growth_words, needed, point_at, predicted_words
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.collectives.scalings import growth_words, needed, point_at, predicted_words, rank_scalings
 
 # Each has algorithms of about log2 p rounds (mpi/algorithms); of an all-to-all of short messages a line may be best.
 LOGARITHM_SUFFICES = frozenset(
@@ -31,16 +31,16 @@ REMEDIED = ("scan", "exscan", "barrier")  # by the one that follows
 REMEDY = "logarithmic algorithms in Open MPI"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Stretches of one algorithm whose rounds follow p, of short messages and the library's own choice."""
-    every = [one for one in evidence.facts(RankScaling) if one.quantity == "rounds"]
-    return [_observation(evidence, one, every) for one in every if _is_asked(evidence, one) and _is_linear(one)]
+    every = [one for one in rank_scalings(facts) if one.quantity == "rounds"]
+    return [_observation(facts, one, every) for one in every if _is_asked(facts, one) and _is_linear(one)]
 
 
-def _is_asked(evidence: Evidence, one: RankScaling) -> bool:
+def _is_asked(facts: Facts, one: RankScaling) -> bool:
     """Not of a mock-up, and not where somebody may have forced an algorithm."""
-    cell = evidence.cells[one.points[0].cell]
-    is_own = evidence.as_found(cell) or evidence.setting(cell) == COUNTED
+    cell = facts.cells[one.points[0].cell]
+    is_own = facts.as_found(cell) or facts.setting(cell) == COUNTED
     is_short = int(cell.parameters.get("message_bytes", "0")) <= MOST_BYTES
     return (
         is_own
@@ -68,16 +68,16 @@ def _article(label: str) -> str:
     return "An" if label[0] in "aeiou" else "A"
 
 
-def _observation(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> Observation:
-    cells = [evidence.cells[point.cell] for point in one.points]
+def _observation(facts: Facts, one: RankScaling, every: Sequence[RankScaling]) -> Observation:
+    cells = [facts.cells[point.cell] for point in one.points]
     worst = _worst(one)
-    forced = _forced(evidence, one, every)
+    forced = _forced(facts, one, every)
     known = " or ".join(worst.algorithms) or "an algorithm that is not known"
     first, last = one.points[0].ranks, one.points[-1].ranks
-    tried = [_tried(evidence, one, forced, every)] if forced else []
+    tried = [_tried(facts, one, forced, every)] if forced else []
     return Observation(
         about=f"rounds of {one.label}",
-        place=evidence.place(cells, [f"{one.label}, {first} to {last} ranks"]),
+        place=facts.place(cells, [f"{one.label}, {first} to {last} ranks"]),
         text=f"{_article(one.label)} {one.label} takes {worst.value:.0f} rounds of messages at {worst.ranks} ranks, "
         f"where {needed(worst.ranks)} suffice: {known}; {growth_words(one)}, counted at {first} to {last} ranks."
         f"{predicted_words(one, needed)}",
@@ -92,44 +92,44 @@ def _observation(evidence: Evidence, one: RankScaling, every: Sequence[RankScali
             f"{point.ranks} ranks: {point.value:.0f} rounds, {' or '.join(point.algorithms) or 'unknown algorithm'}"
             for point in one.points
         ),
-        doubts=_doubts(evidence, one),
+        doubts=_doubts(facts, one),
         slow_cells=(worst.cell,),
         fast_cells=tuple(point.cell for point in forced.points if point.ranks == worst.ranks) if forced else (),
         tried=tuple(tried),
     )
 
 
-def _doubts(evidence: Evidence, one: RankScaling) -> tuple[str, ...]:
-    if evidence.setting(evidence.cells[one.points[0].cell]) != COUNTED:
+def _doubts(facts: Facts, one: RankScaling) -> tuple[str, ...]:
+    if facts.setting(facts.cells[one.points[0].cell]) != COUNTED:
         return ()
     return ("counted with every message through a socket; through shared memory the library may choose otherwise",)
 
 
-def _forced(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> RankScaling | None:
+def _forced(facts: Facts, one: RankScaling, every: Sequence[RankScaling]) -> RankScaling | None:
     """The same with the logarithmic algorithm forced, where it has the worst point."""
     ranks = _worst(one).ranks
-    return next((other for other in _twins(evidence, one, every) if point_at(other, ranks) is not None), None)
+    return next((other for other in _twins(facts, one, every) if point_at(other, ranks) is not None), None)
 
 
-def _twins(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> list[RankScaling]:
+def _twins(facts: Facts, one: RankScaling, every: Sequence[RankScaling]) -> list[RankScaling]:
     """The same collective in the forced state."""
     return [
         other
         for other in every
         if (other.label, other.mpi, other.placement) == (one.label, one.mpi, one.placement)
-        and evidence.setting(evidence.cells[other.points[0].cell]) == FORCED
+        and facts.setting(facts.cells[other.points[0].cell]) == FORCED
     ]
 
 
-def _tried(evidence: Evidence, one: RankScaling, forced: RankScaling, every: Sequence[RankScaling]) -> Tried:
+def _tried(facts: Facts, one: RankScaling, forced: RankScaling, every: Sequence[RankScaling]) -> Tried:
     """The excess at the worst point, and collectives that nobody forced, which must send what they sent."""
     worst = _worst(one)
     now = point_at(forced, worst.ranks)
     left = now.value if now else worst.value
     excess = worst.value - needed(worst.ranks)
     removed = max(0.0, min(1.0, (worst.value - left) / excess))
-    cells = [evidence.cells[point.cell].messages for point in (worst, now) if point]
-    held, control = _control(evidence, one, every)
+    cells = [facts.cells[point.cell].messages for point in (worst, now) if point]
+    held, control = _control(facts, one, every)
     return Tried(
         remedy=REMEDY,
         removed=(removed, removed, removed),
@@ -144,13 +144,13 @@ def _tried(evidence: Evidence, one: RankScaling, forced: RankScaling, every: Seq
     )
 
 
-def _control(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling]) -> tuple[bool, str | None]:
+def _control(facts: Facts, one: RankScaling, every: Sequence[RankScaling]) -> tuple[bool, str | None]:
     """Whether collectives of which no algorithm is forced send the same messages in both states."""
     pairs = [
         (other.collective, before, point)
         for other in every
         if other.collective not in REMEDIED and (other.mpi, other.environment) == (one.mpi, one.environment)
-        for twin in _twins(evidence, other, every)
+        for twin in _twins(facts, other, every)
         for point in twin.points
         if (before := point_at(other, point.ranks)) is not None
     ]
@@ -161,9 +161,9 @@ def _control(evidence: Evidence, one: RankScaling, every: Sequence[RankScaling])
     return same, f"{names}, of which no algorithm is forced, {'send' if same else 'do not send'} what they sent"
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """The messages themselves."""
-    counts = evidence.cells[seen.slow_cells[0]].messages
+    counts = facts.cells[seen.slow_cells[0]].messages
     if counts is None:
         return Support("missing", "no messages were counted")
     if not counts.settled:
@@ -176,8 +176,8 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
 _PLAIN = {"start": "blocking", "op": "sum", "shape": "elements", "in_place": "off", "duplicates": "0"}
 
 
-def _by_late_ranks(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-    counts = evidence.cells[seen.slow_cells[0]].messages
+def _by_late_ranks(facts: Facts, seen: Observation, _: Support) -> Judged:
+    counts = facts.cells[seen.slow_cells[0]].messages
     if counts is None or not counts.settled:
         return Judged("standing", "half of the calls give a shorter or longer chain than all of them")
     if not counts.exact:
@@ -188,8 +188,8 @@ def _by_late_ranks(evidence: Evidence, seen: Observation, _: Support) -> Judged:
     )
 
 
-def _by_what_was_asked(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-    parameters = evidence.cells[seen.slow_cells[0]].parameters
+def _by_what_was_asked(facts: Facts, seen: Observation, _: Support) -> Judged:
+    parameters = facts.cells[seen.slow_cells[0]].parameters
     odd = [f"{name}={parameters[name]}" for name, plain in _PLAIN.items() if parameters.get(name, plain) != plain]
     if odd:
         return Judged("standing", f"counted with {', '.join(odd)}; count the plain call as well")

@@ -8,24 +8,23 @@ from collections.abc import Sequence
 from slowpath.core.results import Claim
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.controls import ALONE
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.numbered import CALL, Opening
-from slowpath.findings.evidence.numbered_words import by_moves, collectives, seen_words, tried
-from slowpath.findings.evidence.words import number
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import number
+from slowpath.slowpaths.collectives.numbered import CALL, Opening, by_moves, collectives, openings, seen_words, tried
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """The first calls of fresh communicators, where several cells change at the same one, from the third on."""
-    return [_observation(evidence, one) for one in evidence.facts(Opening) if one.ratio.beyond]
+    return [_observation(facts, one) for one in openings(facts) if one.ratio.beyond]
 
 
-def _observation(evidence: Evidence, one: Opening) -> Observation:
+def _observation(facts: Facts, one: Opening) -> Observation:
     names = collectives(one.seen)
     also = "".join(f"; {', '.join(those)} at call {number}" for number, those in sorted(one.other.items()))
     pays = f"it pays from call {one.pays_from} on" if one.pays_from else "it does not pay"
@@ -36,7 +35,7 @@ def _observation(evidence: Evidence, one: Opening) -> Observation:
         setup = f"{takes} {format_time(one.setup_s)} more in all, to set it up, "
     return Observation(
         about="calls of a communicator",
-        place=evidence.place([seen.cell for seen in one.seen], [names]),
+        place=facts.place([seen.cell for seen in one.seen], [names]),
         text=f"Collectives take another path from call {one.opens} of each communicator on: calls 1 to {one.opens - 1} "
         f"take {format_time(one.before_s)}, {setup}later ones {format_time(one.fast_s)}; {pays}. So for {names}{also}.",
         metric=one.metric,
@@ -56,9 +55,9 @@ def _observation(evidence: Evidence, one: Opening) -> Observation:
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """The library's own variable, which moves the call."""
-    one = next(one for one in evidence.facts(Opening) if one.slow.cell == seen.slow_cells[0])
+    one = next(one for one in openings(facts) if one.slow.cell == seen.slow_cells[0])
     return by_moves(one.moved, CALL)
 
 
@@ -71,29 +70,29 @@ def _claim(by: str | None) -> Claim:
     return Claim(time=None, side=None, by=by)
 
 
-def _opening(evidence: Evidence, seen: Observation) -> Opening:
-    return next(one for one in evidence.facts(Opening) if one.slow.cell == seen.slow_cells[0])
+def _opening(facts: Facts, seen: Observation) -> Opening:
+    return next(one for one in openings(facts) if one.slow.cell == seen.slow_cells[0])
 
 
-def _by_bytes(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-    lengths = [length for one in _opening(evidence, seen).seen if (length := number(one.cell, "message_bytes"))]
+def _by_bytes(facts: Facts, seen: Observation, _: Support) -> Judged:
+    lengths = [length for one in _opening(facts, seen).seen if (length := number(one.cell, "message_bytes"))]
     if not lengths or max(lengths) < FAR_APART * min(lengths):
         return Judged("standing", "not made: calls of unlike lengths")
     low, high = (format_bytes(int(end)) for end in (min(lengths), max(lengths)))
     return Judged("refuted", f"the same call with messages of {low} and of {high}")
 
 
-def _by_time(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+def _by_time(facts: Facts, seen: Observation, _: Support) -> Judged:
     """How long the calls in front took does not say when they began: pauses lie between them."""
-    hit = [one for one in _opening(evidence, seen).moved if one.within and one.seen is not None]
+    hit = [one for one in _opening(facts, seen).moved if one.within and one.seen is not None]
     if not hit:
         return Judged("standing", "not made: a variable that counts calls, set to another number")
     numbers = ", ".join(f"{one.seen} with {'='.join(next(iter(one.variables.items())))}" for one in hit)
     return Judged("refuted", f"a variable that counts calls sets the call exactly, for all lengths: {numbers}")
 
 
-def _by_process(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-    fresh = len(_opening(evidence, seen).seen)
+def _by_process(facts: Facts, seen: Observation, _: Support) -> Judged:
+    fresh = len(_opening(facts, seen).seen)
     if fresh < FRESH:
         return Judged("standing", f"not made: {FRESH} fresh communicators in one process or more")
     return Judged(

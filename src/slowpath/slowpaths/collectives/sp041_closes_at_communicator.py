@@ -7,28 +7,35 @@ from collections.abc import Sequence
 
 from slowpath.core.results import Claim
 from slowpath.findings.controls import ALONE
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.numbered import COMMUNICATOR, Closing
-from slowpath.findings.evidence.numbered_words import by_moves, collectives, seen_words, tried
-from slowpath.findings.evidence.words import ratio_words, times_words
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import ratio_words, times_words
+from slowpath.slowpaths.collectives.numbered import (
+    COMMUNICATOR,
+    Closing,
+    by_moves,
+    closings,
+    collectives,
+    seen_words,
+    tried,
+)
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Communicators in a row, all of them alive, of which the later ones are slow."""
-    return [_observation(evidence, one) for one in evidence.facts(Closing) if one.ratio.beyond]
+    return [_observation(facts, one) for one in closings(facts) if one.ratio.beyond]
 
 
-def _observation(evidence: Evidence, one: Closing) -> Observation:
+def _observation(facts: Facts, one: Closing) -> Observation:
     names = collectives(one.seen)
     return Observation(
         about="live communicators",
-        place=evidence.place([seen.cell for seen in one.seen], [names]),
+        place=facts.place([seen.cell for seen in one.seen], [names]),
         text=f"Collectives ({names}) on communicator {one.closes} and later ones take {ratio_words(one.ratio)} as long "
         f"as on those before, while all live: {times_words(one)}; {one.communicators} were made.",
         metric=one.metric,
@@ -46,9 +53,9 @@ def _observation(evidence: Evidence, one: Closing) -> Observation:
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """The library's own limit, which moves the communicator in proportion."""
-    one = next(one for one in evidence.facts(Closing) if one.slow.cell == seen.slow_cells[0])
+    one = next(one for one in closings(facts) if one.slow.cell == seen.slow_cells[0])
     return by_moves(one.moved, COMMUNICATOR)
 
 
@@ -56,8 +63,8 @@ def _claim(by: str | None) -> Claim:
     return Claim(time=None, side=None, by=by)
 
 
-def _by_number(evidence: Evidence, seen: Observation, _: Support) -> Judged:
-    one = next(one for one in evidence.facts(Closing) if one.slow.cell == seen.slow_cells[0])
+def _by_number(facts: Facts, seen: Observation, _: Support) -> Judged:
+    one = next(one for one in closings(facts) if one.slow.cell == seen.slow_cells[0])
     if not one.flat:
         return Judged("standing", "not made: a collective without such a path, on as many communicators")
     names = ", ".join(dict.fromkeys(cell.parameters.get("collective", "") for cell in one.flat))

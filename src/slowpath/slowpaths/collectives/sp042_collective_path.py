@@ -6,22 +6,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.results import Claim
-from slowpath.findings.evidence.collective_words import (
-    collective,
-    contrast_observed,
-    excess_words,
-    groups,
-    of_collectives,
-    unders,
-)
-from slowpath.findings.evidence.collectives import CLOSED, Share, Toggled
-from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
-from slowpath.findings.evidence.words import all_stayed_words, variable_words
+from slowpath.findings.difference import CLEAR_RATIO, Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import Remedy, set_to
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import all_stayed_words, variable_words
+from slowpath.slowpaths.collectives.under import (
+    CLOSED,
+    Share,
+    collective,
+    contrast_observed,
+    excess_words,
+    groups,
+    of_collectives,
+    toggled,
+    unders_of,
+)
 from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
 
 LEVEL = "SLOWPATH_THREAD_LEVEL"
@@ -37,36 +40,36 @@ _WORDS = {
 }
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of op, start and thread level alone, the special side being slower by a quarter or more."""
-    found = [one for axis in ("op", "start") for one in of_collectives(evidence, axis) if _key(one) in _WORDS]
-    found += [one for one in of_collectives(evidence, "environment") if _is_level(evidence, one)]
+    found = [one for axis in ("op", "start") for one in of_collectives(facts, axis) if _key(one) in _WORDS]
+    found += [one for one in of_collectives(facts, "environment") if _is_level(facts, one)]
     clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
-    return [_observation(evidence, group) for group in groups(clear, "collective")]
+    return [_observation(facts, group) for group in groups(clear, "collective")]
 
 
 def _key(one: Slowdown) -> tuple[str, str]:
     return one.axis, one.slow_value
 
 
-def _is_level(evidence: Evidence, one: Slowdown) -> bool:
-    slow, fast = (evidence.variables(cell) for cell in (one.slow, one.fast))
+def _is_level(facts: Facts, one: Slowdown) -> bool:
+    slow, fast = (facts.variables(cell) for cell in (one.slow, one.fast))
     changed = {name for name, _ in set(slow.items()) ^ set(fast.items())}
     return changed == {LEVEL} and slow.get(LEVEL) == "multiple"
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     top = max(group, key=lambda one: one.ratio.least)
     words = _WORDS.get(_key(top), ("under MPI_THREAD_MULTIPLE", "under a lower level"))
     about = "thread level" if top.axis == "environment" else f"{top.axis} {top.slow_value}"
     contrasts = list(dict.fromkeys(one.contrast for one in [top, *group]))
-    tried = _tried(evidence, top.axis, contrasts)
-    return contrast_observed(evidence, group, f"{collective(top)}, {about}", words, tried)
+    tried = _tried(facts, top.axis, contrasts)
+    return contrast_observed(facts, group, f"{collective(top)}, {about}", words, tried)
 
 
-def _tried(evidence: Evidence, axis: str, contrasts: Sequence[str]) -> tuple[Tried, ...]:
+def _tried(facts: Facts, axis: str, contrasts: Sequence[str]) -> tuple[Tried, ...]:
     """The remedy at each length of the finding: that of the least effect speaks, and each control has to stay."""
-    found = [one for one in evidence.facts(Toggled) if one.contrast in contrasts]
+    found = [one for one in toggled(facts) if one.contrast in contrasts]
     if len(found) < len(contrasts):
         return ()
     least = min(found, key=lambda one: one.removed[1])
@@ -79,19 +82,19 @@ def _tried(evidence: Evidence, axis: str, contrasts: Sequence[str]) -> tuple[Tri
             control=all_stayed_words(every) if controlled else None,
             held=all(one.held for one in every),
             launches=min(one.launches for one in found),
-            open=None if _closed(evidence, contrasts).state == "shown" else OPEN,
+            open=None if _closed(facts, contrasts).state == "shown" else OPEN,
         ),
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """The fast side with its path kept closed: it then takes what the slow side takes."""
-    return _closed(evidence, seen.contrasts)
+    return _closed(facts, seen.contrasts)
 
 
-def _closed(evidence: Evidence, contrasts: Sequence[str]) -> Support:
+def _closed(facts: Facts, contrasts: Sequence[str]) -> Support:
     """Args: contrasts: of one finding; each has to take on most of its excess."""
-    every = [one for one in unders(evidence, contrasts) if one.setting == CLOSED]
+    every = [one for one in unders_of(facts, contrasts) if one.setting == CLOSED]
     closed = [(one, one.lost) for one in sorted(every, key=lambda one: contrasts.index(one.contrast)) if one.lost]
     if not every:
         return Support("missing", "no run with the library's fast path kept closed; where a variable is known for "
@@ -126,7 +129,7 @@ def _claim(by: str | None) -> Claim:
     return Claim(time=None, side=None, by=by)
 
 
-def _by_closed_path(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+def _by_closed_path(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
         return Judged(
             "refuted", "with the path kept closed the fast side takes on most of the excess", support.evidence

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.collective_words import contrast_observed, groups, of_collectives
-from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
+from slowpath.findings.difference import CLEAR_RATIO, Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.collectives.under import contrast_observed, groups, of_collectives
 
 _WORDS = {
     "one_late": "with one rank late",
@@ -17,17 +18,17 @@ _WORDS = {
 }
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """T_work (from the last entry to the last exit) of an arrival pattern against ranks together."""
-    found = [one for one in of_collectives(evidence, "arrival") if one.fast_value == "together"]
+    found = [one for one in of_collectives(facts, "arrival") if one.fast_value == "together"]
     clear = [one for one in found if one.ratio.least >= CLEAR_RATIO and one.slow_value in _WORDS]
-    return [_observation(evidence, group) for group in groups(clear)]
+    return [_observation(facts, group) for group in groups(clear)]
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     slow = group[0].slow_value
     words = (f"{_WORDS[slow]} (after the last one is there)", "together")
-    return contrast_observed(evidence, group, f"arrival {slow}", words)
+    return contrast_observed(facts, group, f"arrival {slow}", words)
 
 
 SLOW_PATH = SlowPath(

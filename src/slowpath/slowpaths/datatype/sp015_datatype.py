@@ -5,28 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowpath.findings.evidence.evidence import Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness, sides
-from slowpath.findings.evidence.words import number, parameter
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.lines import law_over
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Parameters, Remedy, set_to
 from slowpath.findings.rivals.judges import by_design
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness, sides
+from slowpath.findings.words import number, parameter
 from slowpath.slowpaths.datatype.remedies import PREDEFINED_DATATYPE
 from slowpath.stats.laws.found import FittedLaw
 
 _WHOLE = ("contiguous", "predefined", "large_count")
-_SUBARRAY, _COPIED = "derived", "packed"  # of the experiment exchange
+_SUBARRAY = "derived"
+_COPIED = "packed"  # of the experiment exchange
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of datatypes, or of packing, in which the derived datatype is slower."""
-    found = [one for one in evidence.slowdowns("datatype", "pack", phase="steady") if _derived_is_slower(one)]
+    found = [one for one in facts.slowdowns("datatype", "pack", phase="steady") if _derived_is_slower(one)]
     groups = grouped(found, lambda one: (one.slow_value, one.slow.experiment, *place_key(one.slow)))
-    return [_observation(evidence, group) for group in groups]
+    return [_observation(facts, group) for group in groups]
 
 
 def _derived_is_slower(one: Slowdown) -> bool:
@@ -37,10 +40,10 @@ def _derived_is_slower(one: Slowdown) -> bool:
     return slow not in _WHOLE and (fast in _WHOLE or parameter(one.fast, "pack") == "mpi_pack")
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     kind = parameter(group[0].slow, "datatype")
     wording = Wording(f"{{size}}messages of datatype {kind}", _reference(group[0]), f"datatype {kind}")
-    return slowdown_observed(evidence, group, wording, lambda some: _law(evidence, some))
+    return slowdown_observed(facts, group, wording, lambda some: _law(facts, some))
 
 
 def _reference(one: Slowdown) -> str:
@@ -49,24 +52,24 @@ def _reference(one: Slowdown) -> str:
     return "packed by MPI_Pack" if parameter(one.fast, "pack") == "mpi_pack" else "the same bytes in one block"
 
 
-def _law(evidence: Evidence, group: Sequence[Slowdown]) -> FittedLaw | None:
+def _law(facts: Facts, group: Sequence[Slowdown]) -> FittedLaw | None:
     """Over the blocks of the derived datatype, at the length that loses most."""
-    return evidence.law_over("blocks", max(group, key=lambda one: one.excess_s), ("constant", "blocks"))
+    return law_over(facts, "blocks", max(group, key=lambda one: one.excess_s), ("constant", "blocks"))
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Counted calls in the number of blocks, or system time for the excess."""
-    slow = evidence.cells[seen.slow_cells[0]]
+    slow = facts.cells[seen.slow_cells[0]]
     count = number(slow, "blocks") or 0.0
     made = calls(slow, seen.phase, SINGLE_COPY, "calls_per_op")
     if made is not None and count and NUMBER_AGREES[0] <= made / count <= NUMBER_AGREES[1]:
         line = f"{made:.4g} calls of process_vm_readv or writev for each message of {count:.0f} blocks"
         return Support("shown", "law and witness agree", (line,))
-    return cost_witness(evidence, seen)
+    return cost_witness(facts, seen)
 
 
-def _round_trips(evidence: Evidence, seen: Observation) -> bool:
-    return all(parameter(cell, "pattern") == "ping_pong" for cell in sides(evidence, seen))
+def _round_trips(facts: Facts, seen: Observation) -> bool:
+    return all(parameter(cell, "pattern") == "ping_pong" for cell in sides(facts, seen))
 
 
 _GAPS = RivalKind(

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence, FirstUse
-from slowpath.findings.evidence.observed import first_uses_observed
-from slowpath.findings.evidence.witness import first_use_witness
-from slowpath.findings.evidence.words import is_device
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, UNTOUCHED, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import is_device
+from slowpath.slowpaths.first_use.first_uses import FirstUse, first_use_witness, first_uses_observed
 from slowpath.slowpaths.first_use.remedies import (
     KEEP_BUFFERS,
     LIBSLOWPATH_PAD_SO,
@@ -22,13 +21,13 @@ from slowpath.slowpaths.first_use.remedies import (
 )
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """First uses whose excess follows the allocation's length; GPU memory is SP023's."""
 
     def wanted(use: FirstUse) -> bool:
-        return use.by == "allocation" and not is_device(use.slow) and not evidence.over_network(use.slow)
+        return use.by == "allocation" and not is_device(use.slow) and not facts.over_network(use.slow)
 
-    return first_uses_observed(evidence, wanted)
+    return first_uses_observed(facts, wanted)
 
 
 SLOW_PATH = SlowPath(

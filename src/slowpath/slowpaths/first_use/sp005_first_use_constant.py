@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.observed import first_uses_observed
-from slowpath.findings.evidence.witness import first_use_witness
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.judges import by_design
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
 from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 
 _UNKNOWN = (
@@ -24,17 +23,17 @@ _UNKNOWN = (
 )
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """First uses whose excess is constant, and those that follow no law that can be named."""
-    found = first_uses_observed(evidence, lambda use: use.by in ("constant", "unknown"))
+    found = first_uses_observed(facts, lambda use: use.by in ("constant", "unknown"))
     return [_named(one) for one in found]
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Of a constant; a cost that grows, steps or levels off is none of this cause, whatever the kernel does."""
     if seen.law is not None and seen.law.name not in (None, "constant"):
         return Support("missing", f"the law is '{seen.law.name}', no constant")
-    return first_use_witness(evidence, seen)
+    return first_use_witness(facts, seen)
 
 
 def _named(one: Observation) -> Observation:

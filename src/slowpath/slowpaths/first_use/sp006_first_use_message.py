@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.observed import first_uses_observed
-from slowpath.findings.evidence.witness import first_use_witness
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
 from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """First uses whose excess follows the message's length."""
-    return first_uses_observed(evidence, lambda use: use.by == "message" and not evidence.over_network(use.slow))
+    return first_uses_observed(facts, lambda use: use.by == "message" and not facts.over_network(use.slow))
 
 
 SLOW_PATH = SlowPath(

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from slowpath.findings.evidence.evidence import Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import faults_words, sides, system_time_words
-from slowpath.findings.evidence.words import SMALL_PAGE_BYTES, number, page_bytes, parameter
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import faults_words, sides, system_time_words
+from slowpath.findings.words import SMALL_PAGE_BYTES, number, page_bytes, parameter
 from slowpath.mpi.allocator import KEEP_FREED
 from slowpath.slowpaths.first_use.remedies import PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 from slowpath.slowpaths.memory.remedies import (
@@ -43,15 +46,15 @@ _WORDINGS = {
 }
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of memory that was written before its first message and memory that was not, each side by itself."""
-    found = [one for one in evidence.slowdowns("touch", phase="first") if _untouched(one)]
+    found = [one for one in facts.slowdowns("touch", phase="first") if _untouched(one)]
     groups = grouped(found, lambda one: (_touch(one), *place_key(one.slow)))
 
     def law(group: Sequence[Slowdown]) -> FittedLaw | None:
-        return evidence.difference_law(_on_small_pages(group))
+        return partial(difference_law, minimum_effect=facts.minimum_effect)(_on_small_pages(group))
 
-    return [slowdown_observed(evidence, group, _WORDINGS[_touch(group[0])], law) for group in groups]
+    return [slowdown_observed(facts, group, _WORDINGS[_touch(group[0])], law) for group in groups]
 
 
 def _touch(one: Slowdown) -> str:
@@ -70,9 +73,9 @@ def _on_small_pages(group: Sequence[Slowdown]) -> Sequence[Slowdown]:
     return small if len(small) >= FEWEST_ALIKE else group
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Page faults in the number of the message's pages, or the kernel's time for them."""
-    slow, fast = sides(evidence, seen)
+    slow, fast = sides(facts, seen)
     pages = (number(slow, "message_bytes") or 0.0) / (page_bytes(slow) or SMALL_PAGE_BYTES)
     lines = (
         faults_words(slow, "first", fast, "first", pages),

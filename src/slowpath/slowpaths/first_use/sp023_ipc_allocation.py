@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from slowpath.findings.controls import LATER
-from slowpath.findings.evidence.evidence import Evidence, FirstUse, Slowdown
-from slowpath.findings.evidence.observed import Wording, first_uses_observed, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import first_use_witness
-from slowpath.findings.evidence.words import is_device, parameter
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Remedy, set_to
 from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import is_device, parameter
+from slowpath.slowpaths.first_use.first_uses import FirstUse, first_use_witness, first_uses_observed
 from slowpath.slowpaths.first_use.remedies import LIBSLOWPATH_PAD_SO, PAD_TO_2_MIB, PROGRAM_PAD
 
 STAGED = "GPU memory staged"
@@ -21,29 +24,32 @@ _HOST = ("host", "pinned_host", "pinned_registered", "mpi")
 _WORDING = Wording("{size}messages from GPU memory", "from host memory", STAGED)
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """First uses of GPU memory by the allocation's length, and GPU memory that is slower than host memory."""
 
     def wanted(use: FirstUse) -> bool:
-        return use.by == "allocation" and is_device(use.slow) and not evidence.over_network(use.slow)
+        return use.by == "allocation" and is_device(use.slow) and not facts.over_network(use.slow)
 
-    staged = [one for one in evidence.slowdowns("memory", phase="steady") if _staged(evidence, one)]
+    staged = [one for one in facts.slowdowns("memory", phase="steady") if _staged(facts, one)]
     groups = grouped(staged, lambda one: place_key(one.slow))
-    later = [slowdown_observed(evidence, group, _WORDING, evidence.difference_law) for group in groups]
-    return [*first_uses_observed(evidence, wanted), *later]
+    later = [
+        slowdown_observed(facts, group, _WORDING, partial(difference_law, minimum_effect=facts.minimum_effect))
+        for group in groups
+    ]
+    return [*first_uses_observed(facts, wanted), *later]
 
 
-def _staged(evidence: Evidence, one: Slowdown) -> bool:
-    return is_device(one.slow) and parameter(one.fast, "memory", "host") in _HOST and evidence.as_found(one.slow)
+def _staged(facts: Facts, one: Slowdown) -> bool:
+    return is_device(one.slow) and parameter(one.fast, "memory", "host") in _HOST and facts.as_found(one.slow)
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Of first uses the system time; no counter here shows that memory is staged."""
     if seen.about == STAGED:
         return Support(
             "missing", "the path of GPU memory is not recorded; needs UCX's protocol table or a trace of the GPU"
         )
-    return first_use_witness(evidence, seen)
+    return first_use_witness(facts, seen)
 
 
 MEMORY_FROM_CUDAMALLOC = Remedy(

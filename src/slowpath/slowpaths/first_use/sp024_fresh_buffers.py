@@ -5,31 +5,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.observed import first_uses_observed
-from slowpath.findings.evidence.witness import calls, first_use_witness
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import calls
+from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
 from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 from slowpath.slowpaths.memory.remedies import HANDLE_CACHE
 
 _BY = ("pages", "allocation", "message")
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """First uses over the network's path whose excess grows with a length."""
-    return first_uses_observed(evidence, lambda use: use.by in _BY and evidence.over_network(use.slow))
+    return first_uses_observed(facts, lambda use: use.by in _BY and facts.over_network(use.slow))
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Registration goes through ioctl(2) or writes to the driver: calls at first that later messages don't make."""
-    slow = evidence.cells[seen.slow_cells[0]]
+    slow = facts.cells[seen.slow_cells[0]]
     first, later = (calls(slow, phase, ("ioctl",), "calls_per_op") for phase in ("first", "steady"))
     if first is not None and later is not None and first >= 1 > later:
         line = f"{first:.3g} calls of ioctl for each first message, {later:.3g} for each later one"
         return Support("shown", "law and witness agree", (line,))
-    return first_use_witness(evidence, seen)
+    return first_use_witness(facts, seen)
 
 
 SLOW_PATH = SlowPath(

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.observed import GrowthWording, growths_observed
-from slowpath.findings.evidence.witness import cost_witness
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import GrowthWording, growths_observed
 from slowpath.findings.program_remedy import ProgramRemedy, names_of_tuning, ways_of_tuning
 from slowpath.findings.remedy import Control, Parameters, Remedy
 from slowpath.findings.rivals.kinds import CAPACITY, SIDE, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import cost_witness
 from slowpath.slowpaths.memory.remedies import HANDLE_CACHE
 
 _WORDING = GrowthWording(
@@ -21,9 +21,9 @@ _WORDING = GrowthWording(
 )
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Later messages that get slower from some number of live buffers on."""
-    return growths_observed(evidence, _WORDING, ("constant", "live buffers"))
+    return growths_observed(facts, _WORDING, ("constant", "live buffers"))
 
 
 ONE_BUFFER = Control(

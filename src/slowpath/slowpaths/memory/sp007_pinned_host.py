@@ -5,56 +5,62 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from slowpath.findings.controls import SHORT
-from slowpath.findings.evidence.evidence import Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import pages_seen, sides, system_time_words
-from slowpath.findings.evidence.words import parameter
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import pages_seen, sides, system_time_words
+from slowpath.findings.words import parameter
 
 _CONDITIONS = ("nodes", "transport", "bind")
 _PINNED = ("pinned_host", "pinned_registered")
 _WORDING = Wording("{size}messages from pinned host memory", "from pageable memory", "pinned host memory")
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts between pinned and pageable host memory in which pinned memory is slower."""
-    if evidence.imported:
-        return _of_logs(evidence)
-    found = [one for one in evidence.slowdowns("memory", phase="steady") if _pinned_is_slower(one)]
+    if facts.imported:
+        return _of_logs(facts)
+    found = [one for one in facts.slowdowns("memory", phase="steady") if _pinned_is_slower(one)]
     groups = grouped(found, lambda one: place_key(one.slow))
-    return [slowdown_observed(evidence, group, _WORDING, evidence.difference_law) for group in groups]
+    return [
+        slowdown_observed(facts, group, _WORDING, partial(difference_law, minimum_effect=facts.minimum_effect))
+        for group in groups
+    ]
 
 
-def _of_logs(evidence: Evidence) -> Sequence[Observation]:
+def _of_logs(facts: Facts) -> Sequence[Observation]:
     """Each two conditions apart: logs of other conditions do not agree with one another, they differ."""
-    found = [one for one in evidence.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(one)]
-    inside = [one for one in found if not _leaves_the_node(evidence.stated(one.slow))]
-    alike = [one for one in inside if _all_stated(evidence.stated(one.slow)) and _same(evidence, one)]
+    found = [one for one in facts.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(one)]
+    inside = [one for one in found if not _leaves_the_node(facts.stated(one.slow))]
+    alike = [one for one in inside if _all_stated(facts.stated(one.slow)) and _same(facts, one)]
     groups = grouped(
-        alike or inside, lambda one: tuple(tuple(evidence.stated(cell).items()) for cell in (one.slow, one.fast))
+        alike or inside, lambda one: tuple(tuple(facts.stated(cell).items()) for cell in (one.slow, one.fast))
     )
-    return [_of_group(evidence, group) for group in groups]
+    return [_of_group(facts, group) for group in groups]
 
 
-def _of_group(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     """What is stated of the slow and the fast side decides what may be concluded."""
     top = max(group, key=lambda one: one.excess_s)
-    slow, fast = evidence.stated(top.slow), evidence.stated(top.fast)
+    slow, fast = facts.stated(top.slow), facts.stated(top.fast)
     unknown = [name for name in _CONDITIONS if name not in slow or name not in fast]
     if unknown:  # each of these logs may be a condition of its own
         doubt = f"the logs do not state their {', '.join(unknown)}: the difference may be theirs{_others(group, top)}"
-        seen = slowdown_observed(evidence, [top], _WORDING)
+        seen = slowdown_observed(facts, [top], _WORDING)
     else:
         differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]
         doubt = f"the logs differ in {' and '.join(differ)} as well" if differ else ""
-        seen = slowdown_observed(evidence, group, _WORDING, evidence.difference_law)
+        seen = slowdown_observed(facts, group, _WORDING, partial(difference_law, minimum_effect=facts.minimum_effect))
     return replace(seen, doubts=(*seen.doubts, *([doubt] if doubt else [])))
 
 
@@ -69,8 +75,8 @@ def _all_stated(stated: Mapping[str, str]) -> bool:
     return all(name in stated for name in _CONDITIONS)
 
 
-def _same(evidence: Evidence, one: Slowdown) -> bool:
-    return evidence.stated(one.slow) == evidence.stated(one.fast)
+def _same(facts: Facts, one: Slowdown) -> bool:
+    return facts.stated(one.slow) == facts.stated(one.fast)
 
 
 def _leaves_the_node(stated: Mapping[str, str]) -> bool:
@@ -82,9 +88,9 @@ def _pinned_is_slower(one: Slowdown) -> bool:
     return slow in _PINNED and fast == "host"
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Small pages under the pinned buffers, and the kernel's time for the excess."""
-    slow, fast = sides(evidence, seen)
+    slow, fast = sides(facts, seen)
     time = system_time_words(slow, seen.phase, fast, seen.phase, seen.excess_s)
     if time is None:
         return Support("missing", "system time does not account for the excess, or was not recorded")

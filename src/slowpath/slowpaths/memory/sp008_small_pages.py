@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.evidence.evidence import Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import pages_seen, sides, single_copy_bytes, system_time_words
-from slowpath.findings.evidence.words import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, number, page_bytes
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import page_law
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import pages_seen, sides, single_copy_bytes, system_time_words
+from slowpath.findings.words import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, number, page_bytes
 from slowpath.slowpaths.first_use.remedies import PROGRAM_KEEP_HUGE_PAGES
 from slowpath.slowpaths.memory.remedies import (
     HUGE_PAGES,
@@ -28,10 +31,10 @@ from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
 _WORDING = Wording("{size}messages from host memory on small pages", "from huge pages", "small pages")
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of page kinds in which huge pages are faster for later messages."""
-    found = [one for one in evidence.slowdowns("pages", phase="steady") if _huge_is_faster(one)]
-    return [_observation(evidence, group) for group in grouped(found, lambda one: place_key(one.slow, "pages"))]
+    found = [one for one in facts.slowdowns("pages", phase="steady") if _huge_is_faster(one)]
+    return [_observation(facts, group) for group in grouped(found, lambda one: place_key(one.slow, "pages"))]
 
 
 def _huge_is_faster(one: Slowdown) -> bool:
@@ -41,8 +44,8 @@ def _huge_is_faster(one: Slowdown) -> bool:
     return (fast or (HUGE_PAGE_BYTES if asked else 0)) == HUGE_PAGE_BYTES != slow
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
-    seen = slowdown_observed(evidence, group, _WORDING, evidence.page_law)
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
+    seen = slowdown_observed(facts, group, _WORDING, partial(page_law, minimum_effect=facts.minimum_effect))
     costs = _page_costs(group)
     return replace(seen, evidence=(*seen.evidence, f"per page of 4 KiB: {costs}")) if costs else seen
 
@@ -59,9 +62,9 @@ def _page_costs(group: Sequence[Slowdown]) -> str:
     return ", ".join(costs.values())
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """The kernel gave the pages that were asked for, and its time accounts for the excess."""
-    slow, fast = sides(evidence, seen)
+    slow, fast = sides(facts, seen)
     kinds = (pages_seen(slow, ("small", "shared")), pages_seen(fast, ("huge",)))
     if False in kinds:
         return Support("refuted", "the allocations did not stand on the pages that were asked for")

@@ -4,38 +4,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from slowpath.findings.evidence.evidence import Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.words import parameter
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.rivals.judges import never
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import parameter
 from slowpath.mpi.libraries import GPU_VARIABLES
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments that differ in such a variable alone, for host memory."""
-    found = [one for one in evidence.slowdowns("environment", phase="steady") if _about(evidence, one)]
+    found = [one for one in facts.slowdowns("environment", phase="steady") if _about(facts, one)]
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "environment")))
-    return [_observation(evidence, group) for group in groups]
+    return [_observation(facts, group) for group in groups]
 
 
-def _about(evidence: Evidence, one: Slowdown) -> bool:
-    slow, fast = (set(evidence.variables(cell).items()) for cell in (one.slow, one.fast))
+def _about(facts: Facts, one: Slowdown) -> bool:
+    slow, fast = (set(facts.variables(cell).items()) for cell in (one.slow, one.fast))
     changed = {name for name, _ in slow ^ fast}
     return bool(changed) and changed <= GPU_VARIABLES and parameter(one.slow, "memory", "host") == "host"
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     top = group[0]
-    names = sorted({n for cell in (top.slow, top.fast) for n in evidence.variables(cell) if n in GPU_VARIABLES})
+    names = sorted({n for cell in (top.slow, top.fast) for n in facts.variables(cell) if n in GPU_VARIABLES})
     wording = Wording(
         f"{{size}}host messages in environment '{top.slow_value}'", f"in '{top.fast_value}'", " ".join(names)
     )
-    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+    return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
 
 
 _OTHER_TRANSPORTS = RivalKind(

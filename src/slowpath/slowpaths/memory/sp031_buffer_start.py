@@ -4,24 +4,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
-from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import difference_law, over_lengths
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, alone_or_screened, levels
+from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
 from slowpath.stats.laws.found import FittedLaw
 
 OFFSET = "offset_bytes"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts between starts of the buffer in its allocation, each side by itself, or a screening design."""
 
     def law(group: Sequence[Slowdown]) -> FittedLaw | None:
         top = max(group, key=lambda one: one.excess_s)
-        return evidence.difference_law(evidence.over_lengths(top))
+        return partial(difference_law, minimum_effect=facts.minimum_effect)(over_lengths(facts, top))
 
-    return alone_or_screened(evidence, (OFFSET,), _wording, law)
+    return alone_or_screened(facts, (OFFSET,), _wording, law)
 
 
 def _wording(one: Slowdown | Screened) -> Wording:

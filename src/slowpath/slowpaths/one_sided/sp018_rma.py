@@ -3,43 +3,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from slowpath.findings.evidence.evidence import Evidence, SlowPut
-from slowpath.findings.evidence.observed import observed
-from slowpath.findings.evidence.witness import NOT_COUNTED, socket_bytes
-from slowpath.findings.evidence.words import number, parameter, ratio_words, sizes, times_words
+from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.findings.difference import Difference, ratio_of
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import observed
 from slowpath.findings.rivals.judges import never
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import NOT_COUNTED, socket_bytes
+from slowpath.findings.words import PUT, number, parameter, ratio_words, sizes, times_words
 from slowpath.slowpaths.datatype.remedies import PREDEFINED_DATATYPE
 from slowpath.slowpaths.one_sided.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+@dataclass(frozen=True, kw_only=True)
+class SlowPut(Difference):
+    """A put (slow) against a message of the same length in the same launches (fast)."""
+
+
+FAR = 2.0  # lower end of the ratio from which on a put is far below a message
+
+MESSAGE = "time_per_message_s"
+
+
+def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
+    return cell.estimate(metric, "steady")
+
+
+def slow_puts(facts: Facts) -> list[SlowPut]:
+    """For each kind of window the length at which puts lose most against messages."""
+    best: dict[tuple[object, ...], SlowPut] = {}
+    cells = facts.results.cells
+    for put in (cell for cell in cells if _is_put(cell)):
+        message = _message(cells, put)
+        found = _put_over(put, message, facts.minimum_effect) if message is not None else None
+        if found is None or found.ratio.interval is None or found.ratio.interval[0] < FAR:
+            continue
+        key = (put.mpi, put.environment, put.placement, put.parameters.get("window"))
+        if key not in best or found.ratio.value > best[key].ratio.value:
+            best[key] = found
+    return list(best.values())
+
+
+def _is_put(cell: CellResult) -> bool:
+    p: Mapping[str, str] = cell.parameters
+    plain = p.get("operation", "put") in ("put", "rput") and p.get("design", "mpi") == "mpi"
+    return PUT in cell.metrics and plain and int(p.get("puts", "1000")) > 1
+
+
+def _message(cells: Iterable[CellResult], put: CellResult) -> CellResult | None:
+    """The message of the same length under the same library, environment and placement."""
+    for cell in cells:
+        alike = (cell.mpi, cell.environment, cell.placement) == (put.mpi, put.environment, put.placement)
+        if alike and MESSAGE in cell.metrics and _length(cell) == _length(put) and _plain_host(cell):
+            return cell
+    return None
+
+
+def _length(cell: CellResult) -> str:
+    return parameter(cell, "message_bytes", "8")
+
+
+def _plain_host(cell: CellResult) -> bool:
+    return parameter(cell, "memory", "host") == "host" and parameter(cell, "datatype", "contiguous") == "contiguous"
+
+
+def _put_over(put: CellResult, message: CellResult, minimum_effect: float) -> SlowPut | None:
+    slow, fast = _steady(put, PUT), _steady(message, MESSAGE)
+    if slow is None or fast is None or len(slow.launch_values) != len(fast.launch_values):
+        return None
+    ratio = ratio_of(slow.launch_values, fast.launch_values, minimum_effect)
+    return SlowPut(slow=put, fast=message, metric=PUT, slow_s=slow.value, fast_s=fast.value, ratio=ratio)
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
     """Puts that take much longer than messages of the same length in the same launches."""
-    return [_observation(evidence, one) for one in evidence.slow_puts()]
+    return [_observation(facts, one) for one in slow_puts(facts)]
 
 
-def _observation(evidence: Evidence, one: SlowPut) -> Observation:
+def _observation(facts: Facts, one: SlowPut) -> Observation:
     window, length = parameter(one.slow, "window", "allocate"), sizes([one.slow])
     return observed(
         one,
         about=f"put, window {window}",
-        place=evidence.place([one.slow], [f"window {window}", f"messages of {length}"]),
+        place=facts.place([one.slow], [f"window {window}", f"messages of {length}"]),
         text=f"{length} puts into a window of kind {window} take {ratio_words(one.ratio)} as long as messages of that "
         f"length: {times_words(one)}.",
-        affects_default=evidence.is_default(one.slow),
+        affects_default=facts.is_default(one.slow),
         cells=(one.slow.cell, one.fast.cell),
         evidence=(f"{ratio_words(one.ratio)}: {one.slow.label} over {one.fast.label}",),
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Puts that go through sockets or wait for the target are messages in disguise."""
-    slow = evidence.cells[seen.slow_cells[0]]
+    slow = facts.cells[seen.slow_cells[0]]
     sent, length = socket_bytes(slow, seen.phase), number(slow, "message_bytes") or 0.0
     if sent is None:
         return Support("missing", NOT_COUNTED)

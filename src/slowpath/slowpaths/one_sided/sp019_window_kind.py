@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.evidence.evidence import Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import sides
-from slowpath.findings.evidence.words import PUT
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Control, Parameters, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import sides
+from slowpath.findings.words import PUT
 from slowpath.mpi.applies import AppliesTo
 from slowpath.slowpaths.one_sided.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 
@@ -41,29 +42,29 @@ _DEFAULT = "default"
 _MORE = 1.25  # instructions of the slow side over those of the fast one
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of windows of one operation, whichever side is slower."""
     found = []
     for axis in _PLACES:
-        there = [one for one in evidence.slowdowns(axis, phase="steady") if PUT in one.slow.metrics]
+        there = [one for one in facts.slowdowns(axis, phase="steady") if PUT in one.slow.metrics]
         groups = grouped(there, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow)))
-        found += [_observation(evidence, axis, group) for group in groups]
+        found += [_observation(facts, axis, group) for group in groups]
     return found
 
 
-def _observation(evidence: Evidence, axis: str, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, axis: str, group: Sequence[Slowdown]) -> Observation:
     slow, fast, words = group[0].slow_value, group[0].fast_value, _SUBJECTS[axis]
     wording = Wording(f"{{size}}puts {words} {slow}", f"{words} {fast}", f"{axis} {slow}")
-    seen = slowdown_observed(evidence, group, wording)
+    seen = slowdown_observed(facts, group, wording)
     place = replace(seen.place, words=f"{_PLACES[axis]} {slow}, {seen.place.words}")
     default = True if slow == _DEFAULT else False if fast == _DEFAULT else None
     own = (_EPOCHS[slow],) if axis == "synchronise" and slow in _EPOCHS else _HYPOTHESES[axis]
     return replace(seen, affects_default=default, place=place, cause=_CAUSES[axis], hypotheses=own)
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """More instructions for each put or its synchronisation, counted one by one."""
-    slow, fast = (instructions(cell) for cell in sides(evidence, seen))
+    slow, fast = (instructions(cell) for cell in sides(facts, seen))
     if slow is None or fast is None:
         return Support("missing", "instructions of the puts were not counted (parameter instructions)")
     line = f"{slow:.0f} instructions per put of the counted burst and its end, {fast:.0f} on the fast side"

@@ -3,38 +3,169 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.first_uses import PAGE_BYTES, WindowPages
-from slowpath.findings.evidence.witness import ROLES, cost_witness, of, sides
-from slowpath.findings.evidence.words import parameter, ratio_words, times_words
+from slowpath.findings.difference import Difference, ratio_of
+from slowpath.findings.facts import Facts, once
+from slowpath.findings.laws import length_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.remedy import Parameters, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import ROLES, cost_witness, of, sides
+from slowpath.findings.words import number, parameter, ratio_words, times_words
 from slowpath.mpi.applies import AppliesTo
+from slowpath.stats.laws.found import Coefficient, FittedLaw
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowPages(Difference):
+    """What making windows of one kind costs beyond the same memory without MPI, at the longest one measured.
+
+    law: of the excess over lengths, one that grows.  per_page_s: of each PAGE_BYTES of a rank's part.  longest_bytes:
+    that was measured.  example_bytes, example_s: a longer window by the law, which nothing was measured at.
+    cells: all of the library's, by length.
+    """
+
+    law: FittedLaw
+    per_page_s: float
+    per_page_interval: Interval | None
+    longest_bytes: float
+    example_bytes: float
+    example_s: tuple[float, Interval | None]
+    cells: tuple[CellResult, ...]
+
+
+EXPERIMENT = "first_use"
+
+PAGE_BYTES = 4096
+METRICS = {"window": "window_use_s", "shared_window": "shared_window_use_s"}
+
+PHASE = "steady"  # windows that are made later: the first one holds what is set up once
+
+FEWEST_LENGTHS = 5  # a law that has to predict one of them
+
+EXAMPLE_BYTES = 8.0 * 2**30
+
+_GROWS = "bytes"
+
+_PER = "byte of the window"
+
+Key = tuple[object, ...]
+
+
+@once
+def window_pages(facts: Facts) -> list[WindowPages]:
+    """One for each kind of window and place whose excess grows with the length."""
+    found = []
+    for library, program in _pairs(facts.cells_of(EXPERIMENT)):
+        lengths = sorted(library.keys() & program.keys())
+        if len(lengths) >= FEWEST_LENGTHS:
+            found += _grown([library[one] for one in lengths], [program[one] for one in lengths], facts.minimum_effect)
+    return found
+
+
+def _pairs(cells: Iterable[CellResult]) -> Iterable[tuple[dict[float, CellResult], dict[float, CellResult]]]:
+    """Cells that differ in their length alone, of the library's memory and of the program's."""
+    groups: dict[Key, dict[str, dict[float, CellResult]]] = defaultdict(lambda: {"library": {}, "program": {}})
+    for cell in cells:
+        length, memory = number(cell, "window_bytes"), parameter(cell, "memory", "library")
+        if parameter(cell, "pattern") not in METRICS or cell.copy != 1 or length is None:
+            continue
+        alike = sorted((k, v) for k, v in cell.parameters.items() if k not in ("memory", "window_bytes", "uses"))
+        groups[cell.group, cell.mpi, cell.environment, cell.placement, tuple(alike)][memory][length] = cell
+    return ((both["library"], both["program"]) for both in groups.values())
+
+
+def _grown(library: Sequence[CellResult], program: Sequence[CellResult], effect: float) -> list[WindowPages]:
+    metric = METRICS[parameter(library[0], "pattern")]
+    rows = [(cell, *_launches(cell, other, metric)) for cell, other in zip(library, program, strict=True)]
+    lengths = {number(cell, "window_bytes") or 0.0: (ours, theirs) for cell, ours, theirs in rows if ours}
+    law = length_law({one: (np.array(a) - np.array(b)).tolist() for one, (a, b) in lengths.items()}, effect)
+    if law is None or law.fits != _GROWS or not (each := _term(law)) or not each.interval or each.interval[0] <= 0:
+        return []
+    longest = max(lengths)
+    ours, theirs = lengths[longest]
+    slow, fast = library[-1], program[-1]
+    return [
+        WindowPages(
+            slow=slow,
+            fast=fast,
+            metric=metric,
+            slow_s=float(np.median(ours)),
+            fast_s=float(np.median(theirs)),
+            ratio=ratio_of(ours, theirs, effect),
+            law=_of_windows(law),
+            per_page_s=each.value * PAGE_BYTES,
+            per_page_interval=_times(each.interval, PAGE_BYTES),
+            longest_bytes=longest,
+            example_bytes=EXAMPLE_BYTES,
+            example_s=(each.value * EXAMPLE_BYTES, _times(each.interval, EXAMPLE_BYTES)),
+            cells=tuple(library),
+        )
+    ]
+
+
+def _launches(cell: CellResult, other: CellResult, metric: str) -> tuple[Sequence[float], Sequence[float]]:
+    """Of both, launch by launch; empty where they were not measured in the same launches."""
+    ours, theirs = cell.estimate(metric, PHASE), other.estimate(metric, PHASE)
+    if ours is None or theirs is None or len(ours.launch_values) != len(theirs.launch_values):
+        return (), ()
+    return ours.launch_values, theirs.launch_values
+
+
+def _term(law: FittedLaw) -> Coefficient | None:
+    return next((one for one in law.coefficients if one.per == "byte"), None)
+
+
+def _of_windows(law: FittedLaw) -> FittedLaw:
+    """The law in the words of a window: no message is sent."""
+    return replace(
+        law,
+        coefficients=tuple(
+            replace(one, unit=f"s per {_PER}") if one.per == "byte" else one for one in law.coefficients
+        ),
+        forecasts=tuple(replace(one, place=_place(one.place)) for one in law.forecasts),
+        separating=tuple(_place(one) for one in law.separating),
+        drawn=tuple(replace(one, place=_place(one.place)) for one in law.drawn),
+    )
+
+
+def _place(place: Mapping[str, float]) -> Mapping[str, float]:
+    return {"window_bytes" if name == "message_bytes" else name: value for name, value in place.items()}
+
+
+def _times(interval: Interval | None, factor: float) -> Interval | None:
+    return None if interval is None else (interval[0] * factor, interval[1] * factor)
+
 
 _CALLS = {"window": {"allocate": "MPI_Win_allocate", "create": "MPI_Win_create"}}
+
 _SAME_FAULTS = 0.1
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Kinds of windows whose excess over the same memory without MPI is a line over the length."""
-    return [_observation(evidence, one) for one in evidence.facts(WindowPages) if one.ratio.beyond]
+    return [_observation(facts, one) for one in window_pages(facts) if one.ratio.beyond]
 
 
-def _observation(evidence: Evidence, one: WindowPages) -> Observation:
+def _observation(facts: Facts, one: WindowPages) -> Observation:
     info = parameter(one.slow, "window_info", "none")
     call = _call(one) + (f" with {info}" if info != "none" else "")
     page = f"{format_time(one.per_page_s)}{_words(one.per_page_interval)}"
     example_s, example_interval = one.example_s
     return Observation(
         about=call,
-        place=evidence.place(one.cells, ["windows"]),
+        place=facts.place(one.cells, ["windows"]),
         text=f"{call} adds {page} for each {format_bytes(PAGE_BYTES)} of a rank's part to what mapping and touching "
         f"the same memory costs without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
         f"{ratio_words(one.ratio)}. A part of {format_bytes(int(one.example_bytes))} would take "
@@ -44,7 +175,7 @@ def _observation(evidence: Evidence, one: WindowPages) -> Observation:
         ratio=one.ratio.value,
         interval=one.ratio.interval,
         excess_s=one.excess_s,
-        affects_default=evidence.is_default(one.slow) and info == "none",
+        affects_default=facts.is_default(one.slow) and info == "none",
         cells=tuple(cell.cell for cell in one.cells),
         axis="window_info" if info != "none" else "memory",
         law=one.law,
@@ -63,9 +194,9 @@ def _words(interval: tuple[float, float] | None) -> str:
     return f" [{format_time(interval[0])}, {format_time(interval[1])}]" if interval else ""
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Time in the kernel that accounts for the excess, with no more page faults than without MPI."""
-    slow, fast = sides(evidence, seen)
+    slow, fast = sides(facts, seen)
     for role in ROLES:
         one, other = of(slow, seen.phase, role), of(fast, seen.phase, role)
         ours, theirs = (found.minor_faults_per_op if found else None for found in (one, other))
@@ -75,7 +206,7 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
             return Support(
                 "missing", f"{ours:.4g} page faults, {theirs:.4g} without MPI: the pages themselves may be the cost"
             )
-    found = cost_witness(evidence, seen)
+    found = cost_witness(facts, seen)
     line = f"{ours:.4g} page faults of a rank for each window, {theirs:.4g} without MPI: no further pages are touched"
     return Support(found.state, found.text, (*found.evidence, line), found.time, found.side, found.is_processor_time)
 

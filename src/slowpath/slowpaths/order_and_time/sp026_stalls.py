@@ -5,15 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.periodic import MOST_ALTERNATING, periodic_observed
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.order_and_time.periods import MOST_ALTERNATING, periodic_observed, periods
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Slow messages at equal distances of more messages than those of an alternation."""
-    return [periodic_observed(evidence, one) for one in evidence.periods() if one.every > MOST_ALTERNATING]
+    return [
+        periodic_observed(facts, one)
+        for one in periods(facts.cells, facts.results.shapes or (), facts.minimum_effect)
+        if one.every > MOST_ALTERNATING
+    ]
 
 
 SLOW_PATH = SlowPath(

@@ -3,30 +3,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from slowpath.core.cell_results import CellResult
+from slowpath.core.shape_results import LaunchKinds
 from slowpath.core.units import format_ratio
-from slowpath.findings.evidence.evidence import Evidence, LaunchLottery
-from slowpath.findings.evidence.observed import observed
-from slowpath.findings.evidence.words import ratio_words, sizes, times_words, where_words
+from slowpath.findings.difference import Difference, Ratio
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import observed
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import ratio_words, sizes, times_words, where_words
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+@dataclass(frozen=True, kw_only=True)
+class LaunchLottery(Difference):
+    """slow_launches of `launches` are slow, in `cells` of `asked`. work_ratio: fixed work, slow launches over others.
+
+    order_p: chance of so few changes between the two kinds in the order of time.
+    """
+
+    slow_launches: int
+    launches: int
+    work_ratio: float
+    order_p: float
+    cells: tuple[CellResult, ...]
+    asked: int
+
+
+SHARE_OF_MACHINE = 0.5  # of the ratio's logarithm that fixed work may show
+
+MOST_OF_MACHINE = 1.25  # of fixed work, slow launches over others, whatever messages do
+
+FEW_CHANGES = 0.02  # chance below which the order is that of phases
+
+
+def launch_lotteries(
+    cells: Mapping[int, CellResult], found: Iterable[LaunchKinds], minimum_effect: float
+) -> list[LaunchLottery]:
+    """Those beyond the minimum effect."""
+    made = (_lottery(cells, one, minimum_effect) for one in found)
+    return [one for one in made if one is not None and one.ratio.beyond]
+
+
+def _lottery(cells: Mapping[int, CellResult], one: LaunchKinds, minimum_effect: float) -> LaunchLottery | None:
+    top, work = one.cells[0], one.fixed_work_ratio
+    if work is None or one.order_p <= FEW_CHANGES:
+        return None
+    if abs(math.log(work)) > min(SHARE_OF_MACHINE * math.log(top.ratio), math.log(MOST_OF_MACHINE)):
+        return None
+    least = top.interval[0] if top.interval else 0.0
+    return LaunchLottery(
+        slow=cells[top.cell],
+        fast=cells[top.cell],
+        metric=top.metric,
+        slow_s=top.slow_s,
+        fast_s=top.fast_s,
+        ratio=Ratio(top.ratio, top.interval, least > 1 + minimum_effect),
+        slow_launches=sum(one.slow),
+        launches=len(one.launches),
+        work_ratio=work,
+        order_p=one.order_p,
+        cells=tuple(cells[times.cell] for times in one.cells),
+        asked=one.asked,
+    )
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
     """Launches that are slow from their begin to their end, between others that are not."""
-    return [_observation(evidence, one) for one in evidence.launch_lotteries()]
+    return [
+        _observation(facts, one)
+        for one in launch_lotteries(facts.cells, facts.results.launch_kinds or (), facts.minimum_effect)
+    ]
 
 
-def _observation(evidence: Evidence, one: LaunchLottery) -> Observation:
+def _observation(facts: Facts, one: LaunchLottery) -> Observation:
     size = sizes([one.slow])
     return observed(
         one,
         about="launches of two kinds",
-        place=evidence.place(one.cells, where_words(one.cells)),
+        place=facts.place(one.cells, where_words(one.cells)),
         text=f"{one.slow_launches} of {one.launches} launches are slow all their life: {size} messages take "
         f"{ratio_words(one.ratio)} as long as in the others: {times_words(one)}.".replace("  ", " "),
-        affects_default=evidence.is_default(one.slow),
+        affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in one.cells),
         slow_cells=tuple(cell.cell for cell in one.cells),
         fast_cells=(),

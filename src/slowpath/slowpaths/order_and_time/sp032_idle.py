@@ -6,18 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_time
-from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
-from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, alone_or_screened, levels
+from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.placement.remedies import PROGRAM_YIELD_WHEN_IDLE
 
 IDLE = "idle_s"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts between messages that follow one another and such that come after a pause."""
-    return alone_or_screened(evidence, (IDLE,), _wording)
+    return alone_or_screened(facts, (IDLE,), _wording)
 
 
 def _wording(one: Slowdown | Screened) -> Wording:

@@ -6,17 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes
-from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
-from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, alone_or_screened, levels
+from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
 
-ORDER, OTHER = "order", "other_bytes"
+ORDER = "order"
+OTHER = "other_bytes"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts between orders of the live buffers, and between alike lengths and two by turns."""
-    return [*alone_or_screened(evidence, (ORDER,), _of_buffers), *alone_or_screened(evidence, (OTHER,), _of_lengths)]
+    return [*alone_or_screened(facts, (ORDER,), _of_buffers), *alone_or_screened(facts, (OTHER,), _of_lengths)]
 
 
 def _of_buffers(one: Slowdown | Screened) -> Wording:

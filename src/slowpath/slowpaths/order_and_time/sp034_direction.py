@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence, Screened, Slowdown
-from slowpath.findings.evidence.observed import Wording, alone_or_screened, levels
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, alone_or_screened, levels
+from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
 
 DIRECTION = "direction"
 _WAYS = {"forward": "from rank 0 to the other", "reverse": "from the other rank to rank 0"}
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts between messages of the two ranks to each other."""
-    return alone_or_screened(evidence, (DIRECTION,), _wording)
+    return alone_or_screened(facts, (DIRECTION,), _wording)
 
 
 def _wording(one: Slowdown | Screened) -> Wording:

@@ -4,66 +4,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.controls import EAGER
-from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import NOT_COUNTED, sides, single_copy_bytes
-from slowpath.findings.evidence.words import HUGE_PAGE_BYTES, number, parameter
+from slowpath.findings.difference import CLEAR_RATIO, Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import difference_law
 from slowpath.findings.library_remedies import leaving
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.rivals.judges import by_variation
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import NOT_COUNTED, sides, single_copy_bytes
+from slowpath.findings.words import HUGE_PAGE_BYTES, number, parameter
 from slowpath.slowpaths.memory.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES
 from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
 
 _STATE = "single_copy_off"
 FEWEST_LENGTHS = 2  # at which single copy has to be the slower way, where it is not clearly so at one
-OFF, ON = "single copy off", "single copy on"
+OFF = "single copy off"
+ON = "single copy on"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments in which one side has single copy off: whichever is slower is reported."""
-    found = [one for one in evidence.slowdowns("environment", phase="steady") if _slow_side(evidence, one) is not None]
-    groups = grouped(found, lambda one: (_slow_side(evidence, one), *place_key(one.slow, "environment")))
-    return [_observation(evidence, group) for group in groups if _is_firm(evidence, group)]
+    found = [one for one in facts.slowdowns("environment", phase="steady") if _slow_side(facts, one) is not None]
+    groups = grouped(found, lambda one: (_slow_side(facts, one), *place_key(one.slow, "environment")))
+    return [_observation(facts, group) for group in groups if _is_firm(facts, group)]
 
 
-def _is_firm(evidence: Evidence, group: Sequence[Slowdown]) -> bool:
+def _is_firm(facts: Facts, group: Sequence[Slowdown]) -> bool:
     """Whether the next run will say the same. What single copy costs more than two copies follows the length; how fast
     one length goes follows where a launch's buffers lie, too, by a quarter and more. So a default that is the slow side
     at one length alone, and not clearly, is no slow path.
     """
-    if _slow_side(evidence, group[0]) == OFF:
+    if _slow_side(facts, group[0]) == OFF:
         return True
     lengths = {number(one.slow, "message_bytes") for one in group}
     return len(lengths) >= FEWEST_LENGTHS or max(one.ratio.least for one in group) >= CLEAR_RATIO
 
 
-def _slow_side(evidence: Evidence, one: Slowdown) -> str | None:
+def _slow_side(facts: Facts, one: Slowdown) -> str | None:
     """Which state the slow side is in; None: the contrast is not about single copy."""
-    slow, fast = evidence.setting(one.slow) == _STATE, evidence.setting(one.fast) == _STATE
-    if slow and not fast and evidence.as_found(one.fast):
+    slow, fast = facts.setting(one.slow) == _STATE, facts.setting(one.fast) == _STATE
+    if slow and not fast and facts.as_found(one.fast):
         return OFF
-    return ON if fast and not slow and evidence.as_found(one.slow) else None
+    return ON if fast and not slow and facts.as_found(one.slow) else None
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
-    default = evidence.is_default(group[0].slow)
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
+    default = facts.is_default(group[0].slow)
     wording = (
         Wording("{size}messages without single copy", "with it", OFF, default)
-        if _slow_side(evidence, group[0]) == OFF
+        if _slow_side(facts, group[0]) == OFF
         else Wording("{size}messages by single copy", "through shared memory", ON, default)
     )
-    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+    return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Bytes per message that one process copied from the other's memory, on both sides."""
-    slow, fast = sides(evidence, seen)
+    slow, fast = sides(facts, seen)
     length = number(slow, "message_bytes") or 0.0
     bytes_slow, bytes_fast = (single_copy_bytes(cell, seen.phase) for cell in (slow, fast))
     if bytes_slow is None or bytes_fast is None:

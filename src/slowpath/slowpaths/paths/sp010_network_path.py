@@ -4,51 +4,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from slowpath.findings.controls import ALONE
-from slowpath.findings.evidence.evidence import Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import NOT_COUNTED, SINGLE_COPY, calls, sides, socket_bytes
-from slowpath.findings.evidence.words import number
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import difference_law
 from slowpath.findings.library_remedies import leaving
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import NOT_COUNTED, SINGLE_COPY, calls, sides, socket_bytes
+from slowpath.findings.words import number
 
 _STATE = "network_path"
-FORCED, OWN = "network path", "path inside the node"
+FORCED = "network path"
+OWN = "path inside the node"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments, one of which is made to take the network's path inside a node."""
-    found = [one for one in evidence.slowdowns("environment", phase="steady") if _slow_side(evidence, one)]
-    groups = grouped(found, lambda one: (_slow_side(evidence, one), *place_key(one.slow, "environment")))
-    return [_observation(evidence, group) for group in groups]
+    found = [one for one in facts.slowdowns("environment", phase="steady") if _slow_side(facts, one)]
+    groups = grouped(found, lambda one: (_slow_side(facts, one), *place_key(one.slow, "environment")))
+    return [_observation(facts, group) for group in groups]
 
 
-def _slow_side(evidence: Evidence, one: Slowdown) -> str | None:
+def _slow_side(facts: Facts, one: Slowdown) -> str | None:
     """Which path the slow side takes; None: the contrast is not about it."""
-    slow, fast = (evidence.setting(cell) == _STATE for cell in (one.slow, one.fast))
-    if slow and evidence.as_found(one.fast):
+    slow, fast = (facts.setting(cell) == _STATE for cell in (one.slow, one.fast))
+    if slow and facts.as_found(one.fast):
         return FORCED
-    return OWN if fast and evidence.as_found(one.slow) else None
+    return OWN if fast and facts.as_found(one.slow) else None
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
-    default = evidence.is_default(group[0].slow)
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
+    default = facts.is_default(group[0].slow)
     wording = (
         Wording("{size}messages inside the node over the network's path", "over the library's own", FORCED, default)
-        if _slow_side(evidence, group[0]) == FORCED
+        if _slow_side(facts, group[0]) == FORCED
         else Wording("{size}messages by the library's own path inside the node", "over the network's", OWN, default)
     )
-    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+    return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Bytes through sockets on one side alone, or calls of a single copy that differ."""
-    slow, fast = sides(evidence, seen)
+    slow, fast = sides(facts, seen)
     network, own = (slow, fast) if seen.about == FORCED else (fast, slow)
     length = number(slow, "message_bytes") or 0.0
     sockets = [socket_bytes(cell, seen.phase) for cell in (network, own)]

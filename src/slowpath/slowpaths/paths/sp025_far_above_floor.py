@@ -4,21 +4,70 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult, OverFloor
 from slowpath.core.units import format_time, ratio_words
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.healthy import Healthy, healthy
-from slowpath.findings.evidence.words import memory, number, parameter, sizes
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import memory, number, parameter, sizes
+
+MARGIN = 3.0  # above the highest factor of a healthy library: other machines are not this one
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Healthy:
+    """Messages of one class of lengths. ends: from where to where.  highest: library -> largest factor of its cells,
+    upper end of the interval.
+    """
+
+    ends: str  # host | gpu | gpu and host
+    above_bytes: int
+    up_to_bytes: int
+    highest: Mapping[str, float]
+
+    @property
+    def limit(self) -> float:
+        """From here on a message is far above the floor."""
+        return MARGIN * max(self.highest.values())
+
+
+# Upper limits of the classes of lengths, bytes; the last class has none.
+LENGTHS = (64, 4 * KIB, 64 * KIB, 1024 * KIB, 2**62)
+
+HEALTHY: tuple[Healthy, ...] = (
+    Healthy("host", 0, 64, {"mpich": 15}),
+    Healthy("host", 64, 4096, {"mpich": 15}),
+    Healthy("host", 4096, 65536, {"mpich": 18}),
+    Healthy("host", 65536, 1048576, {"mpich": 10}),
+    Healthy("host", 1048576, 2**62, {"mpich": 13}),
+)
+
+
+def ends_of(memory: tuple[str, str]) -> str:
+    """`Healthy.ends` by the kinds of memory of both ends."""
+    on_gpu = [kind.startswith("device") for kind in memory]
+    return "gpu" if all(on_gpu) else "gpu and host" if any(on_gpu) else "host"
+
+
+def healthy(memory: tuple[str, str], message_bytes: int) -> Healthy | None:
+    """The class of a message by the memory of its two ends; None: no library was measured there."""
+    ends = ends_of(memory)
+    rows = (row for row in HEALTHY if row.ends == ends)
+    return next((row for row in rows if row.above_bytes < message_bytes <= row.up_to_bytes), None)
+
 
 FEWEST_CELLS = 2  # one alone may be slow by what is particular to it, which other rules see
+
 FEWEST_LAUNCHES = 3
+
 # Of a cell whose message is nothing but a message: other values have a cost of their own, and rules of their own.
 _PLAIN = {"datatype": "contiguous", "pack": "none", "queue": "0", "live_buffers": "1", "touch": "write"}
+
 MOST_EVIDENCE = 6
 
 
@@ -40,27 +89,27 @@ class _Far:
         return self.over.fastest_ratio or 0.0
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Cells far above what a healthy library does, by library, environment, placement and memory."""
     groups: dict[tuple[object, ...], list[_Far]] = defaultdict(list)
-    for one in _far(evidence):
+    for one in _far(facts):
         cell = one.cell
         groups[cell.mpi, cell.environment, cell.placement, memory([cell])].append(one)
-    return [_observation(evidence, group) for group in groups.values() if len(group) >= FEWEST_CELLS]
+    return [_observation(facts, group) for group in groups.values() if len(group) >= FEWEST_CELLS]
 
 
-def _far(evidence: Evidence) -> Iterator[_Far]:
-    own = {cell.mpi for cell in evidence.cells.values() if cell.over_floor and evidence.is_default(cell)}
-    for cell in evidence.cells.values():
+def _far(facts: Facts) -> Iterator[_Far]:
+    own = {cell.mpi for cell in facts.cells.values() if cell.over_floor and facts.is_default(cell)}
+    for cell in facts.cells.values():
         over = cell.over_floor
         if over is None or over.level is None or over.fastest_interval is None or over.calm_launches < FEWEST_LAUNCHES:
             continue
         if any(parameter(cell, name, value) != value for name, value in _PLAIN.items()):
             continue
         # An environment that the plan makes slow on purpose is judged by its contrast.
-        if cell.mpi in own and not evidence.is_default(cell):
+        if cell.mpi in own and not facts.is_default(cell):
             continue
-        taken = evidence.processors(cell)
+        taken = facts.processors(cell)
         if taken is not None and taken.shared:
             continue
         kinds = parameter(cell, "memory", "host").split(":")
@@ -69,7 +118,7 @@ def _far(evidence: Evidence) -> Iterator[_Far]:
             yield _Far(cell, over, usual)
 
 
-def _observation(evidence: Evidence, group: Sequence[_Far]) -> Observation:
+def _observation(facts: Facts, group: Sequence[_Far]) -> Observation:
     cells = [one.cell for one in group]
     top = max(group, key=lambda one: one.excess)
     floor = next(one for one in top.cell.floors if one.name == top.over.floor)
@@ -80,7 +129,7 @@ def _observation(evidence: Evidence, group: Sequence[_Far]) -> Observation:
     numbers = tuple(cell.cell for cell in cells)
     return Observation(
         about=memory(cells),
-        place=evidence.place(cells, words),
+        place=facts.place(cells, words),
         text=f"Later messages of {sizes([top.cell])} take {ratio_words(top.over.ratio, top.over.interval)} what this "
         f"machine needs for the same bytes: {format_time(message_s)}, where {floor.text} takes "
         f"{format_time(top.over.floor_s)}. Even the fastest take {least}, and with libraries as they come up to "
@@ -90,7 +139,7 @@ def _observation(evidence: Evidence, group: Sequence[_Far]) -> Observation:
         ratio=top.over.ratio,
         interval=top.over.interval,
         excess_s=message_s - top.over.floor_s,
-        affects_default=True if evidence.is_default(top.cell) else None,
+        affects_default=True if facts.is_default(top.cell) else None,
         cells=numbers,
         slow_cells=numbers,
         evidence=tuple(_evidence(group)),

@@ -4,16 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
+from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_time
-from slowpath.findings.evidence.evidence import LAW_RATIO, Evidence, SharedPlacement, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import sides, total
+from slowpath.findings.difference import LAW_RATIO, Slowdown
+from slowpath.findings.facts import Facts
+from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.processors import crowded
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import sides, total
+from slowpath.findings.words import OF_MESSAGES
 from slowpath.slowpaths.placement.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,
@@ -21,26 +28,66 @@ from slowpath.slowpaths.placement.remedies import (
     PROGRAM_YIELD_WHEN_IDLE,
 )
 
+
+@dataclass(frozen=True)
+class SharedPlacement:
+    """A placement that was to give each rank a core, and ranks share one. metric, fastest_s: of its fastest message."""
+
+    name: str
+    ranks: str
+    metric: str
+    fastest: CellResult
+    fastest_s: float
+    cells: tuple[CellResult, ...]
+
+
+def shared_placements(facts: Facts) -> list[SharedPlacement]:
+    """Of the crowded placements those that were to give a core to each rank and in which messages were timed."""
+    found = []
+    for place in crowded(facts.run.placements):
+        timed = [
+            (value, metric, cell)
+            for cell in facts.results.cells
+            if cell.placement == place.name and (fact := _speaking(cell)) is not None
+            for metric, value in [fact]
+        ]
+        if place.bind == "core" and timed:
+            value, metric, fastest = min(timed, key=lambda one: one[0])
+            ranks = ", ".join(f"rank {one.rank} on {one.cpus_allowed} of {one.host}" for one in place.observed)
+            every = tuple(cell for _, _, cell in timed)
+            found.append(SharedPlacement(place.name, ranks, metric, fastest, value, every))
+    return found
+
+
+def _speaking(cell: CellResult) -> tuple[str, float] | None:
+    """The metric that speaks for a cell in which messages were timed, and its value, seconds."""
+    for name in OF_MESSAGES:
+        if (estimate := cell.estimate(name, "steady")) is not None:
+            return name, estimate.value
+    return None
+
+
 SHARED = "ranks share a processor"
+
 _SWITCHES = "involuntary_switches"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Ranks that were to have a core each and share one; and contrasts of placements, whichever side is slower."""
-    found = evidence.slowdowns("placement", phase="steady")
+    found = facts.slowdowns("placement", phase="steady")
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "placement")))
     clear = [group for group in groups if max(one.ratio.least for one in group) >= LAW_RATIO]
-    shared = [_shared(evidence, one) for one in evidence.shared_placements()]
-    return [*shared, *(_observation(evidence, group) for group in clear)]
+    shared = [_shared(facts, one) for one in shared_placements(facts)]
+    return [*shared, *(_observation(facts, group) for group in clear)]
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     slow, fast = group[0].slow_value, group[0].fast_value
     wording = Wording(f"{{size}}messages in placement '{slow}'", f"in '{fast}'", f"placement {slow}")
-    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+    return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
 
 
-def _shared(evidence: Evidence, one: SharedPlacement) -> Observation:
+def _shared(facts: Facts, one: SharedPlacement) -> Observation:
     taken = [count for cell in one.cells if (count := total(cell, "steady", _SWITCHES))]
     lines = [f"allowed processors: {one.ranks}"]
     if taken:
@@ -48,7 +95,7 @@ def _shared(evidence: Evidence, one: SharedPlacement) -> Observation:
     numbers = tuple(cell.cell for cell in one.cells)
     return Observation(
         about=SHARED,
-        place=evidence.place([one.fastest], [f"placement {one.name}"]),
+        place=facts.place([one.fastest], [f"placement {one.name}"]),
         text=f"Each rank was to have a core, but they share one ({one.ranks}): they take turns, and no other "
         f"measurement under this placement can be judged. The fastest message takes {format_time(one.fastest_s)}.",
         metric=one.metric,
@@ -63,12 +110,12 @@ def _shared(evidence: Evidence, one: SharedPlacement) -> Observation:
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """The processors that the ranks were allowed to use, and how often something else took them away."""
     if seen.about == SHARED:
         return Support("shown", "ranks that were to have a core each share one", seen.evidence)
-    slow, fast = sides(evidence, seen)
-    one, other = (evidence.processors(cell) for cell in (slow, fast))
+    slow, fast = sides(facts, seen)
+    one, other = (facts.processors(cell) for cell in (slow, fast))
     if one is None or other is None:
         return Support("missing", "the processors of the ranks were not recorded")
     line = f"allowed processors: {one.words} where it is slow, {other.words} where it is not"

@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from slowpath.findings.evidence.evidence import Evidence, SlowPeer
-from slowpath.findings.evidence.observed import observed
-from slowpath.findings.evidence.witness import sides, total
-from slowpath.findings.evidence.words import memory, parameter, ratio_words, sizes, times_words
+import numpy as np
+
+from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import sides, total
+from slowpath.findings.words import SPEAKING, memory, number, parameter, ratio_words, sizes, times_words
 from slowpath.slowpaths.placement.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,
@@ -22,28 +28,84 @@ from slowpath.slowpaths.placement.remedies import (
 )
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+@dataclass(frozen=True, kw_only=True)
+class SlowPeer(Difference):
+    """One rank against the median of the other ranks, launch by launch. fast: of the nearest to that median."""
+
+    cells: tuple[CellResult, ...]
+
+
+FEWEST_RANKS = 3
+
+_PEER = "peer"
+
+
+def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
+    return cell.estimate(metric, "steady")
+
+
+def slow_peers(facts: Facts) -> list[SlowPeer]:
+    """Each rank against the median of the others, launch by launch, where cells are equal but for the peer."""
+    groups = [group for group in _alike(facts.results.cells) if len(group) >= FEWEST_RANKS]
+    return [one for group in groups for one in _slow(group, facts.minimum_effect)]
+
+
+def _alike(cells: Iterable[CellResult]) -> list[list[CellResult]]:
+    groups: dict[tuple[object, ...], list[CellResult]] = defaultdict(list)
+    for cell in cells:
+        if number(cell, _PEER) is not None and cell.metrics:
+            rest = sorted((name, value) for name, value in cell.parameters.items() if name != _PEER)
+            setting = (cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy)
+            groups[(*setting, str(rest))].append(cell)
+    return list(groups.values())
+
+
+def _slow(cells: Sequence[CellResult], minimum_effect: float) -> Iterator[SlowPeer]:
+    metric = next((name for name in SPEAKING if all(_steady(cell, name) for cell in cells)), None)
+    if metric is None:
+        return
+    launches = [one.launch_values for cell in cells if (one := _steady(cell, metric)) is not None]
+    if len({len(values) for values in launches}) != 1:
+        return
+    times = np.array(launches)
+    for rank, cell in enumerate(cells):
+        others = np.median(np.delete(times, rank, axis=0), axis=0)
+        ratio = ratio_of(times[rank], others, minimum_effect)
+        if ratio.beyond and ratio.value >= CLEAR_RATIO:
+            nearest = int(np.argmin(np.abs(np.median(times, axis=1) - np.median(others))))
+            yield SlowPeer(
+                slow=cell,
+                fast=cells[nearest],
+                metric=metric,
+                slow_s=float(np.median(times[rank])),
+                fast_s=float(np.median(others)),
+                ratio=ratio,
+                cells=tuple(cells),
+            )
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
     """Ranks to which messages take clearly longer than to the others."""
-    return [_observation(evidence, one) for one in evidence.slow_peers()]
+    return [_observation(facts, one) for one in slow_peers(facts)]
 
 
-def _observation(evidence: Evidence, one: SlowPeer) -> Observation:
+def _observation(facts: Facts, one: SlowPeer) -> Observation:
     rank, length = parameter(one.slow, "peer"), sizes([one.slow])
     return observed(
         one,
         about=f"rank {rank}",
-        place=evidence.place([one.slow], [f"rank {rank}", f"{memory([one.slow])} memory", f"messages of {length}"]),
+        place=facts.place([one.slow], [f"rank {rank}", f"{memory([one.slow])} memory", f"messages of {length}"]),
         text=f"{length} messages from rank 0 to rank {rank} take {ratio_words(one.ratio)} as long as to the others: "
         f"{times_words(one)}.",
-        affects_default=evidence.is_default(one.slow),
+        affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in one.cells),
         evidence=(f"{ratio_words(one.ratio)} of the median of {len(one.cells) - 1} other ranks, launch by launch",),
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Its processor was taken away, which the other ranks' were not."""
-    slow, fast = (total(cell, seen.phase, "involuntary_switches") for cell in sides(evidence, seen))
+    slow, fast = (total(cell, seen.phase, "involuntary_switches") for cell in sides(facts, seen))
     if slow is None or fast is None:
         return Support("missing", "no witness of the ranks was recorded")
     line = f"{slow:.0f} involuntary switches with the slow rank, {fast:.0f} with another"

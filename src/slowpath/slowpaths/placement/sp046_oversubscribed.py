@@ -7,44 +7,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.core.results import Claim
-from slowpath.findings.evidence.collective_words import contrast_observed, groups, of_collectives
-from slowpath.findings.evidence.evidence import CLEAR_RATIO, Evidence, Slowdown
-from slowpath.findings.evidence.words import is_switched_out
+from slowpath.findings.difference import CLEAR_RATIO, Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import is_switched_out
+from slowpath.slowpaths.collectives.under import contrast_observed, groups, of_collectives
 
 YIELDS = "yield_when_idle"  # of mpi.settings
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Collectives that are slower than with waits that give the core away, where ranks share cores."""
     found = [
         one
-        for one in of_collectives(evidence, "environment")
-        if evidence.setting(one.fast) == YIELDS and one.ratio.least >= CLEAR_RATIO and _shared(evidence, one)
+        for one in of_collectives(facts, "environment")
+        if facts.setting(one.fast) == YIELDS and one.ratio.least >= CLEAR_RATIO and _shared(facts, one)
     ]
-    return [_observation(evidence, group) for group in groups(found)]
+    return [_observation(facts, group) for group in groups(found)]
 
 
-def _shared(evidence: Evidence, one: Slowdown) -> bool:
-    seen = evidence.processors(one.slow)
+def _shared(facts: Facts, one: Slowdown) -> bool:
+    seen = facts.processors(one.slow)
     return seen is not None and seen.shared
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     top = max(group, key=lambda one: one.ratio.least)
-    processors = evidence.processors(top.slow)
+    processors = facts.processors(top.slow)
     words = ("on more ranks than cores", "with ranks that give their core away while they wait")
-    made = contrast_observed(evidence, group, "more ranks than cores", words)
+    made = contrast_observed(facts, group, "more ranks than cores", words)
     about = f"allowed processors: {processors.words}" if processors else ""
-    return replace(made, exports=evidence.variables(top.fast), evidence=(*made.evidence, about))
+    return replace(made, exports=facts.variables(top.fast), evidence=(*made.evidence, about))
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Ranks that are taken off their core while they wait, where it is slow alone."""
-    slow, fast = (evidence.cells[cells[0]] for cells in (seen.slow_cells, seen.fast_cells))
+    slow, fast = (facts.cells[cells[0]] for cells in (seen.slow_cells, seen.fast_cells))
     if not slow.witness or not fast.witness:
         return Support("missing", "how often ranks were taken off their core was not recorded")
     if is_switched_out(slow) and not is_switched_out(fast):
@@ -60,7 +61,7 @@ def _claim(by: str | None) -> Claim:
     return Claim(time=None, side=None, by=by)
 
 
-def _by_switches(evidence: Evidence, seen: Observation, support: Support) -> Judged:
+def _by_switches(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
         return Judged("refuted", "ranks that yield take microseconds on the same cores", support.evidence)
     return Judged("standing", "not seen: how often ranks were taken off their core")

@@ -3,27 +3,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.evidence.evidence import Evidence, ProtocolSwitch
-from slowpath.findings.evidence.observed import observed
-from slowpath.findings.evidence.words import memory, parameter, ratio_words
+from slowpath.findings.control_variables import protocol_limits, variables_near
+from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
+from slowpath.findings.facts import Facts
+from slowpath.findings.lines import Line, lines_along
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath, SwitchTimes
+from slowpath.findings.words import memory, parameter, ratio_words
 from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
 from slowpath.slowpaths.protocol.remedies import PROGRAM_LONGER_EAGER
+from slowpath.stats.inputs import Floats
+from slowpath.stats.laws import constant, message, segments
+from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolSwitch(Difference):
+    """A jump along message lengths: the times are those of both sides' lines at the first length behind it.
+
+    law: of the whole line; its first bracket is the switch.  rising: the side behind it is the slow one.
+    """
+
+    law: FittedLaw
+    rising: bool
+    cells: tuple[CellResult, ...]
+
+
+MESSAGE = "message_bytes"
+
+SWITCH_METRICS = ("half_round_trip_latency_s", "one_way_s", "send_barrier_s", "time_per_message_s")
+
+WIDEST = 4.0  # of a bracket: further away the lines of both sides say nothing of its ends
+
+MOST_WITHOUT = 0.2  # share of the launches in which a protocol's stretch may come out without a constant
+
+_SWITCH_LAWS = (constant.LAW, message.LAW, segments.LAW)
+
+
+def protocol_switches(facts: Facts) -> Iterator[ProtocolSwitch]:
+    """One for each line of message lengths with a clear switch; the clearest one comes first in its law."""
+    for line in lines_along(facts, MESSAGE, phase="steady", metrics=SWITCH_METRICS):
+        lengths = line.sweep.covariates[MESSAGE]
+        if line.cells[0].copy != 1 or len(set(lengths.tolist())) < line.sweep.points:
+            continue
+        law = line.among(_SWITCH_LAWS)
+        clear = [
+            one
+            for bracket, before, after in _stretches(law)
+            if (one := _switch(line, law, bracket, (before, after))) is not None
+            if one.ratio.beyond and one.ratio.value >= CLEAR_RATIO
+        ]
+        if clear:
+            yield max(clear, key=lambda one: one.ratio.value)
+
+
+_Side = tuple[Coefficient, Coefficient]
+
+
+def _stretches(law: FittedLaw) -> list[tuple[Bracket, _Side, _Side]]:
+    """Of a law of segments: each limit with the terms of the stretches on both sides, where both are protocols: each
+    takes some time for 0 bytes. A stretch without is a piece of a curve, as where a cache ends.
+    """
+    if law.fits != "segments":
+        return []
+    terms = list(zip(law.coefficients[::2], law.coefficients[1::2], strict=True))
+    near = [bracket.up_to <= WIDEST * max(1.0, bracket.above) for bracket in law.brackets]
+    every = zip(law.brackets, terms, terms[1:], strict=False)
+    kept = [one for one, is_near in zip(every, near, strict=False) if is_near]
+    return [one for one in kept if _has_latency(one[1]) and _has_latency(one[2])]
+
+
+def _has_latency(side: _Side) -> bool:
+    """Whether nearly all launches have a constant above 0, which no fit lets fall below."""
+    return float(np.mean(np.array(side[0].launch_values) <= 0)) <= MOST_WITHOUT
+
+
+def _switch(line: Line, law: FittedLaw, bracket: Bracket, sides: tuple[_Side, _Side]) -> ProtocolSwitch | None:
+    """What either side's protocol takes for the first length behind the switch, launch by launch."""
+    before, after = (_at(side, bracket.up_to) for side in sides)
+    if not ((before > 0).all() and (after > 0).all()):
+        return None
+    rising = float(np.median(after)) > float(np.median(before))
+    slow, fast = (after, before) if rising else (before, after)
+    lengths = line.sweep.covariates[MESSAGE]
+    ends = [line.cells[int(np.flatnonzero(lengths == end)[0])] for end in (bracket.up_to, bracket.above)]
+    slow_cell, fast_cell = ends if rising else ends[::-1]
+    others = [one for one in law.brackets if one is not bracket]
+    return ProtocolSwitch(
+        slow=slow_cell,
+        fast=fast_cell,
+        metric=line.sweep.metric,
+        slow_s=float(np.median(slow)),
+        fast_s=float(np.median(fast)),
+        ratio=ratio_of(slow, fast, line.minimum_effect),
+        law=replace(law, brackets=(bracket, *others)),
+        rising=rising,
+        cells=line.cells,
+    )
+
+
+def _at(side: _Side, length: float) -> Floats:
+    """Time of a message of this length by one stretch's line, in each launch."""
+    constant_s, each_s = (np.array(term.launch_values, dtype=np.float64) for term in side)
+    times: Floats = constant_s + each_s * length
+    return times
+
 
 _UNMOVED = (
     "variables of the library have a value near the switch; whether one of them sets it shows only when it is moved: "
     "slowpath diagnose"
 )
-NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows
-EXACT_BYTES = 64  # a bracket no wider than this can be compared with a table
 
+NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows
+
+EXACT_BYTES = 64  # a bracket no wider than this can be compared with a table
 
 _METRICS = {
     "half_round_trip_latency_s": "latency",
@@ -46,12 +150,12 @@ def switch_text(times: SwitchTimes) -> str:
     )
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Lines of message lengths with a switch at which the two sides' costs differ clearly."""
-    return [_observation(evidence, one) for one in evidence.protocol_switches()]
+    return [_observation(facts, one) for one in protocol_switches(facts)]
 
 
-def _observation(evidence: Evidence, one: ProtocolSwitch) -> Observation:
+def _observation(facts: Facts, one: ProtocolSwitch) -> Observation:
     bracket = one.law.brackets[0]
     low, high = format_bytes(int(bracket.above)), format_bytes(int(bracket.up_to))
     before_s, after_s = (one.fast_s, one.slow_s) if one.rising else (one.slow_s, one.fast_s)
@@ -69,16 +173,16 @@ def _observation(evidence: Evidence, one: ProtocolSwitch) -> Observation:
     return observed(
         one,
         about=f"switch, {kinds}",
-        place=evidence.place(one.cells, [f"{kinds} memory", pattern, f"switch between {low} and {high}"]),
+        place=facts.place(one.cells, [f"{kinds} memory", pattern, f"switch between {low} and {high}"]),
         text=f"{said}, for a message of {high}.",
-        affects_default=evidence.is_default(one.cells[0]),
+        affects_default=facts.is_default(one.cells[0]),
         cells=tuple(cell.cell for cell in one.cells),
         law=one.law,
         evidence=(f"{ratio_words(one.ratio)}: both sides' lines, launch by launch",),
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """UCX's own table of protocols. A variable that has the value of the switch is only named as near it: whether it
     sets the switch shows when it is moved, which `slowpath diagnose` does.
     """
@@ -86,8 +190,8 @@ def witnesses(evidence: Evidence, seen: Observation) -> Support:
         return Support("missing", "no law of segments")
     bracket = seen.law.brackets[0]
     low, high = bracket.above - NEAR_BYTES, bracket.up_to + NEAR_BYTES
-    found = evidence.control_variables(seen.place, low, high)
-    table = evidence.ucx_protocols(seen.place, low, high)
+    found = variables_near(facts.run, seen.place.mpi, seen.place.environment, low, high)
+    table = protocol_limits(facts.run, seen.place.mpi, seen.place.environment, low, high)
     if found is None and not table:
         return Support("missing", "the library's control variables (MPI_T) were not recorded; needs witness = true")
     width = bracket.up_to - bracket.above

@@ -3,35 +3,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Claim
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.evidence.evidence import Evidence, UnexpectedReceive
-from slowpath.findings.evidence.observed import observed
-from slowpath.findings.evidence.witness import cost_witness, sides, single_copy_bytes
-from slowpath.findings.evidence.words import ratio_words, sizes, times_words, where_words
+from slowpath.findings.difference import LAW_RATIO, Difference, ratio_of
+from slowpath.findings.facts import Facts
+from slowpath.findings.laws import length_law
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import observed
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.judges import NOT_MADE, SURELY, by_design, by_law
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import cost_witness, sides, single_copy_bytes
+from slowpath.findings.words import number, ratio_words, sizes, times_words, where_words
 from slowpath.slowpaths.protocol.remedies import PROGRAM_LONGER_EAGER
+from slowpath.stats.inputs import Floats
+from slowpath.stats.laws.found import FittedLaw
 from slowpath.stats.removed import removed
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+@dataclass(frozen=True, kw_only=True)
+class UnexpectedReceive(Difference):
+    """A late receive (slow) against one that was posted before, with what the calls themselves differ by taken off.
+
+    calls_s: that difference, late minus early, at the shortest message of `shortest_bytes`.  law: of the excess over
+    lengths; None: too few of them.  cells: all points.
+    """
+
+    calls_s: float
+    shortest_bytes: int
+    law: FittedLaw | None
+    cells: tuple[CellResult, ...]
+
+
+RECEIVE = "receive_s"
+
+_POSTED = "posted"
+
+_LENGTH = "message_bytes"
+
+Sides = Mapping[str, CellResult]  # posted -> its cell
+
+
+def unexpected_receives(facts: Facts) -> list[UnexpectedReceive]:
+    """Of each kind of cells the length at which a late receive loses most, over those where it loses."""
+    found = (_of_group(group, facts.minimum_effect) for group in _groups(facts.results.cells).values())
+    return [one for one in found if one is not None]
+
+
+def _groups(cells: Iterable[CellResult]) -> dict[tuple[object, ...], dict[float, dict[str, CellResult]]]:
+    """What is equal but for length and posting -> length -> posted -> cell."""
+    groups: dict[tuple[object, ...], dict[float, dict[str, CellResult]]] = defaultdict(lambda: defaultdict(dict))
+    for cell in cells:
+        length, posted = number(cell, _LENGTH), cell.parameters.get(_POSTED)
+        if length is None or posted not in ("before", "after") or not _times(cell).size:
+            continue
+        rest = sorted((name, value) for name, value in cell.parameters.items() if name not in (_POSTED, _LENGTH))
+        key = (cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy, str(rest))
+        groups[key][length][posted] = cell
+    return groups
+
+
+def _times(cell: CellResult) -> Floats:
+    estimate = cell.estimate(RECEIVE, "steady")
+    return np.array(estimate.launch_values if estimate else [], dtype=np.float64)
+
+
+def _of_group(group: Mapping[float, Sides], minimum_effect: float) -> UnexpectedReceive | None:
+    both = {length: sides for length, sides in sorted(group.items()) if len(sides) == 2}
+    lengths = list(both)
+    if len(lengths) < 2:
+        return None
+    shortest = both[lengths[0]]
+    calls_s = _difference(shortest)
+    if calls_s is None:
+        return None
+    excess: dict[float, Sequence[float]] = {}
+    slower: list[UnexpectedReceive] = []
+    for length in lengths[1:]:
+        difference_s = _difference(both[length])
+        if difference_s is None or difference_s.size != calls_s.size:
+            continue
+        excess[length] = (difference_s - calls_s).tolist()
+        late_s = _times(both[length]["after"])
+        expected_s = late_s - (difference_s - calls_s)
+        if (expected_s <= 0).any():
+            continue
+        ratio = ratio_of(late_s, expected_s, minimum_effect)
+        if ratio.beyond and ratio.least >= LAW_RATIO:
+            slower.append(
+                UnexpectedReceive(
+                    slow=both[length]["after"],
+                    fast=both[length]["before"],
+                    metric=RECEIVE,
+                    slow_s=float(np.median(late_s)),
+                    fast_s=float(np.median(expected_s)),
+                    ratio=ratio,
+                    calls_s=float(np.median(calls_s)),
+                    shortest_bytes=int(lengths[0]),
+                    cells=tuple(cell for sides in both.values() for cell in sides.values()),
+                    law=None,
+                )
+            )
+    if not slower:
+        return None
+    top = max(slower, key=lambda one: one.excess_s)
+    return UnexpectedReceive(**{**vars(top), "law": length_law(excess, minimum_effect)})
+
+
+def _difference(sides: Sides) -> Floats | None:
+    """After minus before, launch by launch; None: not of the same launches."""
+    before, after = _times(sides["before"]), _times(sides["after"])
+    return after - before if before.size == after.size else None
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
     """Late receives that cost more than their calls differ by; that early ones cost more is no slow path."""
-    return [_observation(evidence, one) for one in evidence.unexpected_receives()]
+    return [_observation(facts, one) for one in unexpected_receives(facts)]
 
 
-def _observation(evidence: Evidence, one: UnexpectedReceive) -> Observation:
+def _observation(facts: Facts, one: UnexpectedReceive) -> Observation:
     calls = f"{'more' if one.calls_s > 0 else 'less'} at {format_bytes(one.shortest_bytes)}, which is taken off"
     return observed(
         one,
         about="unexpected",
-        place=evidence.place(one.cells, where_words(one.cells)),
+        place=facts.place(one.cells, where_words(one.cells)),
         text=f"Receives of unexpected {sizes([one.slow])} messages take {ratio_words(one.ratio)} as long as receives "
         f"that were posted before: {times_words(one)}.",
         affects_default=None,
@@ -41,13 +145,13 @@ def _observation(evidence: Evidence, one: UnexpectedReceive) -> Observation:
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """A second copy of the message, by the kernel or not at all."""
-    slow, fast = (single_copy_bytes(cell, seen.phase) for cell in sides(evidence, seen))
+    slow, fast = (single_copy_bytes(cell, seen.phase) for cell in sides(facts, seen))
     if slow is not None and fast is not None and fast > 2 * slow:
         line = f"{fast:.4g} bytes copied by process_vm_readv where the receive was posted, {slow:.4g} where not"
         return Support("shown", "unexpected messages take another way", (line,))
-    return cost_witness(evidence, seen)
+    return cost_witness(facts, seen)
 
 
 _COPY_OF_CONSTANT = RivalKind(
@@ -74,9 +178,9 @@ _TOGETHER = Varied({"posted": "together"}, {})
 _WORDS = "the same MPI_Recv, called when the message is sent (posted=together)"
 
 
-def _judge(evidence: Evidence, seen: Observation, _: Support) -> Judged:
+def _judge(facts: Facts, seen: Observation, _: Support) -> Judged:
     """What of the excess a receive lacks that is there in time: all of it, if it comes from being late."""
-    made = evidence.variation(sides(evidence, seen), (_TOGETHER.slow, _TOGETHER.fast), seen.metric, ("steady",) * 2)
+    made = facts.variation(sides(facts, seen), (_TOGETHER.slow, _TOGETHER.fast), seen.metric, ("steady",) * 2)
     if made is None or not seen.excess_s:
         return Judged("standing", NOT_MADE.format(_WORDS))
     expected_s = [value - seen.excess_s for value in made.slow_s]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.evidence.evidence import Evidence
-from slowpath.findings.evidence.observed import GrowthWording, growths_observed
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import GrowthWording, growths_observed
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.judges import never
 from slowpath.findings.rivals.kinds import claim
@@ -17,9 +17,9 @@ from slowpath.findings.slow_path import SlowPath
 _WORDING = GrowthWording("queue", "queue", "A message with {slow} entries in front of it", "with {fast}")
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Messages that take longer the more entries stand in front of them."""
-    return growths_observed(evidence, _WORDING, ("constant", "queue"))
+    return growths_observed(facts, _WORDING, ("constant", "queue"))
 
 
 _ORDER_OF_ARRIVAL = RivalKind(

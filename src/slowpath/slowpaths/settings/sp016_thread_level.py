@@ -4,43 +4,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from slowpath.findings.evidence.evidence import Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.evidence.witness import NOT_COUNTED, calls, sides
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import NOT_COUNTED, calls, sides
 from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
 
 VARIABLE = "SLOWPATH_THREAD_LEVEL"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments that differ in the thread level alone, the higher level being slower."""
-    found = [one for one in evidence.slowdowns("environment", phase="steady") if _higher_is_slower(evidence, one)]
+    found = [one for one in facts.slowdowns("environment", phase="steady") if _higher_is_slower(facts, one)]
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "environment")))
-    return [_observation(evidence, group) for group in groups]
+    return [_observation(facts, group) for group in groups]
 
 
-def _higher_is_slower(evidence: Evidence, one: Slowdown) -> bool:
-    slow, fast = (evidence.variables(cell) for cell in (one.slow, one.fast))
+def _higher_is_slower(facts: Facts, one: Slowdown) -> bool:
+    slow, fast = (facts.variables(cell) for cell in (one.slow, one.fast))
     changed = {name for name, _ in set(slow.items()) ^ set(fast.items())}
     collective = one.slow.experiment == "coll"  # SP042 says which path it costs them
     return changed == {VARIABLE} and slow.get(VARIABLE) == "multiple" and not collective
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
-    lower = evidence.variables(group[0].fast).get(VARIABLE, "funneled")
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
+    lower = facts.variables(group[0].fast).get(VARIABLE, "funneled")
     wording = Wording("{size}messages under MPI_THREAD_MULTIPLE", f"under MPI_THREAD_{lower.upper()}", "thread level")
-    return slowdown_observed(evidence, group, wording, evidence.difference_law)
+    return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """Waits for a lock (futex), or yields, that the lower level does not have."""
-    waits = [calls(cell, seen.phase, ("futex_wait", "sched_yield"), "calls_per_op") for cell in sides(evidence, seen)]
+    waits = [calls(cell, seen.phase, ("futex_wait", "sched_yield"), "calls_per_op") for cell in sides(facts, seen)]
     slow, fast = waits
     if slow is None or fast is None:
         return Support("missing", NOT_COUNTED)

@@ -4,53 +4,122 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.result import Interval
 from slowpath.findings.controls import ALONE
-from slowpath.findings.evidence.evidence import Evidence, ExposedMessage, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, observed, place_key, slowdown_observed
-from slowpath.findings.evidence.words import fraction_words, memory, ratio_words, sizes, times_words
+from slowpath.findings.difference import Difference, Ratio, Slowdown, ratio_of
+from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import Wording, grouped, observed, place_key, slowdown_observed
 from slowpath.findings.program_remedy import ProgramRemedy, names_of_tuning, ways_of_tuning
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import fraction_words, memory, parameter, ratio_words, sizes, times_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExposedMessage(Difference):
+    """A message that a computation as long as itself does not hide: both at once against the longer one alone.
+
+    share: of the message that stays exposed.
+    """
+
+    share: float
+    share_interval: Interval
+    share_interval_kind: str
+
+
+EXPOSED_RATIO = "exposed_communication_ratio"
+
+EXPOSED = "exposed_s"
+
+COMMUNICATION = "communication_s"
+
+COMPUTE = "compute_s"
+
+BOTH = "overlapped_s"
+
+LITTLE = 0.5  # of the communication that stays exposed; more is no overlap worth the name
+
+FEWEST_S = 5e-6  # shorter messages have nothing to hide
+
+
+def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
+    return cell.estimate(metric, "steady")
+
+
+def exposed_messages(facts: Facts) -> list[ExposedMessage]:
+    """Cells whose exposed part lies above a half with its whole interval, MPI_Test not being called."""
+    asked = (cell for cell in facts.results.cells if parameter(cell, "pattern") == "overlap")
+    quiet = (cell for cell in asked if parameter(cell, "progress", "none") == "none")
+    return [found for cell in quiet if (found := _exposed(cell, facts.minimum_effect)) is not None]
+
+
+def _exposed(cell: CellResult, minimum_effect: float) -> ExposedMessage | None:
+    part, exposed = _steady(cell, EXPOSED_RATIO), _steady(cell, EXPOSED)
+    alone, compute, both = (_steady(cell, name) for name in (COMMUNICATION, COMPUTE, BOTH))
+    if part is None or exposed is None or alone is None or compute is None or both is None:
+        return None
+    if not part.interval or part.interval[0] <= LITTLE:
+        return None
+    longer = np.maximum(alone.launch_values, compute.launch_values)
+    ratio: Ratio = ratio_of(both.launch_values, longer, minimum_effect)
+    if not ratio.beyond or exposed.value < FEWEST_S:
+        return None
+    return ExposedMessage(
+        slow=cell,
+        fast=cell,
+        metric=BOTH,
+        slow_s=both.value,
+        fast_s=float(np.median(longer)),
+        ratio=ratio,
+        share=part.value,
+        share_interval=part.interval,
+        share_interval_kind=part.interval_kind,
+    )
+
 
 _WORDING = Wording("{size}messages behind a computation without MPI_Test", "with MPI_Test in between", "progress")
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Messages that hide little of their time behind a computation, and such that calls of MPI_Test help."""
-    found = [one for one in evidence.slowdowns("progress", phase="steady") if _test_helps(one)]
+    found = [one for one in facts.slowdowns("progress", phase="steady") if _test_helps(one)]
     groups = grouped(found, lambda one: place_key(one.slow))
-    exposed = [_exposed(evidence, one) for one in evidence.exposed_messages()]
-    return [*exposed, *(slowdown_observed(evidence, group, _WORDING) for group in groups)]
+    exposed = [_observation(facts, one) for one in exposed_messages(facts)]
+    return [*exposed, *(slowdown_observed(facts, group, _WORDING) for group in groups)]
 
 
 def _test_helps(one: Slowdown) -> bool:
     return one.slow_value == "none" and one.fast_value == "test"
 
 
-def _exposed(evidence: Evidence, one: ExposedMessage) -> Observation:
+def _observation(facts: Facts, one: ExposedMessage) -> Observation:
     length, share = sizes([one.slow]), fraction_words(one.share, one.share_interval)
     return observed(
         one,
         about="progress",
-        place=evidence.place([one.slow], [f"{memory([one.slow])} memory", f"messages of {length}"]),
+        place=facts.place([one.slow], [f"{memory([one.slow])} memory", f"messages of {length}"]),
         text=f"A computation as long as a {length} message leaves {share} of the message exposed: both together take "
         f"{ratio_words(one.ratio)} as long as the longer one alone: {times_words(one)}.",
-        affects_default=evidence.is_default(one.slow),
+        affects_default=facts.is_default(one.slow),
         cells=(one.slow.cell,),
         evidence=(f"exposed share {share}, {one.share_interval_kind}",),
     )
 
 
-def witnesses(evidence: Evidence, seen: Observation) -> Support:
+def witnesses(facts: Facts, seen: Observation) -> Support:
     """The same message with calls of MPI_Test in the computation moves: then it lacked progress."""
-    slow = evidence.cells[seen.slow_cells[0]]
-    for one in evidence.slowdowns("progress", phase="steady"):
+    slow = facts.cells[seen.slow_cells[0]]
+    for one in facts.slowdowns("progress", phase="steady"):
         if _test_helps(one) and one.slow is slow:
             line = f"MPI_Test in the computation cuts it to {1 / one.ratio.value:.2f}x of its time, at {sizes([slow])}"
             return Support("shown", "calls into the library make the message move", (line,))

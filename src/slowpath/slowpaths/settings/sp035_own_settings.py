@@ -6,41 +6,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.findings.evidence.evidence import WITHOUT_USER, Evidence, Slowdown
-from slowpath.findings.evidence.observed import Wording, grouped, slowdown_observed
+from slowpath.findings.difference import WITHOUT_USER, Slowdown
+from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import SlowPath
 
 ABOUT = "your settings"
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of the user's environment against the same without all settings, where it is the slow side."""
     phases = ("steady", "first")
-    found = [
-        one for phase in phases for one in evidence.slowdowns("environment", phase=phase) if _is_own(evidence, one)
-    ]
+    found = [one for phase in phases for one in facts.slowdowns("environment", phase=phase) if _is_own(facts, one)]
     steady = {_where(one) for one in found if one.slow_phase == "steady"}
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
-    return [_observation(evidence, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]
+    return [_observation(facts, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]
 
 
-def _is_own(evidence: Evidence, one: Slowdown) -> bool:
-    return one.fast.environment == WITHOUT_USER and evidence.is_default(one.slow)
+def _is_own(facts: Facts, one: Slowdown) -> bool:
+    return one.fast.environment == WITHOUT_USER and facts.is_default(one.slow)
 
 
 def _where(one: Slowdown) -> tuple[str | None, ...]:
     return one.slow.mpi, one.slow.placement, one.slow.parameters.get("memory"), one.slow.parameters.get("device")
 
 
-def _observation(evidence: Evidence, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     memory = group[0].slow.parameters.get("memory", "host")
     what = "first messages" if group[0].slow_phase == "first" else "messages"
     of = "" if memory == "host" else f" from {memory} memory"
     wording = Wording(
         f"{{size}}{what}{of} with your settings", "without any of your settings", f"{ABOUT}, {memory}", True
     )
-    return replace(slowdown_observed(evidence, group, wording), exports={}, unsets=())
+    return replace(slowdown_observed(facts, group, wording), exports={}, unsets=())
 
 
 SLOW_PATH = SlowPath(

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts of one run, out of results.json: what slow paths look at. Pure.
+
+`Facts` holds what any slow path may ask. What one family alone asks for is a function of its own that takes a `Facts`;
+`once` keeps what several slow paths ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+from msgspec.structs import replace
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import ContrastResult, EnvironmentResult, Results
+from slowpath.core.roles import Roles
+from slowpath.findings.difference import DECIDED, WITHOUT_USER, Place, Slowdown, slowdown
+from slowpath.findings.processors import Processors, allowed
+from slowpath.findings.variations import Variation, Variations
+from slowpath.stats.laws.found import Forecast, LawSource
+
+NETWORK = "network_path"
+DEFAULT_EFFECT = 0.03  # minimum effect of a run that has no contrast
+# Forecasts that were written down and measured in another run, by what their law was fitted to.
+Later: TypeAlias = Mapping[LawSource, tuple[Forecast, ...]]
+_Found = TypeVar("_Found")
+_More = ParamSpec("_More")
+
+
+@dataclass(frozen=True)
+class UserState:
+    """A slow state that the user's own variables force wherever the plan sets nothing.
+
+    state: as settings name it ("single_copy_off").  variables: name -> value, as exported.  without: name of the run's
+    environment that unsets them; it shows what the library does by itself.
+    """
+
+    state: str
+    variables: Mapping[str, str]
+    without: str
+
+
+class Facts:
+    """Cells, contrasts, environments and placements of one run.
+
+    Attributes:
+        results: the run; its findings are not read.  roles: of the parameters of its cells.
+        cells: by number.  later: forecasts that were measured in another run.
+        imported: whether it is made of logs, which do not say how they were launched.
+    """
+
+    def __init__(
+        self,
+        results: Results,
+        roles: Roles,
+        user_state: UserState | None = None,
+        experiments: Sequence[Results] = (),
+        later: Later | None = None,
+    ) -> None:
+        """Args: experiments: runs that were made to distinguish causes, the newest first."""
+        self.results = results
+        self.roles = roles
+        self.run = results.run
+        self.cells: dict[int, CellResult] = {cell.cell: cell for cell in results.cells}
+        self.imported = results.run.imported
+        self.later: Later = later or {}
+        self._experiments = experiments
+        self._user_state = user_state
+        self._environments = [_as_used(entry, user_state) for entry in results.run.environments]
+        self._kept: dict[Hashable, Any] = {}
+
+    def kept(self, key: Hashable, compute: Callable[[], _Found]) -> _Found:
+        """Return what was computed for a key before; computed now where it was not."""
+        if key not in self._kept:
+            self._kept[key] = compute()
+        found: _Found = self._kept[key]
+        return found
+
+    @cached_property
+    def minimum_effect(self) -> float:
+        """As the contrasts have it."""
+        return max((contrast.minimum_effect for contrast in self.results.contrasts), default=DEFAULT_EFFECT)
+
+    @cached_property
+    def control_ratio(self) -> float:
+        """The largest difference, as a ratio above 1, that a decided contrast of a cell with itself shows; 1: none."""
+        controls = [one for one in self.results.contrasts if one.control and one.verdict in DECIDED]
+        return max((max(one.ratio, 1 / one.ratio) for one in controls if one.ratio), default=1.0)
+
+    # What was compared.
+
+    @property
+    def contrasts(self) -> Sequence[ContrastResult]:
+        """Of the run."""
+        return self.results.contrasts
+
+    @cached_property
+    def all_slowdowns(self) -> list[Slowdown]:
+        """Every decided contrast beyond the minimum effect, controls left out, and those in which the user's own
+        settings are the fast side: that is no slow path.
+        """
+        found = (slowdown(contrast, self.cells) for contrast in self.results.contrasts)
+        return [one for one in found if one is not None and one.slow.environment != WITHOUT_USER]
+
+    def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
+        """Decided contrasts on one of these axes with both sides in this phase."""
+        return [one for one in self.all_slowdowns if one.axis in axes and one.slow_phase == one.fast_phase == phase]
+
+    @cached_property
+    def _variations(self) -> list[Variations]:
+        return [Variations(results.cells, self.roles) for results in (*self._experiments, self.results)]
+
+    def variation(
+        self,
+        cells: tuple[CellResult, CellResult],
+        changes: tuple[Mapping[str, str], Mapping[str, str]],
+        metric: str,
+        phases: tuple[str, str],
+    ) -> Variation | None:
+        """Return slow and fast cell as they are and with parameters changed, all four in the launches of one run, this
+        one or one that was made for it; None: there is none.
+        """
+        found = (variations.find(cells, changes, metric, phases) for variations in self._variations)
+        return next((variation for variation in found if variation is not None), None)
+
+    # Where it was measured.
+
+    def cells_of(self, experiment: str) -> list[CellResult]:
+        """Cells of one experiment, with times, in their order."""
+        return [cell for cell in self.results.cells if cell.experiment == experiment and cell.metrics]
+
+    def setting(self, cell: CellResult) -> str | None:
+        """Library-neutral name of its environment's state, as "network_path"; None: none was asked for."""
+        entry = _of_cell(self._environments, cell)
+        return entry.setting if entry else None
+
+    def variables(self, cell: CellResult) -> Mapping[str, str]:
+        """Variables that its environment sets."""
+        entry = _of_cell(self._environments, cell)
+        return entry.variables if entry else {}
+
+    def stated(self, cell: CellResult) -> Mapping[str, str]:
+        """Of an imported log: what its importer stated of the launch, as nodes, transport, bind."""
+        entry = _of_cell(self._environments, cell)
+        return (entry.stated if entry else None) or {}
+
+    def as_found(self, cell: CellResult) -> bool:
+        """Whether its environment is the library's own: nothing set and nothing unset."""
+        entry = _of_cell(self._environments, cell)
+        return entry is None or entry.as_found
+
+    def is_default(self, cell: CellResult) -> bool:
+        """Whether its environment is that of users who change nothing, with what they had exported before."""
+        user = self._user_state
+        if user is None:
+            return self.as_found(cell)
+        entry = _of_cell(self.run.environments, cell)
+        return cell.environment != user.without and (entry is None or _is_plain(entry))
+
+    def over_network(self, cell: CellResult) -> bool:
+        """Whether its messages take the network's path, or go from one node to another."""
+        return self.setting(cell) == NETWORK or len(self._hosts(cell)) > 1
+
+    def _hosts(self, cell: CellResult) -> set[str]:
+        """Nodes of the ranks under its placement; empty when no launch recorded them."""
+        place = next((one for one in self.run.placements if one.name == cell.placement), None)
+        return {rank.host for rank in place.observed} if place else set()
+
+    def processors(self, cell: CellResult) -> Processors | None:
+        """Where its ranks may run; None: not recorded."""
+        place = next((one for one in self.run.placements if one.name == cell.placement), None)
+        return allowed(place.observed) if place else None
+
+    def place(self, cells: Sequence[CellResult], words: Sequence[str] = ()) -> Place:
+        """Where cells are that share their MPI; a name that they do not share is None."""
+        mpi = _shared([cell.mpi for cell in cells])
+        environment = _shared([cell.environment for cell in cells])
+        placement = _shared([cell.placement for cell in cells])
+        more = [f"environment {environment}"] if environment and len(self.run.environments) > 1 else []
+        more += [f"placement {placement}"] if placement and len(self.run.placements) > 1 else []
+        return Place(", ".join([*words, *([mpi] if mpi else []), *more]), mpi, environment, placement)
+
+
+def once(
+    compute: Callable[Concatenate[Facts, _More], _Found],
+) -> Callable[Concatenate[Facts, _More], _Found]:
+    """Keep what a function makes of one run's facts and of further arguments, since several slow paths ask for it."""
+
+    @wraps(compute)
+    def kept(facts: Facts, /, *more: _More.args, **named: _More.kwargs) -> _Found:
+        key = (compute, more, tuple(sorted(named.items())))
+        return facts.kept(key, lambda: compute(facts, *more, **named))
+
+    return kept
+
+
+def _as_used(entry: EnvironmentResult, user: UserState | None) -> EnvironmentResult:
+    """As slow paths see it: the state that the user's variables force holds where the plan sets nothing, unless it
+    unsets them, which leaves the library's own.
+    """
+    if user is not None and entry.name == user.without:
+        return replace(entry, unset=[], variables={}, setting=None)
+    if user is not None and _is_plain(entry):
+        return replace(entry, setting=user.state, variables=dict(user.variables))
+    return entry
+
+
+def _is_plain(entry: EnvironmentResult) -> bool:
+    return not (entry.variables or entry.setting)
+
+
+def _of_cell(entries: Iterable[EnvironmentResult], cell: CellResult) -> EnvironmentResult | None:
+    """Entry of a cell, under its MPI; None when the run does not have it."""
+    return next((one for one in entries if one.name == cell.environment and one.mpi in (None, cell.mpi)), None)
+
+
+def _shared(names: Sequence[str | None]) -> str | None:
+    """The one name that all have; None: they differ, or have none."""
+    first = names[0] if names else None
+    return first if all(name == first for name in names) else None

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts become observations: contrasts that ask the same thing in one place, first messages, growing costs. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.difference import Difference, Slowdown
+from slowpath.findings.facts import Facts
+from slowpath.findings.growths import Growth, growths
+from slowpath.findings.observation import Observation
+from slowpath.findings.screened import Screened, screened_effects
+from slowpath.findings.words import (
+    SPEAKING,
+    is_switched_out,
+    memory,
+    ratio_words,
+    sizes,
+    slowdown_words,
+    times_words,
+    where_words,
+)
+from slowpath.stats.laws.found import FittedLaw, cost_words
+
+MOST_EVIDENCE = 6  # lines of one finding
+
+Key = tuple[object, ...]
+
+LawOf = Callable[[Sequence[Slowdown]], FittedLaw | None]
+
+
+def observed(one: Difference, **more: Any) -> Observation:
+    """The observation of one difference; `more`: what of it the difference does not have."""
+    return Observation(
+        **{
+            "metric": one.metric,
+            "phase": "steady",
+            "ratio": one.ratio.value,
+            "interval": one.ratio.interval,
+            "excess_s": one.excess_s,
+            "slow_cells": (one.slow.cell,),
+            "fast_cells": (one.fast.cell,),
+            **more,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Wording:
+    """subject, reference: of a sentence "<subject> take 2.0x as long as <reference>"; {size} stands for the length of
+    the messages ("{size}messages from small pages", "from huge pages").  about: as Observation.about.
+    affects_default: None: as the contrasts have it, else what the rule knows better.
+    """
+
+    subject: str
+    reference: str
+    about: str
+    affects_default: bool | None = None
+
+
+def grouped(found: Iterable[Slowdown], key: Callable[[Slowdown], Key]) -> list[list[Slowdown]]:
+    """Groups in the order of their first members."""
+    groups: dict[Key, list[Slowdown]] = defaultdict(list)
+    for one in found:
+        groups[key(one)].append(one)
+    return list(groups.values())
+
+
+def place_key(cell: CellResult, *without: str) -> Key:
+    """Library, environment, placement, memory and pages of a cell, less what is compared."""
+    parts = {"mpi": cell.mpi, "environment": cell.environment, "placement": cell.placement}
+    parts |= {name: cell.parameters.get(name) for name in ("memory", "pages", "experiment")}
+    return tuple(value for name, value in parts.items() if name not in without)
+
+
+def slowdown_observed(
+    facts: Facts, group: Sequence[Slowdown], wording: Wording, law_of: LawOf | None = None
+) -> Observation:
+    """One observation of contrasts that show one thing: the one with the largest excess speaks for all of them."""
+    speaks = [one for one in group if one.metric == _first_metric(group)]
+    top = max(speaks, key=lambda one: one.excess_s)
+    lengths = sizes(one.slow for one in group)
+    size = sizes([top.slow])
+    subject = wording.subject.format(size=f"{size} " if size else "")
+    span = f" ({lengths})" if lengths else ""
+    also = f"; {len(speaks)} contrasts{span} agree" if len(speaks) > 1 else ""
+    text = (
+        f"{subject[0].upper()}{subject[1:]} take {ratio_words(top.ratio)} as long as {wording.reference}: "
+        f"{times_words(top)}{also}."
+    )
+    return observed(
+        top,
+        about=wording.about,
+        place=facts.place([one.slow for one in group], _group_words(group, lengths)),
+        text=text,
+        phase=top.slow_phase,
+        affects_default=_default_side(group) if wording.affects_default is None else wording.affects_default,
+        cells=tuple(dict.fromkeys(cell.cell for one in group for cell in (one.slow, one.fast))),
+        contrasts=tuple(dict.fromkeys(one.contrast for one in group)),
+        axis=top.axis,
+        law=law_of(speaks) if law_of else None,
+        evidence=tuple(slowdown_words(one) for one in _strongest(speaks)),
+        exports=facts.variables(top.fast) if facts.as_found(top.slow) else {},
+        unsets=tuple(facts.variables(top.slow)) if facts.as_found(top.fast) else (),
+        doubts=tuple(dict.fromkeys(text for one in group for text in one.suspect)),
+        slow_cells=tuple(dict.fromkeys(one.slow.cell for one in [top, *speaks])),
+        fast_cells=tuple(dict.fromkeys(one.fast.cell for one in [top, *speaks])),
+    )
+
+
+def _group_words(group: Sequence[Slowdown], lengths: str) -> list[str]:
+    return [f"{memory(one.slow for one in group)} memory", *([f"messages of {lengths}"] if lengths else [])]
+
+
+def _first_metric(group: Sequence[Slowdown]) -> str:
+    there = {one.metric for one in group}
+    return next((name for name in SPEAKING if name in there), group[0].metric)
+
+
+def _strongest(group: Sequence[Slowdown]) -> list[Slowdown]:
+    return sorted(group, key=lambda one: one.excess_s, reverse=True)[:MOST_EVIDENCE]
+
+
+def _default_side(group: Sequence[Slowdown]) -> bool | None:
+    sides = {one.affects_default for one in group}
+    return sides.pop() if len(sides) == 1 else (True if True in sides else None)
+
+
+WordingOf = Callable[[Slowdown | Screened], Wording]
+
+
+def levels(one: Slowdown | Screened) -> tuple[str, str]:
+    """The parameter's slow and fast value as the cells have it: a contrast has them in words."""
+    if isinstance(one, Screened):
+        return one.slow_value, one.fast_value
+    return one.slow.parameters.get(one.axis, ""), one.fast.parameters.get(one.axis, "")
+
+
+def alone_or_screened(
+    facts: Facts, parameters: Sequence[str], wording: WordingOf, law_of: LawOf | None = None
+) -> list[Observation]:
+    """What a parameter does by itself, one observation for each `about`; else what it does in a screening design."""
+    alone = [one for one in facts.slowdowns(*parameters, phase="steady") if not is_switched_out(one.slow)]
+    groups = grouped(alone, lambda one: (wording(one).about, *place_key(one.slow)))
+    found = [slowdown_observed(facts, group, wording(_top(group)), law_of) for group in groups]
+    there = {(one.about, one.place.mpi, one.place.environment, one.place.placement) for one in found}
+    best: dict[Key, Screened] = {}
+    for one in screened_effects(facts, *parameters):
+        key = (wording(one).about, *place_key(one.slow, "pages"))
+        if key not in best or one.excess_s > best[key].excess_s:
+            best[key] = one
+    seen = [_screened(facts, one, wording(one)) for one in best.values()]
+    return found + [
+        one for one in seen if (one.about, one.place.mpi, one.place.environment, one.place.placement) not in there
+    ]
+
+
+def _top(group: Sequence[Slowdown]) -> Slowdown:
+    return max((one for one in group if one.metric == _first_metric(group)), key=lambda one: one.excess_s)
+
+
+def _screened(facts: Facts, one: Screened, wording: Wording) -> Observation:
+    lengths = sizes(one.cells)
+    subject = wording.subject.format(size=f"{lengths} " if lengths else "")
+    others = f"{one.factors - 1} other things varied at once, in {len(one.cells)} cells"
+    return observed(
+        one,
+        about=wording.about,
+        place=facts.place(one.cells, where_words(one.cells)),
+        text=f"{subject[0].upper()}{subject[1:]} take {ratio_words(one.ratio)} as long as {wording.reference}: "
+        f"{times_words(one)}, with {others}.",
+        affects_default=wording.affects_default,
+        cells=tuple(cell.cell for cell in one.cells),
+        axis=one.parameter,
+        evidence=(f"{ratio_words(one.ratio)}: every launch's mean over {len(one.cells)} runs of a screening design",),
+        slow_cells=(),
+        fast_cells=(),
+    )
+
+
+@dataclass(frozen=True)
+class GrowthWording:
+    """covariate: what is swept. about: as Observation.about. slow, fast: sentences with the places {slow}, {fast}."""
+
+    covariate: str
+    about: str
+    slow: str
+    fast: str
+
+
+def growths_observed(facts: Facts, wording: GrowthWording, laws: Sequence[str]) -> list[Observation]:
+    """Lines over a number that follow another of these laws than a constant."""
+    return [_growth(facts, wording, one) for one in growths(facts, wording.covariate, laws)]
+
+
+def _growth(facts: Facts, wording: GrowthWording, one: Growth) -> Observation:
+    limits = "".join(f"; the step lies above {b.above:g}, up to {b.up_to:g}" for b in one.law.brackets)
+    subject = wording.slow.format(slow=f"{one.slow_value:g}")
+    reference = wording.fast.format(fast=f"{one.fast_value:g}")
+    return observed(
+        one,
+        about=wording.about,
+        place=facts.place(one.cells, where_words(one.cells)),
+        text=f"{subject} takes {ratio_words(one.ratio)} as long as {reference}: {times_words(one)}; "
+        f"{f'cost: {cost_words(one.law)}' if one.law.name else 'no law of its growth holds'}{limits}.",
+        phase=one.phase,
+        affects_default=None,
+        cells=tuple(cell.cell for cell in one.cells),
+        law=one.law,
+        evidence=(f"{ratio_words(one.ratio)}: pairs of launches of two cells",),
+    )

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps out of results.json: cells that are equal but for numbers. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
+from slowpath.core.roles import Roles, is_effort
+from slowpath.stats.inputs import Floats
+from slowpath.stats.laws.sweep import Sweep
+
+FEWEST_POINTS = 3
+
+_LENGTHS = ("sender_allocation_bytes", "receiver_allocation_bytes")
+
+_LIVE = "live"  # slowpath-ipc's name of live_buffers
+
+_UNIT = "s"
+
+_WHOLE = re.compile(r"[0-9]{1,18}")
+
+
+def sweeps(cells: Sequence[CellResult], roles: Roles, fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
+    """Each metric in seconds and phase of each set of cells that differ in numbers alone, in the order of the cells.
+
+    Args: roles: of parameters; the value of one that is not among them decides.  fewest_points: smaller sets are left
+          out.
+    Nothing that differs in a setting (a pattern, a memory kind, an environment, an MPI) is put into one sweep, whether
+    a word or a number spells it. Effort, how long and how often is measured, is no property of what is measured.
+    """
+    found = []
+    for same in _grouped(cells, roles):
+        for metric, phase in _series(same):
+            if (sweep := _sweep(same, roles, metric, phase)) is not None and sweep.points >= fewest_points:
+                found.append(sweep)
+    return found
+
+
+def along(sweep: Sweep, covariate: str, fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
+    """The lines of a grid on which one covariate varies and all that do not follow from it stand still."""
+    inputs = [name for name in sweep.varied() if name != covariate and not _follows(name)]
+    keys = list(zip(*(sweep.covariates[name].tolist() for name in inputs), strict=True)) or [()] * sweep.points
+    lines = [sweep.take(np.array([key == one for key in keys])) for one in dict.fromkeys(keys)]
+    return [line for line in lines if line.points >= fewest_points and covariate in line.varied()]
+
+
+def _follows(name: str) -> bool:
+    """Whether it is a length of an allocation, which what is swept may decide."""
+    return name == "buffer_bytes" or name.endswith("allocation_bytes")
+
+
+def _grouped(cells: Sequence[CellResult], roles: Roles) -> list[list[CellResult]]:
+    groups: dict[tuple[str, ...], list[CellResult]] = defaultdict(list)
+    for cell in cells:
+        if cell.metrics:
+            settings = [item for item in cell.parameters.items() if _is_setting(*item, roles)]
+            place = (cell.group, cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy)
+            groups[tuple(str(part) for part in [*place, sorted(settings)])].append(cell)
+    return list(groups.values())
+
+
+def _series(cells: Sequence[CellResult]) -> Iterator[tuple[str, str]]:
+    """Metrics in seconds and their phases, each once."""
+    pairs = [
+        (metric, str(phase))
+        for cell in cells
+        for metric, entry in cell.metrics.items()
+        if entry.unit == _UNIT
+        for phase in entry.phases
+    ]
+    yield from dict.fromkeys(pairs)
+
+
+def _sweep(cells: Sequence[CellResult], roles: Roles, metric: str, phase: str) -> Sweep | None:
+    """None where launches can't be distinguished: cells of one sweep were measured in unlike many of them."""
+    there = [(cell, found) for cell in cells if (found := cell.estimate(metric, phase)) is not None]
+    launches = max(len(found.launch_values) for _, found in there)
+    kept = [(cell, found) for cell, found in there if len(found.launch_values) == launches]
+    covariates = _covariates([cell.parameters for cell, _ in kept], roles)
+    if not covariates:
+        return None
+    times: Floats = np.array([launch_times(cell.metrics[metric], phase) for cell, _ in kept], dtype=np.float64).T
+    samples = np.array([found.samples for _, found in kept], dtype=np.int64)
+    within = _within([found for _, found in kept])
+    group, numbers = str(cells[0].group), tuple(cell.cell for cell, _ in kept)
+    return Sweep(covariates, times, samples, group, metric, phase, within, numbers)
+
+
+def launch_times(entry: MetricResult, phase: str) -> Sequence[float]:
+    """What stands for each launch where a law is fitted, seconds: its median, of first messages that of the buffers
+    which nothing disturbed (by_repetition).
+
+    Args: entry: of a metric of a cell, which has this phase.
+    """
+    medians = next(found for name, found in entry.phases.items() if name == phase).launch_values
+    by_use = entry.by_repetition.launch_values if phase == "first" and entry.by_repetition else None
+    return [row[0] for row in by_use] if by_use and len(by_use) == len(medians) else medians
+
+
+def _within(estimates: Sequence[MetricEstimate]) -> Floats | None:
+    """Standard error of a launch's median; 1.2533 is the median's over the mean's for a normal law."""
+    spreads = [(one.within_ratio, one.samples / one.launches) for one in estimates]
+    if any(spread is None for spread, _ in spreads):
+        return None
+    return np.array([1.2533 * spread / np.sqrt(n) for spread, n in spreads if spread is not None], dtype=np.float64)
+
+
+def _is_setting(name: str, value: str, roles: Roles) -> bool:
+    return not is_effort(roles, name) and _number(name, value, roles) is None
+
+
+def _number(name: str, value: str, roles: Roles) -> float | None:
+    """None: no number, or one that names a thing. A side's value may stand as SENDER:RECEIVER."""
+    if roles.get(name) == "setting":
+        return None
+    parts = str(value).split(":")
+    if name == "buffer_bytes" and all(part == "message" or part.isdecimal() for part in parts):
+        return 0.0
+    if name == "offset_bytes" and len(set(parts)) > 1:
+        return None  # one number can't stand for both sides
+    return float(parts[0]) if len(parts) <= 2 and all(part.isdecimal() for part in parts) else None
+
+
+def _covariates(parameters: Sequence[Mapping[str, str]], roles: Roles) -> dict[str, Floats]:
+    """What varies; allocations as one length where the two sides' are alike everywhere."""
+    rows = [_lengths(one) | _plain(one, roles) for one in parameters]
+    names = [name for name in rows[0] if all(name in row for row in rows)]
+    columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
+    if all(row.get(_LENGTHS[0]) == row.get(_LENGTHS[1]) for row in rows) and _LENGTHS[0] in columns:
+        columns["allocation_bytes"] = columns.pop(_LENGTHS[0])
+        del columns[_LENGTHS[1]]
+    varied = {name: values for name, values in columns.items() if np.ptp(values) > 0}
+    if varied and "message_bytes" in columns:
+        varied.setdefault("message_bytes", columns["message_bytes"])
+    return varied
+
+
+def _plain(parameters: Mapping[str, str], roles: Roles) -> dict[str, float]:
+    """Numbers that both sides share."""
+    found = {}
+    for name, value in parameters.items():
+        if is_effort(roles, name) or name in ("buffer_bytes", "overalloc_bytes", "allocation_bytes", "pad_to_bytes"):
+            continue
+        if (number := _number(name, value, roles)) is not None and ":" not in value:
+            found["live_buffers" if name == _LIVE else name] = number
+    return found
+
+
+def _lengths(parameters: Mapping[str, str]) -> dict[str, float]:
+    """Length of each side's allocation."""
+    sides = [_allocation({k: _side(v, i) for k, v in parameters.items()}) for i in range(len(_LENGTHS))]
+    if sides[0] is None or sides[1] is None:
+        return {}
+    found = dict(zip(_LENGTHS, (sides[0], sides[1]), strict=True))
+    asked = _allocation({k: _side(v, 0) for k, v in parameters.items() if k not in ("overalloc_bytes", "pad_to_bytes")})
+    base = {} if asked is None else {"buffer_bytes": asked}
+    return base | found
+
+
+def _side(value: str, index: int) -> str:
+    parts = str(value).split(":")
+    return parts[index] if len(parts) == len(_LENGTHS) else str(value)
+
+
+def _allocation(parameters: Mapping[str, str]) -> float | None:
+    """None: the experiment does not say."""
+    length = parameters.get("allocation_bytes") or parameters.get("buffer_bytes")
+    if length == "message":
+        length = parameters.get("message_bytes")
+    numbers = [length or "", parameters.get("overalloc_bytes", "0"), parameters.get("pad_to_bytes", "0")]
+    if not all(_WHOLE.fullmatch(number) for number in numbers):
+        return None
+    whole, more, pad = map(int, numbers)
+    return float(-(-(whole + more) // pad) * pad if pad else whole + more)

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel and the library were seen to do next to the times, and whether it agrees with a law. Pure.
+
+A witness agrees when what it counts accounts for the excess: processor time of one side, its waits taken off, for half
+of it up to all, faults or calls in the number that the law predicts to within a half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slowpath.core.cell_results import CellResult, RoleWitness
+from slowpath.core.units import format_time
+from slowpath.findings.facts import Facts
+from slowpath.findings.observation import Observation, Support
+
+ROLES = ("send", "receive")
+
+SYSTEM_SHARE = (0.5, 1.1)  # of the excess that one side must account for: not more than all, to within its noise
+
+BUSY_SHARE = 1.5  # of the excess by which a side may be busier: user time holds what it waits for by spinning, too
+
+WAITS_SHARE = 0.25  # of the excess in calls that wait: the loop around them spins in user space for the rest
+
+ONE_SIDE = 0.5  # of its growth that the other side may have
+
+ONE_OF_TWO = 0.9  # of the further page faults that one side has, to be called the one that faults
+
+MANY_WAITS = 10.0  # calls for each operation, from which on system time is that of waiting
+
+NUMBER_AGREES = (0.5, 1.5)
+
+SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
+
+SAMPLED = "this kernel samples processor times at timer ticks: what is the kernel's and what the program's is not known"
+
+NOT_COUNTED = "calls were not counted; needs a launch with witness = true"
+
+_WAITS = ("sched_yield", "poll", "futex_wait", "sleep")
+
+SIDES: Mapping[str, Literal["sender", "receiver"]] = {"send": "sender", "receive": "receiver"}
+
+_SOCKETS = ("socket_send", "socket_receive")
+
+
+def sides(facts: Facts, seen: Observation) -> tuple[CellResult, CellResult]:
+    """The slow cell that the observation speaks of, and the one that it is compared with."""
+    return facts.cells[seen.slow_cells[0]], facts.cells[seen.fast_cells[0]]
+
+
+def of(cell: CellResult, phase: str, role: str) -> RoleWitness | None:
+    """Witness of one side in one phase; None when nothing was recorded."""
+    by_phase = {str(name): roles for name, roles in (cell.witness or {}).items()}
+    return {str(name): found for name, found in by_phase.get(phase, {}).items()}.get(role)
+
+
+def total(cell: CellResult, phase: str, name: str) -> float | None:
+    """A count or time per operation over both sides; None when neither recorded it."""
+    found = [one for role in ROLES if (one := of(cell, phase, role)) is not None]
+    values = [value for one in found if (value := getattr(one, name)) is not None]
+    return float(sum(values)) if values else None
+
+
+def calls(cell: CellResult, phase: str, names: Sequence[str], what: str = "bytes_per_op") -> float | None:
+    """Calls or bytes per operation of these functions over both sides; None: no witnessed launch counted."""
+    counted = [one.calls for role in ROLES if (one := of(cell, phase, role)) is not None and one.calls is not None]
+    if not counted:
+        return None
+    return float(sum(getattr(entry, what) for one in counted for name, entry in one.items() if name in names))
+
+
+def single_copy_bytes(cell: CellResult, phase: str = "steady") -> float | None:
+    """Bytes per operation that one process copied straight from or to the other's memory."""
+    return calls(cell, phase, SINGLE_COPY)
+
+
+def socket_bytes(cell: CellResult, phase: str = "steady") -> float | None:
+    """Bytes per operation that went through sockets, each counted on both sides."""
+    return calls(cell, phase, _SOCKETS)
+
+
+def pages_seen(cell: CellResult, kinds: Sequence[str]) -> bool | None:
+    """Whether all of its allocations were observed on pages of these kinds; None: not observed."""
+    seen = set(cell.allocations.pages_observed) - {"unknown"} if cell.allocations else set()
+    return seen <= set(kinds) if seen else None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one side spends more per operation on the slow side than on the fast one, seconds; None: not recorded.
+
+    kernel: system time less that of calls that wait.  user: its other processor time; a side that waits by spinning has
+    as much of it as one that works.  waiting: inside calls that wait.  asleep: of it, in calls that sleep.
+    is_waiting: whether it was counted to wait, so that its processor time is none of work.
+    """
+
+    kernel: float | None
+    user: float | None
+    waiting: float | None
+    asleep: float | None
+    is_waiting: bool
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where an excess goes: to the kernel, to the library's own work, or to sleep, on which side.
+
+    side: None: one of both works and the other one spins, and which one is not known.  line: of evidence.
+    """
+
+    time: Literal["kernel", "user", "waiting"]
+    side: Literal["sender", "receiver"] | None
+    line: str
+
+
+def spent(role: str, slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str) -> Spent:
+    """Of one side."""
+    one, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
+    system, user = _more(one, other, "system_time_s_per_op"), _more(one, other, "user_time_s_per_op")
+    waiting, asleep = _waited(one, other, _WAITS), _waited(one, other, ("sleep",))
+    many = _calls_that_wait(one) >= MANY_WAITS
+    kernel = system
+    if system is not None and waiting is not None:
+        kernel = max(0.0, system - waiting)
+    elif many:
+        kernel = None  # of an older engine, which did not time its waits
+    return Spent(kernel, user, waiting, asleep, many)
+
+
+def account(
+    slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, excess_s: float | None
+) -> Account | None:
+    """Where the excess goes, as far as processor time and the counted calls show it; None: they show nothing.
+
+    One side works and the other one waits. What a side spends in calls that wait (sched_yield, poll, futex, sleep) is
+    taken off its system time. Nothing may account for more than the whole excess: a larger share is a contradiction.
+    """
+    if excess_s is None or excess_s <= 0:
+        return None
+    more = {role: spent(role, slow, slow_phase, fast, fast_phase) for role in ROLES}
+    return _in_kernel(more, excess_s) or _asleep(more, excess_s) or _in_user_space(more, slow, excess_s)
+
+
+def _in_kernel(more: Mapping[str, Spent], excess_s: float) -> Account | None:
+    kernel = {role: one.kernel for role, one in more.items() if one.kernel is not None}
+    works = max(kernel, key=lambda role: kernel[role], default=None)
+    if works is None or not SYSTEM_SHARE[0] <= kernel[works] / excess_s <= SYSTEM_SHARE[1]:
+        return None
+    if any(kernel[role] > ONE_SIDE * kernel[works] for role in kernel if role != works):
+        return None
+    other = next(role for role in ROLES if role != works)
+    waits = f", while the {SIDES[other]} yields and waits" if more[other].is_waiting else ""
+    off = more[works].waiting
+    waited = f" (its {format_time(off)} in calls that wait taken off)" if off and off > 0.01 * excess_s else ""
+    line = (
+        f"system time per operation of the {SIDES[works]} grows by {format_time(kernel[works])}{waited}, "
+        f"{_share(kernel[works], excess_s)}{waits}: the time goes to the kernel"
+    )
+    return Account("kernel", SIDES[works], line)
+
+
+def _asleep(more: Mapping[str, Spent], excess_s: float) -> Account | None:
+    asleep = {role: one.asleep for role, one in more.items() if one.asleep is not None}
+    sleeps = max(asleep, key=lambda role: asleep[role], default=None)
+    if sleeps is None or not SYSTEM_SHARE[0] <= asleep[sleeps] / excess_s <= SYSTEM_SHARE[1]:
+        return None
+    line = f"the {SIDES[sleeps]} sleeps {format_time(asleep[sleeps])} longer, {_share(asleep[sleeps], excess_s)}"
+    return Account("waiting", SIDES[sleeps], line)
+
+
+def _in_user_space(more: Mapping[str, Spent], slow: CellResult, excess_s: float) -> Account | None:
+    """A side that grows by user time works, where the other one was counted to wait. In host memory alone: elsewhere
+    both may spin for a device.
+    """
+    if slow.parameters.get("memory", "host").split(":")[0] != "host" or any(one.user is None for one in more.values()):
+        return None
+    busy = [role for role in ROLES if SYSTEM_SHARE[0] <= (more[role].user or 0.0) / excess_s <= BUSY_SHARE]
+    waits = [role for role in ROLES if (more[role].waiting or 0.0) >= WAITS_SHARE * excess_s]
+    works = [role for role in busy if role not in waits]
+    if not works or any(one.waiting is None for one in more.values()):
+        return None
+    times = ", ".join(f"{format_time(more[role].user or 0.0)} of the {SIDES[role]}" for role in works)
+    grows = f"user time per operation grows by {times}, for an excess of {format_time(excess_s)}"
+    if len(works) > 1:
+        line = f"{grows}, in no calls that wait: one side works and the other one spins"
+        return Account("user", None, line)
+    other = next(role for role in ROLES if role != works[0])
+    waited = more[other].waiting or 0.0
+    if other not in waits:
+        return None
+    line = f"{grows}, while the {SIDES[other]} is {format_time(waited)} longer in calls that wait"
+    return Account("user", SIDES[works[0]], f"{line}: the {SIDES[works[0]]} works in user space")
+
+
+def _share(part_s: float, excess_s: float) -> str:
+    """`61 % of the excess of 49.2 us`; what is measured to be a little more is all of it."""
+    return f"{100 * min(1.0, part_s / excess_s):.0f} % of the excess of {format_time(excess_s)}"
+
+
+def system_time_words(
+    slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, excess_s: float | None
+) -> str | None:
+    """The line of evidence when the kernel's work for one side accounts for the excess; None when it doesn't."""
+    found = account(slow, slow_phase, fast, fast_phase, excess_s)
+    return found.line if found is not None and found.time == "kernel" else None
+
+
+def _more(one: RoleWitness | None, other: RoleWitness | None, name: str) -> float | None:
+    """Slow minus fast; None: not recorded on both."""
+    slow, fast = (getattr(found, name) if found else None for found in (one, other))
+    return None if slow is None or fast is None else float(slow - fast)
+
+
+def _waited(one: RoleWitness | None, other: RoleWitness | None, kinds: Sequence[str]) -> float | None:
+    """Time in calls of these kinds, slow minus fast; None: it was not taken on both."""
+    sums: list[float] = []
+    for found in (one, other):
+        calls_of = (found.calls if found else None) or {}
+        times = [calls_of[name].time_s_per_op for name in kinds if name in calls_of]
+        known = [value for value in times if value is not None]
+        if not known:
+            return None
+        sums.append(sum(known))
+    return sums[0] - sums[1]
+
+
+def _calls_that_wait(found: RoleWitness | None) -> float:
+    """For each operation; 0 where nothing was counted."""
+    counted = (found.calls if found else None) or {}
+    return sum(counted[name].calls_per_op for name in _WAITS if name in counted)
+
+
+def is_counted(cell: CellResult, phase: str) -> bool:
+    """Whether calls were counted on every side that was recorded."""
+    found = [one for role in ROLES if (one := of(cell, phase, role)) is not None]
+    return bool(found) and all(one.calls is not None for one in found)
+
+
+def work_of(facts: Facts, seen: Observation, side: str, reported_by: str) -> Support | None:
+    """Where the excess goes on a side that an experiment showed to work; None: its processor time is not clear.
+
+    Args: reported_by: the experiment's line of evidence.
+    """
+    slow, fast = sides(facts, seen)
+    excess_s = seen.excess_s or 0.0
+    if excess_s <= 0 or slow.parameters.get("memory", "host").split(":")[0] != "host":
+        return None
+    phase = "steady" if slow is fast and seen.phase == "first" else seen.phase
+    role = next(one for one in ROLES if SIDES[one] == side)
+    more = spent(role, slow, seen.phase, fast, phase)
+    if more.waiting is None:
+        return None
+    parts: tuple[tuple[Literal["kernel", "waiting", "user"], float | None, float, str], ...] = (
+        ("kernel", more.kernel, SYSTEM_SHARE[1], "system time"),
+        ("waiting", more.asleep, SYSTEM_SHARE[1], "time asleep"),
+        ("user", more.user, BUSY_SHARE, "user time"),
+    )
+    for time, spent_s, most, words in parts:
+        if spent_s is not None and SYSTEM_SHARE[0] <= spent_s / excess_s <= most:
+            line = f"{words} of the {side} grows by {format_time(spent_s)}, for an excess of {format_time(excess_s)}"
+            return Support(
+                "shown", "law and witness agree", (reported_by, line), time, SIDES[role], is_processor_time=True
+            )
+    return None
+
+
+def faults_words(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, pages: float) -> str | None:
+    """The line of evidence when the page faults per operation grow by about `pages`; None when not."""
+    one, other = total(slow, slow_phase, "minor_faults_per_op"), total(fast, fast_phase, "minor_faults_per_op")
+    if one is None or other is None or pages <= 0 or not NUMBER_AGREES[0] <= (one - other) / pages <= NUMBER_AGREES[1]:
+        return None
+    side = _faulting(slow, slow_phase, fast, fast_phase, one - other)
+    return f"page faults per operation{side} grow by {one - other:.4g}, where the law has {pages:.4g} pages"
+
+
+def _faulting(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, more: float) -> str:
+    """` of the receiver`: who has nearly all of the further faults; empty: both have some, or one was not recorded."""
+    for role in ROLES:
+        one, other = of(slow, slow_phase, role), of(fast, fast_phase, role)
+        faults = [found.minor_faults_per_op if found else None for found in (one, other)]
+        if faults[0] is not None and faults[1] is not None and faults[0] - faults[1] >= ONE_OF_TWO * more:
+            return f" of the {SIDES[role]}"
+    return ""
+
+
+def cost_witness(facts: Facts, seen: Observation) -> Support:
+    """Processor time that accounts for what the slow cell takes more than the fast one, in the observation's phase."""
+    slow, fast = sides(facts, seen)
+    found = account(slow, seen.phase, fast, seen.phase, seen.excess_s)
+    if found:
+        return _shown(None, found)
+    if slow.witness is None or fast.witness is None:
+        return Support("missing", "no system time was recorded next to the times")
+    if is_sampled(slow):
+        return Support("missing", SAMPLED)
+    return Support("missing", "processor time does not account for the excess; a witnessed launch counts calls")
+
+
+def is_sampled(cell: CellResult) -> bool:
+    """Whether blocks have processor times that the launch showed to mean nothing (record.events.ProcessorTime)."""
+    found = [one for by_role in (cell.witness or {}).values() for one in by_role.values() if one is not None]
+    return bool(found) and all(
+        one.system_time_s_per_op is None and one.minor_faults_per_op is not None for one in found
+    )
+
+
+def _shown(faults: str | None, found: Account | None) -> Support:
+    lines = (*([faults] if faults else []), *([found.line] if found else []))
+    time, side = (found.time, found.side) if found else ("kernel", None)
+    return Support("shown", "law and witness agree", lines, time, side, is_processor_time=faults is None)
+
+
+def _pages(seen: Observation) -> float | None:
+    """Pages that the law charges for in the slow cell: the excess over the cost of one."""
+    terms = [one for one in seen.law.coefficients if one.unit.endswith(" page")] if seen.law else []
+    if seen.excess_s is None or not terms or terms[0].value <= 0:
+        return None
+    return seen.excess_s / terms[0].value

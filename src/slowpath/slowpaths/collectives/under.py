@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both sides of a difference between collectives, in the other environments of the run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.units import share_words
+from slowpath.findings.difference import Slowdown, ratio_of
+from slowpath.findings.facts import Facts, once
+from slowpath.findings.observation import Observation, Stayed, Tried
+from slowpath.findings.words import ratio_words, sizes, slowdown_words, times_words
+from slowpath.slowpaths.collectives.remedies import TOGGLED_REMEDIES
+from slowpath.stats.inputs import Floats
+from slowpath.stats.removed import removed
+from slowpath.stats.removed import toggled as taken_away
+
+CONTROL_WITHIN_RATIO = 1.1
+
+
+def stayed(environment: str, words: str, own_s: Floats, changed_s: Floats, factor: float) -> Stayed:
+    """It stayed where it is within 10 %, and its interval leaves open less than half of the effect (its root).
+
+    Args: own_s, changed_s: of the same launches, shape (launches,).  factor: the effect, above 1.
+    """
+    found = ratio_of(changed_s, own_s, 0.0)
+    low, high = found.interval or (found.value, found.value)
+    within = 1 / CONTROL_WITHIN_RATIO <= found.value <= CONTROL_WITHIN_RATIO
+    return Stayed(environment, words, found.value, (low, high), within and max(high, 1 / low) < factor**0.5)
+
+
+CLOSED = "collectives_never_open"  # of mpi.settings: the library's fast path for collectives stays closed
+
+Share = tuple[float, float, float]  # value and interval
+
+
+@dataclass(frozen=True)
+class Under:
+    """Both sides of a decided contrast in another environment of the run, which sets one state of the library.
+
+    gone: share of the excess that is gone when the slow side has that state.  lost: share of it that the fast side
+    takes on in that state.  None: not measured.  remedy: of the table, that sets the same; None: none.  length: of the
+    messages, in words.  stayed: what the remedy is not about, with and without it.
+    """
+
+    contrast: str
+    environment: str
+    setting: str | None
+    variables: Mapping[str, str]
+    remedy: str | None
+    gone: Share | None
+    lost: Share | None
+    launches: int
+    length: str = ""
+    stayed: tuple[Stayed, ...] = ()
+
+
+@dataclass(frozen=True)
+class Toggled:
+    """A decided contrast of collectives, as a remedy that leads from its slow to its fast side, in the same rounds.
+
+    removed: share of the excess that is gone with it.  stayed: of collectives that were chosen beforehand, since they
+    have no fast path to lose: the same change of the same length, and the path kept closed; (): not measured.
+    """
+
+    contrast: str
+    removed: Share
+    launches: int
+    stayed: tuple[Stayed, ...]
+
+
+EXPERIMENT = "coll"
+
+AXES = ("op", "start", "shape", "in_place", "arrival", "environment")
+
+
+@once
+def unders(facts: Facts) -> list[Under]:
+    """Of each decided contrast of collectives, in each environment that is on neither of its sides."""
+    cells = facts.cells_of(EXPERIMENT)
+    return [under for one in decided(facts, AXES) for under in _of(facts, cells, one)]
+
+
+def decided(facts: Facts, axes: Iterable[str]) -> list[Slowdown]:
+    """Contrasts of collectives on these axes, later calls."""
+    return [one for one in facts.slowdowns(*axes, phase="steady") if one.slow.experiment == EXPERIMENT]
+
+
+def _of(facts: Facts, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Under]:
+    """Where the slow side's state is an environment, only the fast side can change, and what that environment sets."""
+    mine = {one.slow.environment, one.fast.environment}
+    others = dict.fromkeys(cell.environment for cell in cells if _same_place(cell, one.slow))
+    for environment in (name for name in others if name not in mine):
+        twins = [twin(cells, side, environment) for side in (one.slow, one.fast)]
+        there = next((cell for cell in twins if cell is not None), None)
+        if there is None:
+            continue
+        slow, fast = (times_s(side, one.metric) for side in (one.slow, one.fast))
+        changed = [None if cell is None else times_s(cell, one.metric) for cell in twins]
+        variables = dict(facts.variables(there))
+        if one.axis == "environment" and not variables.keys() <= facts.variables(one.slow).keys():
+            changed[0] = None
+        yield Under(
+            contrast=one.contrast,
+            environment=environment,
+            setting=facts.setting(there),
+            variables=variables,
+            remedy=remedy_of(variables),
+            gone=share(slow, changed[0], fast, fast),
+            lost=share(slow, slow, fast, changed[1]),
+            launches=0 if slow is None else slow.size,
+            length=sizes([one.slow]),
+            stayed=tuple(_left(cells, one, there, remedy_of(variables))),
+        )
+
+
+def _left(cells: Sequence[CellResult], one: Slowdown, there: CellResult, name: str | None) -> Iterator[Stayed]:
+    """Of the same group and length: collectives that the remedy's variables do not name."""
+    remedy = next((other for other in TOGGLED_REMEDIES if other.name == name), None)
+    named = remedy.only.get("collective", ()) if remedy else ()
+    for cell in cells:
+        mine = cell.parameters.get("collective", "")
+        alike = (cell.group, cell.environment, _but(cell, "collective")) == (
+            one.slow.group, one.slow.environment, _but(one.slow, "collective"))  # fmt: skip
+        if not named or mine in named or not alike or not _same_place(cell, one.slow):
+            continue
+        changed = twin(cells, cell, there.environment)
+        own_s, changed_s = (None if each is None else times_s(each, one.metric) for each in (cell, changed))
+        if own_s is not None and changed_s is not None and own_s.size == changed_s.size:
+            words = f"{mine} of {sizes([cell])}, which it does not name"
+            yield stayed(there.environment, words, own_s, changed_s, one.ratio.value)
+
+
+def _but(cell: CellResult, name: str) -> dict[str, str]:
+    return {key: value for key, value in cell.parameters.items() if key != name}
+
+
+def _same_place(one: CellResult, other: CellResult) -> bool:
+    return (one.mpi, one.placement) == (other.mpi, other.placement)
+
+
+def twin(cells: Sequence[CellResult], cell: CellResult, environment: str) -> CellResult | None:
+    """The same measurement in another environment."""
+    return next(
+        (
+            one
+            for one in cells
+            if one.environment == environment and one.parameters == cell.parameters and _same_place(one, cell)
+        ),
+        None,
+    )
+
+
+def times_s(cell: CellResult, metric: str) -> Floats | None:
+    """Of each launch, later calls; None: not measured."""
+    found = cell.estimate(metric, "steady")
+    return np.array(found.launch_values, dtype=np.float64) if found else None
+
+
+def share(slow: Floats | None, changed: Floats | None, fast: Floats | None, there: Floats | None) -> Share | None:
+    """As `removed`; None where a side was not measured in as many launches."""
+    if slow is None or changed is None or fast is None or there is None:
+        return None
+    if len({one.size for one in (slow, changed, fast, there)}) > 1:
+        return None
+    found = removed(slow, changed, fast, there)
+    return None if found is None else (found.value, *found.interval)
+
+
+def remedy_of(variables: dict[str, str]) -> str | None:
+    """The remedy of the table that sets exactly this."""
+    return next((one.name for one in TOGGLED_REMEDIES if variables and dict(one.variables) == variables), None)
+
+
+# Axis -> collectives that no library of mpi.collective_paths has a fast path for, so that none can be closed to them.
+# A scan keeps the order of the ranks with any op; its calls pay for the op itself, as a reduction's do.
+PATHLESS: Mapping[str, Sequence[str]] = {"op": ("scan",), "start": ("alltoall",), "environment": ("alltoall",)}
+
+
+@once
+def toggled(facts: Facts) -> list[Toggled]:
+    """Of each decided contrast of these axes."""
+    cells = facts.cells_of(EXPERIMENT)
+    return [found for one in decided(facts, PATHLESS) for found in _toggled(facts, cells, one)]
+
+
+def _toggled(facts: Facts, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Toggled]:
+    after = _after(facts, cells, one) if one.axis == "environment" else one.fast
+    slow_s, fast_s = (times_s(cell, one.metric) for cell in (one.slow, one.fast))
+    if after is None or slow_s is None or fast_s is None or slow_s.size != fast_s.size:
+        return
+    removed: Share | None
+    if after is one.fast:
+        found = taken_away(slow_s, fast_s)
+        removed = None if found is None else (found.value, *found.interval)
+    else:
+        removed = share(slow_s, times_s(after, one.metric), fast_s, fast_s)
+    if removed is not None:
+        controls = tuple(_stayed(facts, cells, one, after))
+        yield Toggled(one.contrast, removed, int(slow_s.size), controls)
+
+
+def _after(facts: Facts, cells: Sequence[CellResult], one: Slowdown) -> CellResult | None:
+    """The slow side where the variables that make it slow are set to what a remedy of the table sets."""
+    mine = facts.variables(one.slow)
+    for environment in dict.fromkeys(cell.environment for cell in cells):
+        there = twin(cells, one.slow, environment)
+        if there is None or there is one.slow:
+            continue
+        variables = dict(facts.variables(there))
+        if variables.keys() == mine.keys() and remedy_of(variables) is not None:
+            return there
+    return None
+
+
+def _stayed(facts: Facts, cells: Sequence[CellResult], one: Slowdown, after: CellResult) -> Iterator[Stayed]:
+    for name in PATHLESS[one.axis]:
+        if name == one.slow.parameters.get("collective"):
+            continue
+        before, changed = (_as(cells, cell, name) for cell in (one.slow, after))
+        words = " of ".join(filter(None, (name, sizes([one.slow]))))
+        yield from _pair(one, before, changed, f"{words}, which has no such path")
+        open_one = _as(cells, one.fast, name)
+        for closed in _closed(facts, cells, open_one):
+            yield from _pair(one, open_one, closed, f"{words}, under the variable that closes the path")
+
+
+def _as(cells: Sequence[CellResult], cell: CellResult, collective: str) -> CellResult | None:
+    """The same cell of its group with another collective."""
+    asked = {**cell.parameters, "collective": collective}
+    place = (cell.group, cell.mpi, cell.environment, cell.placement, cell.copy)
+    return next(
+        (
+            other
+            for other in cells
+            if (other.group, other.mpi, other.environment, other.placement, other.copy) == place
+            and other.parameters == asked
+        ),
+        None,
+    )
+
+
+def _closed(facts: Facts, cells: Sequence[CellResult], cell: CellResult | None) -> Iterator[CellResult]:
+    for environment in dict.fromkeys(one.environment for one in cells):
+        there = twin(cells, cell, environment) if cell else None
+        if there is not None and facts.setting(there) == CLOSED:
+            yield there
+
+
+def _pair(one: Slowdown, own: CellResult | None, changed: CellResult | None, words: str) -> Iterator[Stayed]:
+    own_s, changed_s = (None if cell is None else times_s(cell, one.metric) for cell in (own, changed))
+    if own is not None and own_s is not None and changed_s is not None and own_s.size == changed_s.size:
+        yield stayed(own.environment, words, own_s, changed_s, one.ratio.value)
+
+
+MOST_EVIDENCE = 6
+
+
+def of_collectives(facts: Facts, axis: str) -> list[Slowdown]:
+    """Decided contrasts of collectives on one axis, later calls, in the user's own environment or against it."""
+    found = [one for one in facts.slowdowns(axis, phase="steady") if one.slow.experiment == EXPERIMENT]
+    return [one for one in found if axis == "environment" or facts.is_default(one.slow)]
+
+
+def collective(one: Slowdown) -> str:
+    """`allreduce`."""
+    return one.slow.parameters.get("collective", "")
+
+
+def groups(found: Iterable[Slowdown], *more: str) -> list[list[Slowdown]]:
+    """Contrasts of the same two values in one place, and of the same further parameters."""
+    made: dict[tuple[object, ...], list[Slowdown]] = {}
+    for one in found:
+        place = (one.slow.mpi, one.slow.placement, one.slow_value, one.fast_value)
+        made.setdefault((*place, *(one.slow.parameters.get(name) for name in more)), []).append(one)
+    return list(made.values())
+
+
+def contrast_observed(
+    facts: Facts, group: Sequence[Slowdown], about: str, words: tuple[str, str], tried: tuple[Tried, ...] = ()
+) -> Observation:
+    """The one with the largest ratio speaks. words: after the collective, and after "as long as"."""
+    top = max(group, key=lambda one: one.ratio.least)
+    names = ", ".join(dict.fromkeys(collective(one) for one in group))
+    span = sizes(one.slow for one in group)
+    also = f"; {len(group)} contrasts agree ({names}; {span})" if len(group) > 1 else ""
+    size = sizes([top.slow])
+    length = f" of {size}" if size and collective(top) != "barrier" else ""
+    defaults = {one.affects_default for one in group}
+    return Observation(
+        about=about,
+        place=facts.place([one.slow for one in group], [names]),
+        text=f"{collective(top).capitalize()}{length} {words[0]} takes {ratio_words(top.ratio)} as long as {words[1]}: "
+        f"{times_words(top)}{also}.",
+        metric=top.metric,
+        phase="steady",
+        ratio=top.ratio.value,
+        interval=top.ratio.interval,
+        excess_s=top.excess_s,
+        affects_default=defaults.pop() if len(defaults) == 1 else None,
+        cells=tuple(dict.fromkeys(cell.cell for one in group for cell in (one.slow, one.fast))),
+        contrasts=tuple(dict.fromkeys(one.contrast for one in [top, *group])),
+        axis=top.axis,
+        evidence=tuple(
+            slowdown_words(one) for one in sorted(group, key=lambda one: one.ratio.value, reverse=True)[:MOST_EVIDENCE]
+        ),
+        slow_cells=tuple(dict.fromkeys(one.slow.cell for one in [top, *group])),
+        fast_cells=tuple(dict.fromkeys(one.fast.cell for one in [top, *group])),
+        tried=tried,
+    )
+
+
+def unders_of(facts: Facts, contrasts: Iterable[str]) -> list[Under]:
+    """Of these contrasts."""
+    wanted = set(contrasts)
+    return [one for one in unders(facts) if one.contrast in wanted]
+
+
+def excess_words(share: tuple[float, float, float]) -> str:
+    """`92 % [88, 95]`.  Args: share: value and interval."""
+    return share_words(share[0], share[1:])

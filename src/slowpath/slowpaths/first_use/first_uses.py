@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""First messages from fresh buffers that take longer than later ones, and the law of the excess. Pure.
+
+Several rules name the same thing by its law, so it is looked at once: over allocations at a fixed message first, over
+messages next; what no line shows is left without a law. docs/reference/findings.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slowpath.core.cell_results import CellResult
+from slowpath.findings.difference import CLEAR_RATIO, LAW_RATIO, Difference, Ratio, Slowdown, ratio_of
+from slowpath.findings.facts import Facts, once
+from slowpath.findings.laws import with_bound
+from slowpath.findings.lines import Line, excess, lines_along
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observed import observed
+from slowpath.findings.sweeps import launch_times
+from slowpath.findings.witness import SAMPLED, _pages, _shown, account, faults_words, is_sampled, sides
+from slowpath.findings.words import (
+    SMALL_PAGE_BYTES,
+    buffer_words,
+    gpus,
+    memory,
+    ratio_words,
+    sizes,
+    times_words,
+    where_words,
+)
+from slowpath.stats.inputs import Floats
+from slowpath.stats.laws import constant
+from slowpath.stats.laws.found import FittedLaw, cost_words
+
+Payer = Literal["pages", "allocation", "message", "constant", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstUse(Difference):
+    """A first message that takes longer. slow: where it loses most.  fast: what it is compared with, the same cell
+    where fast_phase is "steady".  by: what the excess follows.  cells: all points.
+    """
+
+    by: Payer
+    fast_phase: str
+    law: FittedLaw | None
+    cells: tuple[CellResult, ...]
+    contrasts: tuple[str, ...]
+
+
+TOUCH = "touch"
+
+TOUCHED = "write"
+
+UNTOUCHED = "none"
+
+
+def is_untouched(cell: CellResult) -> bool:
+    """Whether a side of it leaves its buffers as the system gives them."""
+    return UNTOUCHED in cell.parameters.get(TOUCH, TOUCHED).split(":")
+
+
+def with_touched_twin(cells: Iterable[CellResult]) -> frozenset[int]:
+    """Numbers of the untouched cells of which another one differs in nothing but that it is touched."""
+    every = list(cells)
+    touched = {_without_touch(cell) for cell in every if not is_untouched(cell)}
+    return frozenset(cell.cell for cell in every if is_untouched(cell) and _without_touch(cell) in touched)
+
+
+def _without_touch(cell: CellResult) -> Hashable:
+    rest = tuple(sorted((name, value) for name, value in cell.parameters.items() if name != TOUCH))
+    return cell.experiment, cell.mpi, cell.environment, cell.placement, rest
+
+
+ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
+
+MESSAGE = "message_bytes"
+
+# Of the metrics of one cell the first of these speaks: the others are parts of it. A first round trip, one a launch,
+# also holds what the other rank is late by, so that patterns of round trips say nothing of first messages.
+METRICS = ("one_way_s", "send_barrier_s", "ipc_open_s")
+
+VISIT_S = 1e-9  # less than any processor or kernel spends on a page that it looks at; the cheapest seen took 20 ns
+
+_PAYERS: Mapping[str | None, Payer] = {
+    "granules": "pages",
+    "pages": "pages",
+    "threshold": "pages",
+    "allocation": "allocation",
+    "bytes": "message",
+    "segments": "message",
+    "constant": "constant",
+}
+
+
+def payer(law: FittedLaw) -> Payer:
+    """By what the excess goes. A term that may be 0 is no evidence: one, at least, of those that grow must not be."""
+    by = _PAYERS.get(law.name, "unknown")
+    growing = [one.excludes_zero for one in law.coefficients if one.per]
+    return "unknown" if growing and all(one is False for one in growing) else by
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What first uses are read from. slowdowns: every decided contrast.  lines: (covariates, metrics) -> lines of the
+    first messages.  minimum_effect: ratio.  imported: the run is made of logs.
+    """
+
+    slowdowns: Sequence[Slowdown]
+    lines: Callable[[Sequence[str], Sequence[str]], Sequence[Line]]
+    minimum_effect: float
+    imported: bool
+
+
+@once
+def first_uses(facts: Facts) -> tuple[FirstUse, ...]:
+    """Return every slow first message, each cell in at most one of them; those with a law come first."""
+    left_out = with_touched_twin(facts.results.cells)
+
+    def lines(covariates: Sequence[str], metrics: Sequence[str]) -> list[Line]:
+        found = lines_along(facts, *covariates, phase="first", metrics=metrics)
+        return [line for line in found if not any(cell.cell in left_out for cell in line.cells)]
+
+    slowdowns = [slowdown for slowdown in facts.all_slowdowns if slowdown.slow.cell not in left_out]
+    return _first_uses(Sources(slowdowns, lines, facts.minimum_effect, facts.imported))
+
+
+def _first_uses(sources: Sources) -> tuple[FirstUse, ...]:
+    """Every one, each cell in at most one of them; lines with a law come first."""
+    found: list[FirstUse] = []
+    seen: set[int] = set()
+    for one in (*_over_allocations(sources), *_over_messages(sources)):
+        if one.by == "unknown" and {cell.cell for cell in one.cells} <= seen:
+            continue
+        found.append(one)
+        if one.by != "unknown" or one.law is not None:
+            seen |= {cell.cell for cell in one.cells}
+    return (*found, *_without_law(sources, seen))
+
+
+def _primary(cell: CellResult) -> str | None:
+    """The metric of a cell that speaks for it, measured both at first and later or, of opening a handle, at first."""
+    for name in METRICS:
+        if cell.estimate(name, "first") and (cell.estimate(name, "steady") or name == "ipc_open_s"):
+            return name
+    return None
+
+
+def _value_s(cell: CellResult, metric: str, phase: str) -> float:
+    """Of a phase that the cell has."""
+    estimate = cell.estimate(metric, phase)
+    assert estimate is not None
+    return estimate.value
+
+
+def _first_over_later(sources: Sources, cell: CellResult, metric: str) -> tuple[Ratio, str | None]:
+    """First message over later ones of one cell, and the id of the contrast that says it, if the campaign has one."""
+    for one in sources.slowdowns:
+        same = one.slow.cell == one.fast.cell == cell.cell
+        if same and one.metric == metric and one.slow_phase == "first":
+            return one.ratio, one.contrast
+    if cell.estimate(metric, "steady") is None:
+        return Ratio(1.0, None, False), None
+    first, steady = (launch_times(cell.metrics[metric], name) for name in ("first", "steady"))
+    if len(first) != len(steady) or len(first) == 0:
+        return Ratio(1.0, None, False), None
+    return ratio_of(first, steady, sources.minimum_effect), None
+
+
+def _primary_line(line: Line) -> bool:
+    return all(_primary(cell) == line.sweep.metric for cell in line.cells)
+
+
+def _over_allocations(sources: Sources) -> Iterator[FirstUse]:
+    """Lines of allocations that all send the same message: later messages can't follow the allocation's pages."""
+    for line in sources.lines(ALLOCATIONS, METRICS):
+        if not line.is_fixed(MESSAGE) or not _primary_line(line):
+            continue
+        slow = line.slowest
+        ratio, contrast, reference = _between(sources, line, slow, _reference(line, slow))
+        fast_s = _value_s(reference, line.sweep.metric, "first")
+        # Cold caches make a first message from a longer buffer a little slower, too: below, what is constant speaks.
+        if not ratio.beyond or ratio.least < LAW_RATIO or _as_cold_caches(line, slow, fast_s):
+            yield from _constant_line(sources, line)
+            continue
+        law = with_bound(line.law, line.sweep)
+        by = payer(law)
+        yield FirstUse(
+            slow=line.cells[slow],
+            fast=reference,
+            metric=line.sweep.metric,
+            slow_s=float(line.centre_s[slow]),
+            fast_s=fast_s,
+            ratio=ratio,
+            by=by if by != "constant" else "unknown",
+            fast_phase="first",
+            law=law,
+            cells=line.cells,
+            contrasts=(contrast,) if contrast else (),
+        )
+
+
+def _lengths(line: Line) -> Floats:
+    """Of the allocations, bytes, shape (points,)."""
+    return next(line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied())
+
+
+def _as_cold_caches(line: Line, slow: int, fast_s: float) -> bool:
+    """Whether the excess is less than a visit to each page of the allocation takes, so that nothing can have paid by
+    its pages or bytes: a longer buffer pushes more out of the caches while it is filled.
+    """
+    return bool(line.centre_s[slow] - fast_s < VISIT_S * _lengths(line)[slow] / SMALL_PAGE_BYTES)
+
+
+def _reference(line: Line, slow: int) -> int:
+    """The fastest point with an allocation of about the same length; where it is not clearly faster, that of all."""
+    lengths = _lengths(line)
+    near = [i for i in range(line.sweep.points) if 0.5 * lengths[slow] <= lengths[i] <= 2 * lengths[slow]]
+    fast = min(near, key=lambda i: line.centre_s[i])
+    found = line.picked_ratio(slow, fast)
+    clear = found.beyond if found.interval else found.value > 1 + line.minimum_effect
+    return fast if clear else line.fastest
+
+
+def _between(sources: Sources, line: Line, slow: int, fast: int) -> tuple[Ratio, str | None, CellResult]:
+    """Of two points: the campaign's own contrast where it has one, which knows single launches from the inside.
+
+    Returns: also the cell that the slow one is held against.
+    """
+    cells = (line.cells[slow].cell, line.cells[fast].cell)
+    for one in sources.slowdowns:
+        if (one.slow.cell, one.fast.cell) == cells and _both_first(one, line.sweep.metric):
+            return one.ratio, one.contrast, one.fast
+    found = line.picked_ratio(slow, fast)
+    if found.interval is None and sources.imported:
+        return _of_twin(sources, line, slow)
+    return found, None, line.cells[fast]
+
+
+def _of_twin(sources: Sources, line: Line, slow: int) -> tuple[Ratio, str | None, CellResult]:
+    """In logs the slow point is compared with another of its own log, not with the fastest of all."""
+    for one in sources.slowdowns:
+        same = one.slow.cell == one.fast.cell
+        if one.slow.cell == line.cells[slow].cell and not same and _both_first(one, line.sweep.metric):
+            return one.ratio, one.contrast, one.fast
+    return Ratio(1.0, None, False), None, line.cells[slow]
+
+
+def _both_first(one: Slowdown, metric: str) -> bool:
+    return one.metric == metric and one.slow_phase == one.fast_phase == "first"
+
+
+def _constant_line(sources: Sources, line: Line) -> Iterator[FirstUse]:
+    """Nothing depends on the allocation, yet the first message may be slower than later ones by a constant."""
+    slow = line.cells[line.slowest]
+    if slow.estimate(line.sweep.metric, "steady") is None:
+        return
+    ratio, contrast = _first_over_later(sources, slow, line.sweep.metric)
+    if not ratio.beyond or ratio.least < LAW_RATIO:
+        return
+    if line.law.fits != "constant" and line.ratio(line.slowest, line.fastest).value >= LAW_RATIO:
+        return
+    more = excess(line, line.cells, "steady")  # what it costs is what the first takes more than later ones
+    law = (more or line).among([constant.LAW])
+    if law.fits == "constant":
+        by: Payer = "constant" if law.is_named else "unknown"
+        yield _against_later(line.sweep.metric, slow, ratio, law, line.cells, contrast, by)
+
+
+def _over_messages(sources: Sources) -> Iterator[FirstUse]:
+    """Lines of messages: what the first takes more than later ones of the same length."""
+    for line in sources.lines((MESSAGE,), METRICS[:-1]):
+        lengths = line.sweep.covariates[MESSAGE]
+        if not _primary_line(line) or len(set(lengths.tolist())) < line.sweep.points:
+            continue
+        ratios = [_first_over_later(sources, cell, line.sweep.metric) for cell in line.cells]
+        beyond = [i for i, (ratio, _) in enumerate(ratios) if ratio.beyond and ratio.least >= LAW_RATIO]
+        if not beyond:
+            continue
+        more = excess(line, line.cells, "steady")
+        law = more.law if more is not None else None
+        by = payer(law) if law else "unknown"
+        worst = max(beyond, key=lambda i: ratios[i][0].value)
+        ratio, contrast = ratios[worst]
+        # A first message meets cold caches everywhere.
+        if by == "unknown" and ratio.value < CLEAR_RATIO:
+            continue
+        cells = tuple(line.cells[i] for i in beyond)
+        yield _against_later(line.sweep.metric, line.cells[worst], ratio, law, cells, contrast, by)
+
+
+def _against_later(
+    metric: str,
+    slow: CellResult,
+    ratio: Ratio,
+    law: FittedLaw | None,
+    cells: Sequence[CellResult],
+    contrast: str | None,
+    by: Payer,
+) -> FirstUse:
+    return FirstUse(
+        slow=slow,
+        fast=slow,
+        metric=metric,
+        slow_s=_value_s(slow, metric, "first"),
+        fast_s=_value_s(slow, metric, "steady"),
+        ratio=ratio,
+        by=by,
+        fast_phase="steady",
+        law=law,
+        cells=tuple(cells),
+        contrasts=(contrast,) if contrast else (),
+    )
+
+
+def _without_law(sources: Sources, seen: set[int]) -> Iterator[FirstUse]:
+    """Decided contrasts of first and later messages in cells of no line."""
+    for one in sources.slowdowns:
+        if one.axis != "phase" or one.slow_phase != "first" or one.ratio.value < CLEAR_RATIO:
+            continue
+        if one.slow.cell not in seen and _primary(one.slow) == one.metric:
+            yield _against_later(one.metric, one.slow, one.ratio, None, (one.slow,), one.contrast, "unknown")
+
+
+def first_uses_observed(facts: Facts, wanted: Callable[[FirstUse], bool]) -> list[Observation]:
+    """One observation for each slow first message that a rule wants."""
+    return [_first_use(facts, use) for use in first_uses(facts) if wanted(use)]
+
+
+def _first_use(facts: Facts, use: FirstUse) -> Observation:
+    kinds = memory(use.cells)
+    where = gpus(use.cells)  # ways inside a GPU and between two differ in kind
+    size = sizes([use.slow])
+    what = "Opening the handle" if use.metric == "ipc_open_s" else f"The first {size} message".replace("  ", " ")
+    later = use.fast_phase == "steady"
+    against = "a later one" if later else f"from {_buffer(use.fast)}"
+    law = f"; cost: {cost_words(use.law)}" if use.law and use.law.name else "; the law of its growth is not known"
+    several = facts.imported and len({cell.environment for cell in use.cells}) > 1
+    named = f"contrast {', '.join(use.contrasts)}" if use.contrasts else "pairs of launches of two cells"
+    return observed(
+        use,
+        about=", ".join(["first use", kinds, *where]),
+        place=facts.place(use.cells, where_words(use.cells, *where)),
+        text=f"{what} from {_buffer(use.slow)} in {kinds} memory takes {ratio_words(use.ratio)} as long as {against}: "
+        f"{times_words(use)}{law}.",
+        phase="first",
+        affects_default=None if facts.imported else facts.is_default(use.slow),
+        cells=tuple(cell.cell for cell in use.cells),
+        contrasts=use.contrasts,
+        axis="phase" if later and use.contrasts else None,
+        law=use.law,
+        evidence=(f"{ratio_words(use.ratio)} as long as {against}: {named}",),
+        doubts=("the points come from different logs, which do not state how they were launched",) if several else (),
+    )
+
+
+def _buffer(cell: CellResult) -> str:
+    """`a fresh 1 GiB + 1 B buffer`."""
+    return f"a fresh {buffer_words(cell)} buffer".replace("  ", " ")
+
+
+def first_use_witness(facts: Facts, seen: Observation) -> Support:
+    """Processor time or page faults that account for the excess of the slow cell's first message."""
+    slow, fast = sides(facts, seen)
+    phase = "first" if slow is not fast else "steady"
+    pages = _pages(seen)
+    faults = faults_words(slow, "first", fast, phase, pages) if pages else None
+    found = account(slow, "first", fast, phase, seen.excess_s)
+    if faults or found:
+        return _shown(faults, found)
+    if slow.witness is None:
+        return Support("missing", "no page faults or system time were recorded next to the times")
+    if is_sampled(slow):
+        return Support("missing", f"page faults do not account for the excess, and {SAMPLED}")
+    return Support(
+        "missing", "page faults and processor time do not account for the excess; a witnessed launch counts calls"
+    )
