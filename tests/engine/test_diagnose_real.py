@@ -124,7 +124,7 @@ def test_pairs_stay_pairs_and_more_ranks_than_cores_are_not_timed(
 ) -> None:
     """Of a job of four ranks on two cores two are timed, and each cell says with how many it was measured."""
     ways = {"collective": "bcast", "message_bytes": "8", "way": ["library", "scatter+allgather"]}
-    timed = Part("bcast by other calls", ("SP036",), ways, effort={"samples": "10", "time_limit_s": "0.002"})
+    timed = Part("bcast by other calls", ways, effort={"samples": "10", "time_limit_s": "0.002"})
     monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: CONTROL)
     monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=2)), 60.0, tmp_path / "diagnosis", name_only=True).run()
@@ -145,7 +145,7 @@ def test_four_ranks_have_a_launch_of_their_own(
     mpi: Mpi, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ways = {"collective": "allreduce", "message_bytes": "8"}
-    timed = Part("allreduce", ("SP036",), ways, effort={"samples": "10", "time_limit_s": "0.002"})
+    timed = Part("allreduce", ways, effort={"samples": "10", "time_limit_s": "0.002"})
     monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: CONTROL)
     monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=None)), 60.0, tmp_path / "diagnosis", name_only=True).run()

@@ -30,10 +30,9 @@ from slowpath.experiments.measure import measure
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.conclude import conclude
-from slowpath.findings.evaluate import findings
 from slowpath.record.events import Note
 from slowpath.slowpaths.collectives.scalings import scalings
-from slowpath.slowpaths.registry import SLOW_PATHS
+from slowpath.slowpaths.evaluate import findings
 
 
 def build_results(run: Path) -> Results:
@@ -84,7 +83,7 @@ def build_results(run: Path) -> Results:
     )
     results = msgspec.structs.replace(results, notes=[*results.notes, *absent_notes(results)])
     results = msgspec.structs.replace(results, scalings=scalings(results.cells))
-    found = findings(results, ROLES, SLOW_PATHS)
+    found = findings(results, ROLES)
     by_number = {cell.cell: cell for cell in cells}
     concluded = conclude(contrasts, found, run_facts(results), cells=by_number, offers=offers(plan), more=more)
     return msgspec.structs.replace(results, verdict=concluded.verdict, contrasts=concluded.contrasts, findings=found)

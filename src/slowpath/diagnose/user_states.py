@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from slowpath.core.results import Finding, Results
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.evaluate import findings
 from slowpath.findings.facts import Later, UserState
 from slowpath.mpi.forced import Forced
+from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by
 
 FORCED_STATES = {path.code: path.forced_state for path in SLOW_PATHS if path.forced_state}
@@ -32,7 +32,7 @@ def findings_under(
 
     Args: experiments: runs that tell causes apart, the newest first.  later: forecasts that were measured.
     """
-    found = findings(results, ROLES, SLOW_PATHS, user_state=user_state(forced), experiments=experiments, later=later)
+    found = findings(results, ROLES, user_state=user_state(forced), experiments=experiments, later=later)
     return [_as_users_own(one, forced) for one in found]
 
 

@@ -52,6 +52,7 @@ class Remedy:
     bind         how the launcher binds ranks
     code         what a program writes, ready to copy
     only         parameter -> values of slow cells that it is for; empty: any. A library sets an algorithm by collective
+    replaces_calls  a trial lets libslowpath-coll.so replace the call by the mock-up of the fast side
     untried      why no cell can try it on this version of Slowpath; None: it can be tried
     """
 
@@ -68,6 +69,7 @@ class Remedy:
     change: Change | None = None
     bind: str | None = None
     code: str | None = None
+    replaces_calls: bool = False
     untried: str | None = None
     uncontrolled: str | None = None
     cores_per_rank: int | None = None

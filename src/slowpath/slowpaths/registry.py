@@ -117,9 +117,11 @@ def find_program_remedy(key: str) -> ProgramRemedy:
     raise UsageError(f"--remedy {key}: there is none of that name; there are {keys}, or all")
 
 
-def codes_helped_by(remedy: ProgramRemedy) -> tuple[str, ...]:
-    """Return the codes of the slow paths that a program remedy may remove."""
-    return tuple(path.code for path in SLOW_PATHS if remedy in path.program_remedies)
+def codes_helped_by(remedy: Remedy | ProgramRemedy) -> tuple[str, ...]:
+    """Return the codes of the slow paths that a remedy may remove."""
+    return tuple(
+        path.code for path in SLOW_PATHS if any(remedy is own for own in (*path.remedies, *path.program_remedies))
+    )
 
 
 def program_remedies_for(code: str, table_names: tuple[str, ...] = ()) -> tuple[ProgramRemedy, ...]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What CONTRIBUTING says that adding costs: a rule its file and one line, a remedy, a launcher and a metric one entry
-each, and no page by hand. Each is added to a copy and used there."""
+"""What CONTRIBUTING says that adding costs: a slow path its file and a line in its family, a remedy, a launcher and a
+metric one entry each, and no page by hand. Each is added to a copy and used there."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.facts import Facts as Evidence
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.slow_path import SlowPath
 
 
-def observe(evidence: Evidence) -> Sequence[Observation]:
+def observe(facts: Facts) -> Sequence[Observation]:
     """Nothing."""
     return []
 
 
-RULE = Rule(
+SLOW_PATH = SlowPath(
     code="SP999",
     name="added",
     title="A slow path that a test added",
+    kind="property",
     what="It is slow.",
     shows="It takes longer.",
     why="A test made it.",
@@ -42,16 +43,9 @@ RULE = Rule(
     cause="A test.",
 )
 '''
-REMEDY = """REMEDIES = (
-    Remedy(
-        "sit down",
-        "Sit down and wait.",
-        ("SP011",),
-        ("placement",),
-        _CALL,
-        bind="socket",
-    ),
-"""
+REMEDY = """SIT_DOWN = Remedy("sit down", "Sit down and wait.", ("placement",), _CALL, bind="socket")
+
+BIND_TO_CORES ="""
 LAUNCHER = """LIBRARY_LAUNCHERS = (
     Launcher(
         name="added-exec",
@@ -72,9 +66,17 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sources, with a rule, a remedy, a launcher and a metric more, and their pages written anew."""
     copy = copy_of_sources(tmp_path_factory.mktemp("copy"))
     package = copy / "src" / "slowpath"
-    (package / "findings" / "catalogue" / "sp999_added.py").write_text(RULE)
-    changed(package / "findings" / "registry.py", "CATALOGUE = (\n", 'CATALOGUE = (\n    "sp999_added",\n')
-    changed(package / "findings" / "remedies" / "placement.py", "REMEDIES = (\n", REMEDY)
+    family = package / "slowpaths" / "placement"
+    (family / "sp999_added.py").write_text(RULE)
+    changed(family / "__init__.py", "import sp011_binding,", "import sp999_added, sp011_binding,")
+    changed(
+        family / "__init__.py",
+        "    sp011_binding.SLOW_PATH,",
+        "    sp999_added.SLOW_PATH,\n    sp011_binding.SLOW_PATH,",
+    )
+    changed(family / "remedies.py", "BIND_TO_CORES =", REMEDY)
+    changed(family / "sp011_binding.py", "remedies=(BIND_TO_CORES,)", "remedies=(SIT_DOWN, BIND_TO_CORES)")
+    changed(family / "sp011_binding.py", "    BIND_TO_CORES,\n", "    BIND_TO_CORES,\n    SIT_DOWN,\n")
     changed(package / "mpi" / "library_launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
     changed(package / "experiments" / "put" / "experiment.py", METRIC, ADDED_METRIC)
     python(copy, copy / "tools" / "generate-docs")
@@ -93,9 +95,7 @@ def test_a_rule_is_asked_and_has_its_page(copy: Path) -> None:
 
 
 def test_a_remedy_is_proposed_and_listed(copy: Path) -> None:
-    ask = (
-        "
-    )
+    ask = "from slowpath.slowpaths.registry import find; print(*(one.name for one in find('SP011').remedies), sep='; ')"
     assert "sit down" in python(copy, "-c", ask)
     assert "| sit down |" in page(copy, "remedies.md")
 

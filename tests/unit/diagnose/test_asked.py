@@ -11,7 +11,7 @@ from made_results import cell, contrast, finding, results
 from slowpath.core.errors import UsageError
 from slowpath.diagnose.asked import GROUPS, Asked, asked_for
 from slowpath.diagnose.ranks.job import Job
-from slowpath.diagnose.ranks.parts import MANY, parts
+from slowpath.diagnose.ranks.parts import parts
 from slowpath.diagnose.ranks.shipped import shipped_parts
 from slowpath.diagnose.ranks.survey import with_ranks
 from slowpath.diagnose.sides import Condition, Sides
@@ -21,6 +21,7 @@ from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run.prepare import shipped_text
 from slowpath.slowpaths.registry import SLOW_PATHS, find_remedy
 
+MANY = 64  # ranks: with so many there is every group
 OWN = [OwnSetting("UCX_TLS", "tcp")]
 PAIRS = survey_text(shipped_text("survey"), OWN, 2)
 WHOLE = with_ranks(PAIRS, Job(MANY), parts(MANY, MANY, shipped_parts(shipped_text("coll"), ["default", "threads"])))

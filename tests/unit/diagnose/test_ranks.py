@@ -20,7 +20,7 @@ from slowpath.diagnose.ranks import parts as table
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_possible
 from slowpath.diagnose.ranks.parts import Part, parts
-from slowpath.diagnose.ranks.shipped import RULES, shipped_parts
+from slowpath.diagnose.ranks.shipped import GROUPS, shipped_parts
 from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks, within
 from slowpath.diagnose.steps.survey import survey_text
 from slowpath.mpi.settings import resolver
@@ -167,18 +167,18 @@ def test_costs_are_stated_for_each_number(seconds: Callable[[str], float], known
 
 
 def test_long_blocks_go_where_each_rank_has_one_for_each_other() -> None:
-    part = Part("a", (), {"collective": ["alltoall"], "message_bytes": ["8", "65536", "1MiB"]})
+    part = Part("a", {"collective": ["alltoall"], "message_bytes": ["8", "65536", "1MiB"]})
     assert shortened(part, 2) is part
     assert shortened(part, 16).parameters["message_bytes"] == ["8", "65536"]
     assert shortened(part, 2**14).parameters["message_bytes"] == ["8"], "the shortest remains"
-    tree = Part("b", (), {"collective": "bcast", "message_bytes": "8..1MiB*4"})
+    tree = Part("b", {"collective": "bcast", "message_bytes": "8..1MiB*4"})
     assert shortened(tree, 16) is tree
 
 
 def test_counted_groups_have_all_ranks_and_no_time(description: Json) -> None:
     under = (EnvironmentTable("counted", witness=True),)
     grid = {"collective": "scan", "message_bytes": "8"}
-    counted = Part("counts", ("SP039",), grid, environments=(), own_environments=under, counted=True, effort={})
+    counted = Part("counts", grid, environments=(), own_environments=under, counted=True, effort={})
     plan = planned(with_ranks(PAIRS, Job(16, cores=2), [counted]), description)
     (cell,) = [one for one in plan.cells if one.group == "counts"]
     assert plan.ranks_of(cell.placement) == 16
@@ -219,7 +219,7 @@ def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
     description: Json, known: frozenset[str]
 ) -> None:
     parts_of = {one.name: one for one in shipped_parts(COLL, ["default", "threads"])}
-    assert len(parts_of) == len(RULES), "each group that is named is in the campaign"
+    assert len(parts_of) == len(GROUPS), "each group that is named is in the campaign"
     level = parts_of["collectives: thread level"]
     assert level.environments == ("default", "threads")
     assert [one.setting for one in level.own_environments] == [

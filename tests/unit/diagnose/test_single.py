@@ -23,11 +23,11 @@ from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.single import NOT_ALONE
 from slowpath.diagnose.tasks import SingleTask, SurveyTask
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.points import screened
+from slowpath.slowpaths.evaluate import findings
 
 AXES = {
     "offset_bytes": ["0", "1:0", "0:1", "1"],

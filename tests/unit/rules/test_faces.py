@@ -7,7 +7,7 @@ import pytest
 from planted_results import Planted
 
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
+from slowpath.slowpaths.evaluate import findings
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from plants import ONE_WAY, transfer_s
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
+from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.first_use.first_uses import with_touched_twin
 from slowpath.slowpaths.registry import find_remedy
 

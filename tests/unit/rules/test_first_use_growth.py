@@ -11,7 +11,7 @@ from planted_results import Planted, placement
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
+from slowpath.slowpaths.evaluate import findings
 
 
 def of(run: Planted) -> list[Finding]:

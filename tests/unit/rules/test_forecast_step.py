@@ -23,7 +23,7 @@ from slowpath.diagnose.steps import forecast
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.tasks import ForecastTask, SurveyTask, Task
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
+from slowpath.slowpaths.evaluate import findings
 
 ONE_WAY = "one_way_s"
 LIVE = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)

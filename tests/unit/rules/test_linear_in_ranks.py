@@ -14,11 +14,11 @@ from moved import logs_of
 from slowpath.analyse.messages import messages
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
 from slowpath.mpi import schedules
 from slowpath.mpi.message_graph import Schedule
 from slowpath.record.events import Messages
 from slowpath.slowpaths.collectives.scalings import scalings
+from slowpath.slowpaths.evaluate import findings
 
 KNOWN = 8
 

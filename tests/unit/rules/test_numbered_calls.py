@@ -12,8 +12,8 @@ from planted_results import KIB, Planted
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
 from slowpath.slowpaths.collectives import change_points
+from slowpath.slowpaths.evaluate import findings
 
 
 def only(run: Planted) -> Finding:

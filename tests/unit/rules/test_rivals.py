@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from planted_results import KIB, MIB, Planted
 from plants import ONE_WAY, PLANTS, transfer_s
-from slowpath.findings.rivals.registry import RIVALS
 
 from slowpath.core.results import Finding, Rival
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
 from slowpath.findings.observation import no_witness
 from slowpath.findings.page import markdown_page
+from slowpath.findings.slow_path import SlowPath
 from slowpath.report.rival_lines import rival_lines
+from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 LIVE = (1, 2, 4, 8, 16, 32, 64)
@@ -234,8 +234,8 @@ def test_single_copy_is_held_against_small_pages_on_huge_ones(on_huge: float, st
 @pytest.mark.parametrize(
     "rule", [rule for rule in SLOW_PATHS if rule.witnesses is not no_witness], ids=lambda rule: rule.code
 )
-def test_every_cause_that_can_be_explained_has_rivals_and_its_page_lists_them(rule: Rule) -> None:
-    kinds = RIVALS[rule.code].rivals
+def test_every_cause_that_can_be_explained_has_rivals_and_its_page_lists_them(rule: SlowPath) -> None:
+    kinds = rule.rivals
     assert kinds
     page = markdown_page(rule)
     assert "## Rivals: what else would look the same" in page

@@ -9,13 +9,14 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.findings.page import LINES, WIDTH, markdown_files, text_page
+from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.registry import SLOW_PATHS, find
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "rules"
 
 
 @pytest.mark.parametrize("rule", SLOW_PATHS, ids=lambda rule: rule.code)
-def test_a_rule_fits_one_screen(rule: Rule) -> None:
+def test_a_rule_fits_one_screen(rule: SlowPath) -> None:
     lines = text_page(rule).splitlines()
     assert len(lines) <= LINES
     assert max(map(len, lines)) <= WIDTH
@@ -31,5 +32,5 @@ def test_the_pages_in_docs_are_current() -> None:
 
 def test_codes_are_found_as_people_write_them() -> None:
     assert find("sp001") is find("1") is find("SP001")
-    with pytest.raises(UsageError, match="there is no rule 'SP999'"):
+    with pytest.raises(UsageError, match="there is no slow path 'SP999'"):
         find("SP999")

@@ -14,7 +14,7 @@ from plants import COSTS, HALF, PLANTS, environments, messages, repeat_gate, win
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
+from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.grammar import Clause, Condition

@@ -9,8 +9,8 @@ from screening_plants import screening, slow_where, start_alone
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
 from slowpath.findings.screened import factors_of, screened
+from slowpath.slowpaths.evaluate import findings
 
 
 def found(run: Planted) -> list[Finding]:

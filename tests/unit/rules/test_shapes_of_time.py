@@ -12,7 +12,7 @@ from plants import PLANTS
 from slowpath.core.results import Finding
 from slowpath.core.shape_results import CellShapes
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
+from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.order_and_time.periods import periods
 from slowpath.slowpaths.order_and_time.sp030_growth import lengthenings
 from support.results import a_cell

@@ -8,7 +8,7 @@ from planted_results import KIB, MIB, Planted
 from plants import ONE_WAY, transfer_s
 
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.evaluate import findings
+from slowpath.slowpaths.evaluate import findings
 
 LENGTHS = (64 * KIB, MIB, 16 * MIB)
 

@@ -16,7 +16,6 @@ from slowpath.diagnose.sides import Sides
 from slowpath.diagnose.tune.files import PRELOAD
 from slowpath.findings.remedy import Control, Remedy
 from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
-from slowpath.slowpaths.collectives.sp036_guideline import REPLACED
 
 _LONG, _LONGER = 65536, 262144  # bytes: of the control, far from what is replaced
 _MULTIPLE: Final = 64  # of it and the length that is replaced, at least
@@ -29,7 +28,7 @@ def replaceable(remedy: Remedy, sides: Sides, identity: str, ranks: int, preload
           preload: libslowpath-coll.so of the engine that measures; None: it is not there.
     """
     slow, fast = sides.slow.parameters, sides.fast.parameters if sides.fast is not None else {}
-    if remedy.name != REPLACED or preload is None or slow.get("way") != "library" or "way" not in fast:
+    if not remedy.replaces_calls or preload is None or slow.get("way") != "library" or "way" not in fast:
         return remedy
     length, count = int(slow["message_bytes"]), sides.slow_under.at.ranks or ranks
     members = slow.get("members", "all")

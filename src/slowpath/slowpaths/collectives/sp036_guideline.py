@@ -119,16 +119,15 @@ def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-REPLACED = "replaced collective"
-
 REPLACED_COLLECTIVE = Remedy(
-    REPLACED,
+    "replaced collective",
     "Preload libslowpath-coll.so with the row of tuning.json that the evidence has: it calls the mock-up in place "
     "of the library's own, for this range alone.",
     ("way",),
     side_effects=("a mock-up's first call on a communicator sets up its workspace",),
     sources=("docs/internals/collectives.md",),
     variables={"SLOWPATH_COLL": "tuning.json"},
+    replaces_calls=True,
     untried="by one run alone; slowpath diagnose tries it where libslowpath-coll.so lies next to the engine",
     phrase="the mock-up by libslowpath-coll.so",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From results.json to findings: all rules are asked, their witnesses are heard, one cause is reported once. Pure."""
+"""From the facts of a run to its findings: every slow path observes, one cause is reported once. Pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from slowpath.findings.processors import crowded
 from slowpath.findings.remedy import Parameters
 from slowpath.findings.rivals.judged import contest, with_side
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.registry import SLOW_PATHS
 
 
 def findings(
     results: Results,
     roles: Roles,
-    paths: Sequence[SlowPath],
+    paths: Sequence[SlowPath] = SLOW_PATHS,
     user_state: UserState | None = None,
     experiments: Sequence[Results] = (),
     later: Later | None = None,
