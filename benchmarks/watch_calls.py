@@ -19,7 +19,7 @@ from pathlib import Path
 
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.watch.library import find_library
+from slowpath.watch.start.library import find_library
 
 SOURCE = Path(__file__).with_suffix(".c")
 

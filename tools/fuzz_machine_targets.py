@@ -15,7 +15,6 @@ from slowpath.core.cpu_list import count_cpus, parse_cpu_list
 from slowpath.core.errors import UsageError
 from slowpath.core.secrets import clean_text, has_credential, looks_secret
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
-from slowpath.diagnose.prove.witness import of_collectives_report
 from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.diagnose.tune import request
 from slowpath.mpi.batch_systems import find_allocation
@@ -29,6 +28,7 @@ from slowpath.mpi.tuning import REPLACED_CALLS
 from slowpath.run.engine.cache import NOTE, EngineNote, cached_engine
 from slowpath.run.stacks import innermost
 from slowpath.studies.plants import folder as plants
+from slowpath.watch.prove.witness import of_collectives_report
 
 
 def _text(read: Callable[[str], object]) -> Callable[[bytes, Path], None]:

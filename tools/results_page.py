@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from slowpath.core.results_schema import results_schema, watch_results_schema
+from slowpath.core.results_schema import results_schema
+from slowpath.watch.results_file import watch_results_schema
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "results": ("Results", "Verdict", "Line", "SkippedRow"),

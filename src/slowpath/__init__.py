@@ -7,20 +7,40 @@ run = slowpath.open("slowpath-runs/checkup-20260131-120000")      # docs/how-to/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slowpath.core.version import __version__
 
 if TYPE_CHECKING:
-    from slowpath.report.opened import open
+    from slowpath.report.api import Run
+    from slowpath.watch.report.api import Watch
 
 __all__ = ["__version__", "open"]
 
 
-def __getattr__(name: str) -> Any:
-    """`open` is imported when it is first used, so that `--help` does not pay for numpy."""
-    if name == "open":
-        from slowpath.report.opened import open as found
+def open(path: str | PathLike[str]) -> Run | Watch:
+    """Open a run folder, whole or unfinished, a diagnosis (a slowpath.report.diagnosis_api.Diagnosis), or a watch.
 
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    Raises: RecordError: `path` is none of these, or can't be read.
+    """
+    # Imported here, so that `slowpath --help` does not wait for numpy.
+    from slowpath.core.diagnosis_folder import is_diagnosis
+    from slowpath.core.errors import RecordError
+    from slowpath.report.api import Run
+    from slowpath.report.diagnosis_api import Diagnosis
+    from slowpath.watch.folder import is_watch
+    from slowpath.watch.report.api import Watch
+
+    folder = Path(path)
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise RecordError(f"{folder}: {what}; name a run folder")
+    if is_watch(folder):
+        return Watch(folder)
+    if is_diagnosis(folder):
+        return Diagnosis(folder)
+    run = Run(folder)
+    _ = run.info  # a folder that is no run is refused here and not later
+    return run

@@ -11,7 +11,7 @@ import pytest
 
 from slowpath.diagnose.page.html import page
 from slowpath.report import render_html
-from slowpath.report.watch.html import render_watch_html
+from slowpath.watch.report.html import render_watch_html
 from support import checkup, diagnosed, report_studies, watch_results
 
 webdriver = pytest.importorskip("selenium.webdriver")

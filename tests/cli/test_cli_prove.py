@@ -15,9 +15,9 @@ import msgspec
 import pytest
 
 from slowpath.cli.main import exit_code
-from slowpath.core.watch_folder import WatchInfo, read_watch, write_watch
 from slowpath.mpi.find import find_mpi
-from slowpath.run.watch.commands import remember
+from slowpath.watch.folder import WatchInfo, read_watch, write_watch
+from slowpath.watch.start.commands import remember
 from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]

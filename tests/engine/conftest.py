@@ -13,7 +13,7 @@ from ranks import Ranks
 
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
-from slowpath.run.watch.library import find_library
+from slowpath.watch.start.library import find_library
 
 SOURCES = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests"
 

@@ -10,9 +10,9 @@ import pytest
 from ranks import Ranks
 from test_watch_calls import compiled, written
 
-from slowpath.core.watch_folder import record_files
 from slowpath.mpi.mpi import Mpi
-from slowpath.record.watch.reader import RankRecord, read_rank
+from slowpath.watch.folder import record_files
+from slowpath.watch.record.reader import RankRecord, read_rank
 
 ITEM_BYTES = 3 * 4  # three ints, of test_intercommunicators.c
 # What each rank gives in a collective between rank 0 and ranks 1 and 2, in units of three ints. Rooted ones are called

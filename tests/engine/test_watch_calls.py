@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from ranks import Ranks, finished
 
-from slowpath.core.watch_folder import record_files
 from slowpath.mpi.mpi import Mpi
-from slowpath.record.watch.layout import State
-from slowpath.record.watch.reader import RankRecord, read_rank
+from slowpath.watch.folder import record_files
+from slowpath.watch.record.layout import State
+from slowpath.watch.record.reader import RankRecord, read_rank
 
 SOURCES = Path(__file__).resolve().parents[2] / "engine" / "watch" / "tests"
 EXIT_CODE = 3  # of test_calls.c, so that the program's own is known from a launcher's

@@ -11,11 +11,11 @@ import pytest
 from ranks import Ranks
 from test_watch_calls import SOURCES, compiled
 
-from slowpath.core.watch_folder import RANKS_FOLDER, record_files
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.watch.absent import why_no_record
-from slowpath.run.watch.environment import watched
-from slowpath.run.watch.records import starts_that_failed, truncated
+from slowpath.watch.folder import RANKS_FOLDER, record_files
+from slowpath.watch.start.absent import why_no_record
+from slowpath.watch.start.environment import watched
+from slowpath.watch.start.records import starts_that_failed, truncated
 
 OVERFLOW = 1  # argument of test_sanitized.c: writes behind its buffer
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from ranks import Ranks
 
-from slowpath.analyse.watch.attributed import attributed
-from slowpath.record.watch.job import read_job
+from slowpath.watch.attributed import attributed
+from slowpath.watch.record.job import read_job
 from support.watch_truth import Score, scores
 
 SOURCE = Path(__file__).parents[1] / "watch" / "truth.c"

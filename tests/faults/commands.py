@@ -11,9 +11,9 @@ from typing import Any
 
 from faults.check import at_once, differences, doubled, signature, unreadable
 from faults.world import World
-from slowpath.core.watch_folder import WatchInfo, read_watch, record_files, write_watch
-from slowpath.core.watch_proof import proof_folders, read_proof
 from slowpath.diagnose.records import read_diagnosis
+from slowpath.watch.folder import WatchInfo, read_watch, record_files, write_watch
+from slowpath.watch.proof import proof_folders, read_proof
 
 SEED = 7  # of all runs: the same plan
 STOPPED = 130

@@ -19,9 +19,9 @@ from faults.kinds import FAULTS, OF_COMMANDS, Fault
 from faults.world import World
 from faults.writers import WRITERS
 from slowpath.core.errors import SlowpathError
-from slowpath.core.watch_proof import write_proof
 from slowpath.mpi.find import find_mpi
 from slowpath.run.engine.build import engine_for
+from slowpath.watch.proof import write_proof
 from support.watch_results import a_proof
 
 # One that the run mends itself, one that takes the whole of it down, one of several that want its folder, and some of

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from faults.inherited import SIGNALS, WAYS, Inherited, handler, inherited
-from slowpath.core.watch_folder import WatchInfo, read_watch, write_watch
-from slowpath.core.watch_proof import read_proof
+from slowpath.watch.folder import WatchInfo, read_watch, write_watch
+from slowpath.watch.proof import read_proof
 from watchdog import WATCHDOG_S
 
 SLOWPATH = (sys.executable, "-m", "slowpath.cli")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.analyse.watch.graph import ENTRY, RETURN, Order
+from slowpath.watch.graph import ENTRY, RETURN, Order
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.record.watch.layout import watch_layout
+from slowpath.watch.record.layout import watch_layout
 
 
 def array_of(name: str, rows: Sequence[dict[str, Any]]) -> np.ndarray[Any, Any]:

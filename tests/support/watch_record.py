@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.record.watch.layout import NONE_16, NONE_32, Kind, State, watch_layout
+from slowpath.watch.record.layout import NONE_16, NONE_32, Kind, State, watch_layout
 from support.watch_file import array_of, assembled
 
 FAMILIES = {

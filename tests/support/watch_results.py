@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from slowpath.core.finding_results import RemedyResult, Snippet
-from slowpath.core.watch_proof import Proof, ProofEffect, ProofRun, ProofWitness
-from slowpath.core.watch_results import (
+from slowpath.watch.proof import Proof, ProofEffect, ProofRun, ProofWitness
+from slowpath.watch.results import (
     WATCH_SCHEMA,
     AllocationKind,
     CallCount,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.analyse.watch.attribute import Part
-from slowpath.analyse.watch.attributed import Attributed
-from slowpath.analyse.watch.reasons import Why
+from slowpath.watch.attribute import Part
+from slowpath.watch.attributed import Attributed
+from slowpath.watch.reasons import Why
 
 FIELDS = (
     "is_there", "source", "destination", "tag", "bytes", "order", "is_synchronous", "is_blocking",

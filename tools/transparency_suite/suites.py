@@ -21,7 +21,7 @@ from watch_programs.runs import INPUTS
 
 from slowpath.mpi.find import find_mpi
 from slowpath.run.engine.build import engine_for
-from slowpath.run.watch.library import find_library
+from slowpath.watch.start.library import find_library
 
 from .programs import Outcome
 from .tables import tables

@@ -88,7 +88,7 @@ def command(
         return run_self_test(run, trial, minimum_effect, format == "json")
     if baseline is None:
         raise UsageError("a gate needs --baseline, a run folder or its results.json")
-    from slowpath.compare.watch.read import is_watch_source
+    from slowpath.watch.compare.read import is_watch_source
 
     if is_watch_source(run) or is_watch_source(baseline):
         if again.remeasure or exports or metrics or format not in ("text", "json"):
@@ -113,9 +113,9 @@ def _watches(run: Path, baseline: Path, minimum_effect: float, accepted: list[st
     """The gate of watches, or of several a side."""
     import msgspec
 
-    from slowpath.compare.watch.gate import gate_watches
-    from slowpath.compare.watch.read import read_side
-    from slowpath.compare.watch.text import render_watch_gate
+    from slowpath.watch.compare.gate import gate_watches
+    from slowpath.watch.compare.read import read_side
+    from slowpath.watch.compare.text import render_watch_gate
 
     found = gate_watches(read_side(run), read_side(baseline), minimum_effect, accepted)
     if format == "json":

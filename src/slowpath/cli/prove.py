@@ -16,10 +16,10 @@ from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, EFFECT
 
 if TYPE_CHECKING:
-    from slowpath.core.watch_folder import WatchInfo
-    from slowpath.core.watch_proof import Proof
-    from slowpath.core.watch_results import WatchResults
-    from slowpath.diagnose.prove.candidate import Candidate, MpiFacts
+    from slowpath.watch.folder import WatchInfo
+    from slowpath.watch.proof import Proof
+    from slowpath.watch.prove.candidate import Candidate, MpiFacts
+    from slowpath.watch.results import WatchResults
 
 EXIT_PROVEN, EXIT_NOT, EXIT_UNDECIDED = 0, 1, 3
 _DECIDED_AGAINST = ("no effect", "slower", "ignored", "failed", "output differs")
@@ -87,11 +87,11 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
     """
     import msgspec
 
-    from slowpath.core.watch_folder import read_watch
-    from slowpath.diagnose.prove.conduct import Asked, prove_all
-    from slowpath.diagnose.prove.facts import changed_since, mpi_of, results_of
-    from slowpath.diagnose.prove.rerun import Compared, Started, limit_of
-    from slowpath.diagnose.prove.text import proof_lines
+    from slowpath.watch.folder import read_watch
+    from slowpath.watch.prove.conduct import Asked, prove_all
+    from slowpath.watch.prove.facts import changed_since, mpi_of, results_of
+    from slowpath.watch.prove.rerun import Compared, Started, limit_of
+    from slowpath.watch.prove.text import proof_lines
 
     tell = teller(quiet)
     info, results = read_watch(watch), results_of(watch)
@@ -126,7 +126,7 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
     import shlex
 
     from slowpath.core.errors import EnvironmentFailure, UsageError
-    from slowpath.run.watch.commands import is_known
+    from slowpath.watch.start.commands import is_known
 
     if not info.command:
         raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
@@ -142,11 +142,11 @@ def _candidates(
 ) -> list[Candidate]:
     """Raises: UsageError: nothing is asked for, or nothing of it can be tried here."""
     from slowpath.core.errors import UsageError
-    from slowpath.diagnose.prove.candidate import of_user
-    from slowpath.diagnose.prove.choose import by_name, ready, screened
-    from slowpath.diagnose.prove.collectives import with_tuning
-    from slowpath.diagnose.prove.facts import findings_of
-    from slowpath.run.watch.library import library_folders
+    from slowpath.watch.prove.candidate import of_user
+    from slowpath.watch.prove.choose import by_name, ready, screened
+    from slowpath.watch.prove.collectives import with_tuning
+    from slowpath.watch.prove.facts import findings_of
+    from slowpath.watch.start.library import library_folders
 
     own = what.settings or what.unset
     if (bool(own) + bool(what.remedy) + what.screen) > 1:

@@ -38,9 +38,9 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.core.diagnosis_folder import is_diagnosis
-    from slowpath.core.watch_folder import is_watch
     from slowpath.report.rebuild import rebuild
     from slowpath.run.ownership import measured_by
+    from slowpath.watch.folder import is_watch
 
     def tell(line: str) -> None:
         click.echo(line, err=True)
@@ -67,8 +67,8 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
 
 def _watch(folder: Path, format: str) -> int:
     """The report of a watched program."""
-    from slowpath.report.watch.rebuild import rebuild
-    from slowpath.report.watch.write import PAGE_FILE, TEXT_FILE
+    from slowpath.watch.report.rebuild import rebuild
+    from slowpath.watch.report.write import PAGE_FILE, TEXT_FILE
 
     results = rebuild(folder)
     name = {"text": TEXT_FILE, "html": PAGE_FILE, "json": "results.json", "csv": "classes.csv"}[format]

@@ -46,12 +46,12 @@ def command(
     RUN may be a watch: its MPI calls by name, a track for each rank and thread, messages as arrows.
     """
     from slowpath.core.files import inside
-    from slowpath.core.watch_folder import is_watch
     from slowpath.report.trace.read import read_trace
     from slowpath.report.trace.write import FORMATS, write_trace
+    from slowpath.watch.folder import is_watch
 
     if is_watch(run):
-        from slowpath.report.trace.watch import read_watch_trace
+        from slowpath.watch.trace import read_watch_trace
 
         if cell is not None or launch is not None:
             raise click.UsageError("a watch has no cells and launches; choose a stretch of it with --begin and --end")

@@ -13,7 +13,7 @@ import click
 from slowpath.cli.telling import teller
 
 if TYPE_CHECKING:
-    from slowpath.run.watch.session import Prepared
+    from slowpath.watch.start.session import Prepared
 
 
 @click.command(
@@ -67,7 +67,7 @@ def command(
     started or found, as in a shell. Where the program ended with 0: 4 no rank left a record, or it could not be read
     or written.
     """
-    from slowpath.run.watch.session import make_folder, prepare, shown
+    from slowpath.watch.start.session import make_folder, prepare, shown
 
     _require_one(command_words, concluded, print_environment)
     tell = teller(quiet)
@@ -88,7 +88,7 @@ def command(
 def _run(prepared: Prepared, verdict: Path | None, tell: Callable[[str], None]) -> int:
     """The program's exit code; that of our own failure where the program had none."""
     from slowpath.core.errors import SlowpathError
-    from slowpath.run.watch.session import Unrecorded, make_folder, run_watched
+    from slowpath.watch.start.session import Unrecorded, make_folder, run_watched
 
     info = make_folder(prepared, os.environ)
     for line in (*info.notes, f"watched: {prepared.folder}"):
@@ -112,7 +112,7 @@ def _conclude(folder: Path, verdict: Path | None) -> None:
     from slowpath.cli.watch_verdict import verdict_lines
     from slowpath.core.errors import EnvironmentFailure
     from slowpath.core.files import write_atomically
-    from slowpath.run.watch.session import troubles
+    from slowpath.watch.start.session import troubles
 
     has_record, lines = troubles(folder, os.environ)
     if not has_record:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schemas of results.json, of a run and of a watch, made from their structs; tools/generate-docs writes them
-into schema/. Pure.
+"""The JSON Schema of results.json, made from its structs; tools/generate-docs writes it into schema/. Pure.
 
 Stricter than the types alone: nothing unknown, everything that is always written is required, and what is null stands
 next to a reason.
@@ -9,6 +8,7 @@ next to a reason.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,67 +21,66 @@ from slowpath.core.limits import LARGEST, LARGEST_NUMBER, LONGEST_NAME, LONGEST_
 from slowpath.core.result import Result
 from slowpath.core.results import Results
 from slowpath.core.run_results import LibraryVariable
-from slowpath.core.watch_results import WatchFinding, WatchResults
 
 Schema = dict[str, Any]
 
-_NULL: Schema = {"type": "null"}
+NULL: Schema = {"type": "null"}
 _TEXT: Schema = {"type": "string", "minLength": 1}
 _WORDS = re.compile(r"\^\(([\w |-]+)\)\$")  # a pattern that is a choice of words
 
 
-def _is(field: str, value: Schema) -> Schema:
+def has(field: str, value: Schema) -> Schema:
     """Holds where the field is there and has such a value."""
     return {"required": [field], "properties": {field: value}}
 
 
-def _reason(name: str, where: Schema) -> Schema:
+def reason_where(name: str, where: Schema) -> Schema:
     """A text stands in `name` wherever `where` holds."""
-    return {"if": where, "then": _is(name, _TEXT)}
+    return {"if": where, "then": has(name, _TEXT)}
 
 
 # What holds besides: a field `x` that is null has its text in `x_reason` without being named here.
 CONDITIONS: dict[type[Result], list[Schema]] = {
     CellResult: [
-        _reason("reason", _is("status", {"enum": ["partial", "skipped", "failed"]})),
-        _reason("repetitions_reason", _is("repetitions", _is("switched", _NULL) | {"type": "object"})),
-        _reason("repetitions_reason", _is("repetitions", _is("loaded", _NULL) | {"type": "object"})),
-        _reason("instructions_reason", _is("instructions", _is("put", _NULL) | {"type": "object"})),
-        _reason("instructions_reason", _is("instructions", _is("synchronisation", _NULL) | {"type": "object"})),
+        reason_where("reason", has("status", {"enum": ["partial", "skipped", "failed"]})),
+        reason_where("repetitions_reason", has("repetitions", has("switched", NULL) | {"type": "object"})),
+        reason_where("repetitions_reason", has("repetitions", has("loaded", NULL) | {"type": "object"})),
+        reason_where("instructions_reason", has("instructions", has("put", NULL) | {"type": "object"})),
+        reason_where("instructions_reason", has("instructions", has("synchronisation", NULL) | {"type": "object"})),
     ],
-    ContrastResult: [_reason("reason", _is("verdict", _NULL))],
-    NodePair: [_reason("reason", _is("verdict", _NULL))],
-    LibraryVariable: [_reason("reason", _is("value", _NULL))],
-    Finding: [{"if": _is("status", {"const": "observed"}), "then": _is("cause", _NULL)}],
+    ContrastResult: [reason_where("reason", has("verdict", NULL))],
+    NodePair: [reason_where("reason", has("verdict", NULL))],
+    LibraryVariable: [reason_where("reason", has("value", NULL))],
+    Finding: [{"if": has("status", {"const": "observed"}), "then": has("cause", NULL)}],
     CannonGroup: [
-        _reason("setup_reason", _is("grid", _NULL)),
-        _reason("setup_reason", _is("blas", _NULL)),
-        _reason("ranks_have_cores_reason", _is("ranks_have_cores", {"const": False})),
+        reason_where("setup_reason", has("grid", NULL)),
+        reason_where("setup_reason", has("blas", NULL)),
+        reason_where("ranks_have_cores_reason", has("ranks_have_cores", {"const": False})),
     ],
-    CriticalN: [_reason("reason", _is("n", _NULL))],
-    CannonBest: [_reason("reason", _is("variant", _NULL))],
-    CannonTimeline: [_reason("reason", _is("intervals", {"maxItems": 0}))],
-    WatchFinding: [_reason("saved_reason", _is("saved_s", _NULL))],
+    CriticalN: [reason_where("reason", has("n", NULL))],
+    CannonBest: [reason_where("reason", has("variant", NULL))],
+    CannonTimeline: [reason_where("reason", has("intervals", {"maxItems": 0}))],
 }
 
 
 def results_schema() -> Schema:
     """Of a run's whole results.json."""
     about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing and has its reason."
-    return _schema(Results, "results.json: what a run concluded", about)
+    return schema_of(Results, "results.json: what a run concluded", about, CONDITIONS)
 
 
-def watch_results_schema() -> Schema:
-    """Of a watched program's whole results.json."""
-    about = "docs/reference/watch-results.md in words. SI units, numbers unrounded. null means missing."
-    return _schema(WatchResults, "results.json: what a watched program does in MPI, and what it loses", about)
+def schema_of(
+    root: type[Result], title: str, about: str, conditions: Mapping[type[Result], Sequence[Schema]]
+) -> Schema:
+    """Return the schema of a whole file; `$defs` has one entry for each struct, by its name.
 
-
-def _schema(root: type[Result], title: str, about: str) -> Schema:
-    """Of a whole file; `$defs` has one entry for each struct, by its name."""
+    Args: conditions: what holds besides, by struct.
+    """
     found = msgspec.json.schema(root)
     structs = {struct.__name__: struct for struct in Result.__subclasses__()}
-    definitions = {name: _closed(structs[name], one) for name, one in found["$defs"].items()}
+    definitions = {
+        name: _closed(structs[name], one, conditions.get(structs[name], ())) for name, one in found["$defs"].items()
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": title,
@@ -91,7 +90,7 @@ def _schema(root: type[Result], title: str, about: str) -> Schema:
     }
 
 
-def _closed(struct: type[Result], found: Schema) -> Schema:
+def _closed(struct: type[Result], found: Schema, besides: Sequence[Schema]) -> Schema:
     """A struct's object: nothing else in it, all required that is always written, its conditions."""
     omits = struct.__struct_config__.omit_defaults
     fields = msgspec.structs.fields(struct)
@@ -100,8 +99,8 @@ def _closed(struct: type[Result], found: Schema) -> Schema:
         name: _present(one) if name in absent else {key: value for key, value in one.items() if key != "default"}
         for name, one in found["properties"].items()
     }
-    reasons = [_reason(f"{name}_reason", _is(name, _NULL)) for name in properties if f"{name}_reason" in properties]
-    conditions = reasons + CONDITIONS.get(struct, [])
+    reasons = [reason_where(f"{name}_reason", has(name, NULL)) for name in properties if f"{name}_reason" in properties]
+    conditions = [*reasons, *besides]
     return {
         "description": found["description"],
         "type": "object",
@@ -119,7 +118,7 @@ def _has_default(field: msgspec.structs.FieldInfo) -> bool:
 def _present(node: Schema) -> Schema:
     """A field that is left out where it has its default, which is never null, then."""
     rest = _without_choice({key: value for key, value in node.items() if key != "default"})
-    choices = [choice for choice in node.get("anyOf", []) if choice != _NULL]
+    choices = [choice for choice in node.get("anyOf", []) if choice != NULL]
     return rest | (choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})
 
 

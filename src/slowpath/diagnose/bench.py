@@ -18,7 +18,7 @@ from slowpath.diagnose.ranks.job import A_PAIR, Job
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.parameter_files import settings_of
-from slowpath.report import write_all
+from slowpath.report.write import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
 from slowpath.run.measure import create, measure_prepared, resume

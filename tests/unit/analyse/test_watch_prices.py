@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from slowpath.analyse.watch.conclude import Kept, asking, concluded
-from slowpath.analyse.watch.graph import Order
-from slowpath.analyse.watch.loads import Load, p2p_parameters
-from slowpath.analyse.watch.measured_prices import excess
-from slowpath.analyse.watch.prices import Source
 from slowpath.core.finding_results import LawForecast, LawPoint
 from slowpath.core.results import Results
-from slowpath.core.watch_results import MessageClass, WatchResults
+from slowpath.watch.conclude import Kept, asking, concluded
+from slowpath.watch.graph import Order
+from slowpath.watch.loads import Load, p2p_parameters
+from slowpath.watch.measured_prices import excess
+from slowpath.watch.prices import Source
+from slowpath.watch.results import MessageClass, WatchResults
 from support import results as engine
 from support import watch_results as watched
 

@@ -10,8 +10,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from slowpath.analyse.watch.graph import Order, possible, replay
-from slowpath.analyse.watch.what_if import MOST_CALLS, Change, Messages, Predicted, sampled, what_if
+from slowpath.watch.graph import Order, possible, replay
+from slowpath.watch.what_if import MOST_CALLS, Change, Messages, Predicted, sampled, what_if
 from support.ordered import Compute, Meet, Receive, Send, Step, run
 
 COSTS = {0: 100e-6, 1: 20e-6}

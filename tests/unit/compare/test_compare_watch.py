@@ -15,12 +15,12 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.cli.main import exit_code
-from slowpath.compare.watch.comparison import WatchRow, compare_watches
-from slowpath.compare.watch.gate import gate_watches
-from slowpath.compare.watch.measures import is_polling
-from slowpath.compare.watch.read import Side, is_watch_source, read_side
-from slowpath.core.watch_results import CallCount, WatchResults
-from slowpath.report.watch.write import write_watch
+from slowpath.watch.compare.comparison import WatchRow, compare_watches
+from slowpath.watch.compare.gate import gate_watches
+from slowpath.watch.compare.measures import is_polling
+from slowpath.watch.compare.read import Side, is_watch_source, read_side
+from slowpath.watch.report.write import write_watch
+from slowpath.watch.results import CallCount, WatchResults
 from support.watch_results import a_class, a_finding, a_program, a_rank, classes, results
 
 EFFECT = 0.05

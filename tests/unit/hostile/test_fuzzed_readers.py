@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import RecordError
-from slowpath.diagnose.prove.witness import of_collectives_report
 from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.mpi.control_variables import ControlVariables, read_control_variables
 from slowpath.mpi.install.place import MANIFEST, read_manifest
@@ -19,6 +18,7 @@ from slowpath.run.engine.cache import NOTE, cached_engine
 from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.elf_symbols import symbols
 from slowpath.studies.plants import folder as plants
+from slowpath.watch.prove.witness import of_collectives_report
 
 NO_JSON = pytest.mark.parametrize(
     "content",

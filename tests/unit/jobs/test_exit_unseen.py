@@ -14,13 +14,13 @@ import pytest
 
 from slowpath.core.errors import SlowpathError
 from slowpath.core.signals import exit_codes_kept, handled
-from slowpath.diagnose.prove.rerun import Compared, Started, rerun
 from slowpath.mpi.child import Child, ExitUnseen
 from slowpath.mpi.probe import ask, output_of
 from slowpath.run.interrupt import stop_signals
 from slowpath.run.process import JobLimits, run_job
-from slowpath.run.watch.start import run_to_end
 from slowpath.studies.counting.start import run as run_counted
+from slowpath.watch.prove.rerun import Compared, Started, rerun
+from slowpath.watch.start.start import run_to_end
 
 FAILS = [sys.executable, "-S", "-c", "raise SystemExit(7)"]
 

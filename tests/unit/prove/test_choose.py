@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.diagnose.prove.candidate import MpiFacts
-from slowpath.diagnose.prove.choose import by_name, ready, screened, suggested_by
+from slowpath.watch.prove.candidate import MpiFacts
+from slowpath.watch.prove.choose import by_name, ready, screened, suggested_by
 from support.watch_results import a_finding
 
 FINDINGS = [a_finding(rule="SP024", prove=None, remedies=()), a_finding(rule="SP008", prove="--remedy pad-host")]

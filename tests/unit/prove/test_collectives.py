@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.core.watch_results import CollectiveClass, WatchResults
-from slowpath.diagnose.prove.candidate import MpiFacts
-from slowpath.diagnose.prove.collectives import FILE, tuning_rows, with_tuning
-from slowpath.diagnose.prove.witness import of_collectives_report
 from slowpath.slowpaths.registry import find_program_remedy
+from slowpath.watch.prove.candidate import MpiFacts
+from slowpath.watch.prove.collectives import FILE, tuning_rows, with_tuning
+from slowpath.watch.prove.witness import of_collectives_report
+from slowpath.watch.results import CollectiveClass, WatchResults
 from support.watch_results import results
 
 MPICH = MpiFacts("mpich", "5.0.2")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.watch_folder import WatchInfo
-from slowpath.diagnose.prove import facts
-from slowpath.diagnose.prove.candidate import of_user
-from slowpath.diagnose.prove.facts import of_system
-from slowpath.diagnose.prove.witness import before_runs
+from slowpath.watch.folder import WatchInfo
+from slowpath.watch.prove import facts
+from slowpath.watch.prove.candidate import of_user
+from slowpath.watch.prove.facts import of_system
+from slowpath.watch.prove.witness import before_runs
 from support.watch_results import a_program, results
 
 LIBC = Path(next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line))

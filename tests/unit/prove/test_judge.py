@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from slowpath.core.watch_proof import Proof, ProofRun, ProofWitness, Side
-from slowpath.diagnose.prove.candidate import Candidate
-from slowpath.diagnose.prove.design import SIDES, order, placebo, smallest_decidable, spread
-from slowpath.diagnose.prove.judge import by_faults, concluded
-from slowpath.diagnose.prove.rerun import Compared, Started
-from slowpath.diagnose.prove.session import Question, goes_on, new_proof, wants_more, whole_runs_only
-from slowpath.diagnose.prove.text import proof_lines
+from slowpath.watch.proof import Proof, ProofRun, ProofWitness, Side
+from slowpath.watch.prove.candidate import Candidate
+from slowpath.watch.prove.design import SIDES, order, placebo, smallest_decidable, spread
+from slowpath.watch.prove.judge import by_faults, concluded
+from slowpath.watch.prove.rerun import Compared, Started
+from slowpath.watch.prove.session import Question, goes_on, new_proof, wants_more, whole_runs_only
+from slowpath.watch.prove.text import proof_lines
 
 TAKEN = ProofWitness(state="taken", text="page faults became fewer")
 QUESTION = Question(

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
-from slowpath.core.watch_proof import Proof, ProofWitness, new_proof_folder, proof_folders, read_proof
-from slowpath.diagnose.prove.candidate import Candidate
-from slowpath.diagnose.prove.design import PLACEBO
-from slowpath.diagnose.prove.rerun import Compared, Rerun, Started
-from slowpath.diagnose.prove.screen import screen
-from slowpath.diagnose.prove.session import Budget, ProofSession, Question, earlier_proof, new_proof
+from slowpath.watch.proof import Proof, ProofWitness, new_proof_folder, proof_folders, read_proof
+from slowpath.watch.prove.candidate import Candidate
+from slowpath.watch.prove.design import PLACEBO
+from slowpath.watch.prove.rerun import Compared, Rerun, Started
+from slowpath.watch.prove.screen import screen
+from slowpath.watch.prove.session import Budget, ProofSession, Question, earlier_proof, new_proof
 
 COMMAND, UNKNOWN = ("./app",), ProofWitness(state="not known", text="nothing shows it")
 Program = Callable[[Mapping[str, str]], Rerun]

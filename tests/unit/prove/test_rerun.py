@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.diagnose.prove.rerun import Compared, Rerun, Started, limit_of, rerun
+from slowpath.watch.prove.rerun import Compared, Rerun, Started, limit_of, rerun
 
 
 def run(tmp_path: Path, program: str, compared: Compared | None = None, **other: object) -> Rerun:

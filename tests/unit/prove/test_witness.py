@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.diagnose.prove.candidate import Candidate, MpiFacts, candidate, of_user
-from slowpath.diagnose.prove.witness import before_runs, of_pad_report
 from slowpath.slowpaths.registry import find_program_remedy
+from slowpath.watch.prove.candidate import Candidate, MpiFacts, candidate, of_user
+from slowpath.watch.prove.witness import before_runs, of_pad_report
 
 MPICH = MpiFacts("mpich", "5.0.2", None, Path("/lib/libmpi.so.12"), "hydra")
 COMMAND = ("mpiexec", "-n", "2", "sh", "-c", "true")

@@ -11,18 +11,18 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from slowpath.analyse.watch.conclude import Asking, asking
-from slowpath.analyse.watch.sources import (
+from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.plan.campaign import decode
+from slowpath.watch.conclude import Asking, asking
+from slowpath.watch.replay.campaign import MOST_QUESTIONS, campaign_of
+from slowpath.watch.replay.library import launcher_of
+from slowpath.watch.results import MessageClass, WatchResults
+from slowpath.watch.sources import (
     next_price_folder,
     read_laws,
     refusal,
     remember_laws,
 )
-from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.watch_results import MessageClass, WatchResults
-from slowpath.diagnose.replay.campaign import MOST_QUESTIONS, campaign_of
-from slowpath.diagnose.replay.library import launcher_of
-from slowpath.plan.campaign import decode
 from support import results as engine
 from support import watch_results as watched
 

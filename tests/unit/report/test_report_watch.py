@@ -15,18 +15,18 @@ import pytest
 from msgspec.structs import replace
 from test_report_html import HOSTILE, SEEN, Page, pictures
 
-from slowpath.analyse.watch.proven import with_proofs
-from slowpath.core.watch_results import Pair, WatchResults
-from slowpath.core.watch_results_file import read_watch_results
 from slowpath.report.svg import rank_matrix, rank_slices
 from slowpath.report.svg.rank_slices import Piece, RankRow
-from slowpath.report.watch import csv as tables
-from slowpath.report.watch import html
-from slowpath.report.watch.html import render_watch_html, verdict_lines
-from slowpath.report.watch.text import render_watch_text
-from slowpath.report.watch.view_messages import each_transfer_s
-from slowpath.report.watch.view_time import MOST_BARS
-from slowpath.report.watch.write import FILES, write_watch
+from slowpath.watch.proven import with_proofs
+from slowpath.watch.report import csv as tables
+from slowpath.watch.report import html
+from slowpath.watch.report.html import render_watch_html, verdict_lines
+from slowpath.watch.report.text import render_watch_text
+from slowpath.watch.report.view_messages import each_transfer_s
+from slowpath.watch.report.view_time import MOST_BARS
+from slowpath.watch.report.write import FILES, write_watch
+from slowpath.watch.results import Pair, WatchResults
+from slowpath.watch.results_file import read_watch_results
 from support.watch_results import (
     a_class,
     a_coverage,

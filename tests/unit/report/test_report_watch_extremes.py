@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 from test_report_html import Page
 
-from slowpath.compare.watch.comparison import compare_watches
-from slowpath.compare.watch.read import Side
-from slowpath.compare.watch.text import render_watch_comparison
 from slowpath.core.result import LARGEST, LARGEST_NUMBER
-from slowpath.core.watch_results import Pair, Slice, WatchResults
-from slowpath.report.watch import csv
-from slowpath.report.watch.html import render_watch_html
+from slowpath.watch.compare.comparison import compare_watches
+from slowpath.watch.compare.read import Side
+from slowpath.watch.compare.text import render_watch_comparison
+from slowpath.watch.report import csv
+from slowpath.watch.report.html import render_watch_html
+from slowpath.watch.results import Pair, Slice, WatchResults
 from support.watch_results import a_class, a_price, a_program, a_rank, findings, results
 
 

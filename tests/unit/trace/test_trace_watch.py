@@ -14,12 +14,12 @@ from test_trace_perfetto import decoded
 from slowpath.cli.main import exit_code
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.version import __version__
-from slowpath.core.watch_folder import WatchInfo, write_watch
-from slowpath.report.trace import watch
 from slowpath.report.trace.model import edges
 from slowpath.report.trace.otf2 import operation_of, write_otf2
 from slowpath.report.trace.perfetto import write_perfetto
-from slowpath.report.trace.watch import read_watch_trace
+from slowpath.watch import trace as watch
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.trace import read_watch_trace
 from support.watch_record import Job
 
 

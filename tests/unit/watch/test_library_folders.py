@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.run.watch import library
+from slowpath.watch.start import library
 
 
 def test_the_engine_that_the_user_names_comes_first_where_it_is_for_this_mpi(

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slowpath.analyse.watch.attribute import Part
-from slowpath.analyse.watch.attributed import Attributed, attributed
-from slowpath.record.watch.job import read_job
-from slowpath.record.watch.layout import Kind
+from slowpath.watch.attribute import Part
+from slowpath.watch.attributed import Attributed, attributed
+from slowpath.watch.record.job import read_job
+from slowpath.watch.record.layout import Kind
 from support.watch_record import Job
 
 RENDEZVOUS = 1 << 20

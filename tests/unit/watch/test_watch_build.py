@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowpath.analyse.watch.build import Watched, watched
-from slowpath.analyse.watch.classes import median_of
-from slowpath.core.watch_folder import WatchInfo, write_watch
-from slowpath.core.watch_results import WatchResults
-from slowpath.record.watch import job as job_reader
-from slowpath.record.watch.layout import State
+from slowpath.watch.build import Watched, watched
+from slowpath.watch.classes import median_of
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.record import job as job_reader
+from slowpath.watch.record.layout import State
+from slowpath.watch.results import WatchResults
 from support.watch_record import Job
 
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from slowpath.analyse.watch.build import watched
-from slowpath.analyse.watch.collective_prices import collective_prices, collective_questions
-from slowpath.analyse.watch.conclude import asking, concluded
-from slowpath.analyse.watch.prices import NOT_MEASURED, Source
 from slowpath.core.results import Results
-from slowpath.core.watch_folder import WatchInfo, write_watch
-from slowpath.core.watch_results import CollectiveClass, WatchResults
-from slowpath.diagnose.replay.campaign import campaign_of
 from slowpath.plan.campaign import decode
+from slowpath.watch.build import watched
+from slowpath.watch.collective_prices import collective_prices, collective_questions
+from slowpath.watch.conclude import asking, concluded
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.prices import NOT_MEASURED, Source
+from slowpath.watch.replay.campaign import campaign_of
+from slowpath.watch.results import CollectiveClass, WatchResults
 from support import results as engine
 from support import watch_results as program
 from support.watch_record import Job

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slowpath.analyse.watch.conclude import asking
-from slowpath.analyse.watch.graph import possible, replay
-from slowpath.analyse.watch.what_if import Change, Messages, what_if
-from slowpath.analyse.watch.whole import Watched, concluded_watch, read_watched
-from slowpath.core.watch_folder import WatchInfo, write_watch
+from slowpath.watch.conclude import asking
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.graph import possible, replay
+from slowpath.watch.what_if import Change, Messages, what_if
+from slowpath.watch.whole import Watched, concluded_watch, read_watched
 from support.watch_record import Job, buffer_class
 
 ROUNDS, LENGTH = 40, 2**21

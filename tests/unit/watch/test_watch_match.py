@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slowpath.analyse.watch.attribute import Part
-from slowpath.analyse.watch.attributed import attributed
-from slowpath.analyse.watch.away import Presence
-from slowpath.analyse.watch.match import hashed
-from slowpath.record.watch.job import read_job
+from slowpath.watch.attribute import Part
+from slowpath.watch.attributed import attributed
+from slowpath.watch.away import Presence
+from slowpath.watch.match import hashed
+from slowpath.watch.record.job import read_job
 from support.watch_record import Job
 
 RANKS = 3

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import slowpath
-from slowpath.core.watch_folder import WatchInfo, write_watch
-from slowpath.core.watch_proof import write_proof
-from slowpath.report.watch.api import Watch
-from slowpath.report.watch.write import write_watch as write_derived
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.proof import write_proof
+from slowpath.watch.report.api import Watch
+from slowpath.watch.report.write import write_watch as write_derived
 from support.watch_record import Job
 from support.watch_results import a_proof, results
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
-from slowpath.record.watch.layout import NONE_16, NONE_32, Kind, Peer, State, watch_layout
-from slowpath.record.watch.reader import read_rank
+from slowpath.watch.record.layout import NONE_16, NONE_32, Kind, Peer, State, watch_layout
+from slowpath.watch.record.reader import read_rank
 from support.watch_record import Rank
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from slowpath.cli.main import exit_code
 from slowpath.core.resources import data_folder
-from slowpath.core.watch_folder import WatchInfo, write_watch
-from slowpath.core.watch_proof import write_proof
-from slowpath.core.watch_results_file import read_watch_results
-from slowpath.report.watch.rebuild import rebuild
-from slowpath.report.watch.write import FILES
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.proof import write_proof
+from slowpath.watch.report.rebuild import rebuild
+from slowpath.watch.report.write import FILES
+from slowpath.watch.results_file import read_watch_results
 from support.watch_record import Job
 from support.watch_results import a_proof
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from slowpath.core.errors import RecordError
-from slowpath.record.watch import objects
-from slowpath.record.watch.demangle import demangled
-from slowpath.record.watch.maps import Maps
-from slowpath.record.watch.objects import Object, Place
-from slowpath.record.watch.reader import read_rank
-from slowpath.record.watch.sites import named_sites
+from slowpath.watch.record import objects
+from slowpath.watch.record.demangle import demangled
+from slowpath.watch.record.maps import Maps
+from slowpath.watch.record.objects import Object, Place
+from slowpath.watch.record.reader import read_rank
+from slowpath.watch.record.sites import named_sites
 from support.watch_record import Rank
 
 SOURCE = """#include <cstdio>

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.watch_folder import read_watch
+from slowpath.watch.folder import read_watch
 from watchdog import WATCHDOG_S
 
 HARMLESS = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.run.watch.environment import Watched, program_name, watched, with_variables
+from slowpath.watch.start.environment import Watched, program_name, watched, with_variables
 
 LIBRARY, FOLDER = Path("/cache/lib.so"), Path("/data/my watch")
 ENVIRON = {"PATH": "/usr/bin:/bin"}

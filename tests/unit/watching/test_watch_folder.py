@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import RecordError
-from slowpath.core.watch_folder import WatchInfo, is_watch, read_watch, record_files, write_watch
+from slowpath.watch.folder import WatchInfo, is_watch, read_watch, record_files, write_watch
 
 INFO = WatchInfo(
     slowpath="1.0",

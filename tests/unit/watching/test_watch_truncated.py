@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.watch_folder import RANKS_FOLDER
-from slowpath.run.watch.records import MAGIC, truncated
+from slowpath.watch.folder import RANKS_FOLDER
+from slowpath.watch.start.records import MAGIC, truncated
 
 
 def record(folder: Path, name: str, file_bytes: int, kept_bytes: int) -> None:

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kept events of all ranks as columns, in seconds; calls, sites and communicators by numbers of the whole job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.watch.record.job import WatchedJob
+from slowpath.watch.record.layout import NONE_16, NONE_32, Kind, Peer
+from slowpath.watch.record.maps import Maps
+from slowpath.watch.record.reader import RankRecord
+from slowpath.watch.record.thinned import level_of, windows_of
+from slowpath.watch.record.ticks import Ticks, boots, ticks_of
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+NO_SITE = -1
+
+
+@dataclass(frozen=True)
+class Events:
+    """Shape (n,) each; by rank, lane and time of return.
+
+    record      index in the job's records.  rank: in MPI_COMM_WORLD.  lane: thread
+    start_s, end_s   entry and return, seconds since `World.origin_s`; after `joined`, on one clock for all hosts
+    bytes, request, sequence, tag, requests   as in schema/watch.json
+    peer        world rank, or one of Peer; whatever is of a communicator with unknown members is ANY
+    call, site  index in World.calls, World.sites; NO_SITE: none
+    kind        bits of Kind
+    communicator  identity, 0: not known.  allocation, datatype: row of the rank's table, -1: none
+    window      number of the window of the entry
+    """
+
+    record: Ints
+    rank: Ints
+    lane: Ints
+    start_s: Floats
+    end_s: Floats
+    bytes: Ints
+    request: Ints
+    sequence: Ints
+    peer: Ints
+    tag: Ints
+    call: Ints
+    site: Ints
+    kind: Ints
+    communicator: NDArray[np.uint64]
+    allocation: Ints
+    datatype: Ints
+    requests: Ints
+    window: Ints
+
+    def __len__(self) -> int:
+        return int(self.record.size)
+
+    def has(self, kind: Kind) -> Bools:
+        """Where any of these bits is set."""
+        found: Bools = (self.kind & int(kind)) != 0
+        return found
+
+    def of(self, record: int, lane: int) -> Ints:
+        """Calls of one thread of a rank, in order."""
+        low, high = np.searchsorted(self.record, [record, record + 1])
+        rows = np.arange(low, high)
+        found: Ints = rows[(self.lane[low:high] == lane) & ((self.kind[low:high] & int(Kind.DONE | Kind.PART)) == 0)]
+        return found
+
+    @property
+    def is_timed(self) -> Bools:
+        """Where the event is a call, whose time is its own."""
+        return ~self.has(Kind.DONE | Kind.PART)
+
+    @property
+    def duration_s(self) -> Floats:
+        """From entry to return."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True)
+class World:
+    """What the events' numbers mean, and what is known of each record.
+
+    calls: names.  families: of calls, as numbers of the schema.  sites: (record, row) of one rank that has it; rows of
+    all ranks with equal frames relative to their objects are one.  site_of: record -> its rows' numbers.
+    clock: number of the host's clock, shape (records,).  origin_s: of each clock, CLOCK_MONOTONIC at time 0.
+    members: identity -> world ranks of a communicator; those of the world where none are named.
+    """
+
+    job: WatchedJob
+    clocks: tuple[Ticks, ...]
+    clock: Ints
+    origin_s: Floats
+    calls: tuple[str, ...]
+    families: tuple[int, ...]
+    sites: tuple[tuple[int, int], ...]
+    site_of: tuple[Ints, ...]
+    call_of: tuple[Ints, ...]
+    members: dict[int, tuple[int, ...]]
+    notes: tuple[str, ...]
+
+    @property
+    def records(self) -> tuple[RankRecord, ...]:
+        """By rank."""
+        return self.job.records
+
+    @property
+    def level(self) -> int:
+        """Windows whose number is no multiple of 2^level are missing on some rank."""
+        return level_of(self.records)
+
+
+def events_of(job: WatchedJob) -> tuple[Events, World]:
+    """All kept events of a job, each host on its own clock (`clocks.joined` makes them one)."""
+    world = _world(job)
+    parts = [_of_record(world, i) for i in range(len(world.records))]
+    if not parts:
+        parts = [_nothing()]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return Events(**columns), world
+
+
+def _world(job: WatchedJob) -> World:
+    records = job.records
+    clocks, notes = ticks_of(records)
+    clock = boots(records)
+    origin = np.full(int(clock.max(initial=-1)) + 1, np.inf)
+    for ticks, number in zip(clocks, clock, strict=True):
+        origin[number] = min(origin[number], ticks.origin_s)
+    calls, families, call_of = _calls(records)
+    sites, site_of = _sites(records)
+    return World(
+        job, tuple(clocks), clock, origin, calls, families, sites, site_of, call_of, _members(job), tuple(notes)
+    )
+
+
+def _calls(records: tuple[RankRecord, ...]) -> tuple[tuple[str, ...], tuple[int, ...], tuple[Ints, ...]]:
+    numbers: dict[str, int] = {}
+    families: list[int] = []
+    of_record = []
+    for record in records:
+        rows = []
+        for name, family in zip(record.call_names, record.calls["family"].tolist(), strict=True):
+            if name not in numbers:
+                numbers[name] = len(numbers)
+                families.append(family)
+            rows.append(numbers[name])
+        of_record.append(np.array(rows, dtype=np.int64))
+    return tuple(numbers), tuple(families), tuple(of_record)
+
+
+def _sites(records: tuple[RankRecord, ...]) -> tuple[tuple[tuple[int, int], ...], tuple[Ints, ...]]:
+    """Rows with the same frames are one site, wherever a rank's objects are mapped."""
+    numbers: dict[bytes, int] = {}
+    objects: dict[str, int] = {}
+    first: list[tuple[int, int]] = []
+    of_record = []
+    for i, record in enumerate(records):
+        maps = Maps.of(record)
+        frames = record.sites["frames"]
+        in_use = np.arange(frames.shape[1]) < record.sites["depth"][:, None]
+        index, offset = maps.places(frames)
+        numbered = [objects.setdefault(path, len(objects)) for path in maps.paths]
+        place = np.zeros((*frames.shape, 2), dtype=np.int64)
+        place[..., 0] = np.where(in_use, np.array([*numbered, -1], dtype=np.int64)[index], -2)
+        place[..., 1] = np.where(in_use, offset.astype(np.int64), 0)
+        rows = np.zeros(len(frames), dtype=np.int64)
+        for row, key in enumerate(place):
+            known = key.tobytes()
+            if known not in numbers:
+                numbers[known] = len(numbers)
+                first.append((i, row))
+            rows[row] = numbers[known]
+        of_record.append(rows)
+    return tuple(first), tuple(of_record)
+
+
+def _members(job: WatchedJob) -> dict[int, tuple[int, ...]]:
+    """World ranks by identity of a communicator, as far as any rank's record tells."""
+    found: dict[int, tuple[int, ...]] = {}
+    seen: dict[int, dict[int, int]] = {}
+    for record in job.records:
+        for row in record.communicators:
+            identity, start = int(row["identity"]), int(row["members_offset"])
+            if identity == 0 or identity in found:
+                continue
+            if start != NONE_32 and not row["is_inter"]:
+                found[identity] = tuple(record.members[start : start + int(row["members_count"])].tolist())
+            elif int(row["size"]) == job.size and not row["is_inter"]:
+                found[identity] = tuple(range(job.size))
+            else:
+                seen.setdefault(identity, {})[int(row["rank"])] = record.rank
+    for identity, ranks in seen.items():
+        if identity not in found:
+            found[identity] = tuple(ranks.get(rank, -1) for rank in range(max(ranks, default=-1) + 1))
+    return found
+
+
+def _of_record(world: World, i: int) -> dict[str, Any]:
+    record, clock = world.records[i], world.clocks[i]
+    order = np.lexsort((record.events["end_ticks"], record.event_lane))
+    events, lane = record.events[order], record.event_lane[order]
+    origin = float(world.origin_s[world.clock[i]])
+    n = events.size
+    identities = np.append(record.communicators["identity"], np.uint64(0))
+    row = np.where(events["communicator"] == NONE_16, record.communicators.size, events["communicator"])
+    site_row = events["site"].astype(np.int64)
+    site = np.full(n, NO_SITE, dtype=np.int64)
+    has_site = site_row != NONE_32
+    site[has_site] = world.site_of[i][site_row[has_site]]
+    return {
+        "record": np.full(n, i, dtype=np.int64),
+        "rank": np.full(n, record.rank, dtype=np.int64),
+        "lane": lane.astype(np.int64),
+        "start_s": clock.seconds(events["start_ticks"], origin),
+        "end_s": clock.seconds(events["end_ticks"], origin),
+        "bytes": np.minimum(events["bytes"], np.uint64(2**62)).astype(np.int64),
+        "request": events["request"].astype(np.int64),
+        "sequence": events["sequence"].astype(np.int64),
+        "peer": _peers(world, events["peer"].astype(np.int64), identities[row]),
+        "tag": events["tag"].astype(np.int64),
+        "call": world.call_of[i][events["call"]],
+        "site": site,
+        "kind": events["kind"].astype(np.int64),
+        "communicator": identities[row],
+        "allocation": _or_none(events["allocation"], NONE_32),
+        "datatype": _or_none(events["datatype"], NONE_16),
+        "requests": events["requests"].astype(np.int64),
+        "window": windows_of(record, clock, events["start_ticks"]),
+    }
+
+
+def _peers(world: World, peer: Ints, identity: NDArray[np.uint64]) -> Ints:
+    """World ranks: those given as ranks of a communicator are looked up, and ANY where its members aren't known."""
+    found = np.where((peer >= world.job.size) | (peer < Peer.PROC_NULL), int(Peer.ANY), peer)
+    for at in np.flatnonzero(peer <= Peer.OF_COMMUNICATOR).tolist():
+        members = world.members.get(int(identity[at]), ())
+        rank = int(Peer.OF_COMMUNICATOR) - int(peer[at])
+        if rank < len(members) and 0 <= members[rank] < world.job.size:
+            found[at] = members[rank]
+    return found
+
+
+def _or_none(rows: NDArray[Any], none: int) -> Ints:
+    return np.where(rows == none, -1, rows.astype(np.int64))
+
+
+def _nothing() -> dict[str, Any]:
+    whole = {name: np.zeros(0, dtype=np.int64) for name in Events.__dataclass_fields__}
+    times = {name: np.zeros(0) for name in ("start_s", "end_s")}
+    return whole | times | {"communicator": np.zeros(0, dtype=np.uint64)}

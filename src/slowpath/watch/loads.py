@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program's messages as the engine sends them: classes in parameters of `p2p`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from slowpath.watch.results import CallCount, MessageClass
+
+Parameters = Mapping[str, str]
+Ints = npt.NDArray[np.int64]
+
+HUGE_PAGE_BYTES: Final = 2 * 2**20
+# How a watch calls a memory kind -> how the engine allocates the same.
+MEMORY: Final[Mapping[str, str]] = {
+    "heap": "host",
+    "mapping": "host",
+    "stack": "host",
+    "static data": "host",
+    "shared mapping": "host",
+    "MPI's": "mpi",
+    "pinned host memory": "pinned_host",
+    "device memory": "device",
+    "managed memory": "managed",
+}
+GPU_MEMORY: Final = frozenset({"device", "managed"})
+_START: Final[Mapping[str, int]] = {"page": 0, "line": 64, "elsewhere": 16, "not known": 0}
+
+
+@dataclass(frozen=True)
+class Load:
+    """Messages that are alike on both sides.
+
+    sender, receiver: their classes; None: the other side was not recorded.  count: messages, all ranks.
+    bytes: mean length.  One of the sides is there.
+    """
+
+    sender: MessageClass | None
+    receiver: MessageClass | None
+    count: int
+    bytes: int
+
+    @property
+    def sides(self) -> tuple[MessageClass, MessageClass]:
+        """Sender and receiver; the one that is not known is taken to be like the other."""
+        known = [one for one in (self.sender, self.receiver) if one is not None]
+        return self.sender or known[0], self.receiver or known[0]
+
+    @property
+    def lead(self) -> MessageClass:
+        """The class that prices are listed under: the sender's where it is known."""
+        return self.sides[0] if self.sender else self.sides[1]
+
+    def transfer_s(self, ranks: int) -> float | None:
+        """Of one message, both sides together, seconds; None: not matched."""
+        known = [one for one in (self.sender, self.receiver) if one is not None and one.count]
+        if not known or any(one.transfer_s is None for one in known):
+            return None
+        return sum((one.transfer_s or 0.0) * ranks / one.count for one in known)
+
+
+def loads_of(classes: Sequence[MessageClass], calls: Sequence[CallCount], pairs: Ints | None = None) -> list[Load]:
+    """The program's messages from rank to rank, each counted once: at its sender where that is known.
+
+    Args: pairs: shape (n, 2), classes of sender and receiver of each matched message; None: nothing was matched. The
+          counts of the classes are exact, so a class is shared out as its matched messages are.
+    """
+    between_two = {one.name for one in calls if one.family == "point to point"}
+    classes = [one for one in classes if one.call in between_two]
+    by_id = {one.id: one for one in classes}
+    split: dict[int, list[tuple[int, int]]] = {}
+    met: set[int] = set()
+    if pairs is not None and len(pairs):
+        both, counts = np.unique(pairs, axis=0, return_counts=True)
+        for (sender, receiver), count in zip(both.tolist(), counts.tolist(), strict=True):
+            split.setdefault(sender, []).append((receiver, count))
+            met.add(receiver)
+    found: list[Load] = []
+    for one in classes:
+        if one.side in ("send", "both") and one.count:
+            shares = split.get(one.id, [])
+            total = sum(count for _, count in shares)
+            found += [
+                _load(one, by_id.get(other), round(one.count * count / total)) for other, count in shares if count
+            ] or [_load(one, None, one.count)]
+    if not found:  # a record of receivers alone
+        found = [_load(None, one, one.count) for one in classes if one.side == "receive" and one.count]
+    return [one for one in found if one.count]
+
+
+def _load(sender: MessageClass | None, receiver: MessageClass | None, count: int) -> Load:
+    lead = sender or receiver
+    assert lead is not None
+    return Load(sender, receiver, count, round(lead.bytes / lead.count))
+
+
+def p2p_parameters(load: Load) -> dict[str, str] | str:
+    """The cell that is this message; a sentence where the engine has no such cell."""
+    sender, receiver = load.sides
+    kinds = [MEMORY.get(kind_of(side.memory)) for side in (sender, receiver)]
+    if None in kinds:
+        return f"memory of the buffer: {sender.memory if kinds[0] is None else receiver.memory}"
+    blocks = {side.block_bytes for side in (sender, receiver)}
+    if len(blocks) > 1:
+        return "blocks on one side alone, and cells have them on both"
+    block = blocks.pop()
+    length = load.bytes
+    found = {"message_bytes": str(length), "memory": _sides([kind or "" for kind in kinds])}
+    found["pages"] = _sides([pages_of(side) for side in (sender, receiver)])
+    if block is not None:
+        length = max(block, length - length % block)
+        found |= {"message_bytes": str(length), "datatype": "vector", "block_bytes": str(block)}
+    offsets = [_START.get(side.start, 0) for side in (sender, receiver)]
+    odd = [side.allocation_bytes if side.is_odd else None for side in (sender, receiver)]
+    if any(odd) and set(kinds) & GPU_MEMORY:
+        lengths = [max(one or length, length) for one in odd]
+        found |= {"buffer_bytes": _sides([str(one) for one in lengths])}
+    elif any(offsets):
+        found |= {"offset_bytes": _sides([str(one) for one in offsets])}
+        found |= {"overalloc_bytes": _sides([str(one) for one in offsets])}
+    return found
+
+
+def pages_of(side: MessageClass) -> str:
+    """As the engine names them."""
+    if kind_of(side.memory) == "shared mapping":
+        return "shared"
+    if MEMORY.get(kind_of(side.memory)) != "host" or side.page_bytes is None:
+        return "default"
+    return "huge" if side.page_bytes >= HUGE_PAGE_BYTES else "small"
+
+
+def kind_of(memory: str) -> str:
+    """A memory kind without what stands in brackets behind it."""
+    return memory.split(" (")[0]
+
+
+def _sides(values: Sequence[str]) -> str:
+    return values[0] if values[0] == values[1] else ":".join(values)

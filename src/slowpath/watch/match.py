@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which receive got which send, and which calls of a collective belong together.
+
+A message is the n-th of its stream: communicator, source, destination and tag. MPI keeps the order within one (MPI-4.1,
+section 3.5), so equal numbers on both sides are one message. What both sides say of its length checks that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.watch.events import Bools, Events, Ints, World
+from slowpath.watch.record.layout import NONE_32, Kind
+
+NO_EVENT = -1
+NOT_NUMBERED = NONE_32  # sequence of a receive that another one, posted earlier for any source, may have overtaken
+_MIX = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))
+_SHIFT = np.uint64(33)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Messages as one side tells of them, shape (m,) each.
+
+    reported     event that holds the stream, the number in it and the length: DONE of a request, else the call itself
+    posted   event that started it: the blocking call, or the post of its request; NO_EVENT: not kept
+    done     the call in which it completed; NO_EVENT: not kept
+    """
+
+    reported: Ints
+    posted: Ints
+    done: Ints
+
+    def __len__(self) -> int:
+        return int(self.reported.size)
+
+    def take(self, rows: Ints | Bools) -> Side:
+        """These messages alone."""
+        return Side(self.reported[rows], self.posted[rows], self.done[rows])
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Messages by both sides.
+
+    sends, receives: all recorded ones.  send, receive: shape (pairs,), rows of them that are one message.
+    repeated: sends and receives that have the stream and number of another one, and are not matched.
+    """
+
+    sends: Side
+    receives: Side
+    send: Ints
+    receive: Ints
+    repeated: int
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """Calls of one collective each.
+
+    event: shape (c,), calls, ordered by group.  group: shape (c,), 0 to groups - 1.  first: shape (groups + 1,), where
+    each group begins in `event`.
+    """
+
+    event: Ints
+    group: Ints
+    first: Ints
+
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return int(self.first.size) - 1
+
+
+def matched(events: Events) -> Matched:
+    """All recorded messages, and which of them are one."""
+    sends, receives = _side(events, Kind.SEND), _side(events, Kind.RECEIVE)
+    columns_s = _stream(events, sends, is_send=True)
+    columns_r = _stream(events, receives, is_send=False)
+    key_s, key_r = hashed(columns_s), hashed(columns_r)
+    numbered_s = events.sequence[sends.reported] != NOT_NUMBERED
+    numbered_r = events.sequence[receives.reported] != NOT_NUMBERED
+    once_s, once_r = _once(key_s) & numbered_s, _once(key_r) & numbered_r
+    order = np.flatnonzero(once_s)[np.argsort(key_s[once_s], kind="stable")]
+    candidates = np.flatnonzero(once_r)
+    at = np.searchsorted(key_s[order], key_r[candidates])
+    at[at == order.size] = 0
+    hit = np.zeros(candidates.size, dtype=bool) if not order.size else key_s[order[at]] == key_r[candidates]
+    send, receive = order[at[hit]], candidates[hit]
+    same = np.ones(send.size, dtype=bool)
+    for of_send, of_receive in zip(columns_s, columns_r, strict=True):
+        same &= of_send[send] == of_receive[receive]
+    repeated = int((~once_s & numbered_s).sum() + (~once_r & numbered_r).sum())
+    return Matched(sends, receives, send[same], receive[same], repeated)
+
+
+def contradictions(events: Events, found: Matched) -> Bools:
+    """Pairs whose lengths are not the same, shape (pairs,)."""
+    sent = events.bytes[found.sends.reported[found.send]]
+    arrived = events.bytes[found.receives.reported[found.receive]]
+    differ: Bools = sent != arrived
+    return differ
+
+
+def _stream(events: Events, side: Side, *, is_send: bool) -> tuple[NDArray[Any], ...]:
+    mine, other = events.rank[side.reported], events.peer[side.reported]
+    source, destination = (mine, other) if is_send else (other, mine)
+    return (
+        events.communicator[side.reported],
+        source,
+        destination,
+        events.tag[side.reported],
+        events.sequence[side.reported],
+    )
+
+
+def _side(events: Events, side: Kind) -> Side:
+    """Every message of one side: blocking calls, completed requests, and posts whose completion was not kept."""
+    of_side = events.has(side) & ~events.has(Kind.COLLECTIVE | Kind.CANCELLED | Kind.NOTHING)
+    of_side &= (events.communicator != 0) & ~events.has(Kind.ONE_SIDED)
+    is_done, is_post = of_side & events.has(Kind.DONE), of_side & events.has(Kind.POST)
+    post_of_done, open_posts = posts_of(events, is_post, is_done)
+    dones = np.flatnonzero(is_done)
+    blocking = np.flatnonzero(of_side & ~is_done & ~is_post)
+    known = open_posts[events.sequence[open_posts] != NOT_NUMBERED]
+    reported = np.concatenate([blocking, dones, known])
+    posted = np.concatenate([blocking, post_of_done, known])
+    parents = parents_of(events)
+    done = np.concatenate([parents[blocking], parents[dones], np.full(known.size, NO_EVENT, dtype=np.int64)])
+    real = events.peer[reported] >= 0
+    return Side(reported, posted, done).take(real)
+
+
+def posts_of(events: Events, is_post: Bools, is_done: Bools) -> tuple[Ints, Ints]:
+    """Of each DONE, the last post of its request before it; and posts that no DONE follows.
+
+    Returns: shape (dones,), NO_EVENT: the post was not kept; and events.
+    """
+    rows = np.flatnonzero(is_post | is_done)
+    done = is_done[rows]
+    when = np.where(done, events.end_s[rows], events.start_s[rows])
+    order = np.lexsort((done, when, events.request[rows], events.record[rows]))
+    rows, done = rows[order], done[order]
+    same = np.zeros(rows.size, dtype=bool)
+    same[1:] = (events.request[rows][1:] == events.request[rows][:-1]) & (
+        events.record[rows][1:] == events.record[rows][:-1]
+    )
+    same &= events.request[rows] != 0
+    follows = done & same
+    follows[1:] &= ~done[:-1]
+    post = np.full(len(events), NO_EVENT, dtype=np.int64)
+    post[rows[follows]] = rows[np.flatnonzero(follows) - 1]
+    is_open = ~done
+    is_open[:-1] &= ~follows[1:]
+    return post[np.flatnonzero(is_done)], rows[is_open]
+
+
+def parents_of(events: Events) -> Ints:
+    """The call whose time an event is in: itself, or for DONE and PART the call of the same thread and times.
+
+    Returns: shape (n,), NO_EVENT: that call was not kept.
+    """
+    timed = events.is_timed
+    order = np.lexsort((~timed, events.start_s, events.end_s, events.lane, events.record))
+    ahead = np.where(timed[order], np.arange(order.size), -1)
+    last = np.maximum.accumulate(ahead) if ahead.size else ahead
+    at = order[np.maximum(last, 0)]
+    same = last >= 0
+    for column in (events.record, events.lane, events.start_s, events.end_s):
+        same &= column[at] == column[order]
+    found = np.full(len(events), NO_EVENT, dtype=np.int64)
+    found[order] = np.where(same, at, NO_EVENT)
+    found[timed] = np.flatnonzero(timed)
+    return found
+
+
+def collectives(events: Events, world: World) -> Collectives:
+    """Calls with the same communicator and number; fences with the same window's communicator, epoch and place.
+
+    Groups whose calls are not one operation are left out.
+    """
+    is_fence = np.array([name.startswith("MPI_Win_fence") for name in world.calls], dtype=bool)
+    fence = is_fence[events.call] if is_fence.size else np.zeros(0, dtype=bool)
+    chosen = (events.has(Kind.COLLECTIVE) | fence) & ~events.has(Kind.DONE | Kind.PART) & (events.communicator != 0)
+    rows = np.flatnonzero(chosen & (events.sequence != NOT_NUMBERED))
+    place = _occurrence(events, rows, fence[rows])
+    keys = (place, events.sequence[rows], fence[rows], events.communicator[rows])
+    order = np.lexsort((events.rank[rows], *keys))
+    rows = rows[order]
+    new = np.ones(rows.size, dtype=bool)
+    new[1:] = False
+    for key in keys:
+        new[1:] |= key[order][1:] != key[order][:-1]
+    group = np.cumsum(new) - 1
+    if not rows.size:
+        return Collectives(rows, group, np.zeros(1, dtype=np.int64))
+    bad = np.zeros(int(group[-1]) + 1, dtype=bool)
+    operation = _operations(world)[events.call[rows]]
+    np.logical_or.at(bad, group, operation != operation[np.flatnonzero(new)][group])
+    twice = np.zeros(rows.size, dtype=bool)
+    twice[1:] = ~new[1:] & (events.rank[rows][1:] == events.rank[rows][:-1])
+    np.logical_or.at(bad, group, twice)
+    return grouped(rows[~bad[group]], group[~bad[group]])
+
+
+def grouped(rows: Ints, group: Ints) -> Collectives:
+    """Calls, ordered by group, with groups numbered anew."""
+    if not rows.size:
+        return Collectives(rows, rows, np.zeros(1, dtype=np.int64))
+    _, number = np.unique(group, return_inverse=True)
+    number = number.astype(np.int64)
+    return Collectives(rows, number, np.append(0, np.cumsum(np.bincount(number))).astype(np.int64))
+
+
+def _occurrence(events: Events, rows: Ints, fence: Bools) -> Ints:
+    """Of fences on several windows of one communicator the how-manieth with this epoch on its rank; of others 0."""
+    found = np.zeros(rows.size, dtype=np.int64)
+    at = np.flatnonzero(fence)
+    order = at[
+        np.lexsort(
+            (events.start_s[rows[at]], events.sequence[rows[at]], events.communicator[rows[at]], events.rank[rows[at]])
+        )
+    ]
+    if not order.size:
+        return found
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = False
+    for column in (events.sequence, events.communicator, events.rank):
+        new[1:] |= column[rows[order]][1:] != column[rows[order]][:-1]
+    first = np.flatnonzero(new)
+    found[order] = np.arange(order.size) - first[np.cumsum(new) - 1]
+    return found
+
+
+def _operations(world: World) -> Ints:
+    """Number of each call's operation: its large-count form is the same one."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(name.removesuffix("_c"), len(numbers)) for name in world.calls], dtype=np.int64)
+
+
+def hashed(columns: tuple[NDArray[Any], ...]) -> NDArray[np.uint64]:
+    """One number of each row; equal rows have equal ones, others almost never."""
+    found = np.zeros(columns[0].shape, dtype=np.uint64)
+    for column in columns:
+        found = (found ^ column.astype(np.uint64)) * _MIX[0]
+        found = (found ^ (found >> _SHIFT)) * _MIX[1]
+        found ^= found >> _SHIFT
+    return found
+
+
+def _once(keys: NDArray[np.uint64]) -> Bools:
+    """Where a key occurs no second time."""
+    order = np.argsort(keys, kind="stable")
+    same = keys[order][1:] == keys[order][:-1]
+    alone = np.ones(keys.size, dtype=bool)
+    alone[order[1:][same]] = False
+    alone[order[:-1][same]] = False
+    return alone

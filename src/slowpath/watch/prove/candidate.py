@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A remedy made ready for one command under one library on this machine, or the reason why it can't be tried."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slowpath.core.errors import UsageError
+from slowpath.findings.program_remedy import TUNABLES, Need, ProgramRemedy, Witness
+from slowpath.mpi.applies import version_tuple
+from slowpath.mpi.launchers import launcher_named
+from slowpath.slowpaths.registry import codes_helped_by
+from slowpath.watch.start.environment import PRELOAD, with_preloaded, with_variables
+
+_THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_RESERVED = Path("/proc/sys/vm/nr_hugepages")
+_GPUS = ("/dev/nvidiactl", "/dev/kfd")
+
+
+@dataclass(frozen=True)
+class MpiFacts:
+    """The program's MPI. name: as in mpi.libraries, None: not known.  path: of its library.  launcher: its row."""
+
+    name: str | None = None
+    version: str | None = None
+    transport: str | None = None
+    path: Path | None = None
+    launcher: str = ""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A remedy that can be tried. argv: to start.  variables: to set, joined with the user's own.  unset: names.
+
+    witness: what shows that it was taken; None: nothing is known that would.
+    """
+
+    key: str
+    text: str
+    rules: tuple[str, ...]
+    argv: tuple[str, ...]
+    variables: Mapping[str, str]
+    unset: tuple[str, ...] = ()
+    witness: Witness | None = None
+    table: tuple[str, ...] = field(default=())
+
+    def environ(self, base: Mapping[str, str]) -> dict[str, str]:
+        """Of a run with it."""
+        return {name: value for name, value in {**base, **self.variables}.items() if name not in self.unset}
+
+
+def candidate(
+    remedy: ProgramRemedy, command: Sequence[str], mpi: MpiFacts, environ: Mapping[str, str], libraries: Sequence[Path]
+) -> Candidate | str:
+    """The remedy, or why it can't be tried here.  libraries: folders in which preloaded ones may lie."""
+    if (missing := next((why for need in remedy.needs if (why := why_not(need)) is not None), None)) is not None:
+        return missing
+    found = remedy.variables_for(mpi.name, mpi.version, mpi.transport)
+    if found is None:
+        return f"no variable for it is known under {mpi.name or 'this library'} {mpi.version or ''}".rstrip()
+    argv, variables = tuple(command), _joined(found, environ)
+    if remedy.preload is not None:
+        library = next((folder / remedy.preload for folder in libraries if (folder / remedy.preload).is_file()), None)
+        if library is None:
+            return f"{remedy.preload} is not there; slowpath engine build makes it"
+        preloaded = with_preloaded(argv, mpi.launcher, str(library), environ)
+        argv, variables = preloaded.argv, {**variables, **preloaded.variables}
+    if remedy.bind is not None:
+        bound = _bound(argv, remedy.bind, mpi.launcher)
+        if isinstance(bound, str):
+            return bound
+        argv, more = bound
+        variables = {**variables, **more}
+    handed = with_variables(argv, mpi.launcher, {k: v for k, v in variables.items() if k != PRELOAD}, environ)
+    variables = {**variables, **handed.variables}
+    if all(environ.get(name) == value for name, value in variables.items()) and handed.argv == tuple(command):
+        return "it is set already"
+    rules = codes_helped_by(remedy)
+    return Candidate(remedy.key, remedy.text, rules, handed.argv, variables, (), remedy.witness, remedy.table)
+
+
+def of_user(
+    settings: Sequence[str], unset: Sequence[str], command: Sequence[str], mpi: MpiFacts, environ: Mapping[str, str]
+) -> Candidate:
+    """Settings of the user's own, NAME=VALUE, and names to take away, all at once.  Raises: UsageError."""
+    variables: dict[str, str] = {}
+    for setting in settings:
+        name, sign, value = setting.partition("=")
+        if not sign or not name:
+            raise UsageError(f"--try '{setting}': write NAME=VALUE; to take a variable away: --unset NAME")
+        variables[name] = value
+    handed = with_variables(command, mpi.launcher, variables, environ)
+    words = " ".join([*settings, *(f"-{name}" for name in unset)])
+    text = " and ".join([*(f"set {one}" for one in settings), *(f"unset {name}" for name in unset)])
+    absent = next((name for name in unset if name not in environ), None)
+    if absent is not None:
+        raise UsageError(f"--unset {absent}: is not set; there is nothing to take away")
+    return Candidate(
+        words, f"{text[0].upper()}{text[1:]}.", (), handed.argv, handed.variables, tuple(unset), "control variable"
+    )
+
+
+def why_not(need: Need) -> str | None:
+    """Why this machine lacks what a remedy needs; None: it has it."""
+    if need == "glibc 2.35":
+        said = (os.confstr("CS_GNU_LIBC_VERSION") or "another C library").split()
+        version = version_tuple(said[-1]) if said[0] == "glibc" else None
+        return (
+            None if version is not None and version >= (2, 35) else f"it needs glibc 2.35, and here is {' '.join(said)}"
+        )
+    if need == "huge pages by madvise":
+        mode = _chosen(_THP)
+        reasons = {
+            "always": "all memory may have huge pages already",
+            "never": "they are switched off",
+            None: "no such file",
+        }
+        return None if mode == "madvise" else f"{_THP} is '{mode}': {reasons.get(mode, 'it is not known')}"
+    if need == "reserved huge pages":
+        try:
+            held = int(_RESERVED.read_text())
+        except (OSError, ValueError):
+            held = 0
+        return None if held else f"the machine holds no huge pages in reserve ({_RESERVED} is 0)"
+    return None if any(os.path.exists(path) for path in _GPUS) else "this machine has no GPU"
+
+
+def _chosen(path: Path) -> str | None:
+    """Of `always [madvise] never` the word in brackets."""
+    try:
+        return path.read_text().partition("[")[2].partition("]")[0]
+    except OSError:
+        return None
+
+
+def _joined(variables: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Tunables of glibc behind the user's own."""
+    own, wanted = environ.get(TUNABLES, ""), variables.get(TUNABLES, "")
+    if not own or not wanted:
+        return dict(variables)
+    return {**variables, TUNABLES: own if wanted in own else f"{own}:{wanted}"}
+
+
+def _bound(argv: Sequence[str], bind: str, launcher: str) -> tuple[tuple[str, ...], Mapping[str, str]] | str:
+    """The command with another binding, and variables; or why the launcher can't be asked for it."""
+    try:
+        row = launcher_named(launcher)
+    except UsageError:
+        return "the command begins with no launcher that could bind ranks"
+    if bind not in row.bind:
+        return f"{launcher} can't be asked to bind ranks to a {bind}"
+    tokens = row.bind[bind]
+    if tokens and any(word.partition("=")[0] == tokens[0].partition("=")[0] for word in argv):
+        return f"the command binds ranks itself, by {tokens[0].partition('=')[0]}; change it there"
+    variables = row.bind_variables.get(bind, {})
+    if not tokens and not variables:
+        return f"{launcher} can't be asked to bind ranks"
+    return (argv[0], *tokens, *argv[1:]), variables

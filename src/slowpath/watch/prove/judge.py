@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reruns show: proven, no effect, slower, undecided, or why nothing can be. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from slowpath.stats.anytime import interval
+from slowpath.watch.proof import Proof, ProofEffect, ProofRun, ProofWitness, Side, Verdict
+from slowpath.watch.prove.design import SIDES
+
+Block = dict[Side, float]
+CONTROL_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Judged:
+    """verdict with its reason, one line."""
+
+    verdict: Verdict
+    reason: str
+
+
+def whole_blocks(runs: Sequence[ProofRun], phase: str) -> list[Block]:
+    """Wall times of the blocks of which each side ran and counts, in order."""
+    found: dict[int, Block] = defaultdict(dict)
+    for run in runs:
+        if run.phase == phase and run.failed is None:
+            found[run.block][run.side] = run.wall_s
+    wanted = set(SIDES["pilot" if phase == "pilot" else "proof"])
+    return [found[number] for number in sorted(found) if set(found[number]) == wanted]
+
+
+def control_pairs(runs: Sequence[ProofRun]) -> list[tuple[float, float]]:
+    """(as it is, control) of every block, the pilot's as well."""
+    blocks = [*whole_blocks(runs, "pilot"), *whole_blocks(runs, "proof")]
+    return [(block["as it is"], block["control"]) for block in blocks]
+
+
+def effect_of(runs: Sequence[ProofRun], level: float) -> ProofEffect | None:
+    """Remedy over the geometric mean of as it is and control; None: no whole block."""
+    blocks = whole_blocks(runs, "proof")
+    logs = [
+        math.log(block["remedy"]) - (math.log(block["as it is"]) + math.log(block["control"])) / 2 for block in blocks
+    ]
+    return _effect(logs, level)
+
+
+def control_of(runs: Sequence[ProofRun]) -> ProofEffect | None:
+    """Control over as it is; None: no pair."""
+    return _effect([math.log(control / as_it_is) for as_it_is, control in control_pairs(runs)], CONTROL_LEVEL)
+
+
+def _effect(logs: Sequence[float], level: float) -> ProofEffect | None:
+    if not logs:
+        return None
+    found = interval(logs, level)
+    ends = None if found is None else (math.exp(found.low), math.exp(found.high))
+    return ProofEffect(ratio=math.exp(statistics.fmean(logs)), interval=ends, blocks=len(logs))
+
+
+def concluded(proof: Proof) -> Proof:
+    """The proof with effect, control and verdict of its runs."""
+    effect, control = effect_of(proof.runs, proof.level), control_of(proof.runs)
+    found = _judged(proof, effect, control)
+    usual = [run.wall_s for run in proof.runs if run.side != "remedy" and run.failed is None]
+    run_s = statistics.median(usual) if usual else None
+    saved = saved_interval = None
+    if found.verdict == "proven" and effect is not None and effect.interval is not None and run_s is not None:
+        low, high = effect.interval
+        saved, saved_interval = run_s * (1 - effect.ratio), (run_s * (1 - high), run_s * (1 - low))
+    return msgspec.structs.replace(
+        proof,
+        effect=effect,
+        control=control,
+        verdict=found.verdict,
+        reason=found.reason,
+        run_s=run_s,
+        spent_s=math.fsum(run.wall_s for run in proof.runs),
+        saved_s=saved,
+        saved_interval=saved_interval,
+    )
+
+
+def _judged(proof: Proof, effect: ProofEffect | None, control: ProofEffect | None) -> Judged:
+    if proof.witness.state == "ignored":
+        return Judged("ignored", f"the setting has no effect to prove: {proof.witness.text}")
+    failed = next((run for run in proof.runs if run.failed is not None), None)
+    if failed is not None:
+        side = "with the remedy" if failed.side == "remedy" else "as it is"
+        return Judged("failed", f"run {failed.number}, {side}: {failed.failed}; a failing run is not a fast one")
+    if (differing := _differing(proof.runs)) is not None:
+        return Judged("output differs", differing)
+    if effect is None or effect.interval is None:
+        blocks = effect.blocks if effect else 0
+        words = "1 block is" if blocks == 1 else f"{blocks} blocks are"
+        return Judged("undecided", f"{words} too few for any interval")
+    return _of_times(proof, effect, control)
+
+
+def _of_times(proof: Proof, effect: ProofEffect, control: ProofEffect | None) -> Judged:
+    assert effect.interval is not None
+    least, (low, high) = proof.minimum_effect, effect.interval
+    if 1 - least < low and high < 1 + least:
+        return Judged("no effect", f"the interval lies inside 1 -+ {least:.3g}")
+    if low <= 1.0 <= high:
+        return Judged("undecided", "the interval contains 1 and is too wide to say that there is no effect")
+    if control is None or control.interval is None:
+        return Judged("undecided", "the control has too few pairs")
+    if not control.interval[0] <= 1.0 <= control.interval[1]:
+        words = f"{control.ratio:.4f} [{control.interval[0]:.4f}, {control.interval[1]:.4f}]"
+        return Judged(
+            "control moved", f"a variable that nothing reads changed the run as well: {words}; nothing is proven"
+        )
+    if abs(effect.ratio - 1) < least:
+        return Judged("undecided", f"there is a difference, and it is below {least:.3g}")
+    if control.interval[0] <= effect.ratio <= control.interval[1]:
+        return Judged("undecided", "the control's interval contains the effect: it can't tell the remedy from nothing")
+    if effect.ratio > 1:
+        return Judged("slower", "the interval lies above 1, and the control's contains 1")
+    return Judged("proven", "the interval lies below 1; the control's contains 1 and not the effect")
+
+
+def _differing(runs: Sequence[ProofRun]) -> str | None:
+    """Where an output with the remedy is none of those as it is; None: all are, or nothing is compared."""
+    usual = {run.output_sha256 for run in runs if run.side != "remedy" and run.output_sha256 is not None}
+    if len(usual) > 1:
+        return "the output differs from run to run as it is; name the lines that change with --ignore"
+    other = next((run for run in runs if run.side == "remedy" and run.output_sha256 not in (*usual, None)), None)
+    if usual and other is not None:
+        return f"run {other.number}, with the remedy, has another output than the program as it is; nothing is proven"
+    return None
+
+
+def by_faults(runs: Sequence[ProofRun]) -> ProofWitness | None:
+    """Whether the remedy took page faults away, from runs of both sides; None: too few runs to tell."""
+    usual = [run.minor_faults for run in runs if run.side != "remedy" and run.minor_faults is not None]
+    with_it = [run.minor_faults for run in runs if run.side == "remedy" and run.minor_faults is not None]
+    if len(usual) < 4 or len(with_it) < 2:
+        return None
+    before, after = statistics.median(usual), statistics.median(with_it)
+    words = f"page faults of a run: {before:,.0f} as it is, {after:,.0f} with the remedy"
+    if max(with_it) < min(usual) and after < 0.99 * before:
+        return ProofWitness(state="taken", text=words)
+    return ProofWitness(state="ignored", text=f"{words}: no fewer, so that the program's memory is what it was")

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A replay from its campaign to a measured run in the folder of the watch."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from slowpath.run.cores import allocated_nodes, allowed_cores
+from slowpath.run.engine.meter import Tell
+from slowpath.run.execute import RunLimits
+from slowpath.run.measure import create, measure_prepared
+from slowpath.run.prepare import Prepared, prepare
+from slowpath.run.progress import choose
+from slowpath.watch.collective_prices import CollectiveQuestion, collective_words
+from slowpath.watch.conclude import Asking
+from slowpath.watch.replay.campaign import campaign_of
+from slowpath.watch.replay.library import launcher_of
+from slowpath.watch.results import WatchResults
+from slowpath.watch.sources import next_price_folder, settings_of
+from slowpath.watch.whole import Watched
+
+
+def prepared_for(
+    watched: Watched,
+    asked: Asking,
+    environ: Mapping[str, str],
+    tell: Tell,
+    mpi: str | None,
+    rounds: int | None,
+    budget_s: float,
+    dry: bool,
+) -> tuple[Prepared, str]:
+    """What would be measured, and the campaign's text.
+
+    Args:   mpi: as the user names the program's MPI; None: it is searched.  dry: nothing is compiled.
+    Raises: UsageError: it is another MPI; the budget is too small.  EnvironmentFailure: the program's MPI is not here.
+    """
+    launcher = launcher_of(watched.results.program, mpi, environ)
+    collectives, crowded = _with_cores(asked.collectives, allowed_cores() * allocated_nodes(environ))
+    for line in crowded:
+        tell(line)
+    then, now = settings_of(watched.variables), settings_of(environ)
+    given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
+    taken = [name for name in now if name not in then]
+    text = campaign_of(asked.questions, asked.loads, given, taken, _nodes(watched.results), collectives).text
+    with tempfile.TemporaryDirectory(prefix="slowpath-replay-") as folder:
+        file = Path(folder) / "replay.toml"
+        file.write_text(text, encoding="utf-8")
+        return prepare(str(file), environ, tell, launcher, None, rounds, None, budget_s, dry), text
+
+
+def _with_cores(asked: Sequence[CollectiveQuestion], cores: int) -> tuple[list[CollectiveQuestion], list[str]]:
+    """Those whose ranks can have a core each, and a line for each other one."""
+    found = [one for one in asked if one.of.ranks <= cores]
+    here = "there is one core" if cores == 1 else f"there are {cores} cores"
+    return found, [
+        f"no cell for {collective_words(one.of)}: {here} here, so its time would be the scheduler's"
+        for one in asked
+        if one.of.ranks > cores
+    ]
+
+
+def measured(
+    watch: Path, prepared: Prepared, command: list[str], cell_timeout_s: float, budget_s: float, quiet: bool
+) -> Path:
+    """Measure into a new folder of the watch.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
+    run = next_price_folder(watch)
+    create(prepared, run, command)
+    measure_prepared(run, prepared, RunLimits(cell_timeout_s, budget_s), choose(quiet))
+    return run
+
+
+def _nodes(results: WatchResults) -> int:
+    """2 where most bytes go between hosts."""
+    host = {one.rank: one.host for one in results.ranks}
+    sent: Counter[bool] = Counter()
+    for pair in results.pairs:
+        sent[host.get(pair.source) != host.get(pair.destination)] += pair.bytes
+    return 2 if sent[True] > sent[False] else 1

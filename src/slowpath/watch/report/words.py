@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the report of a watch writes counts, places, classes and intervals."""
+
+from __future__ import annotations
+
+from slowpath.core.result import Interval
+from slowpath.core.units import format_bytes
+from slowpath.report import format as fmt
+from slowpath.watch.results import CallSite, MessageClass
+
+
+def count(number: int) -> str:
+    """`18,432`."""
+    return f"{number:,}"
+
+
+def seconds(value: float | None, interval: Interval | None = None) -> str:
+    """`2.2 s [1.9, 2.5] s`, or the dash."""
+    shown = fmt.time(value, interval)
+    ends = fmt.quantity_interval(value, "s", interval)
+    return f"{shown} {ends}" if ends else shown
+
+
+def spelled_bytes(number: int) -> str:
+    """Rounded, for sums: `36.7 GB`; below 10,000 exact."""
+    if number < 10_000:
+        return f"{number} B"
+    for scale, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= scale:
+            return f"{number / scale:.3g} {unit}"
+    raise AssertionError(number)
+
+
+def place(site: CallSite) -> str:
+    """`CommBrick::forward (comm_brick.cpp:512)`: of what is known, the nearest to a line."""
+    where = located(site)
+    return f"{site.function} ({where})" if site.function else where
+
+
+def located(site: CallSite) -> str:
+    """`src/comm_brick.cpp:512`, else `lmp+0x51230`."""
+    if site.file is None:
+        return f"{site.object}+{site.offset:#x}"
+    return site.file if site.line is None else f"{site.file}:{site.line}"
+
+
+def lengths(low: int, high: int) -> str:
+    """Of a size class: `64 KiB to 131071 B`, `no bytes`."""
+    if high == 0:
+        return "no bytes"
+    if low == high:
+        return format_bytes(low)
+    top = format_bytes(high + 1) if (high + 1).bit_count() == 1 else format_bytes(high)
+    return f"{format_bytes(low)} to {'below ' if (high + 1).bit_count() == 1 else ''}{top}"
+
+
+def buffer(one: MessageClass) -> str:
+    """`mapping, 4 KiB pages, odd length, starts on a line, blocks of 8 B, first use`."""
+    parts = [one.memory.partition(" (")[0] if one.memory != "not known" else "memory not known"]
+    parts += [f"{format_bytes(one.page_bytes)} pages"] if one.page_bytes else []
+    parts += ["odd length"] if one.is_odd else []
+    parts += {"page": ["starts on a page"], "line": ["starts on a line"]}.get(one.start, [])
+    parts += [f"blocks of {format_bytes(one.block_bytes)}"] if one.block_bytes is not None else []
+    return ", ".join([*parts, *(["first use"] if one.first else [])])
+
+
+def messages(one: MessageClass) -> str:
+    """`MPI_Send, 1 MiB to below 2 MiB`; `MPI_Sendrecv, receive, ...`, where the call does not say which side it is."""
+    name = one.call.lower()
+    plain = one.side not in ("send", "receive") or ("send" in name) != ("recv" in name)
+    return ", ".join([one.call, *([] if plain else [one.side]), lengths(one.bytes_low, one.bytes_high)])
+
+
+def time(value_s: float | None) -> str:
+    """As fmt.time; nothing at all is 0, not 0 ns."""
+    return "0" if value_s == 0 else fmt.time(value_s)
+
+
+def mean_bytes(one: MessageClass) -> float:
+    """Of one message; 0: it has none."""
+    return one.bytes / one.count if one.count else 0.0

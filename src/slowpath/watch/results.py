@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""results.json of a watched program, typed: what the analysis concludes and everybody else reads.
+
+Times are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason. "A rank" in a
+meaning is the mean over ranks.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from slowpath.core.finding_results import RemedyResult
+from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
+
+WATCH_SCHEMA: Final = 1
+
+Family = Literal["point to point", "completion", "collective", "one-sided", "management", "files", "other"]
+WaitKind = Literal[
+    "late sender", "late receiver", "late progress", "collective imbalance", "unexpected copy", "late target"
+]
+SavingBasis = Literal["diagnosis", "replay", "trial"]
+
+
+class WatchedProgram(Result, frozen=True, kw_only=True):
+    """The program and the run that was watched."""
+
+    command: Annotated[tuple[Text, ...], means("as it was given to `slowpath watch`")]
+    program: Annotated[Name, means("file name of the program that called MPI")]
+    ranks: Annotated[Count, means("of MPI_COMM_WORLD; 0: no rank left a record")]
+    recorded_ranks: Annotated[Count, means("that left a readable record")]
+    hosts: Annotated[tuple[Name, ...], means("that the ranks ran on")]
+    interface: Annotated[Literal["mpich", "openmpi", "abi", "unknown"], means("of the program's MPI library")]
+    library: Annotated[str, means("first line of MPI_Get_library_version")]
+    library_path: Annotated[str, means("of the MPI library")]
+    thread_level: Annotated[str | None, means("that MPI gave: single, funneled, serialized, multiple")]
+    exit_code: Annotated[int | None, means("of the command; null: a signal ended it, or it was not started here")]
+    signal: Annotated[int | None, means("that ended the command; null: none")]
+    wall_s: Annotated[NotNegative, means("of the command, from start to end")]
+    span_s: Annotated[
+        NotNegative | None, means("from the first MPI_Init to the last MPI_Finalize; null: no rank was recorded")
+    ]
+    started: Annotated[str, means("ISO 8601, UTC")]
+
+
+class RankTime(Result, frozen=True, kw_only=True):
+    """Where one rank's time went. The parts of mpi_s add up to it; what has no reason is unexplained_s."""
+
+    rank: Annotated[Count, means("in MPI_COMM_WORLD")]
+    host: Annotated[Name, means("it ran on")]
+    span_s: Annotated[NotNegative, means("from MPI_Init to MPI_Finalize, or to its last sign")]
+    mpi_s: Annotated[NotNegative, means("in MPI calls; the longest thread's where several call MPI")]
+    late_sender_s: Annotated[
+        NotNegative, means("waiting for a message that was not sent yet, or whose sender had to call MPI and computed")
+    ]
+    late_receiver_s: Annotated[
+        NotNegative,
+        means("waiting in a send for a receive that was not posted yet, or whose rank had to call MPI and computed"),
+    ]
+    imbalance_s: Annotated[NotNegative, means("waiting in collectives, fences and flushes for ranks that came later")]
+    unexpected_s: Annotated[
+        NotNegative, means("copies of messages that came before their receive, as far as they can be recognized")
+    ]
+    transfer_s: Annotated[NotNegative, means("moving bytes, waits taken off")]
+    call_s: Annotated[NotNegative, means("overhead of calls that move nothing and wait for nothing")]
+    unexplained_s: Annotated[NotNegative, means("the rest")]
+    ended: Annotated[Literal["finalized", "without finalize", "killed", "not known"], means("how the record ends")]
+
+
+class CallCount(Result, frozen=True, kw_only=True):
+    """One MPI call over all ranks."""
+
+    name: Annotated[Name, means("MPI_Send and so on")]
+    family: Annotated[Family, means("of the call")]
+    calls: Annotated[Count, means("outermost ones, all ranks")]
+    time_s: Annotated[NotNegative, means("in them a rank")]
+    bytes: Annotated[Count, means("of its messages, all ranks")]
+
+
+class Coverage(Result, frozen=True, kw_only=True):
+    """What was seen, and what was not."""
+
+    imported: Annotated[Count, means("kinds of MPI calls that the program and its libraries import")]
+    wrapped: Annotated[Count, means("of these, calls that are watched")]
+    unseen: Annotated[tuple[Name, ...], means("imported and not watched")]
+    calls: Annotated[Count, means("of MPI, all ranks")]
+    messages: Annotated[Count, means("point to point, all ranks: sends")]
+    recorded_messages: Annotated[Count, means("of these, with an event of their own in the record")]
+    matched_share: Annotated[
+        Share | None, means("of the recorded sends and receives of which both sides were recorded: matched; null: none")
+    ]
+    contradictions: Annotated[
+        Count, means("matched pairs whose lengths contradict each other: their matching is wrong")
+    ]
+    kept_share: Annotated[Share, means("of the ranks' time in MPI, in events that are kept")]
+    clock_error_s: Annotated[
+        NotNegative | None, means("largest error of one rank's clock against another's; 0 on one host; null: not known")
+    ]
+    own_cost_s: Annotated[
+        NotNegative, means("that watching took a rank: calls times the cost of a call, and its own work")
+    ]
+    notes: Annotated[tuple[Text, ...], means("what a reader has to know")]
+
+
+class CallSite(Result, frozen=True, kw_only=True):
+    """A place in the program."""
+
+    function: Annotated[str, means("demangled; empty: no symbol")]
+    file: Annotated[str | None, means("null: no line information")]
+    line: Annotated[Count | None, means("in the file")]
+    object: Annotated[Name, means("program or library that holds it")]
+    offset: Annotated[Count, means("of the return address in that object")]
+    callers: Annotated[tuple[str, ...], means("functions around it, nearest first")] = ()
+
+
+class MessageClass(Result, frozen=True, kw_only=True):
+    """Messages that are alike: one call, one size class, one kind of buffer, at one place. One row of `classes.csv`."""
+
+    id: Annotated[Count, means("index in classes")]
+    call: Annotated[Name, means("MPI_Send and so on; of a request, the call that posted it")]
+    side: Annotated[Literal["send", "receive", "both", "none"], means("of the message")]
+    site: Annotated[Count, means("index in sites; the place of the call")]
+    bytes_low: Annotated[Count, means("shortest length of the size class")]
+    bytes_high: Annotated[Count, means("longest length of the size class")]
+    first: Annotated[bool, means("first use of the allocation by MPI")]
+    memory: Annotated[str, means("kind of the buffer's memory")]
+    page_bytes: Annotated[Count | None, means("pages that map it; null: not known")]
+    allocation_bytes: Annotated[Count | None, means("length of the allocation; null: not known")]
+    is_odd: Annotated[bool | None, means("the allocation's length is no multiple of its page; null: not known")]
+    start: Annotated[str, means("of the buffer: page, line, elsewhere, not known")]
+    block_bytes: Annotated[Count | None, means("mean contiguous stretch of its datatype; null: contiguous")]
+    peers: Annotated[Count, means("distinct peers over all ranks")]
+    ranks: Annotated[Count, means("that have messages of this class")]
+    count: Annotated[Count, means("messages or calls, all ranks")]
+    bytes: Annotated[Count, means("all ranks")]
+    time_s: Annotated[NotNegative, means("in its calls, a rank")]
+    wait_s: Annotated[
+        NotNegative | None, means("waiting for others, the completing calls included, a rank; null: not matched")
+    ]
+    transfer_s: Annotated[
+        NotNegative | None, means("moving bytes, the completing calls included, a rank; null: not matched")
+    ]
+    median_s: Annotated[NotNegative, means("of one call, from the time distribution")]
+    floor_ratio: Annotated[
+        NotNegative | None,
+        means("transfer of one message over what this machine needs for it; null: no floor was measured"),
+    ]
+
+
+class CollectiveClass(Result, frozen=True, kw_only=True):
+    """Blocking collectives that are alike: one call, one size class, communicators of one size."""
+
+    id: Annotated[Count, means("index in collectives")]
+    collective: Annotated[Name, means("as experiment coll has it: allreduce")]
+    call: Annotated[Name, means("MPI_Allreduce and so on")]
+    bytes: Annotated[Count, means("mean length of the message, of one block where each rank has a block of its own")]
+    ranks: Annotated[Count, means("of the communicator")]
+    count: Annotated[Count, means("collectives; one is a call on each of its ranks")]
+    work_s: Annotated[NotNegative, means("of one, from the last rank's entry to the last rank's exit: median")]
+    sites: Annotated[tuple[Count, ...], means("indices in sites, those with most calls first")]
+    way: Annotated[
+        Name | None, means("other calls of the library that do the same in less time: gather+bcast; null: none known")
+    ] = None
+    saved_s: Annotated[Number | None, means("by it on one collective; null: not priced")] = None
+    saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")] = None
+    source: Annotated[Text | None, means("folder and cells that saved_s comes from")] = None
+
+
+class Wait(Result, frozen=True, kw_only=True):
+    """Time lost to a rank that was not there yet: it computed longer, or had no core."""
+
+    kind: Annotated[WaitKind, means("of the wait")]
+    culprit: Annotated[int | None, means("rank that was waited for most; null: no one rank")]
+    culprit_share: Annotated[Share, means("of this time, waited for that rank")]
+    seconds: Annotated[NotNegative, means("a rank")]
+    share: Annotated[Share, means("of the run")]
+    site: Annotated[Count | None, means("index in sites; where most of it is waited")]
+    text: Annotated[Text, means("one line")]
+
+
+class Price(Result, frozen=True, kw_only=True):
+    """What one message of a class costs too much."""
+
+    class_id: Annotated[Count, means("index in classes")]
+    per_message_s: Annotated[Number, means("saved by the remedy")]
+    interval: Annotated[Interval, means("at 95 %")]
+    basis: Annotated[SavingBasis, means("a diagnosis of this machine and MPI, or cells of the replay")]
+    source: Annotated[Text, means("folder and cells, or finding, that it comes from")]
+
+
+class WatchFinding(Result, frozen=True, kw_only=True):
+    """A slow path of the program, priced."""
+
+    id: Annotated[Text, means("stable over watches of one program: rule and place")]
+    rule: Annotated[str, means("SP...; as in `slowpath explain`")]
+    title: Annotated[Text, means("of the rule")]
+    text: Annotated[Text, means("one sentence with numbers")]
+    seconds: Annotated[Number, means("added up over its messages, a rank")]
+    interval: Annotated[Interval, means("of seconds, at 95 %")]
+    share: Annotated[Share, means("of the run")]
+    saved_s: Annotated[Number | None, means("of the run's time, by replaying the order of events; null: not replayed")]
+    saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")]
+    saved_reason: Annotated[str | None, means("why saved_s is null")]
+    messages: Annotated[Count, means("all ranks")]
+    prices: Annotated[tuple[Price, ...], means("by class")]
+    sites: Annotated[tuple[Count, ...], means("indices in sites, most costly first")]
+    remedies: Annotated[tuple[RemedyResult, ...], means("best first")]
+    prove: Annotated[str | None, means("arguments of `slowpath prove` that try the first remedy; null: it needs code")]
+    change: Annotated[str | None, means("lines to change and where, for a remedy that needs code")]
+    status: Annotated[
+        Literal["priced", "proven", "no effect", "undecided"],
+        means("proven: `slowpath prove` showed it on the program itself"),
+    ]
+
+
+class Fine(Result, frozen=True, kw_only=True):
+    """Messages with nothing to gain."""
+
+    messages: Annotated[Count, means("all ranks")]
+    bytes_low: Annotated[Count, means("shortest")]
+    bytes_high: Annotated[Count, means("longest")]
+    floor_ratio: Annotated[NotNegative | None, means("of their transfer; null: no floor was measured")]
+    text: Annotated[Text, means("one line")]
+
+
+class AllocationKind(Result, frozen=True, kw_only=True):
+    """Memory that was handed to MPI, by kind."""
+
+    memory: Annotated[str, means("kind")]
+    page_bytes: Annotated[Count | None, means("that map it; null: not known")]
+    is_odd: Annotated[bool | None, means("lengths that are no multiple of the page; null: not known")]
+    allocations: Annotated[Count, means("all ranks")]
+    bytes: Annotated[Count, means("all ranks")]
+    uses: Annotated[Count, means("messages from or into them")]
+
+
+class Pair(Result, frozen=True, kw_only=True):
+    """What one rank sent to another."""
+
+    source: Annotated[Count, means("rank")]
+    destination: Annotated[Count, means("rank")]
+    messages: Annotated[Count, means("point to point")]
+    bytes: Annotated[Count, means("point to point")]
+
+
+class Slice(Result, frozen=True, kw_only=True):
+    """One rank over one stretch of the run, for the picture ranks x time."""
+
+    rank: Annotated[Count, means("in MPI_COMM_WORLD")]
+    start_s: Annotated[NotNegative, means("since the first MPI_Init")]
+    end_s: Annotated[NotNegative, means("since the first MPI_Init")]
+    computing: Annotated[Share, means("outside of MPI")]
+    waiting: Annotated[Share, means("for other ranks")]
+    transfer: Annotated[Share, means("moving bytes")]
+    other: Annotated[Share, means("in MPI, otherwise")]
+    is_kept: Annotated[bool, means("false: no events of this stretch were kept, the shares mean nothing")]
+
+
+class WatchResults(Result, frozen=True, kw_only=True):
+    """results.json of a watch."""
+
+    schema: Annotated[int, means("version of this file")]
+    slowpath: Annotated[str, means("version that wrote it")]
+    program: Annotated[WatchedProgram, means("what ran, and how it ended")]
+    coverage: Annotated[Coverage, means("what was seen, and what was not")]
+    verdict: Annotated[tuple[Text, ...], means("lines of the text verdict, the headline first")]
+    saved_s: Annotated[
+        Number | None, means("of the run by all findings' remedies together; null: none, or not replayed")
+    ]
+    saved_interval: Annotated[Interval | None, means("of saved_s, at 95 %")]
+    findings: Annotated[tuple[WatchFinding, ...], means("most saved first")]
+    waits: Annotated[tuple[Wait, ...], means("longest first")]
+    fine: Annotated[tuple[Fine, ...], means("messages with nothing to gain")]
+    unpriced: Annotated[tuple[Text, ...], means("rules that could not be priced, and why")]
+    ranks: Annotated[tuple[RankTime, ...], means("by rank")]
+    calls: Annotated[tuple[CallCount, ...], means("most time first")]
+    classes: Annotated[tuple[MessageClass, ...], means("most time first")]
+    sites: Annotated[tuple[CallSite, ...], means("places in the program")]
+    pairs: Annotated[tuple[Pair, ...], means("that exchanged messages; the largest 4096 by bytes")]
+    allocations: Annotated[tuple[AllocationKind, ...], means("most bytes first")]
+    slices: Annotated[tuple[Slice, ...], means("for the picture; at most 200 a rank, 64 ranks")]
+    collectives: Annotated[
+        tuple[CollectiveClass, ...] | None, means("blocking ones, most time first; null: an older version wrote it")
+    ] = optional()
+    shown_ranks: Annotated[tuple[Count, ...] | None, means("ranks with slices; null: all")] = optional()

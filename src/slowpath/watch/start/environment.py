@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a watched command gets: variables, and what its launcher needs to hand them to ranks on other nodes.
+
+Launchers hand the caller's environment on to ranks of their own node, whatever they are. To other nodes Hydra hands all
+of it (mpiexec's -genvall is its default), Slurm's srun too (--export=ALL is), Open MPI's mpirun only what -x names.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowpath.run.engine.elf import dynamic
+from slowpath.watch.folder import RANKS_FOLDER
+
+PRELOAD = "LD_PRELOAD"
+VARIABLE = "SLOWPATH_WATCH"  # folder of the records; without it the library does nothing
+SANITIZER = "ASAN_OPTIONS"  # the last of several values of an option counts
+_ANY_ORDER = "verify_asan_link_order=0"
+# AddressSanitizer as a shared library (GCC, clang -shared-libasan) starts no program in which it is not the first
+# library. It works behind the one that watches, whose malloc goes on to the sanitizer's. Linked into the program, as
+# clang does by default, it does not ask.
+_SANITIZERS = ("libasan.", "libclang_rt.asan")
+# Programs that start another one, which their arguments name.
+_STARTERS = ("env", "time", "nice", "timeout", "numactl", "taskset", "stdbuf", "setarch", "bash", "sh", "chrt")
+LAUNCHERS = ("mpiexec", "mpirun", "mpiexec.hydra", "prterun", "orterun", "srun", "aprun", "flux", "jsrun")
+_OPEN_MPI = ("prterun", "orterun", "orterun-spectrum")
+_HYDRA = ("hydra", "hydra-intel")
+_HYDRA_HOLDS_BACK = ("-genvnone", "-envnone", "-genvlist", "-envlist")
+_EXPORT = "--export"
+_SLURM_EXPORT = "SLURM_EXPORT_ENV"
+
+
+@dataclass(frozen=True)
+class Watched:
+    """argv: to start.  variables: on top of the user's environment.  notes: what was changed in the user's line."""
+
+    argv: tuple[str, ...]
+    variables: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def watched(command: Sequence[str], launcher: str, library: Path, folder: Path, environ: Mapping[str, str]) -> Watched:
+    """The user's command with the library preloaded, behind what the user preloads.
+
+    Args: launcher: name in mpi.launchers of the command's first word; empty: it is none, or not known.
+          folder: of the watch.  environ: the user's.
+    """
+    mine = {VARIABLE: str(folder.absolute() / RANKS_FOLDER)}
+    if any(needs_sanitizer_option(path) for path in programs_in(command, environ)):
+        mine[SANITIZER] = ":".join(filter(None, [environ.get(SANITIZER, ""), _ANY_ORDER]))
+    return _handed_on(command, launcher, str(library), mine, environ)
+
+
+def with_preloaded(command: Sequence[str], launcher: str, library: str, environ: Mapping[str, str]) -> Watched:
+    """The user's command with any other library preloaded."""
+    return _handed_on(command, launcher, library, {}, environ)
+
+
+def with_variables(
+    command: Sequence[str], launcher: str, variables: Mapping[str, str], environ: Mapping[str, str]
+) -> Watched:
+    """The user's command with variables set, on other nodes as well."""
+    return _handed_on(command, launcher, "", variables, environ)
+
+
+def _handed_on(
+    command: Sequence[str], launcher: str, library: str, variables: Mapping[str, str], environ: Mapping[str, str]
+) -> Watched:
+    changed, notes = list(command), []
+    names = [*variables]
+    everything = dict(variables)
+    if library:
+        everything[PRELOAD] = _behind(environ.get(PRELOAD, ""), library)
+        names.insert(0, PRELOAD)
+        end = _end_of_options(command, environ)
+        for at in range(1, end):
+            if (mended := _preloading(changed, at, library)) is not None:
+                notes.append(f"{changed[at]}: {library} is preloaded behind it")
+                changed[at] = mended
+    if launcher in _OPEN_MPI:
+        unsaid = [name for name in names if not _says(changed, name)]
+        changed[1:1] = [word for name in unsaid for word in ("-x", name)]
+    elif launcher in _HYDRA and any(word in _HYDRA_HOLDS_BACK for word in command):
+        changed[1:1] = [word for name in names for word in ("-genv", name, everything[name])]
+        notes.append("the command holds variables back from ranks: -genv is added for those of Slowpath")
+    elif launcher == "srun":
+        notes += _exported(changed, names, everything, environ)
+    return Watched(tuple(changed), everything, tuple(notes))
+
+
+def _behind(there: str, library: str) -> str:
+    return f"{there}:{library}" if there else library
+
+
+def _says(command: Sequence[str], name: str) -> bool:
+    return any(word == name or word.startswith(f"{name}=") for word in command)
+
+
+def _preloading(command: Sequence[str], at: int, library: str) -> str | None:
+    """The word at `at` with the library added, where it is the user's own LD_PRELOAD; None: it is not."""
+    word, before = command[at], command[at - 1]
+    if word.startswith(f"{PRELOAD}=") and before in ("-x", "--x", "-env", "-genv"):
+        return _behind(word, library)
+    if before == PRELOAD and at > 1 and command[at - 2] in ("-genv", "-env"):
+        return _behind(word, library)
+    return None
+
+
+def _exported(
+    command: list[str], names: Sequence[str], variables: dict[str, str], environ: Mapping[str, str]
+) -> list[str]:
+    """Names added to the user's --export, or to SLURM_EXPORT_ENV; changes `command` and `variables`."""
+    for at, word in enumerate(command[1:], 1):
+        if word == _EXPORT and at + 1 < len(command):
+            at, word = at + 1, f"{_EXPORT}={command[at + 1]}"
+            prefix = ""
+        elif word.startswith(f"{_EXPORT}="):
+            prefix = f"{_EXPORT}="
+        else:
+            continue
+        given = word.removeprefix(f"{_EXPORT}=")
+        if given.split(",")[0].upper() == "ALL":
+            return []
+        command[at] = prefix + _longer(given, names)
+        return [f"srun {word} would keep {PRELOAD} from ranks: started with {_EXPORT}={_longer(given, names)}"]
+    given = environ.get(_SLURM_EXPORT, "ALL")
+    if given.split(",")[0].upper() == "ALL":
+        return []
+    variables[_SLURM_EXPORT] = _longer(given, names)
+    return [f"{_SLURM_EXPORT}={given} would keep {PRELOAD} from ranks: set to {variables[_SLURM_EXPORT]}"]
+
+
+def _longer(given: str, names: Sequence[str]) -> str:
+    """srun(1): NONE and NIL stand alone; a list without ALL hands on what it names, and Slurm's own."""
+    before = [] if given.upper() in ("NONE", "NIL") else [given]
+    return ",".join([*before, *(name for name in names if name not in given.split(","))])
+
+
+def _end_of_options(command: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Index of the first word that is a program: what follows are its own arguments, not the launcher's."""
+    for at, word in enumerate(command[1:], 1):
+        if not word.startswith("-") and shutil.which(word, path=environ.get("PATH")) is not None:
+            return at
+    return len(command)
+
+
+def needs_sanitizer_option(program: Path) -> bool:
+    """Whether a program names a shared AddressSanitizer among its libraries; one without it ignores the option."""
+    found = dynamic(program)
+    return found is not None and any(name.startswith(_SANITIZERS) for name in found.needed)
+
+
+def programs_in(command: Sequence[str], environ: Mapping[str, str]) -> list[Path]:
+    """Programs that the words of a command name, launchers left out, in order."""
+    found = []
+    for word in command:
+        path = None if word.startswith("-") else shutil.which(word, path=environ.get("PATH"))
+        if path is not None and os.path.basename(word).split(".")[0] not in LAUNCHERS:
+            found.append(Path(path))
+    return found
+
+
+def program_name(command: Sequence[str], environ: Mapping[str, str]) -> str:
+    """File name of the program that a command is about, as far as its words tell."""
+    names = [path.name for path in programs_in(command, environ)]
+    return next((name for name in names if name not in _STARTERS), names[-1] if names else "watch")

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trace from the folder of a watch: the calls of each thread that were kept, both sides of messages, collectives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.units import format_time
+from slowpath.report.trace.model import Collective, Communicator, Message, Row, Span, Trace
+from slowpath.watch.attributed import Attributed, attributed
+from slowpath.watch.events import Bools, Events, Ints, World
+from slowpath.watch.folder import WatchInfo, read_watch
+from slowpath.watch.match import NO_EVENT
+from slowpath.watch.record.job import read_job
+from slowpath.watch.record.layout import Kind
+
+MOST_SPANS = 1_000_000  # of one trace; some 700 bytes of memory each while it is written
+_MOVES = {"MPI_Put": "put", "MPI_Rput": "put", "MPI_Get": "get", "MPI_Rget": "get"}
+_LARGEST_TAG = 2**32 - 2
+GRAIN_S = 1e-6
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What becomes spans: events of a stretch, and everything that hangs on them by the number of the event."""
+
+    events: Events
+    world: World
+    wait_s: NDArray[np.float64]
+    chosen: Bools
+    messages: Mapping[int, list[Message]]
+    collectives: Mapping[int, Collective]
+
+
+def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | None = None) -> Trace:
+    """The kept calls between two moments, seconds since the first MPI_Init; None: from the first, to the last.
+
+    Raises: UsageError: the stretch is empty.  RecordError: no calls were recorded.
+    """
+    info, found = read_watch(folder), attributed(read_job(folder))
+    events, world = found.events, found.world
+    if not len(events):
+        raise RecordError(f"{folder}: no calls were recorded; watch the program again")
+    chosen, notes = _chosen(events, begin_s, end_s)
+    if not chosen.any():
+        raise UsageError(f"{folder}: no kept call lies between these moments; its calls end at {_last(events)}")
+    communicators, numbers = _communicators(events, world)
+    kept = _Kept(events, world, found.parts.wait_s, chosen, _messages(found, numbers, communicators),
+                 _collectives(events, world, numbers, communicators))  # fmt: skip
+    notes = [*world.job.notes, *world.notes, *notes, *_doubts(events, world, found.clocks.largest_error_s)]
+    program = world.records[0].words("program").rpartition("/")[2]
+    return Trace(f"{program}: watched", _began_ns(world, info), _rows(kept), notes, communicators)
+
+
+def _chosen(events: Events, begin_s: float | None, end_s: float | None) -> tuple[Bools, list[str]]:
+    """Calls of the stretch; of too many those of its beginning."""
+    chosen = events.is_timed.copy()
+    chosen &= True if begin_s is None else events.end_s >= begin_s
+    chosen &= True if end_s is None else events.start_s <= end_s
+    count = int(chosen.sum())
+    if count <= MOST_SPANS:
+        return chosen, []
+    last = float(np.partition(events.start_s[chosen], MOST_SPANS - 1)[MOST_SPANS - 1])
+    chosen &= events.start_s <= last
+    note = (
+        f"{count:,} calls are more than one trace takes: it ends at {format_time(last)}; go on with --begin {last:.6g}"
+    )
+    return chosen, [note]
+
+
+def _last(events: Events) -> str:
+    return format_time(float(events.end_s.max()))
+
+
+def _communicators(events: Events, world: World) -> tuple[list[Communicator], dict[int, int]]:
+    """All ranks first; then each whose members are known, by its identity.  Returns: and identity -> number."""
+    everybody = tuple(range(world.job.size))
+    names = {
+        int(row["identity"]): bytes(row["name"]).split(b"\0", 1)[0].decode("utf-8", "replace")
+        for record in world.records
+        for row in record.communicators
+    }
+    found, numbers = [Communicator("MPI_COMM_WORLD", everybody)], dict[int, int]()
+    for identity in np.unique(events.communicator).tolist():
+        members = world.members.get(int(identity), ())
+        if not members or any(not 0 <= rank < world.job.size for rank in members) or len(set(members)) < len(members):
+            continue
+        if members == everybody:
+            numbers[int(identity)] = 0
+            continue
+        numbers[int(identity)] = len(found)
+        found.append(Communicator(names.get(int(identity)) or f"communicator {len(found)}", members))
+    return found, numbers
+
+
+def _messages(whole: Attributed, numbers: Mapping[int, int], known: list[Communicator]) -> Mapping[int, list[Message]]:
+    """Messages by the call that started them and by the call in which they were complete."""
+    hung: dict[int, list[Message]] = defaultdict(list)
+    events, world, found, parents = whole.events, whole.world, whole.found, whole.parents
+    flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (found.send, found.receive))
+    for kind, side, pairs in zip(("send", "receive"), (found.sends, found.receives), flows, strict=True):
+        calls = side.posted if kind == "send" else side.done
+        for row, (reported, call) in enumerate(zip(side.reported.tolist(), calls.tolist(), strict=True)):
+            parent = int(parents[call]) if call != NO_EVENT else NO_EVENT
+            if parent == NO_EVENT:
+                continue
+            number = _shared(events, reported, numbers, known)
+            flow = (pairs[row],) if row in pairs else ()
+            tag = min(max(int(events.tag[reported]), 0), _LARGEST_TAG)
+            hung[parent].append(
+                Message(kind, int(events.peer[reported]), tag, int(events.bytes[reported]), flow, number)
+            )
+    for event in np.flatnonzero(events.has(Kind.ONE_SIDED) & (events.peer >= 0) & events.is_timed).tolist():
+        kind_ = _MOVES.get(world.calls[events.call[event]].removesuffix("_c"))
+        if kind_:
+            hung[event].append(Message(kind_, int(events.peer[event]), 0, int(events.bytes[event])))
+    return hung
+
+
+def _shared(events: Events, reported: int, numbers: Mapping[int, int], known: list[Communicator]) -> int:
+    """The communicator of a message; that of all ranks where its own is not known or does not hold both."""
+    number = numbers.get(int(events.communicator[reported]), 0)
+    members = known[number].members
+    return number if number == 0 or {int(events.rank[reported]), int(events.peer[reported])} <= set(members) else 0
+
+
+def _collectives(
+    events: Events, world: World, numbers: Mapping[int, int], known: list[Communicator]
+) -> Mapping[int, Collective]:
+    found = {}
+    for event in np.flatnonzero(events.has(Kind.COLLECTIVE) & events.is_timed).tolist():
+        number = numbers.get(int(events.communicator[event]))
+        if number is None or int(events.rank[event]) not in known[number].members:
+            continue
+        root = int(events.peer[event])
+        members = known[number].members
+        place = members.index(root) if root in members else None
+        found[event] = Collective(number, place, int(events.bytes[event]))
+    return found
+
+
+def _rows(kept: _Kept) -> list[Row]:
+    """A row for each rank, without spans where it left no record, and one for each further thread."""
+    records = {record.rank: (i, record) for i, record in enumerate(kept.world.records)}
+    rows = []
+    for rank in range(kept.world.job.size):
+        if rank not in records:
+            rows.append(Row(rank, "no record", None, ()))
+            continue
+        i, record = records[rank]
+        mine = kept.events.record == i
+        lanes = [0, *sorted(set(kept.events.lane[mine].tolist()) - {0})]
+        for lane in lanes:
+            spans = list(_spans(kept, np.flatnonzero(mine & (kept.events.lane == lane) & kept.chosen)))
+            rows.append(Row(rank, record.words("host"), int(record.header["pid"]), spans, lane))
+    return rows
+
+
+def _spans(kept: _Kept, rows: Ints) -> Iterator[Span]:
+    """The calls of one thread, in time; a clock that was joined never lets two of them overlap."""
+    events, world, last_ns = kept.events, kept.world, 0
+    zero_s = float(np.min(events.start_s))
+    order = rows[np.argsort(events.start_s[rows], kind="stable")]
+    begins = np.rint((events.start_s[order] - zero_s) * 1e9).astype(np.int64).tolist()
+    ends = np.rint((events.end_s[order] - zero_s) * 1e9).astype(np.int64).tolist()
+    for event, begin, end in zip(order.tolist(), begins, ends, strict=True):
+        begin_ns = max(begin, last_ns)
+        last_ns = max(begin_ns, end)
+        attributes = _attributes(events, world, event)
+        if kept.wait_s[event] > 0:
+            attributes["waiting ns"] = round(1e9 * float(kept.wait_s[event]))
+        yield Span(world.calls[events.call[event]], begin_ns, last_ns, True, attributes,
+                   tuple(kept.messages.get(event, ())), kept.collectives.get(event))  # fmt: skip
+
+
+def _attributes(events: Events, world: World, event: int) -> dict[str, int]:
+    """What is known of the call's buffer and requests; nothing that is not."""
+    found: dict[str, int] = {}
+    if events.bytes[event]:
+        found["bytes"] = int(events.bytes[event])
+    row = int(events.allocation[event])
+    if row >= 0:
+        allocation = world.records[events.record[event]].allocations[row]
+        sizes = {"allocation bytes": int(allocation["bytes"]), "page bytes": int(allocation["page_bytes"])}
+        found |= {name: value for name, value in sizes.items() if value}
+    if events.requests[event]:
+        found["requests"] = int(events.requests[event])
+    if events.kind[event] & int(Kind.FIRST):
+        found["first use"] = 1
+    return found
+
+
+def _doubts(events: Events, world: World, error_s: float) -> list[str]:
+    """What a reader of the picture has to know."""
+    notes = []
+    missing = world.job.size - len(world.records)
+    if missing:
+        notes.append(f"{missing} of {world.job.size} ranks left no record: their tracks are empty")
+    if world.level:
+        notes.append(f"one window in {2**world.level} was kept of the fullest rank: gaps are no computation")
+    if any(_overlaps(events, i) for i in range(len(world.records))):
+        notes.append(
+            "more threads called MPI than the record has tracks: some share one, where their calls are cut short"
+        )
+    if error_s:
+        error = format_time(error_s) if np.isfinite(error_s) else "not known: no messages both ways"
+        notes.append(f"the clocks of the hosts were joined by messages; error {error}")
+    return notes
+
+
+def _overlaps(events: Events, record: int) -> bool:
+    """Whether two calls of one track lie over each other by more than the clock's grain."""
+    rows = np.flatnonzero((events.record == record) & events.is_timed)
+    rows = rows[np.lexsort((events.start_s[rows], events.lane[rows]))]
+    same = events.lane[rows][1:] == events.lane[rows][:-1]
+    return bool((same & (events.start_s[rows][1:] < events.end_s[rows][:-1] - GRAIN_S)).any())
+
+
+def _began_ns(world: World, info: WatchInfo) -> int | None:
+    """When the first rank called MPI_Init, by its wall clock; else when the command was started."""
+    starts = [int(record.header["start_realtime_ns"]) for record in world.records]
+    found = min((start for start in starts if start), default=None)
+    if found is not None:
+        return found
+    try:
+        return int(datetime.fromisoformat(info.started).timestamp() * 1e9)
+    except ValueError:
+        return None

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time lost to ranks that came late, by kind: how much, where, and whom it was waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from slowpath.watch.attribute import Part
+from slowpath.watch.attributed import Attributed
+from slowpath.watch.events import NO_SITE, Floats, Ints
+from slowpath.watch.match import NO_EVENT
+from slowpath.watch.results import Wait, WaitKind
+
+LEAST_SHARE = 0.001  # of the run; shorter waits are not listed
+ONE_RANK = 0.5  # share of a wait from which it is one rank's ...
+CLEARLY = 1.5  # ... and how much more than the next one's
+# Of the time for which a rank was waited: spent in MPI itself. From here on it is not where the delay began.
+PASSED_ON = 0.5
+_KINDS: Mapping[Part, WaitKind] = {
+    Part.LATE_SENDER: "late sender",
+    Part.LATE_RECEIVER: "late receiver",
+    Part.IMBALANCE: "collective imbalance",
+    Part.SENDER_AWAY: "late progress",
+    Part.RECEIVER_AWAY: "late progress",
+    Part.LATE_TARGET: "late target",
+}
+_SAYS: Mapping[WaitKind, str] = {
+    "late sender": "waits for messages that were not sent yet",
+    "late receiver": "waits in sends for receives that were not posted yet",
+    "collective imbalance": "waits in collectives for ranks that came later",
+    "late target": "waits in flushes and unlocks for targets that are outside of MPI",
+    "late progress": "waits for messages that have begun and do not move while a rank is outside of MPI",
+}
+
+
+def waits_of(
+    found: Attributed, weight: Floats, ranks: int, span_s: float, site_of: Mapping[int, int]
+) -> tuple[Wait, ...]:
+    """Longest first; of each rank the thread that was longest in MPI, as in RankTime.
+
+    Args: weight: of each event.  ranks: of the job.  span_s: of the run.  site_of: site -> index in results.
+    """
+    entries = []
+    longest = np.array([int(one.lanes["call_ticks"].argmax()) if one.lanes.size else 0 for one in found.world.records])
+    if longest.size:
+        weight = np.where(found.events.lane == longest[found.events.record], weight, 0.0)
+    for kind in dict.fromkeys(_KINDS.values()):
+        columns = [int(part) for part, name in _KINDS.items() if name == kind]
+        waited = found.parts.parts_s[:, columns].sum(axis=1) * weight
+        total = float(waited.sum()) / max(ranks, 1)
+        if total > 0 and total >= LEAST_SHARE * span_s:
+            entries.append(_wait(found, kind, waited, ranks, span_s, site_of))
+    return tuple(sorted(entries, key=lambda wait: -wait.seconds))
+
+
+def _wait(
+    found: Attributed, kind: WaitKind, waited: Floats, ranks: int, span_s: float, site_of: Mapping[int, int]
+) -> Wait:
+    rows = np.flatnonzero((waited > 0) & (found.parts.reason != NO_EVENT))
+    culprits = found.reasons.culprit[found.parts.reason[rows]]
+    culprit, share, all_of_it = _culprit(culprits, waited[rows], float(waited.sum()))
+    seconds = float(waited.sum()) / max(ranks, 1)
+    sites = found.events.site[rows]
+    named = sites != NO_SITE
+    by_site = np.bincount(sites[named], weights=waited[rows][named]) if named.any() else np.zeros(0)
+    site = site_of.get(int(by_site.argmax())) if by_site.size else None
+    call_s = np.bincount(found.events.call[rows], weights=waited[rows], minlength=len(found.world.calls))
+    call = found.world.calls[int(call_s.argmax())]
+    run_share = min(seconds / span_s, 1.0) if span_s > 0 else 0.0
+    words = f"a rank {_SAYS[kind]}, most of it in {call}"
+    if culprit is not None:
+        words += f"; {all_of_it:.0%} of it for rank {culprit}" + _passed_on(found, rows[culprits == culprit], waited)
+    return Wait(
+        kind=kind, culprit=culprit, culprit_share=share, seconds=seconds, share=run_share, site=site, text=words
+    )
+
+
+def _culprit(culprits: Ints, waited: Floats, total: float) -> tuple[int | None, float, float]:
+    """The rank that most of it was waited for, its share, and again; None: no one rank."""
+    if not culprits.size or total <= 0:
+        return None, 0.0, 0.0
+    by_rank = np.bincount(culprits, weights=waited)
+    order = np.argsort(by_rank)
+    first, share = int(order[-1]), min(float(by_rank[order[-1]]) / total, 1.0)
+    following = float(by_rank[order[-2]]) / total if order.size > 1 else 0.0
+    clear = share >= ONE_RANK and share >= CLEARLY * following
+    return (first if clear else None), share, share
+
+
+def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> str:
+    """Whether the rank was in MPI itself while it was waited for: then the delay began elsewhere."""
+    reason = found.parts.reason[rows]
+    if (found.reasons.other[reason] == found.reasons.call[reason]).all():
+        return ", which is outside of MPI meanwhile: it computes, or has no core"
+    record = found.events.record[found.reasons.other[reason]]
+    start, until = found.events.start_s[rows], found.parts.until_s[rows]
+    inside = found.presence.inside_s(record, until) - found.presence.inside_s(record, start)
+    length = until - start
+    weight = waited[rows] / np.maximum(length, 1e-12)
+    share = float((inside * weight).sum() / max(float((length * weight).sum()), 1e-12))
+    if share < PASSED_ON:
+        return ", which is outside of MPI meanwhile: it computes, or has no core"
+    return f", which is in MPI itself for {min(share, 1.0):.0%} of that time: the delay comes from further back"
