@@ -13,6 +13,7 @@ from typing import Literal
 
 from slowpath.core.results import Claim
 from slowpath.findings.observation import Observe, Witness, no_witness
+from slowpath.findings.price import ProgramPrice
 from slowpath.findings.program_remedy import ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.rival import RivalKind
@@ -70,6 +71,10 @@ class SlowPath:
         remedies: for a cell and for the program's code, in the order in which they are tried.
         program_remedies: for a program as it is, without compiling it again.
 
+    In a program:
+        prices: the messages that it is about, and the cell that prices them.
+        prices_collectives: the program's collectives are priced by its mock-ups.
+
     Shown and tested:
         picture: what its card draws instead of the law; None: the law.
         depends: axes of the plants' grammar on which a finding of it claims that the time depends; empty: it claims
@@ -104,5 +109,7 @@ class SlowPath:
     forced_state: str | None = None
     remedies: tuple[Remedy, ...] = ()
     program_remedies: tuple[ProgramRemedy, ...] = ()
+    prices: tuple[ProgramPrice, ...] = ()
+    prices_collectives: bool = False
     picture: Picture | None = None
     depends: frozenset[str] = frozenset()

@@ -134,3 +134,9 @@ def _mockups_of(collective: str) -> tuple[str, ...]:
 
 #: All of them, in the order of the collectives.
 GUIDELINES: Final[tuple[Guideline, ...]] = tuple(_guidelines())
+#: Collectives that the library's other calls can make, what programs call most first.
+MADE_BY_OTHERS: Final = tuple(
+    collective
+    for collective in COMPARED
+    if any(one.collective == collective and one.mockup is not None for one in GUIDELINES)
+)

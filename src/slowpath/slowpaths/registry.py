@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from slowpath.core.errors import UsageError
+from slowpath.findings.price import ProgramPrice
 from slowpath.findings.program_remedy import ProgramRemedy
 from slowpath.findings.remedy import Remedy, fitting
 from slowpath.findings.slow_path import Refinement, SlowPath
@@ -50,6 +52,9 @@ REMEDIES = _once(remedy for path in SLOW_PATHS for remedy in path.remedies)
 PROGRAM_REMEDIES = _once(remedy for path in SLOW_PATHS for remedy in path.program_remedies)
 
 
+PRICES: tuple[ProgramPrice, ...] = tuple(replace(price, rule=path.code) for path in SLOW_PATHS for price in path.prices)
+
+
 def find(code: str) -> SlowPath:
     """Return the slow path of a code, in upper or lower case: `SP001` or `1`.
 
@@ -73,6 +78,11 @@ def known(code: str) -> SlowPath | None:
 def refined_by(refinement: Refinement) -> SlowPath | None:
     """Return the first slow path that a diagnosis refines in this way; None: there is none."""
     return next((path for path in SLOW_PATHS if refinement in path.refinements), None)
+
+
+def collectives_path() -> SlowPath | None:
+    """Return the slow path by which a program's collectives are priced; None: there is none."""
+    return next((path for path in SLOW_PATHS if path.prices_collectives), None)
 
 
 def codes_refined_by(refinement: Refinement) -> frozenset[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings of a program's collectives (SP036): what other calls of the library would save. Pure."""
+"""Findings of a program's collectives: what equivalents built from other calls would save. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Final
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.units import format_time, ratio_words
-from slowpath.slowpaths.registry import find
+from slowpath.findings.slow_path import SlowPath
 from slowpath.watch.collective_prices import PricedCollective, collective_words
 from slowpath.watch.findings import MOST_SITES, place_words
 from slowpath.watch.prices import LEAST_SHARE
 from slowpath.watch.results import CallSite, MessageClass, Price, WatchFinding
 
-RULE: Final = "SP036"
 PROVE: Final = "--remedy collectives"
 NOT_REPLAYED: Final = (
     "collectives are not replayed in the order of the calls: a rank that has to wait anyway may save less"
@@ -28,19 +27,19 @@ def worth(priced: Sequence[PricedCollective], run_s: float) -> list[PricedCollec
     return sorted(found, key=lambda one: one.seconds, reverse=True)
 
 
-def too_little(priced: Sequence[PricedCollective], run_s: float) -> list[str]:
+def too_little(path: SlowPath, priced: Sequence[PricedCollective], run_s: float) -> list[str]:
     """A line for each that saves less."""
     kept = worth(priced, run_s)
     little = f"less than {100 * LEAST_SHARE:.0f} % of the run"
     return [
-        f"{RULE}, {collective_words(one.question.of)}: {one.way} would save {format_time(one.seconds)}, {little}"
+        f"{path.code}, {collective_words(one.question.of)}: {one.way} would save {format_time(one.seconds)}, {little}"
         for one in priced
         if one not in kept
     ]
 
 
 def collective_finding(
-    one: PricedCollective, sites: Sequence[CallSite], classes: Sequence[MessageClass], run_s: float
+    path: SlowPath, one: PricedCollective, sites: Sequence[CallSite], classes: Sequence[MessageClass], run_s: float
 ) -> WatchFinding:
     """As results.json has it."""
     of = one.question.of
@@ -48,9 +47,9 @@ def collective_finding(
     count = of.count
     first = f"{of.call} by {one.way}"
     return WatchFinding(
-        id=_id(one, [sites[place] for place in places[:1]]),
-        rule=RULE,
-        title=find(RULE).title,
+        id=_id(path, one, [sites[place] for place in places[:1]]),
+        rule=path.code,
+        title=path.title,
         text=_text(one, [sites[place] for place in places]),
         seconds=one.seconds,
         interval=(one.interval[0] * count, one.interval[1] * count),
@@ -79,12 +78,12 @@ def collective_finding(
     )
 
 
-def _id(one: PricedCollective, site: Sequence[CallSite]) -> str:
+def _id(path: SlowPath, one: PricedCollective, site: Sequence[CallSite]) -> str:
     """Whatever the other way is: another replay may find another one."""
     of = one.question.of
     place = f"{site[0].object}:{site[0].function or hex(site[0].offset)}" if site else ""
     digest = hashlib.sha256("\n".join((of.collective, str(of.ranks), str(of.bytes.bit_length()), place)).encode())
-    return f"{RULE}:{digest.hexdigest()[:8]}"
+    return f"{path.code}:{digest.hexdigest()[:8]}"
 
 
 def _text(one: PricedCollective, places: Sequence[CallSite]) -> str:

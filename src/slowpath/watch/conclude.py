@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from slowpath.mpi.identify import named_in
+from slowpath.slowpaths.registry import collectives_path
 from slowpath.watch.collective_findings import collective_finding, too_little, worth
 from slowpath.watch.collective_prices import CollectiveQuestion, collective_prices, collective_questions
 from slowpath.watch.findings import (
@@ -94,8 +95,10 @@ def concluded(
         finding_of(cost, one, results.sites, run_s, name, version) for cost, one in zip(costs, every, strict=True)
     ]
     collectives, unpriced = collective_prices(asked.collectives, sources)
-    findings += [collective_finding(one, results.sites, results.classes, run_s) for one in worth(collectives, run_s)]
-    unpriced += too_little(collectives, run_s)
+    if (path := collectives_path()) is not None:
+        worth_it = worth(collectives, run_s)
+        findings += [collective_finding(path, one, results.sites, results.classes, run_s) for one in worth_it]
+        unpriced += too_little(path, collectives, run_s)
     known = {one.question.of.id: one.class_result for one in collectives}
     found = changed(
         results,

@@ -11,11 +11,11 @@ from typing import Final
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_time, listed, ratio_words
+from slowpath.findings.price import ProgramPrice
 from slowpath.findings.program_remedy import ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.snippet import snippet
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
-from slowpath.watch.priced_rules import PricedRule
 from slowpath.watch.prices import LEAST_SHARE, PricedLoad, length_words
 from slowpath.watch.results import CallSite, MessageClass, RankTime, WatchFinding
 from slowpath.watch.what_if import Saved
@@ -33,7 +33,7 @@ class Cost:
     ends of the intervals are added up.
     """
 
-    row: PricedRule
+    row: ProgramPrice
     loads: tuple[PricedLoad, ...]
     seconds: float
     interval: Interval
@@ -56,7 +56,7 @@ def costs_of(priced: Sequence[PricedLoad], run_s: float, ranks: int) -> tuple[li
     return sorted(worth, key=lambda one: one.seconds, reverse=True), unclear
 
 
-def _cost(row: PricedRule, loads: Sequence[PricedLoad], ranks: int) -> Cost:
+def _cost(row: ProgramPrice, loads: Sequence[PricedLoad], ranks: int) -> Cost:
     def total(value: Callable[[PricedLoad], float]) -> float:
         return sum(value(one) * one.question.load.count for one in loads) / ranks
 
@@ -115,7 +115,7 @@ def _recorded(one: PricedLoad) -> list[MessageClass]:
     return [side for side in (load.sender, load.receiver) if side is not None]
 
 
-def _id(row: PricedRule, site: CallSite | None) -> str:
+def _id(row: ProgramPrice, site: CallSite | None) -> str:
     """Lines move when the program changes, functions less so."""
     place = f"{site.object}:{site.function or hex(site.offset)}" if site else ""
     digest = hashlib.sha256("\n".join((row.name, place)).encode()).hexdigest()
@@ -141,7 +141,7 @@ def _text(cost: Cost, places: Sequence[CallSite]) -> str:
     return f"{cost.messages:,} message{plural} of {size} {what}, {call}{where}{more}: {each}{times}."
 
 
-def _what(row: PricedRule, side: MessageClass) -> str:
+def _what(row: ProgramPrice, side: MessageClass) -> str:
     """With the pages or blocks that were seen."""
     if row.when.below_page_bytes and side.page_bytes:
         return row.what.replace("small pages", f"{format_bytes(side.page_bytes)} pages")
@@ -159,9 +159,9 @@ def place_words(site: CallSite) -> str:
     return f"{name} ({short}:{site.line})" if site.line else f"{name} ({short})"
 
 
-def _remedies(row: PricedRule, library: str | None, version: str | None) -> list[Remedy]:
+def _remedies(row: ProgramPrice, library: str | None, version: str | None) -> list[Remedy]:
     """The remedy whose cell priced it first, then what else the table has for the rule and does without code."""
-    lead = row.table_remedy
+    lead = row.remedy
     table = remedies_for(row.rule, None, library, version) if lead else ()
     others = [one for one in table if lead and one.name != lead.name and set(one.axes) & set(lead.axes)]
     found = ([lead] if lead else []) + others
@@ -181,20 +181,20 @@ def _result(remedy: Remedy, library: str | None) -> RemedyResult:
     )
 
 
-def in_place_of(row: PricedRule) -> ProgramRemedy | None:
+def in_place_of(row: ProgramPrice) -> ProgramRemedy | None:
     """What does the row's remedy to a program as it is; None: it needs code, or nothing reaches that memory."""
     if row.remedy is None or not row.reaches_malloc:
         return None
-    fitting = program_remedies_for(row.rule, (row.remedy,))
-    return next((one for one in fitting if row.remedy in one.table), None)
+    fitting = program_remedies_for(row.rule, (row.remedy.name,))
+    return next((one for one in fitting if row.remedy.name in one.table), None)
 
 
-def _prove(row: PricedRule) -> str | None:
+def _prove(row: ProgramPrice) -> str | None:
     found = in_place_of(row)
     return f"--remedy {found.key}" if found else None
 
 
-def _change(remedy: Remedy | None, row: PricedRule, places: Sequence[CallSite]) -> str:
+def _change(remedy: Remedy | None, row: ProgramPrice, places: Sequence[CallSite]) -> str:
     where = [f"{one.file}:{one.line}" for one in places if one.file and one.line] or [
         place_words(one) for one in places[:1]
     ]

@@ -10,9 +10,11 @@ from typing import Final
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.units import format_bytes
+from slowpath.findings.price import DEFAULTS, ProgramPrice
+from slowpath.slowpaths.registry import PRICES
 from slowpath.watch.loads import GPU_MEMORY, MEMORY, Load, Parameters, kind_of, p2p_parameters
 from slowpath.watch.measured_prices import LENGTH, Asked, Excess, measured_in, price, price_by_law
-from slowpath.watch.priced_rules import DEFAULTS, PRICED_RULES, PricedRule, Program, holds
+from slowpath.watch.priced_rules import Program, holds
 from slowpath.watch.results import MessageClass, Price, SavingBasis
 
 LEAST_SHARE: Final = 0.01  # of the run, in calls of all messages that a rule is about: below it, it is not priced
@@ -28,7 +30,7 @@ class PriceQuestion:
     slow, fast: parameters of the cells.
     """
 
-    row: PricedRule
+    row: ProgramPrice
     number: int
     load: Load
     share: float
@@ -109,7 +111,7 @@ def questions_of(
     left: list[str] = []
     if run_s <= 0 or ranks <= 0:
         return found, left
-    for row in PRICED_RULES:
+    for row in PRICES:
         about = [(number, load) for number, load in enumerate(loads) if holds(row.when, load, program)]
         shares = {number: seconds_of(load, ranks) / ranks / run_s for number, load in about}
         if sum(shares.values()) < LEAST_SHARE:
@@ -148,7 +150,7 @@ def _time_s(side: MessageClass) -> float:
     return side.transfer_s if side.transfer_s is not None else side.time_s
 
 
-def _question(row: PricedRule, number: int, load: Load, share: float, program: Program) -> PriceQuestion | str:
+def _question(row: ProgramPrice, number: int, load: Load, share: float, program: Program) -> PriceQuestion | str:
     slow = p2p_parameters(load)
     if isinstance(slow, str):
         return slow
@@ -166,7 +168,7 @@ def _question(row: PricedRule, number: int, load: Load, share: float, program: P
     return PriceQuestion(row, number, load, share, axis, slow, {**slow, axis: fast[axis]})
 
 
-def _has_fault(row: PricedRule, side: MessageClass, load: Load, program: Program) -> bool:
+def _has_fault(row: ProgramPrice, side: MessageClass, load: Load, program: Program) -> bool:
     return holds(row.when, Load(side, side, load.count, load.bytes), program)
 
 

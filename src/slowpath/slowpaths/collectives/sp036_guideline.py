@@ -13,7 +13,7 @@ from slowpath.findings.observation import Observation
 from slowpath.findings.program_remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.slow_path import SlowPath
-from slowpath.mpi.guidelines import COMPARED
+from slowpath.mpi.guidelines import MADE_BY_OTHERS
 from slowpath.slowpaths.collectives.violations import LEAST, SPLIT, WAY, Violation, violations
 
 DISTURBED = 0.2  # of the calls that a rank came late to
@@ -174,8 +174,9 @@ SLOW_PATH = SlowPath(
     needs_law=False,
     out_of_reach="Which algorithm the library took: time alone does not say.",
     kind="opportunity",
-    probes=tuple(f"{collective} by other calls" for collective in COMPARED),
+    probes=tuple(f"{collective} by other calls" for collective in MADE_BY_OTHERS),
     remedies=(REPLACED_COLLECTIVE,),
     program_remedies=(PROGRAM_COLLECTIVES,),
     depends=frozenset({"call"}),
+    prices_collectives=True,
 )

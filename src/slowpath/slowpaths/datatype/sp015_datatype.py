@@ -10,6 +10,7 @@ from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.lines import law_over
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.price import ProgramPrice, When
 from slowpath.findings.remedy import Parameters, Remedy, set_to
 from slowpath.findings.rivals.judges import by_design
 from slowpath.findings.rivals.kinds import WAITING, claim
@@ -128,4 +129,13 @@ SLOW_PATH = SlowPath(
         PREDEFINED_DATATYPE,
     ),
     depends=frozenset({"block"}),
+    prices=(
+        ProgramPrice(
+            "small blocks",
+            When(below_block_bytes=512, first=False),
+            "in blocks",
+            CONTIGUOUS_DATA,
+            both_sides=True,
+        ),
+    ),
 )

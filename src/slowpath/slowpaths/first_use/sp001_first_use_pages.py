@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.price import FIRST_METRICS, GPU, ProgramPrice, When
 from slowpath.findings.rivals.kinds import COLD, NOT_BY_BYTES, SIDE, UNTOUCHED, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
@@ -56,4 +57,15 @@ SLOW_PATH = SlowPath(
     ),
     program_remedies=(PROGRAM_PAD,),
     depends=frozenset({"use", "allocation"}),
+    prices=(
+        ProgramPrice(
+            "fresh GPU memory",
+            When(memory=GPU, odd=False, first=True),
+            "for the first time from GPU memory",
+            KEEP_BUFFERS,
+            metrics=FIRST_METRICS,
+            phase="first",
+            both_sides=True,
+        ),
+    ),
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.price import FIRST_METRICS, GPU, ProgramPrice, When
 from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, UNTOUCHED, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import is_device
@@ -62,4 +63,16 @@ SLOW_PATH = SlowPath(
         PROGRAM_PAD,
     ),
     depends=frozenset({"use", "allocation"}),
+    prices=(
+        ProgramPrice(
+            "odd allocation",
+            When(memory=GPU, odd=True, first=True),
+            "for the first time from GPU memory whose length is no multiple of its page",
+            PAD_TO_2_MIB,
+            metrics=FIRST_METRICS,
+            phase="first",
+            remedied_phase="first",
+            both_sides=True,
+        ),
+    ),
 )

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.price import FIRST_METRICS, HOST, ProgramPrice, When
 from slowpath.findings.rivals.judges import by_design
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -74,4 +75,15 @@ SLOW_PATH = SlowPath(
         PROGRAM_KEEP_HUGE_PAGES,
     ),
     depends=frozenset({"use", "others"}),
+    prices=(
+        ProgramPrice(
+            "fresh host memory",
+            When(memory=HOST, first=True, least_bytes=4096),
+            "for the first time from their buffers",
+            KEEP_BUFFERS,
+            metrics=FIRST_METRICS,
+            phase="first",
+            both_sides=True,
+        ),
+    ),
 )

@@ -13,6 +13,7 @@ from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.price import ProgramPrice, When
 from slowpath.findings.remedy import Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
@@ -161,4 +162,12 @@ SLOW_PATH = SlowPath(
     probes=("memory kinds",),
     remedies=(PAGEABLE_HOST_MEMORY,),
     depends=frozenset({"memory"}),
+    prices=(
+        ProgramPrice(
+            "pinned host memory",
+            When(memory=frozenset({"pinned host memory"}), first=False),
+            "from pinned host memory",
+            PAGEABLE_HOST_MEMORY,
+        ),
+    ),
 )

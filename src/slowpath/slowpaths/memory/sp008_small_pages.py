@@ -13,6 +13,7 @@ from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import page_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.price import MALLOC, ProgramPrice, When
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -131,4 +132,24 @@ SLOW_PATH = SlowPath(
         PROGRAM_PAD_HOST,
     ),
     depends=frozenset({"pages"}),
+    prices=(
+        ProgramPrice(
+            "small pages",
+            When(memory=MALLOC, below_page_bytes=HUGE_PAGE_BYTES, least_bytes=65536, first=False),
+            "from malloc on small pages",
+            HUGE_PAGES,
+        ),
+        ProgramPrice(
+            "small pages of static data",
+            When(
+                memory=frozenset({"stack", "static data"}),
+                below_page_bytes=HUGE_PAGE_BYTES,
+                least_bytes=65536,
+                first=False,
+            ),
+            "from static data or the stack on small pages",
+            HUGE_PAGES,
+            reaches_malloc=False,
+        ),
+    ),
 )

@@ -11,6 +11,8 @@ from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law, over_lengths
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, alone_or_screened, levels
+from slowpath.findings.price import HOST, ProgramPrice, When
+from slowpath.findings.remedy import set_to
 from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
 from slowpath.stats.laws.found import FittedLaw
@@ -81,4 +83,13 @@ SLOW_PATH = SlowPath(
     probes=("screening", "screening of short messages", "screening of long messages"),
     depends=frozenset({"start"}),
     factors=("offset_bytes",),
+    prices=(
+        ProgramPrice(
+            "start of the buffer",
+            When(memory=HOST, starts=frozenset({"elsewhere"}), least_bytes=4096, first=False),
+            "from buffers that start off a cache line",
+            None,
+            set_to("offset_bytes", "0"),
+        ),
+    ),
 )
