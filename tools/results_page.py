@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from slowpath.core.results_schema import results_schema
-from slowpath.watch.results_file import watch_results_schema
+from slowpath.watch.results import watch_results_schema
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "results": ("Results", "Verdict", "Line", "SkippedRow"),

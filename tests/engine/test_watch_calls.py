@@ -14,7 +14,7 @@ from ranks import Ranks, finished
 
 from slowpath.mpi.mpi import Mpi
 from slowpath.watch.folder import record_files
-from slowpath.watch.record.layout import State
+from slowpath.watch.record.layout import RecordState
 from slowpath.watch.record.reader import RankRecord, read_rank
 
 SOURCES = Path(__file__).resolve().parents[2] / "engine" / "watch" / "tests"
@@ -89,7 +89,7 @@ def test_results_are_those_of_the_unwatched_program(
     records = [read_rank(path) for path in record_files(folders["ranks"].parent)]
     assert sorted(record.rank for record in records) == [0, 1]
     for record in records:
-        assert record.state is State.FINALIZED
+        assert record.state is RecordState.FINALIZED
         seen = calls_of(record)
         has_threads = "threads" in written(folders["watched"])["0"]
         wants = OWN if has_threads else {**OWN, "MPI_Sendrecv": 1, "MPI_Comm_dup": 1}

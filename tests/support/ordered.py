@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.watch.graph import ENTRY, RETURN, Order
+from slowpath.watch.what_if import ENTRY, RETURN, CallOrder
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Machine:
             self.meeting = []
 
 
-def run(programs: Sequence[Sequence[Step]], message_s: Mapping[int, float]) -> tuple[Order, float]:
+def run(programs: Sequence[Sequence[Step]], message_s: Mapping[int, float]) -> tuple[CallOrder, float]:
     """The order of calls, and the time at which the last rank ended."""
     machine = Machine(programs, message_s)
     machine.run()
@@ -133,7 +133,7 @@ def run(programs: Sequence[Sequence[Step]], message_s: Mapping[int, float]) -> t
     number = {id(call): i for i, call in enumerate(calls)}
     after = [(number[id(call)], number[id(other)], what) for call in calls for other, what in call.after]
     done = [(i, call.kind) for i, call in enumerate(calls) if call.kind is not None]
-    order = Order(
+    order = CallOrder(
         np.array([call.rank for call in calls]),
         np.zeros(len(calls), dtype=np.int64),
         np.array([call.start_s for call in calls]),

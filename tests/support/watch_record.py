@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.watch.record.layout import NONE_16, NONE_32, Kind, State, watch_layout
+from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, RecordState, watch_layout
 from support.watch_file import array_of, assembled
 
 FAMILIES = {
@@ -77,7 +77,7 @@ class Rank:
     size: int
     host: str = "node1"
     program: str = "/opt/app/app"
-    state: State = State.FINALIZED
+    state: RecordState = RecordState.FINALIZED
     base_ns: int = BASE_NS  # of this host's CLOCK_MONOTONIC at time 0
     ticks_per_ns: float = 1.0
     level: int = 0  # windows that are no multiple of 2^level are left out of the events
@@ -154,7 +154,7 @@ class Rank:
 
     # Events
 
-    def event(self, call: str, start_s: float, end_s: float, kind: Kind, **fields: Any) -> dict[str, Any]:
+    def event(self, call: str, start_s: float, end_s: float, kind: EventKind, **fields: Any) -> dict[str, Any]:
         """Any event; further fields by the names of the schema."""
         row = {
             "start_ns": round(start_s * 1e9), "end_ns": round(end_s * 1e9), "bytes": 0, "request": 0, "sequence": 0,
@@ -171,7 +171,7 @@ class Rank:
 
     def send(
         self, to: int, *, tag: int = 0, start_s: float, end_s: float, message_bytes: int = 8, call: str = "MPI_Send",
-        kind: Kind = Kind.SEND, communicator: int = 0, **fields: Any
+        kind: EventKind = EventKind.SEND, communicator: int = 0, **fields: Any
     ) -> dict[str, Any]:  # fmt: skip
         """A send that returns when its buffer may be used again."""
         fields.setdefault("sequence", self._next("send", communicator, to, tag))
@@ -181,7 +181,7 @@ class Rank:
 
     def receive(
         self, source: int, *, tag: int = 0, start_s: float, end_s: float, message_bytes: int = 8,
-        call: str = "MPI_Recv", kind: Kind = Kind.RECEIVE, communicator: int = 0, **fields: Any
+        call: str = "MPI_Recv", kind: EventKind = EventKind.RECEIVE, communicator: int = 0, **fields: Any
     ) -> dict[str, Any]:  # fmt: skip
         """A receive that returns with its message. source and tag: as it arrived."""
         fields.setdefault("sequence", self._next("receive", communicator, source, tag))
@@ -196,19 +196,19 @@ class Rank:
         """MPI_Sendrecv: two events, the second without time of its own."""
         common = {"start_s": start_s, "end_s": end_s, "message_bytes": message_bytes, "tag": tag, **fields}
         self.send(to, call="MPI_Sendrecv", **common)
-        self.receive(source, call="MPI_Sendrecv", kind=Kind.RECEIVE | Kind.PART, **common)
+        self.receive(source, call="MPI_Sendrecv", kind=EventKind.RECEIVE | EventKind.PART, **common)
 
     def isend(self, to: int, **fields: Any) -> int:
         """MPI_Isend; returns the request's serial. Arguments as those of `send`."""
         self._serial += 1
-        kind = Kind.SEND | Kind.POST | fields.pop("extra", Kind(0))
+        kind = EventKind.SEND | EventKind.POST | fields.pop("extra", EventKind(0))
         self._requests[self._serial] = self.send(to, call="MPI_Isend", kind=kind, request=self._serial, **fields)
         return self._serial
 
     def irecv(self, source: int, *, is_any: bool = False, **fields: Any) -> int:
         """MPI_Irecv; returns the request's serial. is_any: posted with MPI_ANY_SOURCE; `source` then sends."""
         self._serial += 1
-        kind = Kind.RECEIVE | Kind.POST | (Kind.ANY if is_any else Kind(0))
+        kind = EventKind.RECEIVE | EventKind.POST | (EventKind.ANY if is_any else EventKind(0))
         row = self.receive(source, call="MPI_Irecv", kind=kind, request=self._serial, **fields)
         self._requests[self._serial] = dict(row)
         if is_any:
@@ -218,7 +218,7 @@ class Rank:
     def icollective(self, call: str, *, start_s: float, end_s: float, **fields: Any) -> int:
         """A collective by a request."""
         self._serial += 1
-        kind = Kind.COLLECTIVE | Kind.POST
+        kind = EventKind.COLLECTIVE | EventKind.POST
         row = self.collective(call, start_s=start_s, end_s=end_s, kind=kind, request=self._serial, **fields)
         self._requests[self._serial] = row
         return self._serial
@@ -229,17 +229,17 @@ class Rank:
     ) -> None:  # fmt: skip
         """A call that completed `requests`; given: how many it was given, where more."""
         count = len(requests) if given is None else given
-        self.event(call, start_s, end_s, Kind.WAIT, requests=count, **fields)
+        self.event(call, start_s, end_s, EventKind.WAIT, requests=count, **fields)
         for serial in requests:
             posted = self._requests.pop(serial)
-            sides = Kind.SEND | Kind.RECEIVE | Kind.COLLECTIVE | Kind.ONE_SIDED
-            kind = Kind.DONE | (Kind(posted["kind"]) & sides)
+            sides = EventKind.SEND | EventKind.RECEIVE | EventKind.COLLECTIVE | EventKind.ONE_SIDED
+            kind = EventKind.DONE | (EventKind(posted["kind"]) & sides)
             names = ("bytes", "request", "sequence", "peer", "tag", "allocation", "communicator", "datatype")
             self.event(call, start_s, end_s, kind, **{name: posted[name] for name in names}, **fields)
 
     def collective(
         self, call: str, *, start_s: float, end_s: float, message_bytes: int = 0, root: int = -1,
-        kind: Kind = Kind.COLLECTIVE, communicator: int = 0, **fields: Any
+        kind: EventKind = EventKind.COLLECTIVE, communicator: int = 0, **fields: Any
     ) -> dict[str, Any]:  # fmt: skip
         """A collective. root: its world rank, or -1."""
         fields.setdefault("sequence", self._next("collective", communicator))
@@ -275,7 +275,9 @@ class Rank:
         return row | {"start_ticks": self._ticks(event["start_ns"]), "end_ticks": self._ticks(event["end_ns"])}
 
     def _count_calls(self) -> None:
-        calls = Counter(event["call"] for event in self.rows["events"] if not event["kind"] & (Kind.DONE | Kind.PART))
+        calls = Counter(
+            event["call"] for event in self.rows["events"] if not event["kind"] & (EventKind.DONE | EventKind.PART)
+        )
         for profiled in self.rows["profile"]:
             calls[profiled["call"]] += profiled["count"]
         for number, row in enumerate(self.rows["calls"]):
@@ -284,21 +286,23 @@ class Rank:
     def _profile(self, lane: int) -> list[dict[str, Any]]:
         """Rows from the events of a lane: of a receive by a request, what completed it counts."""
         found: dict[tuple[Any, ...], dict[str, Any]] = {}
-        posts = {event["request"]: event for event in self.rows["events"] if event["kind"] & Kind.POST}
+        posts = {event["request"]: event for event in self.rows["events"] if event["kind"] & EventKind.POST}
         for event in self.rows["events"]:
             kind, ns = event["kind"], event["end_ns"] - event["start_ns"]
-            if event["lane"] != lane or (kind & Kind.DONE and not kind & Kind.RECEIVE):
+            if event["lane"] != lane or (kind & EventKind.DONE and not kind & EventKind.RECEIVE):
                 continue
-            if kind & Kind.POST and kind & Kind.RECEIVE:
+            if kind & EventKind.POST and kind & EventKind.RECEIVE:
                 continue
-            posted = posts.get(event["request"], event) if kind & Kind.DONE else event
-            ns = posted["end_ns"] - posted["start_ns"] if kind & Kind.DONE else 0 if kind & Kind.PART else ns
+            posted = posts.get(event["request"], event) if kind & EventKind.DONE else event
+            ns = posted["end_ns"] - posted["start_ns"] if kind & EventKind.DONE else 0 if kind & EventKind.PART else ns
             allocation = event["allocation"]
             memory = {"buffer_class": 0, "bytes": 0}
             if allocation < len(self.rows["allocations"]):
                 memory = self.rows["allocations"][allocation]
             flags = (
-                (kind & Kind.FIRST > 0) | (2 if kind & Kind.RECEIVE else 0) | (4 if event["datatype"] != NONE_16 else 0)
+                (kind & EventKind.FIRST > 0)
+                | (2 if kind & EventKind.RECEIVE else 0)
+                | (4 if event["datatype"] != NONE_16 else 0)
             )
             key = (
                 posted["site"], posted["call"], size_class_of(event["bytes"]), flags, event["peer"],
@@ -323,7 +327,7 @@ class Rank:
 
     def _lane(self, number: int) -> dict[str, Any]:
         events = [event for event in self.rows["events"] if event["lane"] == number]
-        timed = [event for event in events if not event["kind"] & (Kind.DONE | Kind.PART)]
+        timed = [event for event in events if not event["kind"] & (EventKind.DONE | EventKind.PART)]
         rows = [row for row in self.rows["profile"] if row["lane"] == number]
         ticks = sum(self._scaled(event["end_ns"] - event["start_ns"]) for event in timed)
         return {

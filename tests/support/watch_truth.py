@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.watch.attribute import Part
-from slowpath.watch.attributed import Attributed
+from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.reasons import Why
 
 FIELDS = (
@@ -50,7 +49,7 @@ def scores(path: Path, found: Attributed) -> dict[str, Score]:
     keys = zip(*(messages[name].tolist() for name in ("source", "destination", "tag", "order")), strict=True)
     index = np.array([pair.get(key, -1) for key in keys])
     known = index >= 0
-    told, at = messages[known], index[known]
+    reported, at = messages[known], index[known]
     late, waited_send = np.zeros(len(at), dtype=bool), np.zeros(len(at), dtype=bool)
     events, reasons = found.events, found.reasons
     for why, target in ((Why.LATE_SENDER, late), (Why.LATE_RECEIVER, waited_send)):
@@ -60,21 +59,21 @@ def scores(path: Path, found: Attributed) -> dict[str, Score]:
         target[:] = np.isin(at, reasons.pair[rows])
     arrived = found.eager.arrived[at]
     tie_ns = TIE_S * 1e9
-    began_later = told["began_ns"] - told["entered_ns"]
-    left_before = told["posted_ns"] - told["left_ns"]
-    posted_later = told["posted_ns"] - told["began_ns"]
-    must_wait = (told["is_synchronous"] == 1) | (told["bytes"] >= LARGE_BYTES)
+    began_later = reported["began_ns"] - reported["entered_ns"]
+    left_before = reported["posted_ns"] - reported["left_ns"]
+    posted_later = reported["posted_ns"] - reported["began_ns"]
+    must_wait = (reported["is_synchronous"] == 1) | (reported["bytes"] >= LARGE_BYTES)
     short = ~must_wait
-    has_left = told["left_ns"] > 0  # of MPI_Sendrecv nobody knows when its send was over
+    has_left = reported["left_ns"] > 0  # of MPI_Sendrecv nobody knows when its send was over
     return {
         "matched": Score(int(known.sum()), len(messages)),
-        "right receive": _right(_posts(found, at), told["posted_ns"] * 1e-9, found),
+        "right receive": _right(_posts(found, at), reported["posted_ns"] * 1e-9, found),
         "late sender": _score(late, began_later > 0, np.abs(began_later) > tie_ns),
         "unexpected": _score(arrived, left_before > 0, short & has_left & (np.abs(left_before) > tie_ns)),
         "late receiver": _score(
             waited_send,
-            must_wait & (posted_later > 0) & (told["left_ns"] > told["posted_ns"]),
-            (told["is_blocking"] == 1) & (np.abs(posted_later) > tie_ns),
+            must_wait & (posted_later > 0) & (reported["left_ns"] > reported["posted_ns"]),
+            (reported["is_blocking"] == 1) & (np.abs(posted_later) > tie_ns),
         ),
         "last in a collective": _last(found, entries),
     }
@@ -87,14 +86,14 @@ def _score(said: np.ndarray[Any, Any], true: np.ndarray[Any, Any], decided: np.n
 def _pairs(found: Attributed) -> dict[tuple[int, int, int, int], int]:
     """Stream and number -> matched pair. Tags of the program name its communicator, too."""
     events = found.events
-    told = found.found.sends.told[found.found.send]
-    columns = (events.rank[told], events.peer[told], events.tag[told], events.sequence[told])
+    reported = found.matched.sends.reported[found.matched.send]
+    columns = (events.rank[reported], events.peer[reported], events.tag[reported], events.sequence[reported])
     return {key: i for i, key in enumerate(zip(*(column.tolist() for column in columns), strict=True))}
 
 
 def _posts(found: Attributed, at: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """When the receive of each pair was posted, s of CLOCK_MONOTONIC."""
-    posted = found.found.receives.posted[found.found.receive[at]]
+    posted = found.matched.receives.posted[found.matched.receive[at]]
     times: np.ndarray[Any, Any] = found.events.start_s[posted] + float(found.world.origin_s[0])
     return times
 
@@ -119,8 +118,8 @@ def _last(found: Attributed, entries: np.ndarray[Any, Any]) -> Score:
             ordered = np.sort(times)
             if ordered[-1] - ordered[-2] < TIE_S * 1e9 or ordered[-1] - times[rank] < TIE_S * 1e9:
                 continue
-            reason = found.parts.reason[row]
+            reason = found.split.reason[row]
             asked += 1
             is_named = reason >= 0 and found.reasons.culprit[reason] == int(times.argmax())
-            right += is_named and found.parts.parts_s[row, Part.IMBALANCE] > 0
+            right += is_named and found.split.parts_s[row, TimePart.IMBALANCE] > 0
     return Score(int(right), asked)

@@ -52,7 +52,7 @@ def command(
     """
     import msgspec
 
-    from slowpath.watch.compare.read import is_watch_source
+    from slowpath.watch.compare.measures import is_watch_source
 
     if is_watch_source(a) or is_watch_source(b):
         if metrics or phase != "all" or html or openmetrics:
@@ -93,7 +93,7 @@ def _watches(a: Path, b: Path, minimum_effect: float, format: str) -> int:
     import msgspec
 
     from slowpath.watch.compare.comparison import compare_watches
-    from slowpath.watch.compare.read import read_side
+    from slowpath.watch.compare.measures import read_side
     from slowpath.watch.compare.text import render_watch_comparison, render_watch_csv
 
     found = compare_watches(read_side(a), read_side(b), minimum_effect)

@@ -88,7 +88,7 @@ def command(
         return run_self_test(run, trial, minimum_effect, format == "json")
     if baseline is None:
         raise UsageError("a gate needs --baseline, a run folder or its results.json")
-    from slowpath.watch.compare.read import is_watch_source
+    from slowpath.watch.compare.measures import is_watch_source
 
     if is_watch_source(run) or is_watch_source(baseline):
         if again.remeasure or exports or metrics or format not in ("text", "json"):
@@ -113,8 +113,8 @@ def _watches(run: Path, baseline: Path, minimum_effect: float, accepted: list[st
     """The gate of watches, or of several a side."""
     import msgspec
 
-    from slowpath.watch.compare.gate import gate_watches
-    from slowpath.watch.compare.read import read_side
+    from slowpath.watch.compare.comparison import gate_watches
+    from slowpath.watch.compare.measures import read_side
     from slowpath.watch.compare.text import render_watch_gate
 
     found = gate_watches(read_side(run), read_side(baseline), minimum_effect, accepted)

@@ -18,7 +18,7 @@ from slowpath.cli.values import DURATION, EFFECT
 if TYPE_CHECKING:
     from slowpath.watch.folder import WatchInfo
     from slowpath.watch.proof import Proof
-    from slowpath.watch.prove.candidate import Candidate, MpiFacts
+    from slowpath.watch.prove.remedies import Candidate, ProgramMpi
     from slowpath.watch.results import WatchResults
 
 EXIT_PROVEN, EXIT_NOT, EXIT_UNDECIDED = 0, 1, 3
@@ -88,10 +88,9 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
     import msgspec
 
     from slowpath.watch.folder import read_watch
-    from slowpath.watch.prove.conduct import Asked, prove_all
-    from slowpath.watch.prove.facts import changed_since, mpi_of, results_of
+    from slowpath.watch.proof import proof_lines
+    from slowpath.watch.prove.conduct import ProofRequest, changed_since, mpi_of, prove_all, results_of
     from slowpath.watch.prove.rerun import Compared, Started, limit_of
-    from slowpath.watch.prove.text import proof_lines
 
     tell = teller(quiet)
     info, results = read_watch(watch), results_of(watch)
@@ -105,12 +104,12 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
     if changed := changed_since(info, os.environ):
         tell(f"note: set differently than when it was watched: {', '.join(changed)}")
     if dry_run:
-        for one in candidates:
-            click.echo(f"{one.key}: {one.text}")
-            for row in _lines_of(one):
+        for candidate in candidates:
+            click.echo(f"{candidate.key}: {candidate.text}")
+            for row in _lines_of(candidate):
                 click.echo(f"  {row}")
         return 0
-    asked = Asked(watch, info, mpi, started, how.budget, how.minimum_effect, how.fresh, what.screen)
+    asked = ProofRequest(watch, info, mpi, started, how.budget, how.minimum_effect, how.fresh, what.screen)
     proofs = prove_all(asked, candidates, tell)
     _show_in_watch(watch, tell)
     if as_json:
@@ -126,7 +125,7 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
     import shlex
 
     from slowpath.core.errors import EnvironmentFailure, UsageError
-    from slowpath.watch.start.commands import is_known
+    from slowpath.watch.start.command import is_known
 
     if not info.command:
         raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
@@ -138,14 +137,12 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
 
 
 def _candidates(
-    what: What, watch: Path, info: WatchInfo, results: WatchResults | None, mpi: MpiFacts, tell: Callable[[str], None]
+    what: What, watch: Path, info: WatchInfo, results: WatchResults | None, mpi: ProgramMpi, tell: Callable[[str], None]
 ) -> list[Candidate]:
     """Raises: UsageError: nothing is asked for, or nothing of it can be tried here."""
     from slowpath.core.errors import UsageError
-    from slowpath.watch.prove.candidate import of_user
-    from slowpath.watch.prove.choose import by_name, ready, screened
-    from slowpath.watch.prove.collectives import with_tuning
-    from slowpath.watch.prove.facts import findings_of
+    from slowpath.watch.prove.conduct import findings_of
+    from slowpath.watch.prove.remedies import by_name, of_user, ready, screened, with_tuning
     from slowpath.watch.start.library import library_folders
 
     own = what.settings or what.unset
@@ -154,9 +151,9 @@ def _candidates(
     if own:
         return [of_user(what.settings, what.unset, info.command, mpi, os.environ)]
     wanted = screened() if what.screen else by_name(what.remedy, findings_of(results))
-    wanted = [with_tuning(one, watch, results, mpi) for one in wanted]
+    wanted = [with_tuning(remedy, watch, results, mpi) for remedy in wanted]
     identity = f"{mpi.name} {mpi.version}" if mpi.name else None
-    folders = library_folders(os.environ, identity) if any(one.preload for one in wanted) else []
+    folders = library_folders(os.environ, identity) if any(remedy.preload for remedy in wanted) else []
     chosen = ready(wanted, info.command, mpi, os.environ, folders)
     for key, reason in chosen.left_out:
         tell(f"left out: {key}: {reason}")
@@ -176,11 +173,15 @@ def _show_in_watch(watch: Path, tell: Callable[[str], None]) -> None:
         tell(f"the watch's report is not made anew: {error}")
 
 
-def _lines_of(one: Candidate) -> list[str]:
+def _lines_of(candidate: Candidate) -> list[str]:
     import shlex
 
-    lines = [f"unset {name}" for name in one.unset]
-    return [*lines, *(f"export {k}={shlex.quote(v)}" for k, v in one.variables.items()), shlex.join(one.argv)]
+    lines = [f"unset {name}" for name in candidate.unset]
+    return [
+        *lines,
+        *(f"export {k}={shlex.quote(v)}" for k, v in candidate.variables.items()),
+        shlex.join(candidate.argv),
+    ]
 
 
 def _exit_code(proofs: list[Proof]) -> int:

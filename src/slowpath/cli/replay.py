@@ -83,7 +83,7 @@ def _summary(prepared: Prepared) -> list[str]:
 
 def _show(watch: Path) -> int:
     """Results and report of the watch anew, and its verdict."""
-    from slowpath.watch.report.rebuild import rebuild
+    from slowpath.watch.report.write import rebuild
 
     for line in rebuild(watch).verdict:
         click.echo(line)

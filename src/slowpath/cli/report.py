@@ -67,8 +67,7 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
 
 def _watch(folder: Path, format: str) -> int:
     """The report of a watched program."""
-    from slowpath.watch.report.rebuild import rebuild
-    from slowpath.watch.report.write import PAGE_FILE, TEXT_FILE
+    from slowpath.watch.report.write import PAGE_FILE, TEXT_FILE, rebuild
 
     results = rebuild(folder)
     name = {"text": TEXT_FILE, "html": PAGE_FILE, "json": "results.json", "csv": "classes.csv"}[format]

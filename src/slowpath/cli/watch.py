@@ -13,7 +13,7 @@ import click
 from slowpath.cli.telling import teller
 
 if TYPE_CHECKING:
-    from slowpath.watch.start.session import Prepared
+    from slowpath.watch.start.session import PreparedWatch
 
 
 @click.command(
@@ -85,7 +85,7 @@ def command(
     return _run(prepared, verdict, tell)
 
 
-def _run(prepared: Prepared, verdict: Path | None, tell: Callable[[str], None]) -> int:
+def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], None]) -> int:
     """The program's exit code; that of our own failure where the program had none."""
     from slowpath.core.errors import SlowpathError
     from slowpath.watch.start.session import Unrecorded, make_folder, run_watched

@@ -12,7 +12,7 @@ def verdict_lines(folder: Path) -> list[str]:
     Raises: RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
     """
     from slowpath.watch.folder import read_watch
-    from slowpath.watch.report.rebuild import rebuild
+    from slowpath.watch.report.write import rebuild
 
     info = read_watch(folder)
     lines = [*rebuild(folder).verdict, f"report: {folder / 'report.html'}"]

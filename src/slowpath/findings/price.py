@@ -84,3 +84,19 @@ class ProgramPrice:
         """The cell without the fault; None: the parameters have no such fault."""
         change = self.change or (self.remedy.change if self.remedy else None)
         return change({**DEFAULTS, **parameters}) if change else None
+
+
+@dataclass(frozen=True)
+class CollectivesPrice:
+    """How a program's collectives are priced: other calls of the library do the same in less time.
+
+    metric    of experiment coll: cells of one collective in several ways differ in it
+    remedy, text, side_effects   as the finding lists its remedy; {what} in the text: the collective and its other way
+    tries     key of the remedy that does it to a program as it is
+    """
+
+    metric: str
+    remedy: str
+    text: str
+    side_effects: tuple[str, ...]
+    tries: str

@@ -13,7 +13,7 @@ from typing import Literal
 
 from slowpath.core.results import Claim
 from slowpath.findings.observation import Observe, Witness, no_witness
-from slowpath.findings.price import ProgramPrice
+from slowpath.findings.price import CollectivesPrice, ProgramPrice
 from slowpath.findings.program_remedy import ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.rival import RivalKind
@@ -73,7 +73,7 @@ class SlowPath:
 
     In a program:
         prices: the messages that it is about, and the cell that prices them.
-        prices_collectives: the program's collectives are priced by its mock-ups.
+        prices_collectives: how the program's collectives are priced by equivalents; None: not by it.
 
     Shown and tested:
         picture: what its card draws instead of the law; None: the law.
@@ -110,6 +110,6 @@ class SlowPath:
     remedies: tuple[Remedy, ...] = ()
     program_remedies: tuple[ProgramRemedy, ...] = ()
     prices: tuple[ProgramPrice, ...] = ()
-    prices_collectives: bool = False
+    prices_collectives: CollectivesPrice | None = None
     picture: Picture | None = None
     depends: frozenset[str] = frozenset()

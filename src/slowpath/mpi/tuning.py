@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tuning.json: ranges in which a mock-up was proven faster than the library's own collective. Pure.
+"""tuning.json: ranges in which a mock-up was proven faster than the library's own collective; and who read it.
 
-libslowpath-coll.so reads it (SLOWPATH_COLL); engine/replace/table.cpp has the other side.
+libslowpath-coll.so reads it (SLOWPATH_COLL), and reports which calls it replaced (SLOWPATH_COLL_REPORT).
+engine/replace/table.cpp has the other side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import msgspec
+
+from slowpath.core.decoding import DAMAGE
 
 SCHEMA = 1
 FILE_VARIABLE = "SLOWPATH_COLL"  # a path, or the text itself, which begins with {
@@ -34,6 +38,34 @@ class TuningFile(msgspec.Struct, frozen=True):
     mpi: str
     rows: tuple[TuningRow, ...]
     schema: int = SCHEMA
+
+
+class ReplacedRow(msgspec.Struct, frozen=True):
+    """Calls that were made in another way, by a row of the table."""
+
+    calls: int
+    collective: str = ""
+    mockup: str = ""
+
+
+class ReplacedCalls(msgspec.Struct, frozen=True):
+    """What libslowpath-coll.so reports when the program ends. problem: why it replaced nothing."""
+
+    rows: tuple[ReplacedRow, ...]
+    problem: str | None = None
+
+    @property
+    def calls(self) -> int:
+        """All that were replaced."""
+        return sum(row.calls for row in self.rows)
+
+
+def read_replaced(path: Path) -> ReplacedCalls | None:
+    """Read a report of libslowpath-coll.so; None: there is none, or it is damaged."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ReplacedCalls)
+    except (OSError, *DAMAGE):
+        return None
 
 
 @dataclass(frozen=True, order=True)

@@ -1,25 +1,160 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A watched job, matched and attributed: what results, prices and the replay of its order work on."""
+"""From a job's records to kept calls on one clock, messages matched, and the time of each call split by reasons.
+
+Waiting for others comes first, then what is left of the call. No second is counted twice. A call that waits for several
+things waits until the last of them is there (MPI_Waitany and MPI_Waitsome: the first), and all of that waiting goes to
+the one that ended it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slowpath.watch import match
-from slowpath.watch.attribute import Split, split, what_is_left
-from slowpath.watch.away import Presence, of_absence
+from slowpath.watch.absence import Presence, of_absence, of_probes, of_targets
 from slowpath.watch.clocks import Clocks, joined
-from slowpath.watch.collective_reasons import NEEDS, Needs, of_collectives
-from slowpath.watch.eager import Eager, eager_of
 from slowpath.watch.events import Bools, Events, Floats, Ints, World, events_of
 from slowpath.watch.match import NO_EVENT, Collectives, Matched
-from slowpath.watch.other_reasons import of_probes, of_targets
-from slowpath.watch.reasons import Reasons, Why, of_messages
+from slowpath.watch.reasons import NEEDS, Eager, Needs, Reasons, Why, eager_of, of_collectives, of_messages
 from slowpath.watch.record.job import WatchedJob
-from slowpath.watch.record.layout import Kind
+from slowpath.watch.record.layout import EventKind, watch_layout
+
+
+class TimePart(IntEnum):
+    """Columns of the split."""
+
+    LATE_SENDER = 0
+    LATE_RECEIVER = 1
+    IMBALANCE = 2
+    SENDER_AWAY = 3
+    RECEIVER_AWAY = 4
+    UNEXPECTED = 5
+    TRANSFER = 6
+    CALL = 7
+    UNEXPLAINED = 8
+    LATE_TARGET = 9
+
+
+WAITS = (
+    TimePart.LATE_SENDER,
+    TimePart.LATE_RECEIVER,
+    TimePart.IMBALANCE,
+    TimePart.SENDER_AWAY,
+    TimePart.RECEIVER_AWAY,
+    TimePart.LATE_TARGET,
+)
+_PART_OF: dict[Why, TimePart] = {
+    Why.LATE_SENDER: TimePart.LATE_SENDER,
+    Why.LATE_RECEIVER: TimePart.LATE_RECEIVER,
+    Why.LATE_RANK: TimePart.IMBALANCE,
+    Why.SENDER_AWAY: TimePart.SENDER_AWAY,
+    Why.RECEIVER_AWAY: TimePart.RECEIVER_AWAY,
+    Why.TARGET_AWAY: TimePart.LATE_TARGET,
+}
+_FIRST_COUNTS = ("MPI_Waitany", "MPI_Waitsome", "MPI_Testany", "MPI_Testsome")
+
+
+@dataclass(frozen=True)
+class TimeSplit:
+    """The time of each call.
+
+    parts_s   shape (n, len(TimePart)), seconds; rows of events that are no calls are 0; a row adds up to the duration
+    reason    shape (n,): row of the reasons that ended the waiting; NO_EVENT: it waited for nothing that is known
+    until_s   shape (n,): when the waiting ended; the entry where there was none
+    """
+
+    parts_s: NDArray[np.float64]
+    reason: Ints
+    until_s: Floats
+
+    @property
+    def wait_s(self) -> Floats:
+        """Waiting for other ranks, shape (n,)."""
+        found: Floats = self.parts_s[:, WAITS].sum(axis=1)
+        return found
+
+
+def split(events: Events, world: World, reasons: Reasons, moves: Ints, unknown: Bools) -> TimeSplit:
+    """The parts of each call's time.
+
+    Args: reasons: what calls waited for.  moves: shape (n,), TimePart of what is left of a call after its waiting, and
+          unknown: shape (n,), a call that may have waited for something that is not recorded.
+    """
+    timed = events.is_timed
+    start, end = events.start_s, events.end_s
+    parts = np.zeros((len(events), len(TimePart)))
+    sure = np.flatnonzero(reasons.why != int(Why.DOUBT))
+    chosen = _ending(events, world, reasons, sure)
+    reason = np.full(len(events), NO_EVENT, dtype=np.int64)
+    reason[reasons.call[chosen]] = chosen
+    has = reason != NO_EVENT
+    until = start.copy()
+    until[has] = np.clip(reasons.until_s[reason[has]], start[has], end[has])
+    error = np.zeros(len(events))
+    error[has] = reasons.error_s[reason[has]]
+    wait = until - start
+    claimed = has & (wait > error)
+    why = np.full(len(events), NO_EVENT)
+    why[claimed] = reasons.why[reason[claimed]]
+    for cause, part in _PART_OF.items():
+        of_cause = why == int(cause)
+        parts[of_cause, part] = wait[of_cause]
+    until = np.where(claimed, until, start)
+    doubt = _doubt_until(events, reasons)
+    doubtful = np.clip(np.where(unknown, end, doubt) - until, 0.0, end - until)
+    # A wait that is shorter than the clocks' error may be one, or none.
+    within = has & ~claimed
+    doubtful = np.where(within, np.maximum(doubtful, np.minimum(error, end - until)), doubtful)
+    parts[:, TimePart.UNEXPLAINED] += doubtful
+    rest = end - until - doubtful
+    parts[np.arange(len(events)), moves] += rest
+    parts[~timed] = 0.0
+    reason = np.where(claimed, reason, NO_EVENT)
+    return TimeSplit(parts, reason, until)
+
+
+def _ending(events: Events, world: World, reasons: Reasons, sure: Ints) -> Ints:
+    """Of each call with reasons the one that ended its waiting, as rows of the reasons."""
+    if not sure.size:
+        return sure
+    first_counts = np.array([name in _FIRST_COUNTS for name in world.calls], dtype=bool)
+    is_first = first_counts[events.call[reasons.call[sure]]]
+    key = np.where(is_first, -reasons.until_s[sure], reasons.until_s[sure])
+    order = sure[np.lexsort((key, reasons.call[sure]))]
+    calls = reasons.call[order]
+    is_last = np.append(calls[1:] != calls[:-1], True)
+    found: Ints = order[is_last]
+    return found
+
+
+def _doubt_until(events: Events, reasons: Reasons) -> Floats:
+    """Until when each call may have waited for something that is not certain, shape (n,)."""
+    found = np.full(len(events), -np.inf)
+    rows = reasons.why == int(Why.DOUBT)
+    np.maximum.at(found, reasons.call[rows], reasons.until_s[rows])
+    return found
+
+
+def what_is_left(events: Events, world: World, copied: Bools, moved: Bools) -> Ints:
+    """Part that a call's time belongs to once waiting is taken off, shape (n,).
+
+    Args: copied: calls in which a message was taken from where it had waited for its receive.
+          moved: calls that completed messages, or started one that has bytes.
+    """
+    found = np.full(len(events), int(TimePart.CALL))
+    families = np.array(world.families, dtype=np.int64)
+    files = [number for number, name in watch_layout().families.items() if name == "files"]
+    of_files = np.isin(families, files)[events.call] if families.size else np.zeros(0, dtype=bool)
+    carries = events.has(EventKind.ONE_SIDED) & (events.bytes > 0)
+    found[carries | moved | events.has(EventKind.COLLECTIVE)] = int(TimePart.TRANSFER)
+    found[copied] = int(TimePart.UNEXPECTED)
+    found[of_files] = int(TimePart.UNEXPLAINED)
+    return found
 
 
 @dataclass(frozen=True)
@@ -27,26 +162,26 @@ class Attributed:
     """All kept events, on one clock, and what was concluded of them.
 
     events      columns, shape (n,); times in seconds since the first MPI_Init
-    found       messages of both sides, and which are one; without the pairs whose lengths contradict each other
+    matched     messages of both sides, and which are one; without the pairs whose lengths contradict each other
     contradictions   pairs that were left out for that
     eager       shape (pairs,): which messages went at once, and which were there before their receive
     pulled      shape (pairs,): there before its receive, and the receiver was in MPI in between: its library has
                 taken the message to memory of its own, from where it is copied
     groups      calls of collectives
-    reasons     what calls waited for.  parts: the split of each call's time
+    reasons     what calls waited for.  split: the parts of each call's time
     clocks      errors of hosts' clocks.  presence: when each rank was in MPI
     shift_s     shape (records,): what was added to the times of each rank's own clock, at its first event
     """
 
     world: World
     events: Events
-    found: Matched
+    matched: Matched
     contradictions: int
     eager: Eager
     pulled: Bools
     groups: Collectives
     reasons: Reasons
-    parts: Split
+    split: TimeSplit
     clocks: Clocks
     presence: Presence
     shift_s: Floats
@@ -115,7 +250,7 @@ def _barriers(events: Events, world: World, groups: Collectives) -> Collectives:
     if not groups.event.size:
         return groups
     needs_all = np.array([NEEDS.get(name.removesuffix("_c")) == Needs.ALL for name in world.calls])
-    kept = needs_all[events.call[groups.event]] & ~events.has(Kind.POST)[groups.event]
+    kept = needs_all[events.call[groups.event]] & ~events.has(EventKind.POST)[groups.event]
     return match.grouped(groups.event[kept], groups.group[kept])
 
 
@@ -139,9 +274,9 @@ def _since_first(events: Events, world: World) -> Events:
 def _done_of(events: Events) -> Ints:
     """Of each event the call in which it completed: itself where it blocks; NO_EVENT: not kept."""
     found = np.arange(len(events))
-    post = events.has(Kind.COLLECTIVE) & events.has(Kind.POST)
+    post = events.has(EventKind.COLLECTIVE) & events.has(EventKind.POST)
     found[post] = NO_EVENT
-    done = events.has(Kind.COLLECTIVE) & events.has(Kind.DONE)
+    done = events.has(EventKind.COLLECTIVE) & events.has(EventKind.DONE)
     of_done, _ = match.posts_of(events, post, done)
     known = of_done != NO_EVENT
     found[of_done[known]] = match.parents_of(events)[np.flatnonzero(done)[known]]
@@ -167,12 +302,12 @@ def _copied(events: Events, found: Matched, pulled: Bools) -> Bools:
     posted = found.receives.posted[found.receive[pulled]]
     of_event[posted[posted != NO_EVENT]] = True
     # Sendrecv's receive is in the time of its send.
-    return of_event & events.is_timed & ~events.has(Kind.SEND)
+    return of_event & events.is_timed & ~events.has(EventKind.SEND)
 
 
 def _moved(events: Events, found: Matched, eager: Eager) -> Bools:
     """Calls that completed messages, started sends of bytes, or posted receives of messages that were there."""
-    of_event = events.has(Kind.SEND) & events.has(Kind.POST) & (events.bytes > 0)
+    of_event = events.has(EventKind.SEND) & events.has(EventKind.POST) & (events.bytes > 0)
     posted = found.receives.posted[found.receive[eager.arrived]]
     for rows in (found.sends.done, found.receives.done, posted):
         of_event[rows[rows != NO_EVENT]] = True
@@ -184,8 +319,8 @@ def _unknown(events: Events, found: Matched, eager: Eager, groups: Collectives) 
 
     Sends that are no longer than what was proven to go at once wait for nobody.
     """
-    of_event = events.has(Kind.ONE_SIDED) & events.has(Kind.WAIT)
-    of_event |= events.has(Kind.WAIT) & ~events.has(Kind.DONE | Kind.NOTHING) & (events.requests == 0)
+    of_event = events.has(EventKind.ONE_SIDED) & events.has(EventKind.WAIT)
+    of_event |= events.has(EventKind.WAIT) & ~events.has(EventKind.DONE | EventKind.NOTHING) & (events.requests == 0)
     of_event[groups.event] = False
     alone_s = np.ones(len(found.sends), dtype=bool)
     alone_s[found.send] = False

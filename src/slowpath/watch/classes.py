@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that are alike, over all ranks: the profile's rows, with what their events say of waiting and transfer."""
+"""Messages that are alike, over all ranks: the profile's rows, with what their events say of waiting and transfer.
+
+Waiting and transfer of a message are those of the call that started it, and its share of the call that completed it.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,136 @@ from typing import Any, Literal
 
 import numpy as np
 
-from slowpath.watch.attributed import Attributed
-from slowpath.watch.coverage import RECEIVE_SIDE, whole
-from slowpath.watch.events import NO_SITE, Floats, World
-from slowpath.watch.message_times import MessageKey, MessageTimes, message_times
-from slowpath.watch.record.layout import NONE_32, watch_layout
+from slowpath.watch.attributed import Attributed, TimePart
+from slowpath.watch.events import NO_SITE, Bools, Events, Floats, Ints, World
+from slowpath.watch.match import NO_EVENT, SideEvents
+from slowpath.watch.reasons import Why
+from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
 from slowpath.watch.results import MessageClass
+from slowpath.watch.totals import RECEIVE_SIDE, whole
 
-Side = Literal["send", "receive", "both", "none"]
+MessageKey = tuple[int, int, str, int, bool]  # call, site, side, size class, first use
+
+
+@dataclass(frozen=True)
+class MessageTimes:
+    """Sums over the recorded messages of one key.
+
+    messages: of them, matched.  wait_s, transfer_s: seconds.  block_bytes: mean stretch of their datatypes; None: one.
+    """
+
+    messages: int
+    wait_s: float
+    transfer_s: float
+    block_bytes: int | None
+
+
+@dataclass(frozen=True)
+class PerMessage:
+    """Of one side, shape (messages,).
+
+    wait_s: waiting that this message ended.  transfer_s: of its own call, and its share of the call that completed it,
+    by bytes.  is_matched: the other side is recorded.
+    """
+
+    wait_s: Floats
+    transfer_s: Floats
+    is_matched: Bools
+
+
+def per_message(found: Attributed) -> tuple[PerMessage, PerMessage]:
+    """Of sends, of receives."""
+    events, parts = found.events, found.split
+    sides = (found.matched.sends, found.matched.receives)
+    moving = parts.parts_s[:, TimePart.TRANSFER] + parts.parts_s[:, TimePart.UNEXPECTED]
+    load = np.zeros(len(events))
+    for side in sides:
+        done = side.done != NO_EVENT
+        np.add.at(load, side.done[done], events.bytes[side.reported[done]] + 1.0)
+    waits = _waits(found)
+    result = []
+    for side, wait_s, paired in zip(sides, waits, (found.matched.send, found.matched.receive), strict=True):
+        is_matched = np.zeros(len(side), dtype=bool)
+        is_matched[paired] = True
+        result.append(PerMessage(wait_s, _transfers(events, side, moving, load), is_matched))
+    return result[0], result[1]
+
+
+def _transfers(events: Events, side: SideEvents, moving: Floats, load: Floats) -> Floats:
+    has_done = side.done != NO_EVENT
+    share = np.zeros(len(side))
+    done = side.done[has_done]
+    share[has_done] = moving[done] * (events.bytes[side.reported[has_done]] + 1.0) / np.maximum(load[done], 1.0)
+    apart = (side.posted != NO_EVENT) & (side.posted != side.done) & events.is_timed[side.posted]
+    share[apart] += moving[side.posted[apart]]
+    return share
+
+
+def _waits(found: Attributed) -> tuple[Floats, Floats]:
+    """Each call's waiting goes to the message that ended it."""
+    pairs, reasons, parts = found.matched, found.reasons, found.split
+    sends, receives = np.zeros(len(pairs.sends)), np.zeros(len(pairs.receives))
+    rows = np.flatnonzero(parts.reason != NO_EVENT)
+    reason = parts.reason[rows]
+    pair, why = reasons.pair[reason], reasons.why[reason]
+    of_message = pair != NO_EVENT
+    at_receiver = (why == int(Why.LATE_SENDER)) | (why == int(Why.SENDER_AWAY))
+    for target, index, chosen in (
+        (receives, pairs.receive, of_message & at_receiver),
+        (sends, pairs.send, of_message & ~at_receiver),
+    ):
+        np.add.at(target, index[pair[chosen]], parts.wait_s[rows[chosen]])
+    return sends, receives
+
+
+def message_times(found: Attributed) -> dict[MessageKey, MessageTimes]:
+    """By call, site, side, size class and first use."""
+    result: dict[MessageKey, MessageTimes] = {}
+    sides = zip((found.matched.sends, found.matched.receives), per_message(found), ("send", "receive"), strict=True)
+    for side, times, name in sides:
+        call, site, size, first = message_columns(found.events, side)
+        table = np.stack([call, site, size, first], axis=1)
+        if not len(table):
+            continue
+        keys, number = np.unique(table, axis=0, return_inverse=True)
+        number = number.reshape(-1)
+        counted, wait, transfer = (
+            np.bincount(number, weights=column * times.is_matched, minlength=len(keys))
+            for column in (np.ones(len(table)), times.wait_s, times.transfer_s)
+        )
+        blocks = _blocks(found, side)
+        total = np.bincount(number, weights=np.nan_to_num(blocks), minlength=len(keys))
+        with_blocks = np.bincount(number, weights=np.isfinite(blocks), minlength=len(keys))
+        for i, key in enumerate(keys.tolist()):
+            block = int(total[i] / with_blocks[i]) if with_blocks[i] else None
+            result[key[0], key[1], name, key[2], bool(key[3])] = MessageTimes(
+                int(counted[i]), float(wait[i]), float(transfer[i]), block
+            )
+    return result
+
+
+def message_columns(events: Events, side: SideEvents) -> tuple[Ints, Ints, Ints, Ints]:
+    """Call and site of the post, size class, first use."""
+    post = np.where(side.posted == NO_EVENT, side.reported, side.posted)
+    size = np.frexp(events.bytes[side.reported].astype(float))[1].astype(np.int64)
+    first = events.has(EventKind.FIRST)
+    return events.call[post], events.site[post], size, (first[post] | first[side.reported]).astype(np.int64)
+
+
+def _blocks(found: Attributed, side: SideEvents) -> Floats:
+    """Mean contiguous stretch of each message's datatype, bytes; NaN: contiguous."""
+    events, post = found.events, np.where(side.posted == NO_EVENT, side.reported, side.posted)
+    record, row = events.record[post], events.datatype[post]
+    result = np.full(len(side), np.nan)
+    for i in np.unique(record[row >= 0]).tolist():
+        types = found.world.records[i].datatypes
+        stretch = types["bytes"] / np.maximum(types["blocks"], 1)
+        rows = (record == i) & (row >= 0)
+        result[rows] = stretch[row[rows]]
+    return result
+
+
+SideName = Literal["send", "receive", "both", "none"]
 MOST_CLASSES = 5000
 FIRST_USE, HAS_GAPS = 1, 4  # flags of a profile row
 _LENGTH_KNOWN, _IS_ODD = 1 << 9, 1 << 8
@@ -49,7 +174,7 @@ class ClassKey:
 
     call: int
     site: int
-    side: Side
+    side: SideName
     size_class: int
     is_first: bool
     buffer_class: int
@@ -79,7 +204,7 @@ def classes_of(found: Attributed) -> tuple[tuple[MessageClass, ...], tuple[Class
     return classes, tuple(keys), sites
 
 
-def side_of(call: str, family: str, flags: int) -> Side:
+def side_of(call: str, family: str, flags: int) -> SideName:
     """Which side of a message a profile's row is."""
     if family == "point to point" and ("robe" not in call):
         return "receive" if flags & RECEIVE_SIDE else "send"
@@ -170,3 +295,50 @@ def median_of(histogram: Sequence[float] | Floats, least_s: float, most_s: float
     low = SHORTEST_BUCKET_S * 2 ** ((bucket - 1) / 2)
     middle = low * 2 ** (share / 2) if bucket else SHORTEST_BUCKET_S * share
     return float(min(max(middle, least_s), most_s))
+
+
+NO_CLASS = -1
+_UNKNOWN = -1  # in place of a buffer class
+
+
+def pair_classes(found: Attributed, keys: Sequence[ClassKey], classes: Sequence[MessageClass]) -> Ints:
+    """Shape (pairs, 2): class of the sender's side and of the receiver's; NO_CLASS: not among the classes.
+
+    Events state no kind of buffer; their allocation does, as of its last use. Where it names none of the classes that
+    are alike else, the message is taken to be of the largest of these.
+    """
+    by_key: dict[MessageKey, dict[int, int]] = defaultdict(dict)
+    for number in sorted(range(len(keys)), key=lambda index: classes[index].count):
+        by_key[keys[number].of_messages][keys[number].buffer_class] = number
+        by_key[keys[number].of_messages][_UNKNOWN] = number
+    sides = (
+        ("send", found.matched.sends.take(found.matched.send)),
+        ("receive", found.matched.receives.take(found.matched.receive)),
+    )
+    return np.stack([_of_side(found, side, name, by_key) for name, side in sides], axis=1)
+
+
+def _of_side(found: Attributed, side: SideEvents, name: str, by_key: dict[MessageKey, dict[int, int]]) -> Ints:
+    table = np.stack([*message_columns(found.events, side), _buffer_classes(found, side)], axis=1)
+    if not len(table):
+        return np.zeros(0, dtype=np.int64)
+    rows, number = np.unique(table, axis=0, return_inverse=True)
+    classes = np.full(len(rows), NO_CLASS, dtype=np.int64)
+    for i, (call, site, size, first, buffer_class) in enumerate(rows.tolist()):
+        fitting = by_key.get((call, site, name, size, bool(first)), {})
+        classes[i] = fitting.get(buffer_class, fitting.get(_UNKNOWN, NO_CLASS))
+    of_messages: Ints = classes[number.reshape(-1)]
+    return of_messages
+
+
+def _buffer_classes(found: Attributed, side: SideEvents) -> Ints:
+    """Of the allocation of each message; _UNKNOWN: it has no row."""
+    events = found.events
+    post = np.where(side.posted == NO_EVENT, side.reported, side.posted)
+    record, row = events.record[post], events.allocation[post]
+    result = np.full(len(side), _UNKNOWN, dtype=np.int64)
+    for i in np.unique(record[row >= 0]).tolist():
+        allocations = found.world.records[i].allocations
+        rows = (record == i) & (row >= 0) & (row < allocations.size)
+        result[rows] = allocations["buffer_class"][row[rows]]
+    return result

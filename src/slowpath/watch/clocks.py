@@ -45,7 +45,7 @@ class _Bounds:
 
 
 @dataclass(frozen=True)
-class _Line:
+class _ClockLine:
     """clock b - clock a = offset_s + drift * time of a."""
 
     offset_s: float
@@ -63,7 +63,7 @@ def joined(events: Events, world: World, found: Matched, barriers: Collectives) 
         return events, Clocks(np.zeros((clocks, clocks)))
     clock = world.clock[events.record]
     sent, arrived, source, target = _crossings(events, clock, found, barriers)
-    lines: dict[tuple[int, int], _Line] = {}
+    lines: dict[tuple[int, int], _ClockLine] = {}
     for a, b in {(int(min(s, t)), int(max(s, t))) for s, t in set(zip(source.tolist(), target.tolist(), strict=True))}:
         forth = (source == a) & (target == b)
         back = (source == b) & (target == a)
@@ -130,20 +130,20 @@ def _stretch(edges: Floats, times: Floats) -> Ints:
     return np.clip(np.searchsorted(edges, times, side="right") - 1, 0, STRETCHES - 1)
 
 
-def _line(bounds: _Bounds) -> _Line | None:
+def _line(bounds: _Bounds) -> _ClockLine | None:
     """Between the bounds; None: they don't hold it on both sides."""
     both = np.isfinite(bounds.low_s) & np.isfinite(bounds.high_s)
     if not both.any():
         low, high = bounds.low_s.max(), bounds.high_s.min()
         if not np.isfinite(low + high):
             return None
-        return _Line(float(low + high) / 2, 0.0, abs(float(high - low)) / 2)
+        return _ClockLine(float(low + high) / 2, 0.0, abs(float(high - low)) / 2)
     at, low, high = bounds.at_s[both], bounds.low_s[both], bounds.high_s[both]
     middle, width = (low + high) / 2, np.maximum(np.abs(high - low) / 2, 1e-9)
     offset, drift = _fitted(at, middle, 1.0 / width**2)
     line = offset + drift * at
     error = np.sort(np.maximum(high - line, line - low))
-    return _Line(offset, drift, float(max(error[int(ERROR_STRETCHES * (error.size - 1))], 0.0)))
+    return _ClockLine(offset, drift, float(max(error[int(ERROR_STRETCHES * (error.size - 1))], 0.0)))
 
 
 def _fitted(at: Floats, middle: Floats, weight: Floats) -> tuple[float, float]:
@@ -158,7 +158,7 @@ def _fitted(at: Floats, middle: Floats, weight: Floats) -> tuple[float, float]:
 
 
 def _spread(
-    lines: dict[tuple[int, int], _Line], reference: int, clocks: int
+    lines: dict[tuple[int, int], _ClockLine], reference: int, clocks: int
 ) -> tuple[dict[int, list[tuple[float, float]]], Floats]:
     """Of each clock the lines that lead to the reference, one after the other; errors add up along them."""
     paths: dict[int, list[tuple[float, float]]] = {reference: []}
@@ -184,7 +184,7 @@ def _spread(
     return paths, errors
 
 
-def _inverse(line: _Line) -> tuple[float, float]:
+def _inverse(line: _ClockLine) -> tuple[float, float]:
     """b = offset + (1 + drift) a, solved for a."""
     return -line.offset_s / (1.0 + line.drift), 1.0 / (1.0 + line.drift)
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.events import Floats, Ints
-from slowpath.watch.record.layout import Kind
+from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import CollectiveClass
 
 MOST_CLASSES: Final = 500
@@ -46,7 +46,7 @@ def collectives_of(found: Attributed, weight: Floats, site_of: Mapping[int, int]
     size = np.array([len(world.members.get(int(i), ())) for i in events.communicator[rows[first]]])
     call = events.call[rows[first]]
     is_known = np.array([name is not None for name in names], dtype=bool)
-    chosen = is_known[call] & (ranks == size) & (size > 1) & ~events.has(Kind.POST)[rows[first]]
+    chosen = is_known[call] & (ranks == size) & (size > 1) & ~events.has(EventKind.POST)[rows[first]]
     work_s = np.maximum.reduceat(events.end_s[rows], first) - np.maximum.reduceat(events.start_s[rows], first)
     length = np.add.reduceat(_blocks(found, rows, groups.group, size, names), first) / ranks
     stands_for = np.add.reduceat(weight[rows], first) / ranks
@@ -73,8 +73,8 @@ def collectives_of(found: Attributed, weight: Floats, site_of: Mapping[int, int]
                 sites=sites.get(number, ()),
             )
         )
-    made.sort(key=lambda one: one.work_s * one.count, reverse=True)
-    return tuple(replace(one, id=i) for i, one in enumerate(made[:MOST_CLASSES]))
+    made.sort(key=lambda collective: collective.work_s * collective.count, reverse=True)
+    return tuple(replace(collective, id=i) for i, collective in enumerate(made[:MOST_CLASSES]))
 
 
 def _blocks(found: Attributed, rows: Ints, group: Ints, size: Ints, names: list[str | None]) -> Floats:
@@ -82,7 +82,7 @@ def _blocks(found: Attributed, rows: Ints, group: Ints, size: Ints, names: list[
     events = found.events
     of_all = np.array([name in _OF_ALL_RANKS for name in names])[events.call[rows]]
     at_root = np.array([name in _OF_ALL_RANKS_AT_ROOT for name in names])[events.call[rows]]
-    at_root &= ~events.has(Kind.RECEIVE)[rows]
+    at_root &= ~events.has(EventKind.RECEIVE)[rows]
     length: Floats = events.bytes[rows] / np.where(of_all | at_root, np.maximum(size[group], 1), 1)
     return length
 
@@ -100,7 +100,7 @@ def _sites(of_event: Ints, sites: Ints, site_of: Mapping[int, int]) -> dict[int,
     """Class -> places of its calls, those with most calls first."""
     both, counts = np.unique(np.stack([of_event, sites], axis=1), axis=0, return_counts=True)
     found: dict[int, tuple[int, ...]] = {}
-    for (number, site), _ in sorted(zip(both.tolist(), counts.tolist(), strict=True), key=lambda one: -one[1]):
+    for (number, site), _ in sorted(zip(both.tolist(), counts.tolist(), strict=True), key=lambda counted: -counted[1]):
         known = found.get(number, ())
         if site in site_of and len(known) < MOST_SITES:
             found[number] = (*known, site_of[site])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program's collectives cost more than what other calls make of them: cells of experiment coll. Pure.
+"""What a program's collectives cost more than other calls that do the same: prices and findings. Pure.
 
 Of a collective's cells in one run, every fourth launch chooses the best other way and the others price it, so that the
 price is not too good for having been chosen (stats.chosen).
@@ -7,6 +7,7 @@ price is not too good for having been chosen (stats.chosen).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -15,16 +16,24 @@ import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
+from slowpath.core.units import format_time, ratio_words
+from slowpath.findings.price import CollectivesPrice
 from slowpath.mpi.guidelines import GUIDELINES
+from slowpath.slowpaths.registry import collectives_path
 from slowpath.stats.chosen import FEWEST_ROUNDS, choosing
 from slowpath.stats.inputs import Floats
+from slowpath.watch.findings import MOST_SITES, place_words
 from slowpath.watch.measured_prices import excess
-from slowpath.watch.prices import LEAST_SHARE, NOT_MEASURED, Source, length_words
-from slowpath.watch.results import CollectiveClass, SavingBasis
+from slowpath.watch.prices import LEAST_SHARE, NOT_MEASURED, PriceSource, Unpriced, length_words
+from slowpath.watch.results import CallSite, CollectiveClass, MessageClass, Price, SavingBasis, WatchFinding
 
-METRIC: Final = "collective_work_s"
+PATH: Final = collectives_path()  # None: collectives have no price
+RULE: Final = PATH.code if PATH else ""
+_NONE: Final = CollectivesPrice("", "", "", (), "")
+PRICED_COLLECTIVES: Final = PATH.prices_collectives or _NONE if PATH else _NONE
 LIBRARY: Final = "library"
 REDUCING: Final = frozenset({"reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"})
 
@@ -73,51 +82,49 @@ def collective_questions(
     """Those that take 1 % of the run or more, and a line for each that nothing can be held against."""
     found: list[CollectiveQuestion] = []
     left: list[str] = []
-    for one in classes:
-        share = one.work_s * one.count / run_s if run_s > 0 else 0.0
+    for collective in classes if PATH else ():
+        share = collective.work_s * collective.count / run_s if run_s > 0 else 0.0
         if share < LEAST_SHARE:
             continue
-        ways = dict.fromkeys(row.mockup for row in GUIDELINES if row.collective == one.collective and row.mockup)
+        ways = dict.fromkeys(row.mockup for row in GUIDELINES if row.collective == collective.collective and row.mockup)
         if ways:
-            found.append(CollectiveQuestion(one, share, tuple(ways), _parameters(one)))
+            found.append(CollectiveQuestion(collective, share, tuple(ways), _parameters(collective)))
         else:
-            left.append(f"SP036, {collective_words(one)}: no other calls are known that do the same")
+            left.append(f"{RULE}, {collective_words(collective)}: no other calls are known that do the same")
     return found, left
 
 
-def _parameters(one: CollectiveClass) -> dict[str, str]:
+def _parameters(collective: CollectiveClass) -> dict[str, str]:
     """Neither op nor type is recorded: MPI_SUM of doubles, or of what is shorter where the length asks for it."""
-    if one.collective == "barrier":
-        return {"collective": one.collective}
-    datatype = "double" if one.bytes % 8 == 0 else "int" if one.bytes % 4 == 0 else "byte"
-    kind = {"datatype": datatype} if one.collective in REDUCING else {}
-    return {"collective": one.collective, "message_bytes": str(one.bytes), **kind}
+    if collective.collective == "barrier":
+        return {"collective": collective.collective}
+    datatype = "double" if collective.bytes % 8 == 0 else "int" if collective.bytes % 4 == 0 else "byte"
+    kind = {"datatype": datatype} if collective.collective in REDUCING else {}
+    return {"collective": collective.collective, "message_bytes": str(collective.bytes), **kind}
 
 
 def collective_prices(
-    questions: Sequence[CollectiveQuestion], sources: Sequence[Source]
-) -> tuple[list[PricedCollective], list[str]]:
+    questions: Sequence[CollectiveQuestion], sources: Sequence[PriceSource]
+) -> tuple[list[PricedCollective], list[Unpriced]]:
     """Prices whose intervals lie above zero, and a line for each kind without one.
 
     Args: sources: in the order of trust, the replay first.
     """
     priced: list[PricedCollective] = []
-    unpriced: list[str] = []
+    unpriced: list[Unpriced] = []
     for question in questions:
         found = next(_answers(question, sources), None)
         if found is None:
-            unpriced.append(f"SP036, {collective_words(question.of)}: {NOT_MEASURED}")
+            unpriced.append(Unpriced(f"{RULE}, {collective_words(question.of)}: {NOT_MEASURED}", is_measured=False))
         elif found.interval[0] > 0:
             priced.append(found)
         else:
-            unpriced.append(
-                f"SP036, {collective_words(question.of)}: no faster by {found.way}, the best of {len(question.ways)} "
-                "other ways"
-            )
+            why = f"no faster by {found.way}, the best of {len(question.ways)} other ways"
+            unpriced.append(Unpriced(f"{RULE}, {collective_words(question.of)}: {why}"))
     return priced, unpriced
 
 
-def _answers(question: CollectiveQuestion, sources: Sequence[Source]) -> Iterator[PricedCollective]:
+def _answers(question: CollectiveQuestion, sources: Sequence[PriceSource]) -> Iterator[PricedCollective]:
     for source in sources:
         times = dict(_times(question, source.results))
         if LIBRARY in times and len(times) > 1 and (found := _priced(question, times, source)) is not None:
@@ -126,13 +133,13 @@ def _answers(question: CollectiveQuestion, sources: Sequence[Source]) -> Iterato
 
 def _times(question: CollectiveQuestion, results: Results) -> Iterator[tuple[str, tuple[CellResult, Floats]]]:
     """By way: the cell and the median of each launch."""
-    ranks = {one.name: one.ranks or len(one.observed) for one in results.run.placements}
+    ranks = {placement.name: placement.ranks or len(placement.observed) for placement in results.run.placements}
     for cell in results.cells:
         if cell.experiment != "coll" or ranks.get(cell.placement) != question.of.ranks:
             continue
         if any(cell.parameters.get(name) != value for name, value in {**_USUAL, **question.parameters}.items()):
             continue
-        estimate = cell.estimate(METRIC, "steady")
+        estimate = cell.estimate(PRICED_COLLECTIVES.metric, "steady")
         if estimate is not None:
             yield cell.parameters["way"], (cell, np.asarray(estimate.launch_values, dtype=np.float64))
 
@@ -149,10 +156,10 @@ _USUAL: Final = {
 
 
 def _priced(
-    question: CollectiveQuestion, times: Mapping[str, tuple[CellResult, Floats]], source: Source
+    question: CollectiveQuestion, times: Mapping[str, tuple[CellResult, Floats]], source: PriceSource
 ) -> PricedCollective | None:
     cell, own_s = times[LIBRARY]
-    others = {way: one for way, one in times.items() if way != LIBRARY and one[1].size == own_s.size}
+    others = {way: measured for way, measured in times.items() if way != LIBRARY and measured[1].size == own_s.size}
     if own_s.size < FEWEST_ROUNDS or not others:
         return None
     chosen = choosing(own_s.size)
@@ -175,7 +182,106 @@ def _priced(
     )
 
 
-def collective_words(one: CollectiveClass) -> str:
+def collective_words(collective: CollectiveClass) -> str:
     """`12,000 MPI_Allreduce of 64 KiB on 2 ranks`."""
-    length = "" if one.collective == "barrier" else f" of {length_words(one.bytes)}"
-    return f"{one.count:,} {one.call}{length} on {one.ranks} ranks"
+    length = "" if collective.collective == "barrier" else f" of {length_words(collective.bytes)}"
+    return f"{collective.count:,} {collective.call}{length} on {collective.ranks} ranks"
+
+
+NOT_REPLAYED: Final = (
+    "collectives are not replayed in the order of the calls: a rank that has to wait anyway may save less"
+)
+
+
+def worth(priced: Sequence[PricedCollective], run_s: float) -> list[PricedCollective]:
+    """Those that save 1 % of the run or more, most first."""
+    found = [price for price in priced if price.seconds >= LEAST_SHARE * run_s]
+    return sorted(found, key=lambda price: price.seconds, reverse=True)
+
+
+def too_little(priced: Sequence[PricedCollective], run_s: float) -> list[str]:
+    """A line for each that saves less."""
+    kept = worth(priced, run_s)
+    little = f"less than {100 * LEAST_SHARE:.0f} % of the run"
+    return [
+        f"{RULE}, {collective_words(price.question.of)}: {price.way} would save {format_time(price.seconds)}, {little}"
+        for price in priced
+        if price not in kept
+    ]
+
+
+def collective_finding(
+    priced: PricedCollective, sites: Sequence[CallSite], classes: Sequence[MessageClass], run_s: float
+) -> WatchFinding:
+    """As results.json has it."""
+    of = priced.question.of
+    places = tuple(of.sites[:MOST_SITES])
+    count = of.count
+    first = f"{of.call} by {priced.way}"
+    return WatchFinding(
+        id=_id(priced, [sites[place] for place in places[:1]]),
+        rule=RULE,
+        title=PATH.title if PATH else "",
+        text=_text(priced, [sites[place] for place in places]),
+        seconds=priced.seconds,
+        interval=(priced.interval[0] * count, priced.interval[1] * count),
+        share=min(max(priced.seconds / run_s, 0.0), 1.0),
+        saved_s=None,
+        saved_interval=None,
+        saved_reason=NOT_REPLAYED,
+        messages=count * of.ranks,
+        prices=_prices(priced, classes),
+        sites=places,
+        remedies=(
+            RemedyResult(
+                name=PRICED_COLLECTIVES.remedy,
+                text=PRICED_COLLECTIVES.text.format(what=first),
+                phrase=first,
+                snippet=Snippet(),
+                removed_ratio=None,
+                side_effects=list(PRICED_COLLECTIVES.side_effects),
+                verdict="not tried",
+                reason="not tried on the program yet: slowpath prove",
+            ),
+        ),
+        prove=f"--remedy {PRICED_COLLECTIVES.tries}",
+        change=None,
+        status="priced",
+    )
+
+
+def _id(priced: PricedCollective, site: Sequence[CallSite]) -> str:
+    """Whatever the other way is: another replay may find another one."""
+    of = priced.question.of
+    place = f"{site[0].object}:{site[0].function or hex(site[0].offset)}" if site else ""
+    digest = hashlib.sha256("\n".join((of.collective, str(of.ranks), str(of.bytes.bit_length()), place)).encode())
+    return f"{RULE}:{digest.hexdigest()[:8]}"
+
+
+def _text(priced: PricedCollective, places: Sequence[CallSite]) -> str:
+    where = f" in {place_words(places[0])}" if places else ""
+    more = f" and {len(places) - 1} more place{'s' if len(places) > 2 else ''}" if len(places) > 1 else ""
+    half = (priced.interval[1] - priced.interval[0]) / 2
+    left = priced.as_is_s - priced.saved_s
+    times = f", {ratio_words(priced.as_is_s / left, None)} what {priced.way} takes" if left > 0 else ""
+    return (
+        f"{collective_words(priced.question.of)}{where}{more}: {format_time(priced.saved_s, half)} of each "
+        f"could be saved by {priced.way}{times}."
+    )
+
+
+def _prices(priced: PricedCollective, classes: Sequence[MessageClass]) -> tuple[Price, ...]:
+    """Listed under the program's calls of that length."""
+    of = priced.question.of
+    fitting = [known for known in classes if known.call == of.call and known.site in of.sites]
+    lead = max(fitting, key=lambda known: known.count, default=None)
+    if lead is None:
+        return ()
+    price = Price(
+        class_id=lead.id,
+        per_message_s=priced.saved_s,
+        interval=priced.interval,
+        basis=priced.basis,
+        source=priced.source,
+    )
+    return (price,)

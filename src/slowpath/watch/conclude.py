@@ -11,39 +11,32 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from slowpath.mpi.identify import named_in
-from slowpath.slowpaths.registry import collectives_path
-from slowpath.watch.collective_findings import collective_finding, too_little, worth
-from slowpath.watch.collective_prices import CollectiveQuestion, collective_prices, collective_questions
+from slowpath.watch.collective_prices import (
+    CollectiveQuestion,
+    collective_finding,
+    collective_prices,
+    collective_questions,
+    too_little,
+    worth,
+)
 from slowpath.watch.findings import (
     MOST_UNEXPLAINED,
-    Cost,
+    SlowPathCost,
     costs_of,
     finding_of,
+    fine_of,
+    floors_in,
     no_gain_words,
     unexplained_share,
+    with_floors,
 )
-from slowpath.watch.fine import fine_of, floors_in, with_floors
-from slowpath.watch.graph import Ints, Order
-from slowpath.watch.loads import Load, loads_of
-from slowpath.watch.priced_rules import Program
-from slowpath.watch.prices import PriceQuestion, Source, prices_of, questions_of
+from slowpath.watch.messages import Load, ProgramFacts, loads_of
+from slowpath.watch.prices import PriceQuestion, PriceSource, Unpriced, prices_of, questions_of
 from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.verdict import verdict_of
-from slowpath.watch.what_if import Change, Messages, Saved, what_if
+from slowpath.watch.what_if import CallOrder, KeptOrder, KindCounts, Saved, Scenario, what_if
 
 _NOT_KEPT: Final = Saved(None, None, "the order of its calls was not kept")
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What was kept of the program's order.
-
-    order     `done` names messages, and not yet kinds
-    pairs     shape (messages, 2): class of the sender's side and of the receiver's, -1: not recorded
-    """
-
-    order: Order
-    pairs: Ints
 
 
 @dataclass(frozen=True)
@@ -59,11 +52,11 @@ class Asking:
     collectives: tuple[CollectiveQuestion, ...] = ()
 
 
-def asking(results: WatchResults, kept: Kept | None, variables: Mapping[str, str]) -> Asking:
+def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str, str]) -> Asking:
     """What the replay has to measure, the most costly first."""
     pairs = None if kept is None else kept.pairs[(kept.pairs >= 0).all(axis=1)]
     loads = loads_of(results.classes, results.calls, pairs)
-    program = Program(frozenset(one.name for one in results.calls), variables, results.program.thread_level)
+    program = ProgramFacts(frozenset(call.name for call in results.calls), variables, results.program.thread_level)
     questions, left = questions_of(loads, program, _run_s(results), len(results.ranks))
     collectives, none = collective_questions(results.collectives or (), _run_s(results))
     return Asking(tuple(loads), tuple(questions), (*left, *none), tuple(collectives))
@@ -71,8 +64,8 @@ def asking(results: WatchResults, kept: Kept | None, variables: Mapping[str, str
 
 def concluded(
     results: WatchResults,
-    kept: Kept | None,
-    sources: Sequence[Source],
+    kept: KeptOrder | None,
+    sources: Sequence[PriceSource],
     variables: Mapping[str, str],
     watch: str = "WATCH",
 ) -> WatchResults:
@@ -84,7 +77,8 @@ def concluded(
     asked = asking(results, kept, variables)
     if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED:
         why = f"{100 * share:.0f} % of the ranks' time in MPI has no explanation: nothing is claimed from prices"
-        return _with_verdict(changed(results, findings=(), saved_s=None, saved_interval=None, unpriced=(why,)), watch)
+        unclaimed = changed(results, findings=(), saved_s=None, saved_interval=None, unpriced=(why,), not_measured=0)
+        return _with_verdict(unclaimed, watch)
     ranks, run_s = len(results.ranks), _run_s(results)
     prices = prices_of(asked.questions, sources, ranks)
     costs, unclear = costs_of(prices.priced, run_s, ranks)
@@ -92,23 +86,32 @@ def concluded(
     library = named_in(results.program.library)
     name, version = (library[0].name, library[1]) if library else (None, None)
     findings = [
-        finding_of(cost, one, results.sites, run_s, name, version) for cost, one in zip(costs, every, strict=True)
+        finding_of(cost, saved, results.sites, run_s, name, version) for cost, saved in zip(costs, every, strict=True)
     ]
     collectives, unpriced = collective_prices(asked.collectives, sources)
-    if (path := collectives_path()) is not None:
-        worth_it = worth(collectives, run_s)
-        findings += [collective_finding(path, one, results.sites, results.classes, run_s) for one in worth_it]
-        unpriced += too_little(path, collectives, run_s)
-    known = {one.question.of.id: one.class_result for one in collectives}
+    findings += [
+        collective_finding(priced, results.sites, results.classes, run_s) for priced in worth(collectives, run_s)
+    ]
+    unclear_words = no_gain_words(unclear).values()
+    reasons = [
+        *map(Unpriced, asked.left),
+        *prices.unpriced,
+        *map(Unpriced, unclear_words),
+        *unpriced,
+        *map(Unpriced, too_little(collectives, run_s)),
+    ]
+    is_measured = {reason.text: reason.is_measured for reason in reasons}
+    known = {collective.question.of.id: collective.class_result for collective in collectives}
     found = changed(
         results,
         findings=tuple(sorted(findings, key=_gain, reverse=True)),
         saved_s=together.value_s,
         saved_interval=together.interval,
-        unpriced=tuple(dict.fromkeys([*asked.left, *prices.unpriced, *no_gain_words(unclear).values(), *unpriced])),
-        collectives=tuple(known.get(one.id, one) for one in results.collectives or ()),
+        unpriced=tuple(is_measured),
+        not_measured=sum(not measured for measured in is_measured.values()),
+        collectives=tuple(known.get(collective.id, collective) for collective in results.collectives or ()),
     )
-    floors = floors_in([one.results for one in sources])
+    floors = floors_in([source.results for source in sources])
     found = with_floors(found, floors)
     return _with_verdict(changed(found, fine=fine_of(found, costs)), watch)
 
@@ -126,37 +129,39 @@ def _gain(finding: WatchFinding) -> float:
     return finding.seconds if finding.saved_s is None else finding.saved_s
 
 
-def _saved(costs: Sequence[Cost], loads: Sequence[Load], kept: Kept | None, run_s: float) -> tuple[list[Saved], Saved]:
+def _saved(
+    costs: Sequence[SlowPathCost], loads: Sequence[Load], kept: KeptOrder | None, run_s: float
+) -> tuple[list[Saved], Saved]:
     """Of each slow path alone, and of all of them at once."""
     if kept is None or not costs or not kept.order.calls:
         return [_NOT_KEPT for _ in costs], _NOT_KEPT
     order, seen = _by_kind(kept, loads)
-    changes = [_change([one]) for one in costs] + [_change(costs)]
+    changes = [_change([single]) for single in costs] + [_change(costs)]
     as_is = np.full(len(loads), np.nan)
     for cost in costs:
-        for one in cost.loads:
-            number = one.question.number
-            as_is[number] = np.nan if one.as_is_s is None else np.nanmax([as_is[number], one.as_is_s])
-    counts = np.array([one.count for one in loads], dtype=float)
-    found = what_if(order, changes, Messages(counts, seen, as_is), run_s)
+        for priced in cost.loads:
+            number = priced.question.number
+            as_is[number] = np.nan if priced.as_is_s is None else np.nanmax([as_is[number], priced.as_is_s])
+    counts = np.array([load.count for load in loads], dtype=float)
+    found = what_if(order, changes, KindCounts(counts, seen, as_is), run_s)
     return list(found.saved[:-1]), found.saved[-1]
 
 
-def _change(costs: Sequence[Cost]) -> Change:
+def _change(costs: Sequence[SlowPathCost]) -> Scenario:
     """Two remedies of one message save no more than the message takes: their prices are added up to that."""
     prices: dict[int, tuple[float, float, float]] = {}
-    for one in (load for cost in costs for load in cost.loads):
-        before = prices.get(one.question.number, (0.0, 0.0, 0.0))
-        most = np.inf if one.as_is_s is None else one.as_is_s
-        own = (one.per_message_s, *one.interval)
+    for priced in (load for cost in costs for load in cost.loads):
+        before = prices.get(priced.question.number, (0.0, 0.0, 0.0))
+        most = np.inf if priced.as_is_s is None else priced.as_is_s
+        own = (priced.per_message_s, *priced.interval)
         total = [min(a + b, most) for a, b in zip(before, own, strict=True)]
-        prices[one.question.number] = (total[0], total[1], total[2])
-    return Change(prices)
+        prices[priced.question.number] = (total[0], total[1], total[2])
+    return Scenario(prices)
 
 
-def _by_kind(kept: Kept, loads: Sequence[Load]) -> tuple[Order, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+def _by_kind(kept: KeptOrder, loads: Sequence[Load]) -> tuple[CallOrder, np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """The order with kinds in place of messages, and how many messages of each kind it has."""
-    number = {(_class(one.sender), _class(one.receiver)): i for i, one in enumerate(loads)}
+    number = {(_class(load.sender), _class(load.receiver)): i for i, load in enumerate(loads)}
     both, which = np.unique(kept.pairs, axis=0, return_inverse=True)
     kinds = np.array([number.get((int(s), int(r)), -1) for s, r in both.tolist()], dtype=np.int64)
     kind = kinds[which.reshape(-1)] if len(both) else np.zeros(0, dtype=np.int64)

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.watch.record.job import WatchedJob
-from slowpath.watch.record.layout import NONE_16, NONE_32, Kind, Peer
-from slowpath.watch.record.maps import Maps
+from slowpath.watch.record.job import Ticks, WatchedJob, boots, level_of, ticks_of, windows_of
+from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, Peer
 from slowpath.watch.record.reader import RankRecord
-from slowpath.watch.record.thinned import level_of, windows_of
-from slowpath.watch.record.ticks import Ticks, boots, ticks_of
+from slowpath.watch.record.sites import Maps
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -31,7 +29,7 @@ class Events:
     bytes, request, sequence, tag, requests   as in schema/watch.json
     peer        world rank, or one of Peer; whatever is of a communicator with unknown members is ANY
     call, site  index in World.calls, World.sites; NO_SITE: none
-    kind        bits of Kind
+    kind        bits of EventKind
     communicator  identity, 0: not known.  allocation, datatype: row of the rank's table, -1: none
     window      number of the window of the entry
     """
@@ -58,7 +56,7 @@ class Events:
     def __len__(self) -> int:
         return int(self.record.size)
 
-    def has(self, kind: Kind) -> Bools:
+    def has(self, kind: EventKind) -> Bools:
         """Where any of these bits is set."""
         found: Bools = (self.kind & int(kind)) != 0
         return found
@@ -67,13 +65,15 @@ class Events:
         """Calls of one thread of a rank, in order."""
         low, high = np.searchsorted(self.record, [record, record + 1])
         rows = np.arange(low, high)
-        found: Ints = rows[(self.lane[low:high] == lane) & ((self.kind[low:high] & int(Kind.DONE | Kind.PART)) == 0)]
+        found: Ints = rows[
+            (self.lane[low:high] == lane) & ((self.kind[low:high] & int(EventKind.DONE | EventKind.PART)) == 0)
+        ]
         return found
 
     @property
     def is_timed(self) -> Bools:
         """Where the event is a call, whose time is its own."""
-        return ~self.has(Kind.DONE | Kind.PART)
+        return ~self.has(EventKind.DONE | EventKind.PART)
 
     @property
     def duration_s(self) -> Floats:

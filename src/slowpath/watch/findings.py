@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From prices to findings: what each slow path costs the program, where, and what helps. Pure."""
+"""From prices to findings: what each slow path costs the program, where, and what helps. Pure.
+
+Messages that take what the machine needs for their bytes have nothing to gain, and are named as well.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from msgspec.structs import replace
+
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
-from slowpath.core.units import format_bytes, format_time, listed, ratio_words
+from slowpath.core.results import Results
+from slowpath.core.units import format_bytes, format_ratio, format_time, listed, ratio_words
 from slowpath.findings.price import ProgramPrice
 from slowpath.findings.program_remedy import ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.snippet import snippet
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
+from slowpath.watch.measured_prices import LENGTH
 from slowpath.watch.prices import LEAST_SHARE, PricedLoad, length_words
-from slowpath.watch.results import CallSite, MessageClass, RankTime, WatchFinding
+from slowpath.watch.results import CallSite, Fine, MessageClass, RankTime, WatchFinding, WatchResults
 from slowpath.watch.what_if import Saved
 
 MOST_UNEXPLAINED: Final = 0.25  # of the ranks' time in MPI; above it, nothing is claimed from prices
@@ -25,7 +33,7 @@ MOST_SITES: Final = 8
 
 
 @dataclass(frozen=True)
-class Cost:
+class SlowPathCost:
     """One slow path of the program: a row of the table and all messages that it was priced for.
 
     seconds, interval: a rank, added up over messages.  The error of a price is that of two cells, the same for each
@@ -42,35 +50,35 @@ class Cost:
 
 def unexplained_share(ranks: Sequence[RankTime]) -> float:
     """Of all ranks' time in MPI."""
-    total = sum(one.mpi_s for one in ranks)
-    return sum(one.unexplained_s for one in ranks) / total if total > 0 else 0.0
+    total = sum(rank.mpi_s for rank in ranks)
+    return sum(rank.unexplained_s for rank in ranks) / total if total > 0 else 0.0
 
 
-def costs_of(priced: Sequence[PricedLoad], run_s: float, ranks: int) -> tuple[list[Cost], list[PricedLoad]]:
+def costs_of(priced: Sequence[PricedLoad], run_s: float, ranks: int) -> tuple[list[SlowPathCost], list[PricedLoad]]:
     """Slow paths worth naming, most seconds first, and prices whose intervals hold zero: nothing to gain there."""
-    clear = [one for one in priced if one.interval[0] > 0]
-    unclear = [one for one in priced if one.interval[0] <= 0]
-    rows = {one.question.row.name: one.question.row for one in clear}
-    costs = [_cost(row, [one for one in clear if one.question.row is row], ranks) for row in rows.values()]
-    worth = [one for one in costs if one.seconds >= LEAST_SHARE * run_s]
-    return sorted(worth, key=lambda one: one.seconds, reverse=True), unclear
+    clear = [price for price in priced if price.interval[0] > 0]
+    unclear = [price for price in priced if price.interval[0] <= 0]
+    rows = {price.question.row.name: price.question.row for price in clear}
+    costs = [_cost(row, [price for price in clear if price.question.row is row], ranks) for row in rows.values()]
+    worth = [cost for cost in costs if cost.seconds >= LEAST_SHARE * run_s]
+    return sorted(worth, key=lambda cost: cost.seconds, reverse=True), unclear
 
 
-def _cost(row: ProgramPrice, loads: Sequence[PricedLoad], ranks: int) -> Cost:
+def _cost(row: ProgramPrice, loads: Sequence[PricedLoad], ranks: int) -> SlowPathCost:
     def total(value: Callable[[PricedLoad], float]) -> float:
-        return sum(value(one) * one.question.load.count for one in loads) / ranks
+        return sum(value(priced) * priced.question.load.count for priced in loads) / ranks
 
-    return Cost(
+    return SlowPathCost(
         row,
-        tuple(sorted(loads, key=lambda one: one.per_message_s * one.question.load.count, reverse=True)),
-        total(lambda one: one.per_message_s),
-        (total(lambda one: one.interval[0]), total(lambda one: one.interval[1])),
-        sum(one.question.load.count for one in loads),
+        tuple(sorted(loads, key=lambda priced: priced.per_message_s * priced.question.load.count, reverse=True)),
+        total(lambda price: price.per_message_s),
+        (total(lambda price: price.interval[0]), total(lambda price: price.interval[1])),
+        sum(priced.question.load.count for priced in loads),
     )
 
 
 def finding_of(
-    cost: Cost, saved: Saved, sites: Sequence[CallSite], run_s: float, library: str | None, version: str | None
+    cost: SlowPathCost, saved: Saved, sites: Sequence[CallSite], run_s: float, library: str | None, version: str | None
 ) -> WatchFinding:
     """As results.json has it.
 
@@ -92,26 +100,26 @@ def finding_of(
         saved_interval=saved.interval,
         saved_reason=saved.reason,
         messages=cost.messages,
-        prices=tuple(one.result for one in cost.loads),
+        prices=tuple(priced.result for priced in cost.loads),
         sites=tuple(places),
-        remedies=tuple(_result(one, library) for one in remedies),
+        remedies=tuple(_result(remedy, library) for remedy in remedies),
         prove=proves,
         change=None if proves else _change(first, cost.row, [sites[place] for place in places]),
         status="priced",
     )
 
 
-def _places(cost: Cost) -> list[int]:
+def _places(cost: SlowPathCost) -> list[int]:
     """Sites of both sides, the most costly first."""
     weight: dict[int, float] = {}
-    for one in cost.loads:
-        for side in _recorded(one):
-            weight[side.site] = weight.get(side.site, 0.0) + one.per_message_s * one.question.load.count
+    for priced in cost.loads:
+        for side in _recorded(priced):
+            weight[side.site] = weight.get(side.site, 0.0) + priced.per_message_s * priced.question.load.count
     return sorted(weight, key=lambda site: weight[site], reverse=True)[:MOST_SITES]
 
 
-def _recorded(one: PricedLoad) -> list[MessageClass]:
-    load = one.question.load
+def _recorded(priced: PricedLoad) -> list[MessageClass]:
+    load = priced.question.load
     return [side for side in (load.sender, load.receiver) if side is not None]
 
 
@@ -122,17 +130,17 @@ def _id(row: ProgramPrice, site: CallSite | None) -> str:
     return f"{row.rule}:{digest[:8]}"
 
 
-def _text(cost: Cost, places: Sequence[CallSite]) -> str:
-    lengths = [one.question.load.bytes for one in cost.loads]
+def _text(cost: SlowPathCost, places: Sequence[CallSite]) -> str:
+    lengths = [priced.question.load.bytes for priced in cost.loads]
     low, high = length_words(min(lengths)), length_words(max(lengths))
     size = low if low == high else f"{low} to {high}"
-    call = listed(list(dict.fromkeys(one.question.load.lead.call for one in cost.loads))[:2])
+    call = listed(list(dict.fromkeys(priced.question.load.lead.call for priced in cost.loads))[:2])
     where = f" in {place_words(places[0])}" if places else ""
     more = f" and {len(places) - 1} more place{'s' if len(places) > 2 else ''}" if len(places) > 1 else ""
     top = cost.loads[0]
     half = (top.interval[1] - top.interval[0]) / 2
     each = f"{format_time(top.per_message_s, half)} too much for one of {length_words(top.question.load.bytes)}"
-    slow = [one for one in cost.loads if one.as_is_s and one.as_is_s > one.per_message_s]
+    slow = [priced for priced in cost.loads if priced.as_is_s and priced.as_is_s > priced.per_message_s]
     times = ""
     if slow and slow[0] is top and top.as_is_s:
         times = f", {ratio_words(top.as_is_s / (top.as_is_s - top.per_message_s), None)} what it takes without"
@@ -163,9 +171,9 @@ def _remedies(row: ProgramPrice, library: str | None, version: str | None) -> li
     """The remedy whose cell priced it first, then what else the table has for the rule and does without code."""
     lead = row.remedy
     table = remedies_for(row.rule, None, library, version) if lead else ()
-    others = [one for one in table if lead and one.name != lead.name and set(one.axes) & set(lead.axes)]
+    others = [remedy for remedy in table if lead and remedy.name != lead.name and set(remedy.axes) & set(lead.axes)]
     found = ([lead] if lead else []) + others
-    return sorted(found, key=lambda one: one is not lead)
+    return sorted(found, key=lambda remedy: remedy is not lead)
 
 
 def _result(remedy: Remedy, library: str | None) -> RemedyResult:
@@ -186,7 +194,7 @@ def in_place_of(row: ProgramPrice) -> ProgramRemedy | None:
     if row.remedy is None or not row.reaches_malloc:
         return None
     fitting = program_remedies_for(row.rule, (row.remedy.name,))
-    return next((one for one in fitting if row.remedy.name in one.table), None)
+    return next((remedy for remedy in fitting if row.remedy.name in remedy.table), None)
 
 
 def _prove(row: ProgramPrice) -> str | None:
@@ -195,8 +203,8 @@ def _prove(row: ProgramPrice) -> str | None:
 
 
 def _change(remedy: Remedy | None, row: ProgramPrice, places: Sequence[CallSite]) -> str:
-    where = [f"{one.file}:{one.line}" for one in places if one.file and one.line] or [
-        place_words(one) for one in places[:1]
+    where = [f"{site.file}:{site.line}" for site in places if site.file and site.line] or [
+        place_words(site) for site in places[:1]
     ]
     head = f"{', '.join(where[:3])}: " if where else ""
     return f"{head}{remedy.text if remedy else find(row.rule).remedy}" + (
@@ -207,7 +215,83 @@ def _change(remedy: Remedy | None, row: ProgramPrice, places: Sequence[CallSite]
 def no_gain_words(unclear: Sequence[PricedLoad]) -> Mapping[str, str]:
     """Row -> why there is no finding of it."""
     return {
-        one.question.row.name: f"{one.question.row.rule} {one.question.row.name}: no difference from zero "
-        f"({format_time(one.interval[0])} to {format_time(one.interval[1])} a message)"
-        for one in unclear
+        priced.question.row.name: f"{priced.question.row.rule} {priced.question.row.name}: no difference from zero "
+        f"({format_time(priced.interval[0])} to {format_time(priced.interval[1])} a message)"
+        for priced in unclear
     }
+
+
+AT_FLOOR: Final = 1.5  # times the floor: what is left is the library's own work
+Floors = list[tuple[int, float]]  # length in bytes, seconds
+
+
+def floors_in(every: Sequence[Results]) -> Floors:
+    """What the machine needs for a host message of each length, by the fastest way that was measured."""
+    found: dict[int, float] = {}
+    for results in every:
+        for cell in results.cells:
+            length = cell.parameters.get(LENGTH, "")
+            if cell.over_floor is None or not length.isdecimal() or cell.parameters.get("memory", "host") != "host":
+                continue
+            found[int(length)] = min(found.get(int(length), np.inf), cell.over_floor.floor_s)
+    return sorted(found.items())
+
+
+def with_floors(results: WatchResults, floors: Floors) -> WatchResults:
+    """The classes' floor_ratio, where their mean length lies between two measured ones."""
+    ranks = len(results.ranks)
+    return replace(
+        results,
+        classes=tuple(
+            replace(message_class, floor_ratio=_ratio(message_class, floors, ranks))
+            for message_class in results.classes
+        ),
+    )
+
+
+def _ratio(message_class: MessageClass, floors: Floors, ranks: int) -> float | None:
+    if (
+        not floors
+        or not message_class.count
+        or message_class.transfer_s is None
+        or message_class.side == "none"
+        or not message_class.bytes
+    ):
+        return None
+    length = message_class.bytes / message_class.count
+    if not floors[0][0] <= length <= floors[-1][0]:
+        return None
+    needs_s = float(np.interp(length, [at for at, _ in floors], [value for _, value in floors]))
+    return message_class.transfer_s * ranks / message_class.count / needs_s
+
+
+def fine_of(results: WatchResults, costs: Sequence[SlowPathCost]) -> tuple[Fine, ...]:
+    """Sent messages near their floor; those that a finding is about are not among them."""
+    blamed = {
+        side.id
+        for cost in costs
+        for priced in cost.loads
+        for side in (priced.question.load.sender, priced.question.load.receiver)
+        if side is not None
+    }
+    near = [
+        message_class
+        for message_class in results.classes
+        if message_class.id not in blamed
+        and message_class.side in ("send", "both")
+        and message_class.floor_ratio is not None
+        and message_class.floor_ratio <= AT_FLOOR
+    ]
+    if not near:
+        return ()
+    count = sum(message_class.count for message_class in near)
+    low, high = (
+        min(message_class.bytes_low for message_class in near),
+        max(message_class.bytes_high for message_class in near),
+    )
+    ratio = sum((message_class.floor_ratio or 0.0) * message_class.count for message_class in near) / count
+    text = (
+        f"{count:,} messages of {length_words(low)} .. {length_words(high)}: at the floor ({format_ratio(ratio)} times "
+        "what this machine needs for the bytes)"
+    )
+    return (Fine(messages=count, bytes_low=low, bytes_high=high, floor_ratio=ratio, text=text),)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.watch.events import Bools, Events, Ints, World
-from slowpath.watch.record.layout import NONE_32, Kind
+from slowpath.watch.record.layout import NONE_32, EventKind
 
 NO_EVENT = -1
 NOT_NUMBERED = NONE_32  # sequence of a receive that another one, posted earlier for any source, may have overtaken
@@ -23,7 +23,7 @@ _SHIFT = np.uint64(33)
 
 
 @dataclass(frozen=True)
-class Side:
+class SideEvents:
     """Messages as one side tells of them, shape (m,) each.
 
     reported     event that holds the stream, the number in it and the length: DONE of a request, else the call itself
@@ -38,9 +38,9 @@ class Side:
     def __len__(self) -> int:
         return int(self.reported.size)
 
-    def take(self, rows: Ints | Bools) -> Side:
+    def take(self, rows: Ints | Bools) -> SideEvents:
         """These messages alone."""
-        return Side(self.reported[rows], self.posted[rows], self.done[rows])
+        return SideEvents(self.reported[rows], self.posted[rows], self.done[rows])
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Matched:
     repeated: sends and receives that have the stream and number of another one, and are not matched.
     """
 
-    sends: Side
-    receives: Side
+    sends: SideEvents
+    receives: SideEvents
     send: Ints
     receive: Ints
     repeated: int
@@ -78,7 +78,7 @@ class Collectives:
 
 def matched(events: Events) -> Matched:
     """All recorded messages, and which of them are one."""
-    sends, receives = _side(events, Kind.SEND), _side(events, Kind.RECEIVE)
+    sends, receives = _side(events, EventKind.SEND), _side(events, EventKind.RECEIVE)
     columns_s = _stream(events, sends, is_send=True)
     columns_r = _stream(events, receives, is_send=False)
     key_s, key_r = hashed(columns_s), hashed(columns_r)
@@ -106,7 +106,7 @@ def contradictions(events: Events, found: Matched) -> Bools:
     return differ
 
 
-def _stream(events: Events, side: Side, *, is_send: bool) -> tuple[NDArray[Any], ...]:
+def _stream(events: Events, side: SideEvents, *, is_send: bool) -> tuple[NDArray[Any], ...]:
     mine, other = events.rank[side.reported], events.peer[side.reported]
     source, destination = (mine, other) if is_send else (other, mine)
     return (
@@ -118,11 +118,11 @@ def _stream(events: Events, side: Side, *, is_send: bool) -> tuple[NDArray[Any],
     )
 
 
-def _side(events: Events, side: Kind) -> Side:
+def _side(events: Events, side: EventKind) -> SideEvents:
     """Every message of one side: blocking calls, completed requests, and posts whose completion was not kept."""
-    of_side = events.has(side) & ~events.has(Kind.COLLECTIVE | Kind.CANCELLED | Kind.NOTHING)
-    of_side &= (events.communicator != 0) & ~events.has(Kind.ONE_SIDED)
-    is_done, is_post = of_side & events.has(Kind.DONE), of_side & events.has(Kind.POST)
+    of_side = events.has(side) & ~events.has(EventKind.COLLECTIVE | EventKind.CANCELLED | EventKind.NOTHING)
+    of_side &= (events.communicator != 0) & ~events.has(EventKind.ONE_SIDED)
+    is_done, is_post = of_side & events.has(EventKind.DONE), of_side & events.has(EventKind.POST)
     post_of_done, open_posts = posts_of(events, is_post, is_done)
     dones = np.flatnonzero(is_done)
     blocking = np.flatnonzero(of_side & ~is_done & ~is_post)
@@ -132,7 +132,7 @@ def _side(events: Events, side: Kind) -> Side:
     parents = parents_of(events)
     done = np.concatenate([parents[blocking], parents[dones], np.full(known.size, NO_EVENT, dtype=np.int64)])
     real = events.peer[reported] >= 0
-    return Side(reported, posted, done).take(real)
+    return SideEvents(reported, posted, done).take(real)
 
 
 def posts_of(events: Events, is_post: Bools, is_done: Bools) -> tuple[Ints, Ints]:
@@ -185,7 +185,11 @@ def collectives(events: Events, world: World) -> Collectives:
     """
     is_fence = np.array([name.startswith("MPI_Win_fence") for name in world.calls], dtype=bool)
     fence = is_fence[events.call] if is_fence.size else np.zeros(0, dtype=bool)
-    chosen = (events.has(Kind.COLLECTIVE) | fence) & ~events.has(Kind.DONE | Kind.PART) & (events.communicator != 0)
+    chosen = (
+        (events.has(EventKind.COLLECTIVE) | fence)
+        & ~events.has(EventKind.DONE | EventKind.PART)
+        & (events.communicator != 0)
+    )
     rows = np.flatnonzero(chosen & (events.sequence != NOT_NUMBERED))
     place = _occurrence(events, rows, fence[rows])
     keys = (place, events.sequence[rows], fence[rows], events.communicator[rows])

@@ -15,8 +15,8 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
+from slowpath.findings.remedy import Parameters
 from slowpath.stats import signedrank, student
-from slowpath.watch.loads import Parameters
 
 FEWEST_PAIRS: Final = 3
 FEWEST_RANKED: Final = 6
@@ -48,7 +48,7 @@ KIND: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPrice:
     """A contrast as a price: what a message takes longer on the slow side, seconds.
 
     axis, slow, fast: as in the contrast; `slow` and `fast` are parameters of the cells, without lengths.
@@ -71,8 +71,8 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be priced, in the words of `Measured`; `metrics`: any of them will do."""
+class WantedPrice:
+    """What is to be priced, in the words of `MeasuredPrice`; `metrics`: any of them will do."""
 
     experiment: str
     axis: str
@@ -109,19 +109,19 @@ def excess(values: Sequence[Interval], slow_is_b: bool) -> tuple[float, Interval
     return (centre.value, (interval.low, interval.high)) if interval is not None else None
 
 
-def measured_in(results: Results, folder: str) -> list[Measured]:
+def measured_in(results: Results, folder: str) -> list[MeasuredPrice]:
     """Both directions of every contrast that has an interval: which side is the slow one, who asks says."""
     cells = {cell.cell: cell for cell in results.cells}
-    return [one for contrast in results.contrasts for one in _both(contrast, cells, folder)]
+    return [measured for contrast in results.contrasts for measured in _both(contrast, cells, folder)]
 
 
-def _both(contrast: ContrastResult, cells: Mapping[int, CellResult], folder: str) -> Iterator[Measured]:
+def _both(contrast: ContrastResult, cells: Mapping[int, CellResult], folder: str) -> Iterator[MeasuredPrice]:
     for slow, fast, slow_is_b in ((contrast.b, contrast.a, True), (contrast.a, contrast.b, False)):
         found = excess(contrast.pairs, slow_is_b)
         length = cells[slow.cell].parameters.get(LENGTH, "")
         if found is None or not length.isdecimal():
             continue
-        yield Measured(
+        yield MeasuredPrice(
             cells[slow.cell].experiment,
             contrast.axis,
             _kind(cells[slow.cell]),
@@ -159,41 +159,41 @@ def complete(parameters: Parameters) -> dict[str, str]:
     return found
 
 
-def price(asked: Asked, measured: Sequence[Measured]) -> Excess | str:
+def price(asked: WantedPrice, measured: Sequence[MeasuredPrice]) -> Excess | str:
     """By contrasts; a sentence where none of them is about this message."""
-    fitting = [one for one in measured if _fits(asked, one)]
+    fitting = [candidate for candidate in measured if _fits(asked, candidate)]
     for metric in asked.metrics:  # one metric for both ends of a line: times of unlike metrics do not mix
-        points = sorted((one for one in fitting if one.metric == metric), key=lambda one: one.bytes)
+        points = sorted((point for point in fitting if point.metric == metric), key=lambda point: point.bytes)
         found = _between(asked.bytes, points)
         if found is not None:
             return found
     if not fitting:
         return "no cell of this kind was measured"
-    lengths = [one.bytes for one in fitting]
+    lengths = [point.bytes for point in fitting]
     return f"measured from {min(lengths)} to {max(lengths)} B, and {asked.bytes} B lies outside"
 
 
-def _fits(asked: Asked, one: Measured) -> bool:
+def _fits(asked: WantedPrice, measured: MeasuredPrice) -> bool:
     return (
-        (one.experiment, one.axis, one.slow_phase, one.fast_phase)
+        (measured.experiment, measured.axis, measured.slow_phase, measured.fast_phase)
         == (asked.experiment, asked.axis, asked.slow_phase, asked.fast_phase)
-        and one.metric in asked.metrics
-        and complete({**asked.slow, LENGTH: str(asked.bytes)}) == one.slow
-        and complete({**asked.fast, LENGTH: str(asked.bytes)}) == one.fast
-        and (asked.axis == "environment" or one.environments[0] == one.environments[1])
+        and measured.metric in asked.metrics
+        and complete({**asked.slow, LENGTH: str(asked.bytes)}) == measured.slow
+        and complete({**asked.fast, LENGTH: str(asked.bytes)}) == measured.fast
+        and (asked.axis == "environment" or measured.environments[0] == measured.environments[1])
     )
 
 
-def _between(length: int, points: Sequence[Measured]) -> Excess | None:
-    below = [one for one in points if one.bytes <= length]
-    above = [one for one in points if one.bytes >= length]
+def _between(length: int, points: Sequence[MeasuredPrice]) -> Excess | None:
+    below = [measured for measured in points if measured.bytes <= length]
+    above = [measured for measured in points if measured.bytes >= length]
     if not below or not above:
         return None
     low, high = below[-1], above[0]
     share = (length - low.bytes) / (high.bytes - low.bytes) if high.bytes > low.bytes else 0.0
 
-    def line(one: float, other: float) -> float:
-        return one + share * (other - one)
+    def line(value: float, other: float) -> float:
+        return value + share * (other - value)
 
     # Both ends of the intervals are taken together: the errors of two cells of one machine are not independent.
     return Excess(
@@ -204,9 +204,9 @@ def _between(length: int, points: Sequence[Measured]) -> Excess | None:
     )
 
 
-def price_by_law(rule: str, asked: Asked, findings: Sequence[Finding], folder: str) -> Excess | str:
+def price_by_law(rule: str, asked: WantedPrice, findings: Sequence[Finding], folder: str) -> Excess | str:
     """By the law of a finding of this rule, where it predicted what was measured later, and where it was asked for."""
-    about = [one for one in findings if one.rule == rule and one.law is not None and one.law.name is not None]
+    about = [known for known in findings if known.rule == rule and known.law is not None and known.law.name is not None]
     if not about:
         return f"no law of {rule} was found"
     reasons = []
@@ -232,14 +232,16 @@ def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
     }
     if not points:
         return f"the law of {finding.id} is not over the length of the message alone"
-    held = [one for one in law.forecasts if one.held and set(one.place) == {LENGTH}]
+    held = [forecast for forecast in law.forecasts if forecast.held and set(forecast.place) == {LENGTH}]
     places = sorted([(at, fitted or 0.0) for at, (fitted, _) in points.items()])
-    places += [(one.place[LENGTH], one.predicted_s) for one in held if one.place[LENGTH] not in points]
+    places += [
+        (forecast.place[LENGTH], forecast.predicted_s) for forecast in held if forecast.place[LENGTH] not in points
+    ]
     places.sort()
     at = [place for place, _ in places]
     if not at[0] <= length <= at[-1]:
         return f"the law of {finding.id} was tried from {at[0]:g} to {at[-1]:g} B, and {length} B lies outside"
     value = float(np.interp(length, at, [seconds for _, seconds in places]))
-    error = max([one.joint_ratio for one in held] or [law.residual_ratio or 0.0])
+    error = max([forecast.joint_ratio for forecast in held] or [law.residual_ratio or 0.0])
     half = abs(value) * error
     return Excess(value, (value - half, value + half), None, f"{folder}: law {law.name} of {finding.id}, predicted")

@@ -11,10 +11,10 @@ from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.units import format_bytes
 from slowpath.findings.price import DEFAULTS, ProgramPrice
+from slowpath.findings.remedy import Parameters
 from slowpath.slowpaths.registry import PRICES
-from slowpath.watch.loads import GPU_MEMORY, MEMORY, Load, Parameters, kind_of, p2p_parameters
-from slowpath.watch.measured_prices import LENGTH, Asked, Excess, measured_in, price, price_by_law
-from slowpath.watch.priced_rules import Program, holds
+from slowpath.watch.measured_prices import LENGTH, Excess, WantedPrice, measured_in, price, price_by_law
+from slowpath.watch.messages import GPU_MEMORY, MEMORY, Load, ProgramFacts, holds, kind_of, p2p_parameters
 from slowpath.watch.results import MessageClass, Price, SavingBasis
 
 LEAST_SHARE: Final = 0.01  # of the run, in calls of all messages that a rule is about: below it, it is not priced
@@ -39,10 +39,10 @@ class PriceQuestion:
     fast: Parameters
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> WantedPrice:
         """In the words of contrasts."""
         row = self.row
-        return Asked(
+        return WantedPrice(
             row.experiment,
             self.axis,
             self.slow,
@@ -55,7 +55,7 @@ class PriceQuestion:
 
 
 @dataclass(frozen=True)
-class Source:
+class PriceSource:
     """Measurements that price. folder: as the user named it, or within the watch."""
 
     results: Results
@@ -93,15 +93,23 @@ class PricedLoad:
 
 
 @dataclass(frozen=True)
+class Unpriced:
+    """Why something has no price, one line. is_measured: False: nothing was measured for it yet, and a replay would."""
+
+    text: str
+    is_measured: bool = True
+
+
+@dataclass(frozen=True)
 class Prices:
     """What could be priced, and one line for each rule and kind of message that could not."""
 
     priced: tuple[PricedLoad, ...]
-    unpriced: tuple[str, ...]
+    unpriced: tuple[Unpriced, ...]
 
 
 def questions_of(
-    loads: Sequence[Load], program: Program, run_s: float, ranks: int
+    loads: Sequence[Load], program: ProgramFacts, run_s: float, ranks: int
 ) -> tuple[list[PriceQuestion], list[str]]:
     """What is worth a price, and what the engine has no cell for.
 
@@ -124,17 +132,18 @@ def questions_of(
                 else:
                     found.append(one)
     left += _of_unknown_memory(loads, run_s, ranks)
-    found.sort(key=lambda one: one.share, reverse=True)
+    found.sort(key=lambda question: question.share, reverse=True)
     return found, left
 
 
 def _of_unknown_memory(loads: Sequence[Load], run_s: float, ranks: int) -> list[str]:
     """Most rules are about memory: where it is not known, that none of them was found means nothing."""
     return [
-        f"{words(one)}, {100 * share:.1f} % of the run: their memory is not known, so rules about memory can't be asked"
-        for one in loads
-        if all(kind_of(side.memory) == "not known" for side in one.sides)
-        and (share := seconds_of(one, ranks) / ranks / run_s) >= LEAST_SHARE
+        f"{words(load)}, {100 * share:.1f} % of the run: their memory is not known, so rules about memory "
+        "can't be asked"
+        for load in loads
+        if all(kind_of(side.memory) == "not known" for side in load.sides)
+        and (share := seconds_of(load, ranks) / ranks / run_s) >= LEAST_SHARE
     ]
 
 
@@ -150,7 +159,7 @@ def _time_s(side: MessageClass) -> float:
     return side.transfer_s if side.transfer_s is not None else side.time_s
 
 
-def _question(row: ProgramPrice, number: int, load: Load, share: float, program: Program) -> PriceQuestion | str:
+def _question(row: ProgramPrice, number: int, load: Load, share: float, program: ProgramFacts) -> PriceQuestion | str:
     slow = p2p_parameters(load)
     if isinstance(slow, str):
         return slow
@@ -168,28 +177,29 @@ def _question(row: ProgramPrice, number: int, load: Load, share: float, program:
     return PriceQuestion(row, number, load, share, axis, slow, {**slow, axis: fast[axis]})
 
 
-def _has_fault(row: ProgramPrice, side: MessageClass, load: Load, program: Program) -> bool:
+def _has_fault(row: ProgramPrice, side: MessageClass, load: Load, program: ProgramFacts) -> bool:
     return holds(row.when, Load(side, side, load.count, load.bytes), program)
 
 
-def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[Source], ranks: int) -> Prices:
+def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[PriceSource], ranks: int) -> Prices:
     """Answers from the first source that has one: contrasts of any before laws of any.
 
     Args: sources: in the order of trust, the replay first.
     """
     measured = [(source, measured_in(source.results, source.folder)) for source in sources]
     priced: list[PricedLoad] = []
-    unpriced: list[str] = []
+    unpriced: list[Unpriced] = []
     for question in questions:
         answers = [(source, price(question.asked, every)) for source, every in measured]
         answers += [
             (source, price_by_law(question.row.rule, question.asked, source.results.findings, source.folder))
             for source in sources
         ]
-        found = next(((source, one) for source, one in answers if isinstance(one, Excess)), None)
+        found = next(((source, answer) for source, answer in answers if isinstance(answer, Excess)), None)
         if found is None:
-            why = next((one for _, one in answers if isinstance(one, str)), NOT_MEASURED)
-            unpriced.append(f"{question.row.rule} {question.row.name}, {words(question.load)}: {why}")
+            why = next((answer for _, answer in answers if isinstance(answer, str)), None)
+            what = f"{question.row.rule} {question.row.name}, {words(question.load)}"
+            unpriced.append(Unpriced(f"{what}: {why or NOT_MEASURED}", is_measured=why is not None))
         else:
             priced.append(_held(question, found[1], found[0].basis, ranks))
     return Prices(tuple(priced), tuple(dict.fromkeys(unpriced)))

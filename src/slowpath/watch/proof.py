@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""proof.json: reruns of a watched program as it is and under one remedy, and what they show. Pure."""
+"""proof.json: reruns of a watched program as it is and with one remedy, what they show, and that in a few lines."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec
 
+from slowpath.core.clean import line, shell_assignments
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, read_bytes, write_atomically
@@ -120,3 +122,66 @@ def read_proof(folder: Path) -> Proof:
 def write_proof(folder: Path, proof: Proof) -> None:
     """Raises: EnvironmentFailure: the disk refuses."""
     write_atomically(folder / PROOF_FILE, msgspec.json.format(msgspec.json.encode(proof), indent=1) + b"\n")
+
+
+_VERDICTS: dict[Verdict, str] = {
+    "proven": "proven",
+    "no effect": "no effect",
+    "slower": "slower, proven",
+    "undecided": "undecided",
+    "ignored": "not taken, nothing to prove",
+    "failed": "not proven, a run failed",
+    "output differs": "not proven, the output differs",
+    "control moved": "not proven, the control moved",
+    "running": "cut off",
+}
+
+
+def proof_lines(proof: Proof) -> list[str]:
+    """The first line is the verdict."""
+    lines = [f"{proof.remedy}: {_VERDICTS[proof.verdict]}{_headline(proof)}"]
+    lines.append(f"  {proof.text}")
+    if proof.effect is not None:
+        lines.append(f"  time: {_ratio(proof.effect)} over that as it is; {proof.reason}")
+    elif proof.verdict != "ignored":
+        lines.append(f"  {proof.reason}")
+    if proof.control is not None:
+        lines.append(f"  control: {_ratio(proof.control)} over that as it is, with a variable that nothing reads")
+    lines.append(f"  witness: {proof.witness.state}: {proof.witness.text}")
+    if not proof.runs:
+        return [line(text) for text in lines]
+    if proof.compared and proof.verdict in ("proven", "no effect", "slower", "undecided"):
+        lines.append(f"  output: equal in all runs ({', '.join(proof.compared)})")
+    elif not proof.compared:
+        lines.append("  output: not compared; name it with --output")
+    if proof.verdict == "undecided" and proof.smallest_decidable is not None:
+        least = f"{proof.smallest_decidable:.1%}"
+        lines.append(f"  the time that was given decides effects of {least} and more; the same command goes on")
+    if proof.verdict == "proven":
+        lines += [f"  use it: {setting}" for setting in _use(proof)]
+    return [line(text) for text in lines]
+
+
+def _headline(proof: Proof) -> str:
+    if proof.verdict in ("proven", "slower") and proof.effect is not None and proof.effect.interval is not None:
+        low, high = proof.effect.interval
+        if proof.verdict == "slower":
+            return f": {proof.effect.ratio - 1:.1%} [{low - 1:.1%}, {high - 1:.1%}] more time"
+        run_s = proof.run_s or 0.0
+        saved = f", {run_s * proof.effect.ratio:.3g} s instead of {run_s:.3g} s a run"
+        return f": {1 - proof.effect.ratio:.1%} [{1 - high:.1%}, {1 - low:.1%}] less time{saved}"
+    if proof.verdict == "no effect" and proof.effect is not None and proof.effect.interval is not None:
+        most = max(abs(end - 1) for end in proof.effect.interval)
+        return f": less than {most:.1%} of the time, either way"
+    return ""
+
+
+def _ratio(effect: ProofEffect) -> str:
+    ends = "no interval yet" if effect.interval is None else f"[{effect.interval[0]:.4f}, {effect.interval[1]:.4f}]"
+    return f"{effect.ratio:.4f} {ends} ({effect.blocks} blocks)"
+
+
+def _use(proof: Proof) -> list[str]:
+    lines = [f"unset {name}" for name in proof.unset]
+    lines += [f"export {assignment}" for assignment in shell_assignments(proof.variables)]
+    return [*lines, *([shlex.join(proof.remedied)] if proof.remedied != proof.command else [])]

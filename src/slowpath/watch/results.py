@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.json of a watched program, typed: what the analysis concludes and everybody else reads.
+"""results.json of a watched program, typed: what the analysis concludes and everybody else reads. And its file.
 
 Times are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason. "A rank" in a
-meaning is the mean over ranks.
+meaning is the mean over ranks. A file may come from anybody: it is read within limits, and has to be complete.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
+import msgspec
+
+from slowpath.core.decoding import DAMAGE, Versioned, decoded, why
+from slowpath.core.errors import RecordError
+from slowpath.core.files import read_bytes
 from slowpath.core.finding_results import RemedyResult
+from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
+from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
 
 WATCH_SCHEMA: Final = 1
 
@@ -64,6 +73,11 @@ class RankTime(Result, frozen=True, kw_only=True):
     call_s: Annotated[NotNegative, means("overhead of calls that move nothing and wait for nothing")]
     unexplained_s: Annotated[NotNegative, means("the rest")]
     ended: Annotated[Literal["finalized", "without finalize", "killed", "not known"], means("how the record ends")]
+
+    @property
+    def waiting_s(self) -> float:
+        """All of the rank's waiting for others, seconds."""
+        return self.late_sender_s + self.late_receiver_s + self.imbalance_s
 
 
 class CallCount(Result, frozen=True, kw_only=True):
@@ -282,3 +296,68 @@ class WatchResults(Result, frozen=True, kw_only=True):
         tuple[CollectiveClass, ...] | None, means("blocking ones, most time first; null: an older version wrote it")
     ] = optional()
     shown_ranks: Annotated[tuple[Count, ...] | None, means("ranks with slices; null: all")] = optional()
+    not_measured: Annotated[
+        Count | None,
+        means("of unpriced, those that a replay can price: nothing was measured for them yet; null: not counted"),
+    ] = optional()
+
+
+def tried_remedy(finding: WatchFinding) -> str | None:
+    """Return the key of the remedy that `finding.prove` tries; None: the finding's remedy needs code."""
+    return None if finding.prove is None else finding.prove.removeprefix("--remedy ")
+
+
+RESULTS_FILE: Final = "results.json"
+_ANEW = "build it anew from the record: slowpath report WATCH"
+
+
+def read_watch_results(folder: Path) -> WatchResults:
+    """results.json of a watch.
+
+    Raises: RecordError: missing, damaged, beyond the limits, of another schema, or not whole in itself.
+    """
+    path = folder / RESULTS_FILE
+    return decode_watch_results(read_bytes(path, FILE_BYTES[RESULTS_FILE], within=folder), path)
+
+
+def decode_watch_results(content: bytes, path: Path) -> WatchResults:
+    """From the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
+    schema = decoded(
+        content, Versioned, path, "name a folder that slowpath watch wrote", "is not a results.json"
+    ).schema
+    if schema > WATCH_SCHEMA:
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    try:
+        results = msgspec.json.decode(content, type=WatchResults)
+        require_whole(results)
+    except (*DAMAGE, ValueError) as error:
+        raise RecordError(f"{path}: is damaged: {why(error)}; {_ANEW}") from error
+    return results
+
+
+def require_whole(results: WatchResults) -> None:
+    """Raises: ValueError: something names a class, a place or a rank that is not there."""
+    sites, classes = range(len(results.sites)), {message_class.id for message_class in results.classes}
+    if len(classes) < len(results.classes):
+        raise ValueError("two classes have one id")
+    if len({finding.id for finding in results.findings}) < len(results.findings):
+        raise ValueError("two findings have one id")
+    _known(sites, (message_class.site for message_class in results.classes), "a class", "place")
+    _known(sites, (wait.site for wait in results.waits if wait.site is not None), "a wait", "place")
+    _known(sites, (site for finding in results.findings for site in finding.sites), "a finding", "place")
+    _known(classes, (price.class_id for finding in results.findings for price in finding.prices), "a price", "class")
+    if any(stretch.end_s < stretch.start_s for stretch in results.slices):
+        raise ValueError("a slice ends before it starts")
+
+
+def _known(known: Iterable[int], asked: Iterable[int], who: str, what: str) -> None:
+    unknown = next((number for number in asked if number not in known), None)
+    if unknown is not None:
+        raise ValueError(f"{who} is about {what} {unknown}, which is not there")
+
+
+def watch_results_schema() -> Schema:
+    """Return the JSON Schema of a watched program's results.json; tools/generate-docs writes it into schema/."""
+    about = "docs/reference/watch-results.md in words. SI units, numbers unrounded. null means missing."
+    title = "results.json: what a watched program does in MPI, and what it loses"
+    return schema_of(WatchResults, title, about, {WatchFinding: [reason_where("saved_reason", has("saved_s", NULL))]})

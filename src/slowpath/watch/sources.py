@@ -22,7 +22,7 @@ from slowpath.core.limits import FILE_BYTES, Text
 from slowpath.core.results import Results
 from slowpath.mpi.identify import named_in
 from slowpath.mpi.own_settings import own_settings
-from slowpath.watch.prices import Source
+from slowpath.watch.prices import PriceSource
 from slowpath.watch.results import WatchedProgram
 
 PRICES: Final = "prices"  # folder of the first replay; later ones are prices-2, prices-3, ...
@@ -37,13 +37,13 @@ class LawFolders(msgspec.Struct, frozen=True):
 
 def price_folders(watch: Path) -> list[Path]:
     """Replays that were measured into a watch, the newest first."""
-    found = [one for one in watch.glob(f"{PRICES}*") if (one / "run.json").is_file()]
+    found = [folder for folder in watch.glob(f"{PRICES}*") if (folder / "run.json").is_file()]
     return sorted(found, key=_number, reverse=True)
 
 
 def next_price_folder(watch: Path) -> Path:
     """One that is not there yet."""
-    number = 1 + max((_number(one) for one in watch.glob(f"{PRICES}*")), default=0)
+    number = 1 + max((_number(folder) for folder in watch.glob(f"{PRICES}*")), default=0)
     return watch / (PRICES if number == 1 else f"{PRICES}-{number}")
 
 
@@ -52,9 +52,11 @@ def _number(folder: Path) -> int:
     return int(last) if last.isdecimal() else 1
 
 
-def read_sources(watch: Path, program: WatchedProgram, variables: Mapping[str, str]) -> tuple[list[Source], list[str]]:
+def read_sources(
+    watch: Path, program: WatchedProgram, variables: Mapping[str, str]
+) -> tuple[list[PriceSource], list[str]]:
     """Replays first, then diagnoses; and a line for each that can't be used any more."""
-    found: list[Source] = []
+    found: list[PriceSource] = []
     notes: list[str] = []
     for folder in price_folders(watch):
         try:
@@ -62,7 +64,7 @@ def read_sources(watch: Path, program: WatchedProgram, variables: Mapping[str, s
         except SlowpathError as error:
             notes.append(f"prices: {error}")
             continue
-        found.append(Source(results, _named(folder.name, results, program), "replay"))
+        found.append(PriceSource(results, _named(folder.name, results, program), "replay"))
     for name in read_laws(watch).folders:
         try:
             found += law_sources(Path(name), program, variables)
@@ -77,17 +79,17 @@ def _named(name: str, results: Results, program: WatchedProgram) -> str:
     return name if host in program.hosts else f"{name} (measured on {host})"
 
 
-def law_sources(folder: Path, program: WatchedProgram, variables: Mapping[str, str]) -> list[Source]:
+def law_sources(folder: Path, program: WatchedProgram, variables: Mapping[str, str]) -> list[PriceSource]:
     """What a diagnosis, or a run, measured that holds for the program.
 
     Raises: UsageError: it is of another machine, MPI or setting.  RecordError: it can't be read.
     """
     runs = step_folders(folder) if is_diagnosis(folder) else [folder]
-    found = [build_results(one) for one in runs]
+    found = [build_results(run_folder) for run_folder in runs]
     if why := refusal(found[0], program, variables):
         raise UsageError(f"--laws {folder}: {why}; its laws don't hold for this program")
     return [
-        Source(results, f"{folder.name}/{run.name}" if len(runs) > 1 else folder.name, "diagnosis")
+        PriceSource(results, f"{folder.name}/{run.name}" if len(runs) > 1 else folder.name, "diagnosis")
         for results, run in zip(found, runs, strict=True)
     ]
 
@@ -113,7 +115,7 @@ def refusal(results: Results, program: WatchedProgram, variables: Mapping[str, s
 
 def settings_of(variables: Mapping[str, str]) -> dict[str, str | None]:
     """Those that reach an MPI library."""
-    return {one.name: one.value for one in own_settings(variables) if one.left_in is None}
+    return {setting.name: setting.value for setting in own_settings(variables) if setting.left_in is None}
 
 
 def read_laws(watch: Path) -> LawFolders:

@@ -20,7 +20,7 @@ from slowpath.watch.events import Bools, Events, Ints, World
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.record.job import read_job
-from slowpath.watch.record.layout import Kind
+from slowpath.watch.record.layout import EventKind
 
 MOST_SPANS = 1_000_000  # of one trace; some 700 bytes of memory each while it is written
 _MOVES = {"MPI_Put": "put", "MPI_Rput": "put", "MPI_Get": "get", "MPI_Rget": "get"}
@@ -29,7 +29,7 @@ GRAIN_S = 1e-6
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptCalls:
     """What becomes spans: events of a stretch, and everything that hangs on them by the number of the event."""
 
     events: Events
@@ -53,7 +53,7 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
     if not chosen.any():
         raise UsageError(f"{folder}: no kept call lies between these moments; its calls end at {_last(events)}")
     communicators, numbers = _communicators(events, world)
-    kept = _Kept(events, world, found.parts.wait_s, chosen, _messages(found, numbers, communicators),
+    kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found, numbers, communicators),
                  _collectives(events, world, numbers, communicators))  # fmt: skip
     notes = [*world.job.notes, *world.notes, *notes, *_doubts(events, world, found.clocks.largest_error_s)]
     program = world.records[0].words("program").rpartition("/")[2]
@@ -104,7 +104,7 @@ def _communicators(events: Events, world: World) -> tuple[list[Communicator], di
 def _messages(whole: Attributed, numbers: Mapping[int, int], known: list[Communicator]) -> Mapping[int, list[Message]]:
     """Messages by the call that started them and by the call in which they were complete."""
     hung: dict[int, list[Message]] = defaultdict(list)
-    events, world, found, parents = whole.events, whole.world, whole.found, whole.parents
+    events, world, found, parents = whole.events, whole.world, whole.matched, whole.parents
     flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (found.send, found.receive))
     for kind, side, pairs in zip(("send", "receive"), (found.sends, found.receives), flows, strict=True):
         calls = side.posted if kind == "send" else side.done
@@ -118,7 +118,7 @@ def _messages(whole: Attributed, numbers: Mapping[int, int], known: list[Communi
             hung[parent].append(
                 Message(kind, int(events.peer[reported]), tag, int(events.bytes[reported]), flow, number)
             )
-    for event in np.flatnonzero(events.has(Kind.ONE_SIDED) & (events.peer >= 0) & events.is_timed).tolist():
+    for event in np.flatnonzero(events.has(EventKind.ONE_SIDED) & (events.peer >= 0) & events.is_timed).tolist():
         kind_ = _MOVES.get(world.calls[events.call[event]].removesuffix("_c"))
         if kind_:
             hung[event].append(Message(kind_, int(events.peer[event]), 0, int(events.bytes[event])))
@@ -136,7 +136,7 @@ def _collectives(
     events: Events, world: World, numbers: Mapping[int, int], known: list[Communicator]
 ) -> Mapping[int, Collective]:
     found = {}
-    for event in np.flatnonzero(events.has(Kind.COLLECTIVE) & events.is_timed).tolist():
+    for event in np.flatnonzero(events.has(EventKind.COLLECTIVE) & events.is_timed).tolist():
         number = numbers.get(int(events.communicator[event]))
         if number is None or int(events.rank[event]) not in known[number].members:
             continue
@@ -147,7 +147,7 @@ def _collectives(
     return found
 
 
-def _rows(kept: _Kept) -> list[Row]:
+def _rows(kept: _KeptCalls) -> list[Row]:
     """A row for each rank, without spans where it left no record, and one for each further thread."""
     records = {record.rank: (i, record) for i, record in enumerate(kept.world.records)}
     rows = []
@@ -164,7 +164,7 @@ def _rows(kept: _Kept) -> list[Row]:
     return rows
 
 
-def _spans(kept: _Kept, rows: Ints) -> Iterator[Span]:
+def _spans(kept: _KeptCalls, rows: Ints) -> Iterator[Span]:
     """The calls of one thread, in time; a clock that was joined never lets two of them overlap."""
     events, world, last_ns = kept.events, kept.world, 0
     zero_s = float(np.min(events.start_s))
@@ -193,7 +193,7 @@ def _attributes(events: Events, world: World, event: int) -> dict[str, int]:
         found |= {name: value for name, value in sizes.items() if value}
     if events.requests[event]:
         found["requests"] = int(events.requests[event])
-    if events.kind[event] & int(Kind.FIRST):
+    if events.kind[event] & int(EventKind.FIRST):
         found["first use"] = 1
     return found
 

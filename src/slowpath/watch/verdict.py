@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text verdict of a watch: what the program loses, the headline first. Pure."""
+"""The text verdict of a watch: what the program loses, the headline first, and what `slowpath prove` showed. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
+from msgspec.structs import replace
+
+from slowpath.core.finding_results import RemedyResult
 from slowpath.core.result import Interval
 from slowpath.core.units import format_interval, format_ratio, format_time, listed
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
-from slowpath.watch.prices import NOT_MEASURED
-from slowpath.watch.results import Wait, WaitKind, WatchFinding, WatchResults
+from slowpath.watch.proof import Proof
+from slowpath.watch.results import Wait, WaitKind, WatchFinding, WatchResults, tried_remedy
 
 MOST_WAITS: Final = 3
 MOST_UNSEEN: Final = 4
@@ -25,8 +28,8 @@ def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
         lines += _finding(finding, watch)
     lines += [_row("late", _who(wait), seconds(wait.seconds), wait.text) for wait in results.waits[:MOST_WAITS]]
     lines += [f"  {'fine':<{_CODE}} {fine.text}" for fine in results.fine]
-    lines += [f"  not priced: {one}" for one in results.unpriced]
-    return (*lines, f"  {coverage(results)}", *(f"  note: {one}" for one in results.coverage.notes))
+    lines += [f"  not priced: {line}" for line in results.unpriced]
+    return (*lines, f"  {coverage(results)}", *(f"  note: {note}" for note in results.coverage.notes))
 
 
 _LATE: Final[Mapping[WaitKind, tuple[str, str]]] = {
@@ -51,7 +54,7 @@ def headline(results: WatchResults, watch: str = "WATCH") -> str:
     if not results.ranks:
         return f"{program.program}: no rank left a record, so nothing can be said of it"
     count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
-    in_mpi = sum(one.mpi_s for one in results.ranks) / len(results.ranks)
+    in_mpi = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
     span = f", {seconds(program.span_s)}" if program.span_s is not None else ""
     return f"{program.program}: {count}{span}, of which {seconds(in_mpi)} a rank in MPI; {_gain(results, watch)}"
 
@@ -69,8 +72,8 @@ def _gain(results: WatchResults, watch: str) -> str:
         top = results.findings[0]
         why = f" ({top.saved_reason})" if top.saved_reason else ""
         return f"{amount(top.seconds, top.interval)} a rank in messages that need not take it{why}"
-    if open_ := sum(one.endswith(NOT_MEASURED) for one in results.unpriced):
-        return f"{open_} possible slow path{'s are' if open_ > 1 else ' is'} not priced yet: slowpath replay {watch}"
+    if count := results.not_measured:
+        return f"{count} possible slow path{'s are' if count > 1 else ' is'} not priced yet: slowpath replay {watch}"
     if results.unpriced:
         return "no slow path found in what could be priced; the rest is listed below"
     return "no slow path found that a rule names"
@@ -92,8 +95,8 @@ def _finding(finding: WatchFinding, watch: str) -> list[str]:
 
 def _first_try(finding: WatchFinding) -> str:
     """What the remedy sets for the program, as on a command line; else what it is called."""
-    key = (finding.prove or "").split()[-1]
-    known = next((one for one in PROGRAM_REMEDIES if one.key == key), None)
+    key = tried_remedy(finding)
+    known = next((remedy for remedy in PROGRAM_REMEDIES if remedy.key == key), None)
     if known is not None and known.variables and not known.preload:
         return " ".join(f"{name}={value}" for name, value in known.variables.items())
     return known.text.rstrip(".") if known else finding.remedies[0].name
@@ -130,3 +133,78 @@ def amount(value_s: float, interval: Interval) -> str:
     """`3.1 s [2.6, 3.5]`."""
     half = (interval[1] - interval[0]) / 2
     return f"{format_ratio(value_s, half)} s {format_interval(interval, value_s)}"
+
+
+Status = Literal["priced", "proven", "no effect", "undecided"]
+# Of a verdict that says nothing of the remedy (a run failed, the setting was not taken) the finding is as it was.
+_STATUS: Final[Mapping[str, Status]] = {
+    "proven": "proven",
+    "no effect": "no effect",
+    "slower": "no effect",
+    "undecided": "undecided",
+    "running": "undecided",
+}
+_TABLE: Final = {remedy.key: remedy.table for remedy in PROGRAM_REMEDIES}
+
+
+def with_proofs(results: WatchResults, proofs: Sequence[Proof], watch: str = "WATCH") -> WatchResults:
+    """Findings whose remedy was tried say so, and the verdict has a line for each remedy that was.
+
+    Args: proofs: of this watch, in order; of a remedy the last one that decided counts.  watch: its folder, for
+          commands to copy.
+    """
+    latest = _latest([proof for proof in proofs if proof.runs or proof.verdict == "ignored"])
+    if not latest:
+        return results
+    changed = replace(results, findings=tuple(_tried(finding, latest) for finding in results.findings))
+    head, *rest = verdict_of(changed, watch)
+    return replace(changed, verdict=(head, *(proof_line(proof) for proof in latest.values()), *rest))
+
+
+def proves(proof: Proof, finding: WatchFinding) -> bool:
+    """Whether the proof is of the remedy that the finding suggests, and of its rule."""
+    return finding.rule in proof.rules and tried_remedy(finding) == proof.remedy
+
+
+def _latest(proofs: Sequence[Proof]) -> dict[str, Proof]:
+    found: dict[str, Proof] = {}
+    for proof in proofs:
+        before = found.get(proof.remedy)
+        is_open = _STATUS.get(proof.verdict, "undecided") == "undecided"
+        if before is None or not is_open or _STATUS.get(before.verdict, "undecided") == "undecided":
+            found[proof.remedy] = proof
+    return found
+
+
+def _tried(finding: WatchFinding, latest: Mapping[str, Proof]) -> WatchFinding:
+    proof = next(
+        (candidate for candidate in latest.values() if proves(candidate, finding) and candidate.verdict in _STATUS),
+        None,
+    )
+    if proof is None:
+        return finding
+    remedies = tuple(_remedy(remedy, proof) for remedy in finding.remedies)
+    return replace(finding, status=_STATUS[proof.verdict], remedies=remedies)
+
+
+def _remedy(remedy: RemedyResult, proof: Proof) -> RemedyResult:
+    """Of the table of remedies, where the proof's stands for it."""
+    status = _STATUS[proof.verdict]
+    if remedy.name not in _TABLE.get(proof.remedy, ()) or status == "undecided":
+        return remedy
+    usual: Literal["proven", "no effect"] = "proven" if status == "proven" else "no effect"
+    return replace(remedy, verdict="worse" if proof.verdict == "slower" else usual, reason=proof.reason)
+
+
+def proof_line(proof: Proof) -> str:
+    """`  proven  keep-freed-memory: 73.5% [54.1%, 84.7%] less time`."""
+    word = {"proven": "proven", "slower": "slower", "no effect": "no gain"}.get(proof.verdict, "tried")
+    effect = proof.effect
+    if proof.verdict in ("proven", "slower") and effect is not None and effect.interval is not None:
+        low, high = effect.interval
+        less = proof.verdict == "proven"
+        ends = (1 - high, 1 - low) if less else (low - 1, high - 1)
+        value = f"{abs(1 - effect.ratio):.1%} [{ends[0]:.1%}, {ends[1]:.1%}] {'less' if less else 'more'} time"
+    else:
+        value = f"{proof.verdict}: {proof.reason}"
+    return f"  {word:<6} {proof.remedy}: {value}"

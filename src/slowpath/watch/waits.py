@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from slowpath.watch.attribute import Part
-from slowpath.watch.attributed import Attributed
+from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import NO_SITE, Floats, Ints
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.results import Wait, WaitKind
@@ -18,13 +17,13 @@ ONE_RANK = 0.5  # share of a wait from which it is one rank's ...
 CLEARLY = 1.5  # ... and how much more than the next one's
 # Of the time for which a rank was waited: spent in MPI itself. From here on it is not where the delay began.
 PASSED_ON = 0.5
-_KINDS: Mapping[Part, WaitKind] = {
-    Part.LATE_SENDER: "late sender",
-    Part.LATE_RECEIVER: "late receiver",
-    Part.IMBALANCE: "collective imbalance",
-    Part.SENDER_AWAY: "late progress",
-    Part.RECEIVER_AWAY: "late progress",
-    Part.LATE_TARGET: "late target",
+_KINDS: Mapping[TimePart, WaitKind] = {
+    TimePart.LATE_SENDER: "late sender",
+    TimePart.LATE_RECEIVER: "late receiver",
+    TimePart.IMBALANCE: "collective imbalance",
+    TimePart.SENDER_AWAY: "late progress",
+    TimePart.RECEIVER_AWAY: "late progress",
+    TimePart.LATE_TARGET: "late target",
 }
 _SAYS: Mapping[WaitKind, str] = {
     "late sender": "waits for messages that were not sent yet",
@@ -43,12 +42,14 @@ def waits_of(
     Args: weight: of each event.  ranks: of the job.  span_s: of the run.  site_of: site -> index in results.
     """
     entries = []
-    longest = np.array([int(one.lanes["call_ticks"].argmax()) if one.lanes.size else 0 for one in found.world.records])
+    longest = np.array(
+        [int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0 for record in found.world.records]
+    )
     if longest.size:
         weight = np.where(found.events.lane == longest[found.events.record], weight, 0.0)
     for kind in dict.fromkeys(_KINDS.values()):
         columns = [int(part) for part, name in _KINDS.items() if name == kind]
-        waited = found.parts.parts_s[:, columns].sum(axis=1) * weight
+        waited = found.split.parts_s[:, columns].sum(axis=1) * weight
         total = float(waited.sum()) / max(ranks, 1)
         if total > 0 and total >= LEAST_SHARE * span_s:
             entries.append(_wait(found, kind, waited, ranks, span_s, site_of))
@@ -58,8 +59,8 @@ def waits_of(
 def _wait(
     found: Attributed, kind: WaitKind, waited: Floats, ranks: int, span_s: float, site_of: Mapping[int, int]
 ) -> Wait:
-    rows = np.flatnonzero((waited > 0) & (found.parts.reason != NO_EVENT))
-    culprits = found.reasons.culprit[found.parts.reason[rows]]
+    rows = np.flatnonzero((waited > 0) & (found.split.reason != NO_EVENT))
+    culprits = found.reasons.culprit[found.split.reason[rows]]
     culprit, share, all_of_it = _culprit(culprits, waited[rows], float(waited.sum()))
     seconds = float(waited.sum()) / max(ranks, 1)
     sites = found.events.site[rows]
@@ -91,11 +92,11 @@ def _culprit(culprits: Ints, waited: Floats, total: float) -> tuple[int | None, 
 
 def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> str:
     """Whether the rank was in MPI itself while it was waited for: then the delay began elsewhere."""
-    reason = found.parts.reason[rows]
+    reason = found.split.reason[rows]
     if (found.reasons.other[reason] == found.reasons.call[reason]).all():
         return ", which is outside of MPI meanwhile: it computes, or has no core"
     record = found.events.record[found.reasons.other[reason]]
-    start, until = found.events.start_s[rows], found.parts.until_s[rows]
+    start, until = found.events.start_s[rows], found.split.until_s[rows]
     inside = found.presence.inside_s(record, until) - found.presence.inside_s(record, start)
     length = until - start
     weight = waited[rows] / np.maximum(length, 1e-12)

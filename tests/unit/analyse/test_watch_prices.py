@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from slowpath.core.finding_results import LawForecast, LawPoint
 from slowpath.core.results import Results
-from slowpath.watch.conclude import Kept, asking, concluded
-from slowpath.watch.graph import Order
-from slowpath.watch.loads import Load, p2p_parameters
+from slowpath.watch.conclude import asking, concluded
 from slowpath.watch.measured_prices import excess
-from slowpath.watch.prices import Source
+from slowpath.watch.messages import Load, p2p_parameters
+from slowpath.watch.prices import PriceSource
 from slowpath.watch.results import MessageClass, WatchResults
+from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import results as engine
 from support import watch_results as watched
 
@@ -63,8 +63,8 @@ def replayed(*points: tuple[int, float, float], **parameters: str) -> Results:
     return engine.results(cells, contrasts)
 
 
-def by(results: Results) -> list[Source]:
-    return [Source(results, "prices", "replay")]
+def by(results: Results) -> list[PriceSource]:
+    return [PriceSource(results, "prices", "replay")]
 
 
 def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one() -> None:
@@ -145,14 +145,14 @@ def test_an_unexplained_rest_claims_nothing() -> None:
 def test_first_uses_on_one_side_alone_are_not_priced() -> None:
     sender, receiver = small_pages(first=True), small_pages(1, side="receive", call="MPI_Recv", first=False)
     pairs = np.tile([[0, 1]], (10, 1))
-    kept = Kept(nothing(), pairs)
+    kept = KeptOrder(nothing(), pairs)
     left = asking(program(sender, receiver), kept, {}).left
     assert any("SP005" in one and "one side alone" in one for one in left)
 
 
-def nothing() -> Order:
+def nothing() -> CallOrder:
     none, no_pairs = np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
-    return Order(none, none, np.zeros(0), np.zeros(0), np.zeros((0, 3), dtype=np.int64), no_pairs)
+    return CallOrder(none, none, np.zeros(0), np.zeros(0), np.zeros((0, 3), dtype=np.int64), no_pairs)
 
 
 def test_both_sides_of_a_message_are_its_cell() -> None:
@@ -178,7 +178,7 @@ def test_matched_messages_are_shared_out_by_their_receivers() -> None:
         small_pages(i, side="receive", call="MPI_Recv", page_bytes=page) for i, page in ((1, 4096), (2, 2 * MIB))
     ]
     pairs = np.array([[0, 1]] * 3 + [[0, 2]])
-    loads = asking(program(sender, *receivers), Kept(nothing(), pairs), {}).loads
+    loads = asking(program(sender, *receivers), KeptOrder(nothing(), pairs), {}).loads
     assert [(one.receiver.id if one.receiver else None, one.count) for one in loads] == [(1, 15_000), (2, 5_000)]
 
 
@@ -205,7 +205,7 @@ def law(predicted: str, **changes: Any) -> Results:
 
 
 def test_a_law_that_was_predicted_prices_up_to_where_it_was_tried() -> None:
-    source = [Source(law("held"), "diagnosis", "diagnosis")]
+    source = [PriceSource(law("held"), "diagnosis", "diagnosis")]
     (finding,) = concluded(program(small_pages(bytes=COUNT * 5 * MIB)), None, source, {}).findings
     assert finding.prices[0].per_message_s == pytest.approx(5e-4)
     assert finding.prices[0].interval == pytest.approx((4.5e-4, 5.5e-4))
@@ -216,7 +216,7 @@ def test_a_law_that_was_predicted_prices_up_to_where_it_was_tried() -> None:
 
 def test_a_law_that_was_not_predicted_prices_nothing() -> None:
     for state in ("failed", "undecided", "not made"):
-        found = concluded(program(small_pages()), None, [Source(law(state), "diagnosis", "diagnosis")], {})
+        found = concluded(program(small_pages()), None, [PriceSource(law(state), "diagnosis", "diagnosis")], {})
         assert not found.findings
         assert any("predicted" in one or "kind" in one for one in found.unpriced)
 
@@ -237,12 +237,15 @@ def test_the_saving_of_the_run_is_replayed_and_scaled_to_all_messages() -> None:
     number = np.arange(kept_count)
     after = np.stack([number + kept_count, number, np.zeros_like(number)], axis=1)
     done = np.concatenate([np.stack([number, number], axis=1), np.stack([number + kept_count, number], axis=1)])
-    order = Order(
+    order = CallOrder(
         np.repeat([0, 1], kept_count), np.zeros(2 * kept_count, dtype=np.int64), both, both + 1e-3, after, done
     )
     classes = (small_pages(), small_pages(1, side="receive", call="MPI_Recv"))
     found = concluded(
-        program(*classes), Kept(order, np.tile([[0, 1]], (kept_count, 1))), by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}
+        program(*classes),
+        KeptOrder(order, np.tile([[0, 1]], (kept_count, 1))),
+        by(replayed((2 * MIB, 1e-3, 0.4e-3))),
+        {},
     )
     (finding,) = found.findings
     assert finding.saved_s == pytest.approx(COUNT * 0.6e-3, rel=0.02)

@@ -10,8 +10,17 @@ from random import Random
 import numpy as np
 import pytest
 
-from slowpath.watch.graph import Order, possible, replay
-from slowpath.watch.what_if import MOST_CALLS, Change, Messages, Predicted, sampled, what_if
+from slowpath.watch.what_if import (
+    MOST_CALLS,
+    CallOrder,
+    KindCounts,
+    Prediction,
+    Scenario,
+    possible,
+    replay,
+    sampled,
+    what_if,
+)
 from support.ordered import Compute, Meet, Receive, Send, Step, run
 
 COSTS = {0: 100e-6, 1: 20e-6}
@@ -31,10 +40,10 @@ def ring(ranks: int, steps: int, seed: int = 1, eager: bool = False) -> list[lis
     return programs
 
 
-def saved(order: Order, prices: Sequence[Mapping[int, tuple[float, float, float]]], span_s: float) -> Predicted:
+def saved(order: CallOrder, prices: Sequence[Mapping[int, tuple[float, float, float]]], span_s: float) -> Prediction:
     counts = np.bincount(order.done[:, 1], minlength=2) / 2
-    messages = Messages(counts, counts, np.array([COSTS[0], COSTS[1]]))
-    return what_if(order, [Change(one) for one in prices], messages, span_s)
+    messages = KindCounts(counts, counts, np.array([COSTS[0], COSTS[1]]))
+    return what_if(order, [Scenario(one) for one in prices], messages, span_s)
 
 
 def exact(price: float) -> tuple[float, float, float]:
@@ -88,8 +97,8 @@ def test_no_call_saves_more_than_its_own_share() -> None:
     """Messages that go at once in one call save less than one by one."""
     order, span_s = run(ring(2, 40), COSTS)
     counts = np.bincount(order.done[:, 1], minlength=2) / 2
-    twice = Messages(counts, counts, np.array([4 * COSTS[0], COSTS[1]]))
-    price = [Change({0: exact(2 * COSTS[0])})]
+    twice = KindCounts(counts, counts, np.array([4 * COSTS[0], COSTS[1]]))
+    price = [Scenario({0: exact(2 * COSTS[0])})]
     value = what_if(order, price, twice, span_s).saved[0].value_s
     half = saved(order, [{0: exact(COSTS[0] / 2)}], span_s).saved[0].value_s
     assert value == pytest.approx(half)
@@ -105,11 +114,11 @@ def test_kept_calls_stand_for_all_of_their_kind() -> None:
     order, span_s = run(ring(2, 40), COSTS)
     kept = np.bincount(order.done[:, 1], minlength=2) / 2
     part = what_if(
-        order, [Change({0: exact(30e-6)})], Messages(3 * kept, kept, np.array([COSTS[0], COSTS[1]])), 3 * span_s
+        order, [Scenario({0: exact(30e-6)})], KindCounts(3 * kept, kept, np.array([COSTS[0], COSTS[1]])), 3 * span_s
     )
     whole = saved(order, [{0: exact(30e-6)}], span_s)
     assert part.saved[0].value_s == pytest.approx(3 * (whole.saved[0].value_s or 0))
-    nothing = what_if(order, [Change({0: exact(1e-6)})], Messages(kept, 0 * kept, np.array([1.0, 1.0])), span_s)
+    nothing = what_if(order, [Scenario({0: exact(1e-6)})], KindCounts(kept, 0 * kept, np.array([1.0, 1.0])), span_s)
     assert nothing.saved[0].value_s is None
     assert nothing.saved[0].reason
 

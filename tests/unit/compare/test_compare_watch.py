@@ -15,10 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.cli.main import exit_code
-from slowpath.watch.compare.comparison import WatchRow, compare_watches
-from slowpath.watch.compare.gate import gate_watches
-from slowpath.watch.compare.measures import is_polling
-from slowpath.watch.compare.read import Side, is_watch_source, read_side
+from slowpath.watch.compare.comparison import WatchRow, compare_watches, gate_watches
+from slowpath.watch.compare.measures import WatchSide, is_polling, is_watch_source, read_side
 from slowpath.watch.report.write import write_watch
 from slowpath.watch.results import CallCount, WatchResults
 from support.watch_results import a_class, a_finding, a_program, a_rank, classes, results
@@ -27,8 +25,8 @@ EFFECT = 0.05
 Run = Callable[..., tuple[int, str, str]]
 
 
-def a_side(name: str, *watches: WatchResults) -> Side:
-    return Side(Path(name), tuple(f"w{number}" for number in range(len(watches))), watches)
+def a_side(name: str, *watches: WatchResults) -> WatchSide:
+    return WatchSide(Path(name), tuple(f"w{number}" for number in range(len(watches))), watches)
 
 
 def row(found: Sequence[WatchRow], of: str, name: str) -> WatchRow:

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.watch.prove.candidate import MpiFacts
-from slowpath.watch.prove.choose import by_name, ready, screened, suggested_by
+from slowpath.watch.prove.remedies import ProgramMpi, by_name, ready, screened, suggested_by
 from support.watch_results import a_finding
 
 FINDINGS = [a_finding(rule="SP024", prove=None, remedies=()), a_finding(rule="SP008", prove="--remedy pad-host")]
@@ -34,7 +33,7 @@ def test_nothing_suggested_says_what_to_do(findings: list[object], words: str) -
 
 
 def test_what_can_not_be_tried_here_has_its_reason() -> None:
-    chosen = ready(screened(), ["./app"], MpiFacts("mpich", "5.0.2"), {"PATH": "/bin"}, ())
+    chosen = ready(screened(), ["./app"], ProgramMpi("mpich", "5.0.2"), {"PATH": "/bin"}, ())
     reasons = dict(chosen.left_out)
     assert reasons["bind-cores"] == "the command begins with no launcher that could bind ranks"
     assert "keep-freed-memory" in [one.key for one in chosen.found]

@@ -10,13 +10,12 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.slowpaths.registry import find_program_remedy
-from slowpath.watch.prove.candidate import MpiFacts
-from slowpath.watch.prove.collectives import FILE, tuning_rows, with_tuning
+from slowpath.watch.prove.remedies import FILE, ProgramMpi, tuning_rows, with_tuning
 from slowpath.watch.prove.witness import of_collectives_report
 from slowpath.watch.results import CollectiveClass, WatchResults
 from support.watch_results import results
 
-MPICH = MpiFacts("mpich", "5.0.2")
+MPICH = ProgramMpi("mpich", "5.0.2")
 
 
 def program(way: str | None = "reduce+bcast", message_bytes: int = 65536) -> WatchResults:
@@ -42,8 +41,8 @@ def test_a_row_for_each_kind_with_a_price(tmp_path: Path) -> None:
     written = json.loads((tmp_path / FILE).read_text())
     row = {"collective": "allreduce", "ranks": [2, 2], "bytes": [65536, 131071], "mockup": "reduce+bcast"}
     assert written == {"schema": 1, "mpi": "mpich-5.0.2", "rows": [row]}
-    assert tuning_rows(program(message_bytes=0))[0]["bytes"] == [0, 0]
-    assert tuning_rows(program(message_bytes=65535))[0]["bytes"] == [32768, 65535]
+    assert tuning_rows(program(message_bytes=0))[0].bytes == (0, 0)
+    assert tuning_rows(program(message_bytes=65535))[0].bytes == (32768, 65535)
 
 
 def test_without_a_price_there_is_nothing_to_replace(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from slowpath.watch.folder import WatchInfo
-from slowpath.watch.prove import facts
-from slowpath.watch.prove.candidate import of_user
-from slowpath.watch.prove.facts import of_system
+from slowpath.watch.prove import conduct
+from slowpath.watch.prove.conduct import of_system
+from slowpath.watch.prove.remedies import of_user
 from slowpath.watch.prove.witness import before_runs
 from support.watch_results import a_program, results
 
@@ -49,7 +49,7 @@ def test_a_link_that_is_swapped_after_the_check_changes_nothing(
     link.symlink_to(LIBC)
     evil = tmp_path / "evil.so"
     evil.write_bytes(b"")
-    mpi = facts.mpi_of(_info(tmp_path), results(program=a_program(library_path=str(link))), {})
+    mpi = conduct.mpi_of(_info(tmp_path), results(program=a_program(library_path=str(link))), {})
     assert mpi.name == "mpich"
     link.unlink()
     link.symlink_to(evil)

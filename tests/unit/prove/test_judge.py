@@ -11,16 +11,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from slowpath.watch.proof import Proof, ProofRun, ProofWitness, Side
-from slowpath.watch.prove.candidate import Candidate
-from slowpath.watch.prove.design import SIDES, order, placebo, smallest_decidable, spread
-from slowpath.watch.prove.judge import by_faults, concluded
+from slowpath.watch.proof import Proof, ProofRun, ProofWitness, Side, proof_lines
+from slowpath.watch.prove.judge import SIDES, by_faults, concluded, order, placebo, smallest_decidable, spread
+from slowpath.watch.prove.remedies import Candidate
 from slowpath.watch.prove.rerun import Compared, Started
-from slowpath.watch.prove.session import Question, goes_on, new_proof, wants_more, whole_runs_only
-from slowpath.watch.prove.text import proof_lines
+from slowpath.watch.prove.session import ProofQuestion, goes_on, new_proof, wants_more, whole_runs_only
 
 TAKEN = ProofWitness(state="taken", text="page faults became fewer")
-QUESTION = Question(
+QUESTION = ProofQuestion(
     Candidate("huge-pages", "malloc asks for huge pages.", ("SP008",), ("./app",), {"GLIBC_TUNABLES": "x=1"}),
     ("./app",),
     {},

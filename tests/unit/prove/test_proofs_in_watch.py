@@ -10,8 +10,8 @@ from test_judge import QUESTION, TAKEN, judged, runs
 
 from slowpath.watch.proof import Proof, ProofEffect, new_proof_folder, proof_folders, write_proof
 from slowpath.watch.prove.session import new_proof
-from slowpath.watch.proven import with_proofs
 from slowpath.watch.results import WatchResults
+from slowpath.watch.verdict import with_proofs
 from support import watch_results
 
 PROVEN, REFUTED, OPEN = judged(runs(12, 0.9)), judged(runs(12, 1.0, noise=0.002)), judged(runs(3, 0.9))

@@ -11,11 +11,11 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.watch.proof import Proof, ProofWitness, new_proof_folder, proof_folders, read_proof
-from slowpath.watch.prove.candidate import Candidate
-from slowpath.watch.prove.design import PLACEBO
+from slowpath.watch.prove.conduct import screen
+from slowpath.watch.prove.judge import PLACEBO
+from slowpath.watch.prove.remedies import Candidate
 from slowpath.watch.prove.rerun import Compared, Rerun, Started
-from slowpath.watch.prove.screen import screen
-from slowpath.watch.prove.session import Budget, ProofSession, Question, earlier_proof, new_proof
+from slowpath.watch.prove.session import Budget, ProofQuestion, ProofSession, earlier_proof, new_proof
 
 COMMAND, UNKNOWN = ("./app",), ProofWitness(state="not known", text="nothing shows it")
 Program = Callable[[Mapping[str, str]], Rerun]
@@ -47,12 +47,12 @@ def takes(usual_s: float, with_it_s: float, noise: float = 0.01, seed: int = 1, 
     return program
 
 
-def question(**other: object) -> Question:
+def question(**other: object) -> ProofQuestion:
     candidate = Candidate("own", "Set it.", (), COMMAND, {"REMEDY": "1"}, **other)  # type: ignore[arg-type]
-    return Question(candidate, COMMAND, {"PATH": "/bin"}, Started(None, None, Compared(), 60.0), 0.95, 0.01, True)
+    return ProofQuestion(candidate, COMMAND, {"PATH": "/bin"}, Started(None, None, Compared(), 60.0), 0.95, 0.01, True)
 
 
-def proven(tmp_path: Path, machine: Machine, budget_s: float, asked: Question | None = None) -> Proof:
+def proven(tmp_path: Path, machine: Machine, budget_s: float, asked: ProofQuestion | None = None) -> Proof:
     asked = asked or question()
     found = earlier_proof(proof_folders(tmp_path), asked)
     folder, proof = found or (new_proof_folder(tmp_path), new_proof(asked, UNKNOWN))

@@ -11,10 +11,10 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.slowpaths.registry import find_program_remedy
-from slowpath.watch.prove.candidate import Candidate, MpiFacts, candidate, of_user
+from slowpath.watch.prove.remedies import Candidate, ProgramMpi, candidate, of_user
 from slowpath.watch.prove.witness import before_runs, of_pad_report
 
-MPICH = MpiFacts("mpich", "5.0.2", None, Path("/lib/libmpi.so.12"), "hydra")
+MPICH = ProgramMpi("mpich", "5.0.2", None, Path("/lib/libmpi.so.12"), "hydra")
 COMMAND = ("mpiexec", "-n", "2", "sh", "-c", "true")
 ENVIRON = {"PATH": "/usr/bin:/bin"}
 KNOWN = {"MPIR_CVAR_CH4_CMA_ENABLE": 1}
@@ -54,7 +54,7 @@ def test_a_variable_that_changes_nothing_is_ignored() -> None:
 def test_what_the_library_can_not_say_is_not_known() -> None:
     assert state(tried("MY_OWN=1"))[0] == "not known"
     assert state(tried("MPIR_CVAR_CH4_CMA_ENABLE=0"), lambda *_: None)[0] == "not known"
-    nameless = before_runs(tried("A=1"), MpiFacts(), COMMAND, ENVIRON)
+    nameless = before_runs(tried("A=1"), ProgramMpi(), COMMAND, ENVIRON)
     assert nameless.state == "not known"
 
 
@@ -86,14 +86,14 @@ def test_tunables_stand_behind_the_users_own() -> None:
 
 
 def test_open_mpi_hands_a_remedy_to_other_nodes() -> None:
-    mpi = MpiFacts("openmpi", "5.0.11", None, None, "prterun")
+    mpi = ProgramMpi("openmpi", "5.0.11", None, None, "prterun")
     one = candidate(find_program_remedy("yield-when-idle"), ("mpirun", "sh"), mpi, ENVIRON, ())
     assert isinstance(one, Candidate)
     assert one.argv == ("mpirun", "-x", "OMPI_MCA_mpi_yield_when_idle", "sh")
 
 
 def test_what_a_library_knows_no_way_for_is_left_out() -> None:
-    intel = MpiFacts("intelmpi", "2021.18", None, None, "hydra-intel")
+    intel = ProgramMpi("intelmpi", "2021.18", None, None, "hydra-intel")
     assert "no variable for it is known" in str(
         candidate(find_program_remedy("yield-when-idle"), COMMAND, intel, ENVIRON, ())
     )

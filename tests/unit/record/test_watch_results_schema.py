@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from slowpath.core.resources import data_folder
-from slowpath.watch.results_file import watch_results_schema
+from slowpath.watch.results import watch_results_schema
 from support.results import as_json
 from support.watch_results import a_finding, results
 

@@ -11,9 +11,9 @@ from test_report_html import Page
 
 from slowpath.core.result import LARGEST, LARGEST_NUMBER
 from slowpath.watch.compare.comparison import compare_watches
-from slowpath.watch.compare.read import Side
+from slowpath.watch.compare.measures import WatchSide
 from slowpath.watch.compare.text import render_watch_comparison
-from slowpath.watch.report import csv
+from slowpath.watch.report import write
 from slowpath.watch.report.html import render_watch_html
 from slowpath.watch.results import Pair, Slice, WatchResults
 from support.watch_results import a_class, a_price, a_program, a_rank, findings, results
@@ -54,9 +54,9 @@ def test_the_ends_are_drawn(made: WatchResults) -> None:
     body = text.partition("<main")[2]
     assert "nan" not in body.replace("finance", "")
     assert "inf" not in body.replace("info", "")
-    assert all(render(made) for render in csv.FILES.values())
+    assert all(render(made) for render in write.CSV_FILES.values())
 
 
 def test_the_ends_are_compared() -> None:
-    sides = [Side(Path(name), (name,), (made,)) for name, made in (("a", nought()), ("b", vast()))]
+    sides = [WatchSide(Path(name), (name,), (made,)) for name, made in (("a", nought()), ("b", vast()))]
     assert render_watch_comparison(compare_watches(*sides, 0.05))

@@ -8,16 +8,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from slowpath.watch.build import Watched, watched
+from slowpath.watch.analysis import AttributedWatch, watched
 from slowpath.watch.classes import median_of
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.record import job as job_reader
-from slowpath.watch.record.layout import State
+from slowpath.watch.record.layout import RecordState
 from slowpath.watch.results import WatchResults
 from support.watch_record import Job
 
 
-def watch(tmp_path: Path, job: Job, end_s: float | None = None) -> Watched:
+def watch(tmp_path: Path, job: Job, end_s: float | None = None) -> AttributedWatch:
     job.write(tmp_path / "ranks", end_s)
     write_watch(
         tmp_path,
@@ -161,7 +161,7 @@ def test_classes_hold_counts_waits_and_transfer(tmp_path: Path) -> None:
 def test_a_killed_rank_and_a_missing_one_are_said(tmp_path: Path) -> None:
     job = planted()
     late_rank(job)
-    job.ranks[2].state = State.RUNNING
+    job.ranks[2].state = RecordState.RUNNING
     job.ranks.pop(1)
     results = watch(tmp_path, job).results
     assert results.program.recorded_ranks == 3

@@ -11,11 +11,11 @@ import pytest
 
 from slowpath.core.results import Results
 from slowpath.plan.campaign import decode
-from slowpath.watch.build import watched
+from slowpath.watch.analysis import watched
 from slowpath.watch.collective_prices import collective_prices, collective_questions
 from slowpath.watch.conclude import asking, concluded
 from slowpath.watch.folder import WatchInfo, write_watch
-from slowpath.watch.prices import NOT_MEASURED, Source
+from slowpath.watch.prices import NOT_MEASURED, PriceSource
 from slowpath.watch.replay.campaign import campaign_of
 from slowpath.watch.results import CollectiveClass, WatchResults
 from support import results as engine
@@ -43,7 +43,7 @@ def a_program(*kinds: CollectiveClass) -> WatchResults:
     return program.results(collectives=kinds, findings=(), unpriced=())
 
 
-def measured(own_s: float, others: dict[str, float], ranks: int = 2, rounds: int = 8, **parameters: str) -> Source:
+def measured(own_s: float, others: dict[str, float], ranks: int = 2, rounds: int = 8, **parameters: str) -> PriceSource:
     """A replay of an allreduce of 64 KiB of doubles, each way's launches within 1 %."""
     cells = []
     for number, (way, value) in enumerate({"library": own_s, **others}.items()):
@@ -56,7 +56,7 @@ def measured(own_s: float, others: dict[str, float], ranks: int = 2, rounds: int
         cells.append(engine.a_cell(number, experiment="coll", parameters=asked, metrics=metrics))
     place = engine.a_placement("bound", ranks=ranks)
     found: Results = engine.results(cells, run=engine.a_run(placements=[place]))
-    return Source(found, "prices", "replay")
+    return PriceSource(found, "prices", "replay")
 
 
 def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -> None:
@@ -139,7 +139,8 @@ def test_no_price_without_a_measurement_or_a_difference() -> None:
     for source in ([], [measured(90e-6, {"reduce+bcast": 30e-6}, ranks=4)], [measured(90e-6, {}, rounds=8)]):
         priced, unpriced = collective_prices(questions, source)
         assert not priced
-        assert unpriced[0].endswith(NOT_MEASURED)
+        assert not unpriced[0].is_measured
+        assert unpriced[0].text.endswith(NOT_MEASURED)
     few = measured(90e-6, {"reduce+bcast": 30e-6}, rounds=3)
     assert collective_prices(questions, [few])[0] == []
     late = measured(90e-6, {"reduce+bcast": 30e-6}, arrival="one_late")
@@ -147,7 +148,7 @@ def test_no_price_without_a_measurement_or_a_difference() -> None:
     same = measured(30e-6, {"reduce+bcast": 30.1e-6})
     priced, unpriced = collective_prices(questions, [same])
     assert not priced
-    assert "no faster by reduce+bcast" in unpriced[0]
+    assert "no faster by reduce+bcast" in unpriced[0].text
 
 
 def test_a_slow_collective_is_a_finding_with_its_price_and_what_proves_it() -> None:

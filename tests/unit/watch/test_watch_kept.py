@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from slowpath.watch.analysis import Watched, concluded_watch, read_watched
 from slowpath.watch.conclude import asking
 from slowpath.watch.folder import WatchInfo, write_watch
-from slowpath.watch.graph import possible, replay
-from slowpath.watch.what_if import Change, Messages, what_if
-from slowpath.watch.whole import Watched, concluded_watch, read_watched
+from slowpath.watch.what_if import KindCounts, Scenario, possible, replay, what_if
 from support.watch_record import Job, buffer_class
 
 ROUNDS, LENGTH = 40, 2**21
@@ -51,8 +50,8 @@ def saved_s(found: Watched, price_s: float) -> float:
         order.chain, order.stretch, order.start_s, order.end_s, order.after,
         np.stack([order.done[:, 0], np.zeros(len(order.done), dtype=np.int64)], axis=1),
     )  # fmt: skip
-    change = Change({0: (price_s, price_s, price_s)})
-    saved = what_if(kinds, [change], Messages(count, count, np.array([1e-3])), 10.0).saved[0].value_s
+    change = Scenario({0: (price_s, price_s, price_s)})
+    saved = what_if(kinds, [change], KindCounts(count, count, np.array([1e-3])), 10.0).saved[0].value_s
     assert saved is not None
     return saved
 

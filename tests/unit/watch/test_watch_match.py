@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slowpath.watch.attribute import Part
-from slowpath.watch.attributed import attributed
-from slowpath.watch.away import Presence
+from slowpath.watch.absence import Presence
+from slowpath.watch.attributed import TimePart, attributed
 from slowpath.watch.match import hashed
 from slowpath.watch.record.job import read_job
 from support.watch_record import Job
@@ -67,11 +66,11 @@ def test_what_is_planted_is_found(tmp_path: Path, messages: list[tuple[int, int,
         path.unlink()
     planted.job.write(folder)
     found = attributed(read_job(tmp_path))
-    assert found.found.send.size == len(messages)
-    assert found.contradictions == found.found.repeated == 0
+    assert found.matched.send.size == len(messages)
+    assert found.contradictions == found.matched.repeated == 0
     timed = found.events.is_timed
-    assert found.parts.parts_s.sum(axis=1)[timed] == pytest.approx(found.events.duration_s[timed])
-    assert found.parts.parts_s[:, Part.LATE_SENDER].sum() == pytest.approx(sum(planted.late_s), abs=1e-7)
+    assert found.split.parts_s.sum(axis=1)[timed] == pytest.approx(found.events.duration_s[timed])
+    assert found.split.parts_s[:, TimePart.LATE_SENDER].sum() == pytest.approx(sum(planted.late_s), abs=1e-7)
     assert (found.events.start_s[found.depends[:, 1]] <= found.events.end_s[found.depends[:, 0]] + 1e-9).all()
 
 

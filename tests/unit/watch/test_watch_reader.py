@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
-from slowpath.watch.record.layout import NONE_16, NONE_32, Kind, Peer, State, watch_layout
+from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, Peer, RecordState, watch_layout
 from slowpath.watch.record.reader import read_rank
 from support.watch_record import Rank
 
@@ -39,15 +39,15 @@ def written(path: Path, content: bytes) -> Path:
 
 def test_a_record_is_read_back_as_written(tmp_path: Path) -> None:
     record = read_rank(written(tmp_path / "a.watch", planted().content()))
-    assert (record.rank, record.size, record.words("host"), record.state) == (1, 4, "node1", State.FINALIZED)
+    assert (record.rank, record.size, record.words("host"), record.state) == (1, 4, "node1", RecordState.FINALIZED)
     assert record.notes == ()
     send, post, wait, done = record.events
     assert (send["bytes"], send["peer"], send["tag"], send["communicator"]) == (1000, 3, 9, 1)
     assert send["end_ticks"] - send["start_ticks"] == 100_000_000
-    assert [Kind(int(event["kind"])) for event in (post, wait, done)] == [
-        Kind.RECEIVE | Kind.POST,
-        Kind.WAIT,
-        Kind.RECEIVE | Kind.DONE,
+    assert [EventKind(int(event["kind"])) for event in (post, wait, done)] == [
+        EventKind.RECEIVE | EventKind.POST,
+        EventKind.WAIT,
+        EventKind.RECEIVE | EventKind.DONE,
     ]
     assert record.call_names == ["MPI_Send", "MPI_Irecv", "MPI_Waitall"]
     assert record.members.tolist() == [1, 3]
@@ -59,10 +59,10 @@ def test_a_record_is_read_back_as_written(tmp_path: Path) -> None:
 def test_names_of_bits_and_numbers_are_those_of_the_schema() -> None:
     schema = json.loads((data_folder("schema") / "watch.json").read_text(encoding="utf-8"))
     kinds = {int(bit): meaning.split(":")[0].split(" ")[0] for bit, meaning in schema["event_kinds"].items()}
-    assert set(kinds) == {int(kind) for kind in Kind}
+    assert set(kinds) == {int(kind) for kind in EventKind}
     renamed = {"one-sided": "one_sided", "probe": "nothing"}
-    assert {renamed.get(word, word) for word in kinds.values()} == {(kind.name or "").lower() for kind in Kind}
-    assert {int(state) for state in State} == {int(state) for state in schema["states"]}
+    assert {renamed.get(word, word) for word in kinds.values()} == {(kind.name or "").lower() for kind in EventKind}
+    assert {int(state) for state in RecordState} == {int(state) for state in schema["states"]}
     assert {int(peer) for peer in Peer} == {int(peer) for peer in schema["peers"]}
 
 
@@ -168,7 +168,7 @@ def test_events_that_cannot_be_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_rank_killed_while_it_thins_has_each_event_once(tmp_path: Path) -> None:
-    rank = Rank(0, 2, state=State.THINNING)
+    rank = Rank(0, 2, state=RecordState.THINNING)
     for i in (4, 5, 6, 1, 4, 5, 6):  # compacted up to 6, the old rows behind
         rank.send(1, start_s=i * 0.01, end_s=i * 0.01 + 0.001, sequence=i)
     record = read_rank(written(tmp_path / "a.watch", rank.content()))

@@ -13,9 +13,8 @@ from slowpath.cli.main import exit_code
 from slowpath.core.resources import data_folder
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.proof import write_proof
-from slowpath.watch.report.rebuild import rebuild
-from slowpath.watch.report.write import FILES
-from slowpath.watch.results_file import read_watch_results
+from slowpath.watch.report.write import FILES, rebuild
+from slowpath.watch.results import read_watch_results
 from support.watch_record import Job
 from support.watch_results import a_proof
 

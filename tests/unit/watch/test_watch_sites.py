@@ -13,12 +13,10 @@ import numpy as np
 import pytest
 
 from slowpath.core.errors import RecordError
-from slowpath.watch.record import objects
-from slowpath.watch.record.demangle import demangled
-from slowpath.watch.record.maps import Maps
-from slowpath.watch.record.objects import Object, Place
+from slowpath.watch.record import symbols
 from slowpath.watch.record.reader import read_rank
-from slowpath.watch.record.sites import named_sites
+from slowpath.watch.record.sites import Maps, named_sites
+from slowpath.watch.record.symbols import Object, SourcePlace, demangled
 from support.watch_record import Rank
 
 SOURCE = """#include <cstdio>
@@ -38,7 +36,7 @@ int main() {
     return 0;
 }
 """
-FORWARD, MAIN = Place("app::Halo::forward()", "halo.cpp", 6), Place("main", "halo.cpp", 14)
+FORWARD, MAIN = SourcePlace("app::Halo::forward()", "halo.cpp", 6), SourcePlace("main", "halo.cpp", 14)
 
 
 def run(program: Path) -> tuple[list[int], list[str]]:
@@ -59,7 +57,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def places(program: Path, until: float | None = None) -> list[Place]:
+def places(program: Path, until: float | None = None) -> list[SourcePlace]:
     """Of the program's own two frames."""
     frames, lines = run(program)
     maps = Maps.parsed(lines)
@@ -92,7 +90,7 @@ def test_debug_files_are_found_by_build_id(compiled: Path, tmp_path: Path, monke
     subprocess.run(["objcopy", "--only-keep-debug", compiled / "pie", debug], check=True)
     subprocess.run(["objcopy", "--strip-all", compiled / "pie", program], check=True)
     assert [place.line for place in places(program)] == [None, None]
-    monkeypatch.setattr(objects, "DEBUG_FOLDERS", (folder,))
+    monkeypatch.setattr(symbols, "DEBUG_FOLDERS", (folder,))
     assert places(program) == [FORWARD, MAIN]
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.watch.start.environment import Watched, program_name, watched, with_variables
+from slowpath.watch.start.environment import WatchedCommand, program_name, watched, with_variables
 
 LIBRARY, FOLDER = Path("/cache/lib.so"), Path("/data/my watch")
 ENVIRON = {"PATH": "/usr/bin:/bin"}
 
 
-def made(words: str, launcher: str, environ: dict[str, str] | None = None) -> Watched:
+def made(words: str, launcher: str, environ: dict[str, str] | None = None) -> WatchedCommand:
     return watched(words.split(), launcher, LIBRARY, FOLDER, {**ENVIRON, **(environ or {})})
 
 
@@ -79,7 +79,7 @@ def test_what_a_job_forbids_srun_is_allowed() -> None:
 
 def test_variables_of_a_remedy_go_the_same_way() -> None:
     found = with_variables(["mpirun", "./app"], "prterun", {"A": "1"}, ENVIRON)
-    assert found == Watched(("mpirun", "-x", "A", "./app"), {"A": "1"})
+    assert found == WatchedCommand(("mpirun", "-x", "A", "./app"), {"A": "1"})
 
 
 def test_a_watch_is_named_by_its_program(tmp_path: Path) -> None:

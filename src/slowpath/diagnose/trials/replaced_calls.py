@@ -5,18 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
-from slowpath.core.decoding import DAMAGE
-from slowpath.mpi.tuning import REPLACED_CALLS
-
-
-class _Row(msgspec.Struct, frozen=True):
-    calls: int
-
-
-class _Report(msgspec.Struct, frozen=True):
-    rows: list[_Row]
+from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 
 
 def replaced_words(run: Path) -> str | None:
@@ -24,17 +13,9 @@ def replaced_words(run: Path) -> str | None:
 
     Args: run: folder of a run.
     """
-    tables, calls = 0, list[int]()
-    for launch in sorted((run / "launches").glob("*")):
-        if not (launch / REPLACED_CALLS).is_file():
-            continue
-        tables += 1
-        try:
-            said = msgspec.json.decode((launch / REPLACED_CALLS).read_bytes(), type=_Report)
-        except (OSError, *DAMAGE):
-            continue
-        calls.append(sum(row.calls for row in said.rows))
-    if not tables:
+    reports = [path for launch in sorted((run / "launches").glob("*")) if (path := launch / REPLACED_CALLS).is_file()]
+    if not reports:
         return None
-    acted = sum(one > 0 for one in calls)
-    return f"libslowpath-coll.so replaced {sum(calls):,} calls in {acted} of {tables} launches that reported"
+    calls = [replaced.calls for path in reports if (replaced := read_replaced(path)) is not None]
+    acted = sum(count > 0 for count in calls)
+    return f"libslowpath-coll.so replaced {sum(calls):,} calls in {acted} of {len(reports)} launches that reported"

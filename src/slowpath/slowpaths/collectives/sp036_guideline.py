@@ -10,6 +10,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_bytes, format_time, ratio_words
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.price import CollectivesPrice
 from slowpath.findings.program_remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.slow_path import SlowPath
@@ -178,5 +179,11 @@ SLOW_PATH = SlowPath(
     remedies=(REPLACED_COLLECTIVE,),
     program_remedies=(PROGRAM_COLLECTIVES,),
     depends=frozenset({"call"}),
-    prices_collectives=True,
+    prices_collectives=CollectivesPrice(
+        metric="collective_work_s",
+        remedy="collectives by other calls",
+        text="Let libslowpath-coll.so make {what} for this length and number of ranks.",
+        side_effects=("later calls alone: the first one on a communicator sets up memory of its own",),
+        tries=PROGRAM_COLLECTIVES.key,
+    ),
 )

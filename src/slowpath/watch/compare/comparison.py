@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two sides of watches compared: what is counted is exact, times have an interval only with several watches a side.
+"""Two sides of watches compared, and judged by a gate. Pure.
 
-Pure. Source of the intervals: Welch 1947, as for runs (docs/reference/compare.md).
+What is counted is exact; times have an interval only with several watches a side. Source of the intervals: Welch 1947,
+as for runs (docs/reference/compare.md).
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from slowpath.compare.comparable import Doubt
 from slowpath.compare.facts import Difference
+from slowpath.compare.gate import EXIT_CODES, INCOMPLETE, LAUNCHES, Outcome
 from slowpath.core.errors import UsageError
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, unpaired
 from slowpath.stats.verdict import judge
-from slowpath.watch.compare.measures import Measure, measures
-from slowpath.watch.compare.read import Side
+from slowpath.watch.compare.measures import Measure, WatchSide, measures
 from slowpath.watch.results import WatchedProgram, WatchResults
 
 SCHEMA = 1
@@ -70,7 +71,7 @@ class WatchComparison(msgspec.Struct, frozen=True):
     rows: list[WatchRow]
 
 
-def compare_watches(a: Side, b: Side, minimum_effect: float) -> WatchComparison:
+def compare_watches(a: WatchSide, b: WatchSide, minimum_effect: float) -> WatchComparison:
     """B against A.  Raises: UsageError: both are one."""
     if a.path.resolve() == b.path.resolve():
         raise UsageError(f"{a.path} and {b.path} are the same; name two watches")
@@ -81,7 +82,7 @@ def compare_watches(a: Side, b: Side, minimum_effect: float) -> WatchComparison:
     )  # fmt: skip
 
 
-def _note(side: Side) -> WatchNote:
+def _note(side: WatchSide) -> WatchNote:
     program = side.watches[0].program
     return WatchNote(str(side.path), side.names, program.program, program.started)
 
@@ -97,7 +98,7 @@ def _facts(program: WatchedProgram) -> dict[str, str]:
     }
 
 
-def _differences(a: Side, b: Side) -> list[Difference]:
+def _differences(a: WatchSide, b: WatchSide) -> list[Difference]:
     mine, yours = _facts(a.watches[0].program), _facts(b.watches[0].program)
     return [Difference(name, mine[name], yours[name]) for name in mine if mine[name] != yours[name]]
 
@@ -105,41 +106,41 @@ def _differences(a: Side, b: Side) -> list[Difference]:
 _KIND = {"program": "settings", "command": "settings", "ranks": "placement", "hosts": "placement", "MPI": "mpi"}
 
 
-def _doubts(a: Side, b: Side) -> list[Doubt]:
+def _doubts(a: WatchSide, b: WatchSide) -> list[Doubt]:
     """What keeps two sides from being held against each other, by the kinds of runs."""
-    facts = [(name, _facts(one.program)) for name, side in (("A", a), ("B", b)) for one in side.watches]
+    facts = [(name, _facts(results.program)) for name, side in (("A", a), ("B", b)) for results in side.watches]
     found = []
     for fact, kind in _KIND.items():
         values = list(dict.fromkeys(known[fact] for _, known in facts))
         if len(values) > 1:
             found.append(Doubt(kind, f"{fact}: {values[0]} and {values[1]}"))
     for name, side in (("A", a), ("B", b)):
-        for folder, one in zip(side.names, side.watches, strict=True):
-            why = _incomplete(one)
+        for folder, results in zip(side.names, side.watches, strict=True):
+            why = _incomplete(results)
             found += [Doubt("incomplete", f"{name}, {folder}: {why}")] if why else []
     return found
 
 
-def _incomplete(one: WatchResults) -> str | None:
-    program = one.program
+def _incomplete(results: WatchResults) -> str | None:
+    program = results.program
     if program.recorded_ranks < max(1, program.ranks):
         return f"{program.recorded_ranks} of {program.ranks} ranks left a record"
     if program.signal is not None or program.exit_code:
         return "the program failed"
-    cut = sum(rank.ended in ("killed", "without finalize") for rank in one.ranks)
+    cut = sum(rank.ended in ("killed", "without finalize") for rank in results.ranks)
     return f"{cut} ranks ended without MPI_Finalize" if cut else None
 
 
 def _findings(a: Sequence[WatchResults], b: Sequence[WatchResults]) -> dict[str, list[str]]:
-    mine, yours = ({found.id for one in side for found in one.findings} for side in (a, b))
+    mine, yours = ({found.id for results in side for found in results.findings} for side in (a, b))
     return {"only_a": sorted(mine - yours), "only_b": sorted(yours - mine), "both": sorted(mine & yours)}
 
 
 def _rows(a: Sequence[WatchResults], b: Sequence[WatchResults], minimum_effect: float) -> list[WatchRow]:
     """One for each number of either side; p of times corrected over those of one name."""
-    mine, yours = ([{(m.of, m.name): m for m in measures(one)} for one in side] for side in (a, b))
-    keys = dict.fromkeys(key for one in (*mine, *yours) for key in one)
-    found = [_row([one[key] for one in mine if key in one], [one[key] for one in yours if key in one],
+    mine, yours = ([{(m.of, m.name): m for m in measures(results)} for results in side] for side in (a, b))
+    keys = dict.fromkeys(key for by_key in (*mine, *yours) for key in by_key)
+    found = [_row([by_key[key] for by_key in mine if key in by_key], [by_key[key] for by_key in yours if key in by_key],
                   (len(a), len(b)), minimum_effect) for key in keys]  # fmt: skip
     families: dict[tuple[str, bool], list[int]] = {}
     for place, (row, estimate) in enumerate(found):
@@ -156,7 +157,7 @@ def _row(
     a: list[Measure], b: list[Measure], watches: tuple[int, int], minimum_effect: float
 ) -> tuple[WatchRow, ContrastEstimate | None]:
     known = [*a, *b]
-    exact = all(one.is_exact for one in known)
+    exact = all(measure.is_exact for measure in known)
     # What a watch lacks it did not do: 0 of it was counted. A time that is missing is missing.
     filled = watches if exact else (0, 0)
     one, other = _values(a, filled[0]), _values(b, filled[1])
@@ -203,7 +204,7 @@ def _judged(row: WatchRow, estimate: ContrastEstimate | None, p_adjusted: float 
 
 def _values(side: list[Measure], watches: int) -> list[float]:
     """Those that are there, and 0 for each other one of `watches`."""
-    return [one.value for one in side] + [0.0] * (watches - len(side))
+    return [measure.value for measure in side] + [0.0] * (watches - len(side))
 
 
 def _range(values: Sequence[float]) -> tuple[float, float] | None:
@@ -211,7 +212,7 @@ def _range(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def _share(side: list[Measure]) -> float | None:
-    found = [one.share for one in side if one.share is not None]
+    found = [measure.share for measure in side if measure.share is not None]
     return statistics.median(found) if found else None
 
 
@@ -236,3 +237,81 @@ def _estimate(a: Sequence[float], b: Sequence[float], minimum_effect: float) -> 
     if min(len(a), len(b)) < FEWEST_WATCHES or min([*a, *b], default=0.0) <= 0:
         return None
     return unpaired(a, b, minimum_effect)
+
+
+GATE_SCHEMA = 1
+
+
+class WatchJudged(msgspec.Struct, frozen=True):
+    """One row, and what the gate makes of it."""
+
+    row: WatchRow
+    outcome: Outcome
+    reason: str
+
+
+class WatchGate(msgspec.Struct, frozen=True):
+    """Everything that `slowpath gate` reports of watches; its JSON is this, field by field."""
+
+    schema: int
+    kind: str
+    outcome: Outcome
+    exit_code: int
+    judged: str  # what the outcome is about
+    comparison: WatchComparison
+    rows: list[WatchJudged]
+    doubts: list[Doubt]
+
+    @property
+    def unlike(self) -> list[str]:
+        """Kinds of doubts for which no row was judged."""
+        kinds = (doubt.kind for doubt in self.doubts if not doubt.accepted and doubt.kind != INCOMPLETE)
+        return list(dict.fromkeys(kinds))
+
+
+def gate_watches(run: WatchSide, baseline: WatchSide, minimum_effect: float, accept: Collection[str] = ()) -> WatchGate:
+    """The gate as the watches stand.  Args: accept: kinds of doubts in spite of which to judge.  Raises: UsageError."""
+    found = compare_watches(baseline, run, minimum_effect)
+    doubts = [msgspec.structs.replace(doubt, accepted=doubt.kind in accept) for doubt in found.doubts]
+    fewest = min(len(run.watches), len(baseline.watches))
+    with_times = fewest >= FEWEST_WATCHES
+    rows = [_judge(row, fewest, minimum_effect) for row in found.rows if row.is_judged and (row.is_exact or with_times)]
+    about = "calls, bytes and seconds" if with_times else "calls and bytes"
+    gate = WatchGate(GATE_SCHEMA, "watch gate", "undecided", EXIT_CODES["undecided"], about, found, rows, doubts)
+    if gate.unlike:
+        why = f"not judged: {', '.join(gate.unlike)} differ"
+        return msgspec.structs.replace(gate, rows=[WatchJudged(judged.row, "undecided", why) for judged in rows])
+    outcomes = {judged.outcome for judged in rows}
+    outcome = "pass"
+    if "regression" in outcomes:
+        outcome = "regression"
+    elif "undecided" in outcomes or not rows or any(not doubt.accepted for doubt in doubts):
+        outcome = "undecided"
+    return msgspec.structs.replace(gate, outcome=outcome, exit_code=EXIT_CODES[outcome])
+
+
+def _judge(row: WatchRow, fewest: int, minimum_effect: float) -> WatchJudged:
+    return _counted_failure(row, minimum_effect) if row.is_exact else _timed_failure(row, fewest, minimum_effect)
+
+
+def _counted_failure(row: WatchRow, minimum_effect: float) -> WatchJudged:
+    """By the ranges: what no watch of one side shares with any of the other is a difference."""
+    high_a, (low_b, high_b) = (row.a_range or (0.0, 0.0))[1], row.b_range or (0.0, 0.0)
+    if high_b <= high_a * (1 + minimum_effect):
+        return WatchJudged(row, "pass", "counted")
+    if low_b > high_a * (1 + minimum_effect):
+        return WatchJudged(row, "regression", "counted")
+    return WatchJudged(row, "undecided", "its count varies between watches of one side")
+
+
+def _timed_failure(row: WatchRow, fewest: int, minimum_effect: float) -> WatchJudged:
+    if row.verdict == "slower":
+        return WatchJudged(row, "regression", row.reason)
+    if fewest < LAUNCHES:
+        return WatchJudged(row, "undecided", f"{fewest} watches on a side, a pass needs {LAUNCHES}")
+    if row.interval_90 is None:
+        return WatchJudged(row, "undecided", row.reason)
+    most = 100 * (row.interval_90[1] - 1)
+    if row.interval_90[1] < 1 + minimum_effect:
+        return WatchJudged(row, "pass", f"95 % sure that it is at most {most:+.1f} %")
+    return WatchJudged(row, "undecided", f"it may be slower by up to {most:.1f} %")

@@ -9,8 +9,14 @@ from collections.abc import Sequence
 from slowpath.core.clean import cleaned
 from slowpath.report import format as fmt
 from slowpath.report.csv import as_csv
-from slowpath.watch.compare.comparison import FEWEST_WATCHES, WatchComparison, WatchNote, WatchRow
-from slowpath.watch.compare.gate import WatchGate, WatchJudged
+from slowpath.watch.compare.comparison import (
+    FEWEST_WATCHES,
+    WatchComparison,
+    WatchGate,
+    WatchJudged,
+    WatchNote,
+    WatchRow,
+)
 from slowpath.watch.report.words import count, spelled_bytes
 
 WIDTH = 100
@@ -40,18 +46,19 @@ def render_watch_comparison(found: WatchComparison) -> str:
 @cleaned
 def render_watch_gate(found: WatchGate) -> str:
     """What `slowpath gate` prints of watches. Ends with a newline."""
-    bad = [one for one in found.rows if one.outcome != "pass"]
+    bad = [row for row in found.rows if row.outcome != "pass"]
     passed = len(found.rows) - len(bad)
     head = f"{found.outcome.upper()}: {found.judged} (smallest growth that counts: "
     lines = [_wrap(f"{head}{fmt.percent(found.comparison.minimum_effect, 0)})")]
     lines += [
-        _wrap(f"{one.reason}{' (accepted)' if one.accepted else ''}", f"  {one.kind:<11}") for one in found.doubts
+        _wrap(f"{doubt.reason}{' (accepted)' if doubt.accepted else ''}", f"  {doubt.kind:<11}")
+        for doubt in found.doubts
     ]
     if unlike := found.unlike:
         lines += [f"  none of {len(found.rows)} judged"]
         lines += [_wrap(f"Watch both alike, or judge in spite of it: --accept {','.join(unlike)}", "  ")]
     else:
-        lines += [_wrap(_judged(one), f"  {one.outcome:<11}") for one in bad]
+        lines += [_wrap(_judged(judged), f"  {judged.outcome:<11}") for judged in bad]
         lines.append(f"  {passed} of {len(found.rows)} passed")
     return "\n\n".join(filter(None, ["\n".join(lines), _sides(found.comparison), _seconds(found.comparison)])) + "\n"
 
@@ -64,13 +71,13 @@ def render_watch_csv(found: WatchComparison) -> str:
 
 def _flat(value: object) -> str | float | int | bool | None:
     if isinstance(value, tuple):
-        return " ".join(repr(one) for one in value)
+        return " ".join(repr(part) for part in value)
     return value if isinstance(value, str | float | int | bool) else None
 
 
-def _judged(one: WatchJudged) -> str:
-    row = one.row
-    return f"{row.of}, {row.name}: {_value(row, row.a)} in A, {_value(row, row.b)} in B: {one.reason}"
+def _judged(judged: WatchJudged) -> str:
+    row = judged.row
+    return f"{row.of}, {row.name}: {_value(row, row.a)} in A, {_value(row, row.b)} in B: {judged.reason}"
 
 
 def _sides(found: WatchComparison) -> str:
@@ -82,9 +89,16 @@ def _note(note: WatchNote) -> str:
 
 
 def _unlike(found: WatchComparison) -> str:
-    lines = [_wrap(f"{one.what}: {one.a} in A, {one.b} in B", "  differs    ") for one in found.differences]
-    known = {f"{one.what}: " for one in found.differences}
-    lines += [_wrap(one.reason, f"  {one.kind:<11}") for one in found.doubts if not one.reason.startswith(tuple(known))]
+    lines = [
+        _wrap(f"{difference.what}: {difference.a} in A, {difference.b} in B", "  differs    ")
+        for difference in found.differences
+    ]
+    known = {f"{difference.what}: " for difference in found.differences}
+    lines += [
+        _wrap(doubt.reason, f"  {doubt.kind:<11}")
+        for doubt in found.doubts
+        if not doubt.reason.startswith(tuple(known))
+    ]
     return "\n".join(lines)
 
 

@@ -1,26 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reruns show: proven, no effect, slower, undecided, or why nothing can be. Pure."""
+"""In which order the sides of a proof run, what the budget can decide, and what the runs show. Pure.
+
+A block holds one run as it is, one as a control, and one with the remedy, in random order, so that what drifts slowly
+hits all three alike. The control is the program as it is with a variable that nothing reads, as long as those of the
+remedy: the length of the environment alone moves a program's stack, and with it its speed (Mytkowicz et al. 2009, doi
+10.1145/1508244.1508275).
+"""
 
 from __future__ import annotations
 
 import math
+import random
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
 
 import msgspec
 
-from slowpath.stats.anytime import interval
-from slowpath.watch.proof import Proof, ProofEffect, ProofRun, ProofWitness, Side, Verdict
-from slowpath.watch.prove.design import SIDES
+from slowpath.stats.anytime import half_width, interval
+from slowpath.watch.proof import Phase, Proof, ProofEffect, ProofRun, ProofWitness, Side, Verdict
+
+SIDES: Final[Mapping[Phase, tuple[Side, ...]]] = {
+    "pilot": ("as it is", "control"),
+    "proof": ("as it is", "control", "remedy"),
+}
+PILOT_BLOCKS = 2
+MOST_BLOCKS = 2000
+# Aimed at, so that four cases of five are decided: the spread is itself an estimate, which costs a little.
+_POWER = 0.87
+PLACEBO = "SLOWPATH_PLACEBO"
+
+
+def order(seed: int, phase: Phase, block: int) -> tuple[Side, ...]:
+    """Of the sides of one block."""
+    sides = SIDES[phase]
+    return tuple(random.Random(f"{seed} {phase} {block}").sample(sides, len(sides)))
+
+
+def placebo(variables: Mapping[str, str]) -> dict[str, str]:
+    """A variable that nothing reads, which makes the environment as long as these do; none where it can't be."""
+    length = sum(len(name) + len(value) + 2 for name, value in variables.items())
+    return {PLACEBO: "x" * max(0, length - len(PLACEBO) - 2)} if variables else {}
+
+
+def level_of(questions: int) -> float:
+    """Of each interval where several remedies share one question, so that all hold at 95 % (Bonferroni)."""
+    return 1.0 - 0.05 / max(1, questions)
+
+
+def spread(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Standard deviation of one run's log time, from pairs (as it is, control) of wall times; None: no pair."""
+    if not pairs:
+        return None
+    squares = [math.log(control / as_it_is) ** 2 for as_it_is, control in pairs]
+    return math.sqrt(sum(squares) / len(squares) / 2.0)
+
+
+def blocks_within(budget_s: float, run_s: float) -> int:
+    """Whole blocks of a proof that a time holds."""
+    return min(MOST_BLOCKS, int(budget_s / (len(SIDES["proof"]) * run_s))) if run_s > 0 else MOST_BLOCKS
+
+
+def smallest_decidable(sd: float, blocks: int, level: float, least: float) -> float | None:
+    """The effect, as a ratio, that so many blocks decide in four cases of five; None: too few blocks for any.
+
+    Args: sd: of one run's log time.  least: a smaller effect does not count.
+    Three things have to hold. A block's value, the remedy's less the mean of the other two, has 1.5 times the variance
+    of one run; its interval must not contain 0, and it must be `least` at least. The control's value, a difference of
+    two, has twice that variance, and its interval must not contain the effect: this asks for more than the first.
+    """
+    if blocks < 1:
+        return None
+    half = half_width(blocks, math.sqrt(2.0) * sd, max(level, 0.95))
+    if not math.isfinite(half):
+        return None
+    z, one = NormalDist().inv_cdf(_POWER), sd / math.sqrt(blocks)
+    by_control, by_least = half + z * math.sqrt(1.5 + 2.0) * one, math.log1p(least) + z * math.sqrt(1.5) * one
+    return math.expm1(min(50.0, max(by_control, by_least)))
+
 
 Block = dict[Side, float]
 CONTROL_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Judged:
+class RunVerdict:
     """verdict with its reason, one line."""
 
     verdict: Verdict
@@ -88,43 +155,45 @@ def concluded(proof: Proof) -> Proof:
     )
 
 
-def _judged(proof: Proof, effect: ProofEffect | None, control: ProofEffect | None) -> Judged:
+def _judged(proof: Proof, effect: ProofEffect | None, control: ProofEffect | None) -> RunVerdict:
     if proof.witness.state == "ignored":
-        return Judged("ignored", f"the setting has no effect to prove: {proof.witness.text}")
+        return RunVerdict("ignored", f"the setting has no effect to prove: {proof.witness.text}")
     failed = next((run for run in proof.runs if run.failed is not None), None)
     if failed is not None:
         side = "with the remedy" if failed.side == "remedy" else "as it is"
-        return Judged("failed", f"run {failed.number}, {side}: {failed.failed}; a failing run is not a fast one")
+        return RunVerdict("failed", f"run {failed.number}, {side}: {failed.failed}; a failing run is not a fast one")
     if (differing := _differing(proof.runs)) is not None:
-        return Judged("output differs", differing)
+        return RunVerdict("output differs", differing)
     if effect is None or effect.interval is None:
         blocks = effect.blocks if effect else 0
         words = "1 block is" if blocks == 1 else f"{blocks} blocks are"
-        return Judged("undecided", f"{words} too few for any interval")
+        return RunVerdict("undecided", f"{words} too few for any interval")
     return _of_times(proof, effect, control)
 
 
-def _of_times(proof: Proof, effect: ProofEffect, control: ProofEffect | None) -> Judged:
+def _of_times(proof: Proof, effect: ProofEffect, control: ProofEffect | None) -> RunVerdict:
     assert effect.interval is not None
     least, (low, high) = proof.minimum_effect, effect.interval
     if 1 - least < low and high < 1 + least:
-        return Judged("no effect", f"the interval lies inside 1 -+ {least:.3g}")
+        return RunVerdict("no effect", f"the interval lies inside 1 -+ {least:.3g}")
     if low <= 1.0 <= high:
-        return Judged("undecided", "the interval contains 1 and is too wide to say that there is no effect")
+        return RunVerdict("undecided", "the interval contains 1 and is too wide to say that there is no effect")
     if control is None or control.interval is None:
-        return Judged("undecided", "the control has too few pairs")
+        return RunVerdict("undecided", "the control has too few pairs")
     if not control.interval[0] <= 1.0 <= control.interval[1]:
         words = f"{control.ratio:.4f} [{control.interval[0]:.4f}, {control.interval[1]:.4f}]"
-        return Judged(
+        return RunVerdict(
             "control moved", f"a variable that nothing reads changed the run as well: {words}; nothing is proven"
         )
     if abs(effect.ratio - 1) < least:
-        return Judged("undecided", f"there is a difference, and it is below {least:.3g}")
+        return RunVerdict("undecided", f"there is a difference, and it is below {least:.3g}")
     if control.interval[0] <= effect.ratio <= control.interval[1]:
-        return Judged("undecided", "the control's interval contains the effect: it can't tell the remedy from nothing")
+        return RunVerdict(
+            "undecided", "the control's interval contains the effect: it can't tell the remedy from nothing"
+        )
     if effect.ratio > 1:
-        return Judged("slower", "the interval lies above 1, and the control's contains 1")
-    return Judged("proven", "the interval lies below 1; the control's contains 1 and not the effect")
+        return RunVerdict("slower", "the interval lies above 1, and the control's contains 1")
+    return RunVerdict("proven", "the interval lies below 1; the control's contains 1 and not the effect")
 
 
 def _differing(runs: Sequence[ProofRun]) -> str | None:

@@ -27,10 +27,21 @@ from slowpath.watch.proof import (
     read_proof,
     write_proof,
 )
-from slowpath.watch.prove.candidate import Candidate
-from slowpath.watch.prove.design import MOST_BLOCKS, PILOT_BLOCKS, SIDES, order, placebo, smallest_decidable, spread
-from slowpath.watch.prove.design import blocks_within as _blocks_within
-from slowpath.watch.prove.judge import by_faults, concluded, control_pairs, whole_blocks
+from slowpath.watch.prove.judge import (
+    MOST_BLOCKS,
+    PILOT_BLOCKS,
+    SIDES,
+    by_faults,
+    concluded,
+    control_pairs,
+    order,
+    placebo,
+    smallest_decidable,
+    spread,
+    whole_blocks,
+)
+from slowpath.watch.prove.judge import blocks_within as _blocks_within
+from slowpath.watch.prove.remedies import Candidate
 from slowpath.watch.prove.rerun import Rerun, Started, rerun
 from slowpath.watch.prove.witness import of_collectives_report, of_pad_report
 
@@ -60,7 +71,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Question:
+class ProofQuestion:
     """What is to be proven. base: variables of a run as it is.  local: its ranks run below this process."""
 
     candidate: Candidate
@@ -78,7 +89,7 @@ class ProofSession:
     def __init__(
         self,
         folder: Path,
-        question: Question,
+        question: ProofQuestion,
         proof: Proof,
         tell: Callable[[str], None],
         run: Callable[..., Rerun] = rerun,
@@ -217,7 +228,7 @@ def wants_more(proof: Proof) -> bool:
     return proof.verdict in OPEN
 
 
-def new_proof(question: Question, witness: ProofWitness) -> Proof:
+def new_proof(question: ProofQuestion, witness: ProofWitness) -> Proof:
     """Without a run."""
     candidate, compared = question.candidate, question.started.compared
     return Proof(
@@ -250,7 +261,7 @@ def new_proof(question: Question, witness: ProofWitness) -> Proof:
     )
 
 
-def goes_on(earlier: Proof, question: Question) -> bool:
+def goes_on(earlier: Proof, question: ProofQuestion) -> bool:
     """Whether more blocks may be added to an earlier proof: it asks the same, and was left open."""
     candidate, compared = question.candidate, question.started.compared
     same = (earlier.remedy, earlier.command, earlier.remedied, earlier.compared, earlier.ignored, earlier.unset) == (
@@ -271,13 +282,14 @@ def whole_runs_only(proof: Proof) -> Proof:
     whole = {
         (run.phase, run.block)
         for run in proof.runs
-        if {one.side for one in proof.runs if (one.phase, one.block) == (run.phase, run.block)} == set(SIDES[run.phase])
+        if {other.side for other in proof.runs if (other.phase, other.block) == (run.phase, run.block)}
+        == set(SIDES[run.phase])
     }
     kept = tuple(run for run in proof.runs if (run.phase, run.block) in whole)
     return msgspec.structs.replace(proof, runs=kept)
 
 
-def earlier_proof(folders: list[Path], question: Question) -> tuple[Path, Proof] | None:
+def earlier_proof(folders: list[Path], question: ProofQuestion) -> tuple[Path, Proof] | None:
     """The latest one that goes on; None: a new one has to be begun.  Raises: RecordError: a proof is damaged."""
     for folder in reversed(folders):
         proof = read_proof(folder)

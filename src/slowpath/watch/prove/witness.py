@@ -7,17 +7,15 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
-from slowpath.core.decoding import DAMAGE
 from slowpath.core.whole import whole_number
 from slowpath.mpi.control_variables import ControlVariables, read_control_variables
 from slowpath.mpi.ignored import why_ignored
 from slowpath.mpi.loaded import Ask
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.probe import output_of
+from slowpath.mpi.tuning import read_replaced
 from slowpath.watch.proof import ProofWitness
-from slowpath.watch.prove.candidate import Candidate, MpiFacts
+from slowpath.watch.prove.remedies import Candidate, ProgramMpi
 
 _PREFIXES = {"openmpi": "OMPI_MCA_"}
 _AFFINITY = "grep Cpus_allowed_list /proc/self/status"
@@ -25,7 +23,7 @@ NOTHING_SHOWS = "nothing but time shows whether it acts"
 
 
 def before_runs(
-    candidate: Candidate, mpi: MpiFacts, command: Sequence[str], environ: Mapping[str, str], ask: Ask = output_of
+    candidate: Candidate, mpi: ProgramMpi, command: Sequence[str], environ: Mapping[str, str], ask: Ask = output_of
 ) -> ProofWitness:
     """What can be seen without the program; not known where only its runs can show it."""
     if candidate.witness == "control variable":
@@ -39,32 +37,17 @@ def before_runs(
 
 def of_collectives_report(report: Path) -> ProofWitness | None:
     """From what libslowpath-coll.so wrote when the program ended."""
-    try:
-        said = msgspec.json.decode(report.read_bytes(), type=_Report)
-    except (OSError, *DAMAGE):
+    replaced = read_replaced(report)
+    if replaced is None:
         return ProofWitness(state="ignored", text="libslowpath-coll.so replaced nothing: it wrote no report")
-    calls = sum(row.calls for row in said.rows)
-    if not calls:
-        why = said.problem or "no call fell into a row of the tuning file"
+    if not replaced.calls:
+        why = replaced.problem or "no call fell into a row of the tuning file"
         return ProofWitness(state="ignored", text=f"libslowpath-coll.so replaced nothing: {why}")
-    by = ", ".join(dict.fromkeys(f"{row.collective} by {row.mockup}" for row in said.rows if row.calls))
-    return ProofWitness(state="taken", text=f"libslowpath-coll.so replaced {calls:,} calls: {by}")
+    by = ", ".join(dict.fromkeys(f"{row.collective} by {row.mockup}" for row in replaced.rows if row.calls))
+    return ProofWitness(state="taken", text=f"libslowpath-coll.so replaced {replaced.calls:,} calls: {by}")
 
 
-class _Row(msgspec.Struct, frozen=True):
-    collective: str
-    mockup: str
-    calls: int
-
-
-class _Report(msgspec.Struct, frozen=True):
-    """What of the report counts."""
-
-    rows: list[_Row]
-    problem: str | None = None
-
-
-def _read_back(candidate: Candidate, mpi: MpiFacts, environ: Mapping[str, str], ask: Ask) -> ProofWitness:
+def _read_back(candidate: Candidate, mpi: ProgramMpi, environ: Mapping[str, str], ask: Ask) -> ProofWitness:
     """What the library reads for each variable, as it is and under the remedy."""
     names = [*candidate.variables, *candidate.unset]
     if mpi.path is None or mpi.name is None:

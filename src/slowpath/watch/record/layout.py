@@ -19,7 +19,7 @@ NONE_16 = 0xFFFF  # no communicator, no datatype (contiguous bytes)
 NONE_32 = 0xFFFFFFFF  # no allocation, no members
 
 
-class Kind(IntFlag):
+class EventKind(IntFlag):
     """Bits of an event's kind."""
 
     SEND = 1
@@ -50,7 +50,7 @@ class Peer(IntEnum):
     OF_COMMUNICATOR = -1000  # and below: rank -1000 - value of the communicator
 
 
-class State(IntEnum):
+class RecordState(IntEnum):
     """How a record ends."""
 
     RUNNING = 1
@@ -61,7 +61,7 @@ class State(IntEnum):
 
 
 @dataclass(frozen=True)
-class Section:
+class RecordSection:
     """One kind of section."""
 
     name: str
@@ -83,7 +83,7 @@ class WatchLayout:
     header_bytes: int  # with the section table
     most_bytes: int  # of a file
     row: np.dtype[Any]  # of the section table
-    sections: Mapping[str, Section]
+    sections: Mapping[str, RecordSection]
     interfaces: Mapping[int, str]
     families: Mapping[int, str]
     memory_kinds: Mapping[int, str]
@@ -94,7 +94,7 @@ class WatchLayout:
         return (self.header_bytes - self.header.itemsize) // self.row.itemsize
 
     @property
-    def by_number(self) -> Mapping[int, Section]:
+    def by_number(self) -> Mapping[int, RecordSection]:
         """Section by its number in the table."""
         return {section.number: section for section in self.sections.values()}
 
@@ -104,7 +104,7 @@ def watch_layout() -> WatchLayout:
     """The layout of this version of the package."""
     schema = json.loads((data_folder("schema") / "watch.json").read_text(encoding="utf-8"))
     sections = {
-        name: Section(name, entry["number"], _dtype(entry["fields"], entry["element_bytes"]))
+        name: RecordSection(name, entry["number"], _dtype(entry["fields"], entry["element_bytes"]))
         for name, entry in schema["sections"].items()
     }
     row = sections.pop("section_row").element

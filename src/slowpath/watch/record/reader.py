@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
-from slowpath.watch.record.layout import NONE_16, NONE_32, Section, State, WatchLayout, watch_layout
+from slowpath.watch.record.layout import NONE_16, NONE_32, RecordSection, RecordState, WatchLayout, watch_layout
 
 MOST_TEXT_LINES = 100_000  # of one rank
 HIGHEST_LEVEL = 40  # of thinning; windows that far apart are longer than any run
@@ -66,10 +66,10 @@ class RankRecord:
         return int(self.header["world_size"])
 
     @property
-    def state(self) -> State:
+    def state(self) -> RecordState:
         """How the record ends; what is no state counts as killed."""
         number = int(self.header["state"])
-        return State(number) if number in State.__members__.values() else State.RUNNING
+        return RecordState(number) if number in RecordState.__members__.values() else RecordState.RUNNING
 
     @property
     def call_names(self) -> list[str]:
@@ -98,7 +98,7 @@ def read_rank(path: Path) -> RankRecord:
 
 
 def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
-    file = _File(path, descriptor, os.fstat(descriptor).st_size)
+    file = _RecordFile(path, descriptor, os.fstat(descriptor).st_size)
     header = _header(file, known)
     for row in _table(file, header, known):
         file.take(row, known)
@@ -108,7 +108,7 @@ def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
     events, event_lane = _laned(file, "events", known)
     profile, profile_lane = _laned(file, "profile", known)
     bounds = {name: len(parts[name]) for name in ("calls", "sites", "communicators", "datatypes", "allocations")}
-    events_ok = _sound_events(events, event_lane, int(header["state"]) == State.THINNING, bounds)
+    events_ok = _sound_events(events, event_lane, int(header["state"]) == RecordState.THINNING, bounds)
     profile_ok = profile["call"] < bounds["calls"]
     for what, kept in (("events", events_ok), ("profile rows", profile_ok)):
         if not kept.all():
@@ -139,7 +139,7 @@ def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
 
 
 @dataclass
-class _File:
+class _RecordFile:
     """An open record. No more bytes are read of it than it has, whatever its table says."""
 
     path: Path
@@ -178,7 +178,7 @@ class _File:
         self.lost[section.name] += int(row["lost"])
 
 
-def _header(file: _File, known: WatchLayout) -> np.void:
+def _header(file: _RecordFile, known: WatchLayout) -> np.void:
     raw = file.bytes_at(0, known.header.itemsize)
     if not raw.startswith(known.magic):
         raise RecordError(f"{file.path}: is no record of a watched rank; remove it from the folder")
@@ -193,13 +193,13 @@ def _header(file: _File, known: WatchLayout) -> np.void:
     return header
 
 
-def _table(file: _File, header: np.void, known: WatchLayout) -> NDArray[Any]:
+def _table(file: _RecordFile, header: np.void, known: WatchLayout) -> NDArray[Any]:
     count = min(int(header["section_count"]), known.most_sections)
     raw = file.bytes_at(known.header.itemsize, count * known.row.itemsize)
     return np.frombuffer(raw, known.row, count=len(raw) // known.row.itemsize)
 
 
-def _joined(parts: list[NDArray[Any]], section: Section) -> NDArray[Any]:
+def _joined(parts: list[NDArray[Any]], section: RecordSection) -> NDArray[Any]:
     """A writable copy in our own layout."""
     whole = np.zeros(sum(part.size for part in parts), section.element)
     start = 0
@@ -210,7 +210,7 @@ def _joined(parts: list[NDArray[Any]], section: Section) -> NDArray[Any]:
     return whole
 
 
-def _laned(file: _File, name: str, known: WatchLayout) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _laned(file: _RecordFile, name: str, known: WatchLayout) -> tuple[NDArray[Any], NDArray[np.int64]]:
     parts, lanes = file.parts[name], file.lanes[name]
     of_part = [np.full(part.size, lane, np.int64) for part, lane in zip(parts, lanes, strict=True)]
     return _joined(parts, known.sections[name]), np.concatenate([np.zeros(0, np.int64), *of_part])

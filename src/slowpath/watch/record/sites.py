@@ -1,20 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites of a record as places in the program: object, function, file and line of each frame."""
+"""Call sites of a record as places in the program: object, function, file and line of each frame.
+
+What a rank had mapped is known from its lines of /proc/self/maps (proc(5)).
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
-from slowpath.watch.record.maps import Maps
-from slowpath.watch.record.objects import Object, Place
 from slowpath.watch.record.reader import RankRecord
+from slowpath.watch.record.symbols import Object, SourcePlace
+
+_LINE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16})\s+\S+\s+([0-9a-f]{1,16})\s+\S+\s+\d+\s*(.*)")
+_DELETED = " (deleted)"
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Executable mappings, by address; they don't overlap.
+
+    starts, ends: addresses.  offsets: in the file, of each start.  paths: of each
+    """
+
+    starts: NDArray[np.uint64]
+    ends: NDArray[np.uint64]
+    offsets: NDArray[np.uint64]
+    paths: tuple[str, ...]
+
+    @classmethod
+    def of(cls, record: RankRecord) -> Maps:
+        """Those that the record holds; a line that is none is left out, and the later one of two that overlap wins."""
+        return cls.parsed(record.text.get("map", ()))
+
+    @classmethod
+    def parsed(cls, lines: Iterable[str]) -> Maps:
+        """From lines of /proc/self/maps."""
+        found: dict[int, tuple[int, int, str]] = {}
+        for line in lines:
+            match = _LINE.fullmatch(line)
+            if match and int(match[1], 16) < int(match[2], 16):
+                found[int(match[1], 16)] = (int(match[2], 16), int(match[3], 16), match[4].removesuffix(_DELETED))
+        starts = sorted(found)
+        return cls(
+            np.array(starts, dtype=np.uint64),
+            np.array([found[start][0] for start in starts], dtype=np.uint64),
+            np.array([found[start][1] for start in starts], dtype=np.uint64),
+            tuple(found[start][2] for start in starts),
+        )
+
+    def places(self, addresses: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """For each address the index of its mapping, -1: none, and its offset in the file (the address itself)."""
+        address = addresses.astype(np.uint64)
+        index = np.searchsorted(self.starts, address, side="right").astype(np.int64) - 1
+        if not self.starts.size:
+            return np.full(address.shape, -1, dtype=np.int64), address
+        at = np.maximum(index, 0)
+        inside = (index >= 0) & (address < self.ends[at])
+        return np.where(inside, index, -1), np.where(inside, address - self.starts[at] + self.offsets[at], address)
+
 
 BEFORE_MAIN = frozenset(
     {"_start", "__libc_start_main", "__libc_start_call_main", "generic_start_main", "_dl_start_user"}
@@ -33,7 +86,7 @@ class NamedSite:
 
     path: str
     offset: int
-    place: Place | None
+    place: SourcePlace | None
     callers: tuple[str, ...]
 
 
@@ -66,7 +119,7 @@ def _frames(record: RankRecord, row: int) -> list[tuple[str, int]]:
     ]
 
 
-def _looked_up(wanted: Mapping[str, set[int]]) -> dict[tuple[str, int], Place]:
+def _looked_up(wanted: Mapping[str, set[int]]) -> dict[tuple[str, int], SourcePlace]:
     until = time.monotonic() + LOOK_S
     found = {}
     for path, offsets in wanted.items():

@@ -12,8 +12,8 @@ from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTa
 from slowpath.diagnose.places import Place
 from slowpath.findings.price import DEFAULTS, FIRST_METRICS
 from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
-from slowpath.watch.loads import MEMORY, Load, kind_of
 from slowpath.watch.measured_prices import LENGTH
+from slowpath.watch.messages import MEMORY, Load, kind_of
 from slowpath.watch.prices import PriceQuestion, words
 
 ROUNDS: Final = 8

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from slowpath.watch.analysis import Watched, read_watched
 from slowpath.watch.conclude import Asking, asking
 from slowpath.watch.sources import law_sources, remember_laws
-from slowpath.watch.whole import Watched, read_watched
 
 
 def questions(watch: Path) -> tuple[Watched, Asking]:

@@ -14,13 +14,13 @@ from slowpath.run.execute import RunLimits
 from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import Prepared, prepare
 from slowpath.run.progress import choose
+from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import CollectiveQuestion, collective_words
 from slowpath.watch.conclude import Asking
 from slowpath.watch.replay.campaign import campaign_of
 from slowpath.watch.replay.library import launcher_of
 from slowpath.watch.results import WatchResults
 from slowpath.watch.sources import next_price_folder, settings_of
-from slowpath.watch.whole import Watched
 
 
 def prepared_for(

@@ -27,8 +27,7 @@ from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.proof import Proof, proof_folders, read_proof
 from slowpath.watch.record.job import WatchedJob, read_job
-from slowpath.watch.results import WatchResults
-from slowpath.watch.results_file import RESULTS_FILE, read_watch_results
+from slowpath.watch.results import RESULTS_FILE, WatchResults, read_watch_results
 
 if TYPE_CHECKING:
     from slowpath.watch.record.reader import RankRecord
@@ -93,7 +92,7 @@ class Watch:
         sent_s: the send was called.  posted_s: the receive was called.  arrived_s: the call in which it was complete
         returned; nan where that call was not kept.
         """
-        events, found = self.attributed.events, self.attributed.found
+        events, found = self.attributed.events, self.attributed.matched
         sends, receives = found.sends.take(found.send), found.receives.take(found.receive)
         made = np.zeros(found.send.size, MESSAGE)
         made["source"], made["destination"] = events.rank[sends.reported], events.rank[receives.reported]
@@ -110,7 +109,9 @@ class Watch:
         """One flat row a class of messages, with its place: for tables of any tool."""
         found = self.results
         places = [msgspec.structs.asdict(site) for site in found.sites]
-        return [{**msgspec.structs.asdict(one), **places[one.site]} for one in found.classes]
+        return [
+            {**msgspec.structs.asdict(message_class), **places[message_class.site]} for message_class in found.classes
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """results.json."""

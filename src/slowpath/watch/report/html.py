@@ -14,8 +14,8 @@ from slowpath.report import format as fmt
 from slowpath.report import page as pages
 from slowpath.report.shown import PAGE_BYTES
 from slowpath.watch.proof import Proof
-from slowpath.watch.report import view_messages, view_proofs, view_run, view_time, view_waits
-from slowpath.watch.report.view_findings import cards
+from slowpath.watch.report import view_cards, view_messages, view_run, view_time
+from slowpath.watch.report.view_cards import cards
 from slowpath.watch.results import WatchResults
 
 _UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
@@ -40,13 +40,15 @@ def render_watch_html(results: WatchResults, folder: str = "WATCH", proofs: Sequ
 
 def _fewer(results: WatchResults, most: int) -> WatchResults:
     """With the slices of `most` ranks: those that wait least and most of all that have some."""
-    ranks = sorted({one.rank for one in results.slices})
+    ranks = sorted({stretch.rank for stretch in results.slices})
     if len(ranks) <= most:
         return results
-    waits = {one.rank: view_time.waited(one) for one in results.ranks}
+    waits = {known.rank: known.waiting_s for known in results.ranks}
     order = sorted(ranks, key=lambda rank: waits.get(rank, 0.0))
     kept = tuple(sorted((*order[: most // 2], *order[-(most - most // 2) :])))
-    return replace(results, slices=tuple(one for one in results.slices if one.rank in kept), shown_ranks=kept)
+    return replace(
+        results, slices=tuple(stretch for stretch in results.slices if stretch.rank in kept), shown_ranks=kept
+    )
 
 
 def verdict_lines(results: WatchResults) -> list[tuple[str, str]]:
@@ -79,18 +81,18 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "warnings": view_run.warnings(results),
         "findings": found[:MOST_FINDINGS],
         "findings_headline": _headline(results),
-        "proofs": view_proofs.proofs(proofs),
-        "fine": _unsaid(results, [one.text for one in results.fine]),
+        "proofs": view_cards.proofs(proofs),
+        "fine": _unsaid(results, [fine.text for fine in results.fine]),
         "unpriced": _unsaid(results, results.unpriced),
-        "waits": view_waits.waits(results),
+        "waits": view_run.waits(results),
         "bars": view_time.rank_bars(results),
         "waits_key": view_time.waits_key(),
         "timeline": view_time.timeline(results),
         "time_key": view_time.time_key(),
-        "unkept": any(not one.is_kept for one in results.slices),
+        "unkept": any(not stretch.is_kept for stretch in results.slices),
         "sizes": view_messages.sizes(results),
         "sizes_key": view_messages.sizes_key(results),
-        "floors": any(one.floor_ratio is not None for one in results.classes),
+        "floors": any(message_class.floor_ratio is not None for message_class in results.classes),
         "classes": view_messages.classes_table(results),
         "many": view_messages.left_out(results),
         "more_classes": len(view_messages.with_messages(results)) > view_messages.MOST_CLASSES,
@@ -115,6 +117,6 @@ def _unsaid(results: WatchResults, lines: Sequence[str]) -> list[str]:
 def _headline(results: WatchResults) -> str:
     """`2 slow paths, 1 proven`, and how many of them the page shows."""
     found = results.findings
-    proven = sum(one.status == "proven" for one in found)
+    proven = sum(finding.status == "proven" for finding in found)
     shown = f"; the {MOST_FINDINGS} that save most, results.json has all" if len(found) > MOST_FINDINGS else ""
     return fmt.plural(len(found), "slow path") + (f", {proven} proven" if proven else "") + shown

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watched run as its page shows it: head, calls, coverage, the program."""
+"""The watched run as its page shows it: head, calls, coverage, the program, and what the ranks waited for."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 
 from slowpath.core.units import listed
 from slowpath.report import format as fmt
 from slowpath.report.figure import Table
 from slowpath.report.view_run import date
+from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.report import words
-from slowpath.watch.report.view_time import waited
-from slowpath.watch.results import Coverage, WatchedProgram, WatchResults
+from slowpath.watch.results import Coverage, Wait, WatchedProgram, WatchResults
 
 CALLS_SHOWN = 12
-UNEXPLAINED = 0.25  # of the time in MPI: above it nothing is claimed from the rest
 Facts = list[tuple[str, str]]
 
 
@@ -36,11 +36,11 @@ def numbers(results: WatchResults) -> list[tuple[str, str]]:
     """The few numbers under the headline."""
     found = [(fmt.time(results.program.wall_s), "run")]
     if results.ranks:
-        mean = sum(one.mpi_s for one in results.ranks) / len(results.ranks)
+        mean = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
         found.append((fmt.time(mean), "in MPI a rank"))
     if results.saved_s is not None:
         found.append((fmt.time(results.saved_s, results.saved_interval), "could be saved"))
-    waiting_s = sum(map(waited, results.ranks)) / max(1, len(results.ranks))
+    waiting_s = sum(rank.waiting_s for rank in results.ranks) / max(1, len(results.ranks))
     found += [(fmt.time(waiting_s), "waiting for others a rank")] if waiting_s else []
     return [*found, (fmt.percent(results.coverage.matched_share, 0), "of recorded messages matched")]
 
@@ -52,15 +52,16 @@ def warnings(results: WatchResults) -> list[str]:
         found.append("No rank left a record.")
     elif program.recorded_ranks < program.ranks:
         found.append(f"{program.recorded_ranks} of {fmt.plural(program.ranks, 'rank')} left a readable record.")
-    cut = [one.rank for one in results.ranks if one.ended in ("killed", "without finalize")]
+    cut = [rank.rank for rank in results.ranks if rank.ended in ("killed", "without finalize")]
     if cut:
         few = listed([str(rank) for rank in cut[:6]])
-        found.append(f"Rank {few}{f' and {len(cut) - 6} more' if len(cut) > 6 else ''} ended without MPI_Finalize: "
-                     "what was written by then is shown.")  # fmt: skip
-    mpi_s, rest_s = (sum(getattr(one, name) for one in results.ranks) for name in ("mpi_s", "unexplained_s"))
-    said = any("nothing is claimed" in line for line in results.verdict[:1])
-    if mpi_s and rest_s / mpi_s > UNEXPLAINED and not said:
-        found.append(f"{fmt.percent(rest_s / mpi_s, 0)} of the time in MPI is unexplained: nothing is claimed from it.")
+        found.append(
+            f"Rank {few}{f' and {len(cut) - 6} more' if len(cut) > 6 else ''} ended without MPI_Finalize: "
+            "what was written by then is shown."
+        )
+    share = unexplained_share(results.ranks)
+    if share > MOST_UNEXPLAINED and not results.verdict:  # the verdict's headline says so
+        found.append(f"{fmt.percent(share, 0)} of the time in MPI is unexplained: nothing is claimed from it.")
     if results.coverage.contradictions:
         found.append(f"{words.count(results.coverage.contradictions)} matched pairs contradict each other.")
     return found
@@ -72,47 +73,83 @@ def calls(results: WatchResults) -> tuple[Table, Table]:
     head = ["Call", "Kind", "Calls", "Time a rank", "Of the run", "A call", "Bytes"]
     ranks = max(1, results.program.recorded_ranks)
     rows = [
-        [one.name, one.family, words.count(one.calls), words.time(one.time_s),
-         fmt.percent(one.time_s / whole_s) if whole_s else fmt.MISSING,
-         words.time(one.time_s * ranks / one.calls) if one.calls else fmt.MISSING,
-         words.spelled_bytes(one.bytes) if one.bytes else "0 B"]
-        for one in results.calls
-    ]  # fmt: skip
+        [
+            call.name,
+            call.family,
+            words.count(call.calls),
+            words.time(call.time_s),
+            fmt.percent(call.time_s / whole_s) if whole_s else fmt.MISSING,
+            words.time(call.time_s * ranks / call.calls) if call.calls else fmt.MISSING,
+            words.spelled_bytes(call.bytes) if call.bytes else "0 B",
+        ]
+        for call in results.calls
+    ]
     return Table(head, rows[:CALLS_SHOWN]), Table(head, rows[CALLS_SHOWN:])
 
 
-def coverage(one: Coverage) -> Facts:
+def coverage(seen: Coverage) -> Facts:
     """What was seen, and what was not."""
-    unseen = listed(one.unseen[:20]) + (f" and {len(one.unseen) - 20} more" if len(one.unseen) > 20 else "")
-    matched = fmt.percent(one.matched_share) if one.matched_share is not None else "no sends or receives were recorded"
+    unseen = listed(seen.unseen[:20]) + (f" and {len(seen.unseen) - 20} more" if len(seen.unseen) > 20 else "")
+    matched = (
+        fmt.percent(seen.matched_share) if seen.matched_share is not None else "no sends or receives were recorded"
+    )
     clocks = "not joined: error not known"
-    if one.clock_error_s is not None:
-        clocks = f"joined, error {fmt.time(one.clock_error_s)}" if one.clock_error_s else "one host, one clock"
+    if seen.clock_error_s is not None:
+        clocks = f"joined, error {fmt.time(seen.clock_error_s)}" if seen.clock_error_s else "one host, one clock"
     return [
-        ("kinds of calls", f"{one.wrapped} of {one.imported} that the program imports are watched"),
+        ("kinds of calls", f"{seen.wrapped} of {seen.imported} that the program imports are watched"),
         ("not seen", unseen or "nothing that the program imports"),
-        ("calls", words.count(one.calls)),
-        ("messages", f"{words.count(one.messages)}, {words.count(one.recorded_messages)} with an event of their own"),
+        ("calls", words.count(seen.calls)),
+        ("messages", f"{words.count(seen.messages)}, {words.count(seen.recorded_messages)} with an event of their own"),
         ("matched", matched),
-        ("kept", f"{fmt.percent(one.kept_share)} of the time in MPI is in events that were kept; counts are of all"),
+        ("kept", f"{fmt.percent(seen.kept_share)} of the time in MPI is in events that were kept; counts are of all"),
         ("clocks", clocks),
-        ("own cost", f"{fmt.time(one.own_cost_s)} a rank for watching"),
+        ("own cost", f"{fmt.time(seen.own_cost_s)} a rank for watching"),
     ]
 
 
-def program(one: WatchedProgram) -> Facts:
+def program(program: WatchedProgram) -> Facts:
     """What ran."""
     return [
-        ("library", f"{one.library} ({one.interface})"),
-        ("loaded from", one.library_path or "not known"),
-        ("thread level", one.thread_level or "not known"),
-        ("hosts", ", ".join(one.hosts[:64]) + (f" and {len(one.hosts) - 64} more" if len(one.hosts) > 64 else "")),
-        ("records", f"of {one.recorded_ranks} of {fmt.plural(one.ranks, 'rank')}"),
-        ("started", one.started),
-        ("ended", ", ".join(ended(one)) or ("exit code 0" if one.exit_code == 0 else "not known")),
+        ("library", f"{program.library} ({program.interface})"),
+        ("loaded from", program.library_path or "not known"),
+        ("thread level", program.thread_level or "not known"),
+        (
+            "hosts",
+            ", ".join(program.hosts[:64]) + (f" and {len(program.hosts) - 64} more" if len(program.hosts) > 64 else ""),
+        ),
+        ("records", f"of {program.recorded_ranks} of {fmt.plural(program.ranks, 'rank')}"),
+        ("started", program.started),
+        ("ended", ", ".join(ended(program)) or ("exit code 0" if program.exit_code == 0 else "not known")),
     ]
 
 
-def command(one: WatchedProgram) -> str:
+def command(program: WatchedProgram) -> str:
     """The command that watches it once more."""
-    return f"slowpath watch -- {shlex.join(one.command)}"
+    return f"slowpath watch -- {shlex.join(program.command)}"
+
+
+MOST_WAITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class WaitView:
+    """One wait. text: its own sentence.  words: how much of the run, for whom and where."""
+
+    kind: str
+    text: str
+    words: str
+
+
+def waits(results: WatchResults) -> list[WaitView]:
+    """The longest first."""
+    return [WaitView(wait.kind, wait.text, _words(wait, results)) for wait in results.waits[:MOST_WAITS]]
+
+
+def _words(wait: Wait, results: WatchResults) -> str:
+    parts = [f"{fmt.time(wait.seconds)} a rank, {fmt.percent(wait.share)} of the run"]
+    if wait.culprit is not None:
+        parts.append(f"{fmt.percent(wait.culprit_share, 0)} of it for rank {wait.culprit}")
+    if wait.site is not None:
+        parts.append(f"most of it in {words.place(results.sites[wait.site])}")
+    return "; ".join(parts)

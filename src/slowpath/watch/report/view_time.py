@@ -17,20 +17,20 @@ from slowpath.watch.results import RankTime, Slice, WatchResults
 
 # Of a slice, from the foot of a row: name of the field, class of the picture, words.
 SHARES: tuple[tuple[Callable[[Slice], float], str, str], ...] = (
-    (lambda one: one.waiting, "w-waiting", "waiting for other ranks"),
-    (lambda one: one.transfer, "w-transfer", "moving bytes"),
-    (lambda one: one.other, "w-other", "in MPI, otherwise"),
+    (lambda stretch: stretch.waiting, "w-waiting", "waiting for other ranks"),
+    (lambda stretch: stretch.transfer, "w-transfer", "moving bytes"),
+    (lambda stretch: stretch.other, "w-other", "in MPI, otherwise"),
 )
 GROUND = ("w-computing", "outside of MPI")
 # Of a rank's time in MPI, in the order of a bar.
 PARTS: tuple[tuple[Callable[[RankTime], float], str, str], ...] = (
-    (lambda one: one.late_sender_s, "w-late-sender", "waiting for a late sender"),
-    (lambda one: one.late_receiver_s, "w-late-receiver", "waiting for a late receiver"),
-    (lambda one: one.imbalance_s, "w-imbalance", "waiting in collectives"),
-    (lambda one: one.unexpected_s, "w-unexpected", "copies of unexpected messages"),
-    (lambda one: one.transfer_s, "w-transfer", "moving bytes"),
-    (lambda one: one.call_s, "w-other", "overhead of calls"),
-    (lambda one: one.unexplained_s, "w-unexplained", "unexplained"),
+    (lambda rank: rank.late_sender_s, "w-late-sender", "waiting for a late sender"),
+    (lambda rank: rank.late_receiver_s, "w-late-receiver", "waiting for a late receiver"),
+    (lambda rank: rank.imbalance_s, "w-imbalance", "waiting in collectives"),
+    (lambda rank: rank.unexpected_s, "w-unexpected", "copies of unexpected messages"),
+    (lambda rank: rank.transfer_s, "w-transfer", "moving bytes"),
+    (lambda rank: rank.call_s, "w-other", "overhead of calls"),
+    (lambda rank: rank.unexplained_s, "w-unexplained", "unexplained"),
 )
 MOST_BARS = 24  # rows of the picture of waits
 _GRID = "ranks-grid"
@@ -41,13 +41,15 @@ def timeline(results: WatchResults) -> Figure | None:
     if not results.slices:
         return None
     by_rank: dict[int, list[Slice]] = {}
-    for one in results.slices:
-        by_rank.setdefault(one.rank, []).append(one)
-    rows = [RankRow(str(rank), [_piece(one) for one in sorted(found, key=lambda one: one.start_s)])
-            for rank, found in sorted(by_rank.items())]  # fmt: skip
-    end_s = max(one.end_s for one in results.slices)
+    for stretch in results.slices:
+        by_rank.setdefault(stretch.rank, []).append(stretch)
+    rows = [
+        RankRow(str(rank), [_piece(stretch) for stretch in sorted(found, key=lambda stretch: stretch.start_s)])
+        for rank, found in sorted(by_rank.items())
+    ]
+    end_s = max(stretch.end_s for stretch in results.slices)
     title = "What each rank did when"
-    lost = sum(not one.is_kept for one in results.slices)
+    lost = sum(not stretch.is_kept for stretch in results.slices)
     described = f"{fmt.plural(len(rows), 'rank')} over {fmt.time(end_s)}."
     if lost:
         described += f" {fmt.percent(lost / len(results.slices), 0)} of the stretches were not kept."
@@ -55,8 +57,10 @@ def timeline(results: WatchResults) -> Figure | None:
     return Figure(title, _shown(results, len(rows)), Table([], []), picture=picture)
 
 
-def _piece(one: Slice) -> Piece:
-    return Piece(one.start_s, one.end_s, tuple(read(one) for read, _, _ in SHARES) if one.is_kept else None)
+def _piece(stretch: Slice) -> Piece:
+    return Piece(
+        stretch.start_s, stretch.end_s, tuple(read(stretch) for read, _, _ in SHARES) if stretch.is_kept else None
+    )
 
 
 def _shown(results: WatchResults, rows: int) -> str:
@@ -90,34 +94,31 @@ def rank_bars(results: WatchResults) -> Figure | None:
     if not results.ranks:
         return None
     shown, chosen = _chosen(results.ranks)
-    whole = max((one.mpi_s for one in results.ranks), default=0.0) or 1e-9
+    whole = max((rank.mpi_s for rank in results.ranks), default=0.0) or 1e-9
     scale = LinearScale(0.0, whole)
-    rows = [_bar(one, scale) for one in shown]
+    rows = [_bar(rank, scale) for rank in shown]
     head = ["Rank", "Host", "In MPI", *(what for _, _, what in PARTS), "Record"]
-    table = [[str(one.rank), one.host, fmt.time(one.mpi_s), *(words.time(read(one)) for read, _, _ in PARTS), one.ended]
-             for one in shown]  # fmt: skip
+    table = [
+        [str(rank.rank), rank.host, fmt.time(rank.mpi_s), *(words.time(read(rank)) for read, _, _ in PARTS), rank.ended]
+        for rank in shown
+    ]
     axis = stack.axis(scale, _GRID, "time in MPI")
     return Figure("Time in MPI of each rank, by reason", chosen, Table(head, table), axis=axis, rows=rows)
 
 
-def _bar(one: RankTime, scale: LinearScale) -> Row:
-    parts = [(class_, read(one)) for read, class_, _ in PARTS]
-    track: Markup = stack.track(parts, None, None, scale, _GRID, f"rank {one.rank}")
-    share = fmt.percent(one.mpi_s / one.span_s, 0) if one.span_s else fmt.MISSING
-    note = f"{share} of its run" + ("" if one.ended == "finalized" else f"; {one.ended}")
-    return Row(f"rank {one.rank}", one.rank, track, f"{fmt.time(one.mpi_s)} in MPI", note)
-
-
-def waited(one: RankTime) -> float:
-    """All of a rank's waiting for others, seconds."""
-    return one.late_sender_s + one.late_receiver_s + one.imbalance_s
+def _bar(rank: RankTime, scale: LinearScale) -> Row:
+    parts = [(class_, read(rank)) for read, class_, _ in PARTS]
+    track: Markup = stack.track(parts, None, None, scale, _GRID, f"rank {rank.rank}")
+    share = fmt.percent(rank.mpi_s / rank.span_s, 0) if rank.span_s else fmt.MISSING
+    note = f"{share} of its run" + ("" if rank.ended == "finalized" else f"; {rank.ended}")
+    return Row(f"rank {rank.rank}", rank.rank, track, f"{fmt.time(rank.mpi_s)} in MPI", note)
 
 
 def _chosen(ranks: Sequence[RankTime]) -> tuple[list[RankTime], str]:
     """All, or those that wait least, which others wait for, and those that wait most."""
     if len(ranks) <= MOST_BARS:
         return list(ranks), "all ranks"
-    order, half = sorted(ranks, key=waited), MOST_BARS // 2
-    picked = {one.rank for one in (*order[:half], *order[-half:])}
+    order, half = sorted(ranks, key=lambda rank: rank.waiting_s), MOST_BARS // 2
+    picked = {rank.rank for rank in (*order[:half], *order[-half:])}
     words_ = f"of {words.count(len(ranks))} ranks the {half} that wait least and the {half} that wait most"
-    return [one for one in order if one.rank in picked], f"{words_}; ranks.csv has all"
+    return [rank for rank in order if rank.rank in picked], f"{words_}; ranks.csv has all"

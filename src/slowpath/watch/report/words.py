@@ -54,21 +54,27 @@ def lengths(low: int, high: int) -> str:
     return f"{format_bytes(low)} to {'below ' if (high + 1).bit_count() == 1 else ''}{top}"
 
 
-def buffer(one: MessageClass) -> str:
+def buffer(message_class: MessageClass) -> str:
     """`mapping, 4 KiB pages, odd length, starts on a line, blocks of 8 B, first use`."""
-    parts = [one.memory.partition(" (")[0] if one.memory != "not known" else "memory not known"]
-    parts += [f"{format_bytes(one.page_bytes)} pages"] if one.page_bytes else []
-    parts += ["odd length"] if one.is_odd else []
-    parts += {"page": ["starts on a page"], "line": ["starts on a line"]}.get(one.start, [])
-    parts += [f"blocks of {format_bytes(one.block_bytes)}"] if one.block_bytes is not None else []
-    return ", ".join([*parts, *(["first use"] if one.first else [])])
+    parts = [message_class.memory.partition(" (")[0] if message_class.memory != "not known" else "memory not known"]
+    parts += [f"{format_bytes(message_class.page_bytes)} pages"] if message_class.page_bytes else []
+    parts += ["odd length"] if message_class.is_odd else []
+    parts += {"page": ["starts on a page"], "line": ["starts on a line"]}.get(message_class.start, [])
+    parts += [f"blocks of {format_bytes(message_class.block_bytes)}"] if message_class.block_bytes is not None else []
+    return ", ".join([*parts, *(["first use"] if message_class.first else [])])
 
 
-def messages(one: MessageClass) -> str:
+def messages(message_class: MessageClass) -> str:
     """`MPI_Send, 1 MiB to below 2 MiB`; `MPI_Sendrecv, receive, ...`, where the call does not say which side it is."""
-    name = one.call.lower()
-    plain = one.side not in ("send", "receive") or ("send" in name) != ("recv" in name)
-    return ", ".join([one.call, *([] if plain else [one.side]), lengths(one.bytes_low, one.bytes_high)])
+    name = message_class.call.lower()
+    plain = message_class.side not in ("send", "receive") or ("send" in name) != ("recv" in name)
+    return ", ".join(
+        [
+            message_class.call,
+            *([] if plain else [message_class.side]),
+            lengths(message_class.bytes_low, message_class.bytes_high),
+        ]
+    )
 
 
 def time(value_s: float | None) -> str:
@@ -76,6 +82,6 @@ def time(value_s: float | None) -> str:
     return "0" if value_s == 0 else fmt.time(value_s)
 
 
-def mean_bytes(one: MessageClass) -> float:
+def mean_bytes(message_class: MessageClass) -> float:
     """Of one message; 0: it has none."""
-    return one.bytes / one.count if one.count else 0.0
+    return message_class.bytes / message_class.count if message_class.count else 0.0

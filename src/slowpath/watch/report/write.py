@@ -1,25 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The derived files of a watch, each written beside its name and renamed."""
+"""The derived files of a watch: results.json, CSV files, the text and the page.
+
+CSV files are unrounded and in SI units, with an empty field where a value is missing; no field is a formula.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from slowpath.core import clean
+from slowpath.core.clean import line, text
+from slowpath.core.errors import RecordError
 from slowpath.core.files import write_atomically
-from slowpath.watch.proof import Proof
-from slowpath.watch.report import csv
+from slowpath.core.result import Result
+from slowpath.report.csv import Value, as_csv
+from slowpath.watch.analysis import concluded_watch
+from slowpath.watch.proof import Proof, proof_folders, read_proof
 from slowpath.watch.report.html import render_watch_html
-from slowpath.watch.report.text import render_watch_text
-from slowpath.watch.results import WatchResults
-from slowpath.watch.results_file import RESULTS_FILE
+from slowpath.watch.results import RESULTS_FILE, CallCount, CallSite, MessageClass, Pair, RankTime, Wait, WatchResults
+from slowpath.watch.verdict import with_proofs
+
+PLACE = ("function", "file", "line", "object", "offset")
+
+
+def _rows(struct: type[Result], found: Iterable[Result], more: Callable[[Result], Sequence[Value]] | None = None,
+          names: Sequence[str] = ()) -> str:  # fmt: skip
+    """A column for each field of the struct, and `names` for what `more` gives."""
+    fields = struct.__struct_fields__
+    rows = ([*(getattr(row, name) for name in fields), *(more(row) if more else ())] for row in found)
+    return as_csv([*fields, *names], rows)
+
+
+def _place(results: WatchResults) -> Callable[[Result], Sequence[Value]]:
+    """The columns of the place that a row names; empty ones where it names none."""
+
+    def found(row: Result) -> Sequence[Value]:
+        number: int | None = row.site if isinstance(row, MessageClass | Wait) else None
+        site: CallSite | None = None if number is None else results.sites[number]
+        return [None if site is None else getattr(site, name) for name in PLACE]
+
+    return found
+
+
+def classes_csv(results: WatchResults) -> str:
+    """One row for each class of messages, with its place."""
+    return _rows(MessageClass, results.classes, _place(results), PLACE)
+
+
+def waits_csv(results: WatchResults) -> str:
+    """One row for each wait, with its place."""
+    return _rows(Wait, results.waits, _place(results), PLACE)
+
+
+def ranks_csv(results: WatchResults) -> str:
+    """One row for each rank: where its time went."""
+    return _rows(RankTime, results.ranks)
+
+
+def pairs_csv(results: WatchResults) -> str:
+    """One row for each pair of ranks that exchanged messages."""
+    return _rows(Pair, results.pairs)
+
+
+def calls_csv(results: WatchResults) -> str:
+    """One row for each MPI call."""
+    return _rows(CallCount, results.calls)
+
+
+CSV_FILES: dict[str, Callable[[WatchResults], str]] = {
+    "classes.csv": classes_csv,
+    "ranks.csv": ranks_csv,
+    "pairs.csv": pairs_csv,
+    "calls.csv": calls_csv,
+    "waits.csv": waits_csv,
+}
+
+
+_PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
+
+
+def render_watch_text(results: WatchResults, folder: str) -> str:
+    """The verdict, and where the page is. Ends with a newline.  Args: folder: of the watch."""
+    lines = [line(words).translate(_PLAIN) for words in results.verdict] or [
+        f"{line(results.program.program)}: no verdict"
+    ]
+    return text("\n".join([*lines, f"report: {line(folder)}/report.html"])) + "\n"
+
 
 TEXT_FILE, PAGE_FILE = "report.txt", "report.html"
-FILES = (RESULTS_FILE, *csv.FILES, TEXT_FILE, PAGE_FILE)
+FILES = (RESULTS_FILE, *CSV_FILES, TEXT_FILE, PAGE_FILE)
 
 
 def write_watch(folder: Path, results: WatchResults, proofs: Sequence[tuple[str, Proof]] = ()) -> list[Path]:
@@ -29,9 +102,31 @@ def write_watch(folder: Path, results: WatchResults, proofs: Sequence[tuple[str,
     """
     document = json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1)
     contents = {RESULTS_FILE: clean.text(document) + "\n"}
-    contents |= {name: render(results) for name, render in csv.FILES.items()}
+    contents |= {name: render(results) for name, render in CSV_FILES.items()}
     contents |= {TEXT_FILE: render_watch_text(results, str(folder))}
     contents |= {PAGE_FILE: render_watch_html(results, str(folder), proofs)}
     for name, content in contents.items():
         write_atomically(folder / name, content)
     return [folder / name for name in FILES]
+
+
+def rebuild(folder: Path) -> WatchResults:
+    """Analyse the record, price it by what the folder holds, and write the derived files.
+
+    Raises: RecordError: it is no watch.  EnvironmentFailure: a file can't be written.
+    """
+    proofs = _proofs(folder)
+    results = with_proofs(concluded_watch(folder), [proof for _, proof in proofs], str(folder))
+    write_watch(folder, results, proofs)
+    return results
+
+
+def _proofs(folder: Path) -> list[tuple[str, Proof]]:
+    """Those that can be read: a damaged one costs the report nothing else."""
+    found = []
+    for proof_folder in proof_folders(folder):
+        try:
+            found.append((proof_folder.name, read_proof(proof_folder)))
+        except RecordError:
+            continue
+    return found

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from slowpath.mpi.identify import identify
+from slowpath.mpi.probe import output_of
 from slowpath.run.engine.elf import dynamic
 from slowpath.watch.folder import RANKS_FOLDER
 
@@ -35,7 +37,7 @@ _SLURM_EXPORT = "SLURM_EXPORT_ENV"
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedCommand:
     """argv: to start.  variables: on top of the user's environment.  notes: what was changed in the user's line."""
 
     argv: tuple[str, ...]
@@ -43,7 +45,9 @@ class Watched:
     notes: tuple[str, ...] = ()
 
 
-def watched(command: Sequence[str], launcher: str, library: Path, folder: Path, environ: Mapping[str, str]) -> Watched:
+def watched(
+    command: Sequence[str], launcher: str, library: Path, folder: Path, environ: Mapping[str, str]
+) -> WatchedCommand:
     """The user's command with the library preloaded, behind what the user preloads.
 
     Args: launcher: name in mpi.launchers of the command's first word; empty: it is none, or not known.
@@ -55,21 +59,21 @@ def watched(command: Sequence[str], launcher: str, library: Path, folder: Path, 
     return _handed_on(command, launcher, str(library), mine, environ)
 
 
-def with_preloaded(command: Sequence[str], launcher: str, library: str, environ: Mapping[str, str]) -> Watched:
+def with_preloaded(command: Sequence[str], launcher: str, library: str, environ: Mapping[str, str]) -> WatchedCommand:
     """The user's command with any other library preloaded."""
     return _handed_on(command, launcher, library, {}, environ)
 
 
 def with_variables(
     command: Sequence[str], launcher: str, variables: Mapping[str, str], environ: Mapping[str, str]
-) -> Watched:
+) -> WatchedCommand:
     """The user's command with variables set, on other nodes as well."""
     return _handed_on(command, launcher, "", variables, environ)
 
 
 def _handed_on(
     command: Sequence[str], launcher: str, library: str, variables: Mapping[str, str], environ: Mapping[str, str]
-) -> Watched:
+) -> WatchedCommand:
     changed, notes = list(command), []
     names = [*variables]
     everything = dict(variables)
@@ -89,7 +93,7 @@ def _handed_on(
         notes.append("the command holds variables back from ranks: -genv is added for those of Slowpath")
     elif launcher == "srun":
         notes += _exported(changed, names, everything, environ)
-    return Watched(tuple(changed), everything, tuple(notes))
+    return WatchedCommand(tuple(changed), everything, tuple(notes))
 
 
 def _behind(there: str, library: str) -> str:
@@ -168,3 +172,17 @@ def program_name(command: Sequence[str], environ: Mapping[str, str]) -> str:
     """File name of the program that a command is about, as far as its words tell."""
     names = [path.name for path in programs_in(command, environ)]
     return next((name for name in names if name not in _STARTERS), names[-1] if names else "watch")
+
+
+_ANYONES = ("mpiexec", "mpirun")  # each library has one of these names
+
+
+def launcher_of(command: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Name in mpi.launchers; empty: the command begins with something else, as a script or the program alone."""
+    name = os.path.basename(command[0])
+    if name.split(".")[0] not in LAUNCHERS:
+        return ""
+    if name.split(".")[0] not in _ANYONES:
+        return name
+    said = output_of([command[0], "--version"], environ)
+    return identify(said or "", name).launcher

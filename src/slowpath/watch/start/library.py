@@ -53,10 +53,10 @@ def library_folders(environ: Mapping[str, str], mpi: str | None = None) -> list[
     Args: mpi: library and version, as an engine's note has it.
     """
     source = source_hash(data_folder("engine"))
-    own = usable_engines(environ, lambda one: one.note.source == source and one.note.mpi == mpi) if mpi else ()
+    own = usable_engines(environ, lambda engine: engine.note.source == source and engine.note.mpi == mpi) if mpi else ()
     there = [engine.program.parent for engine in (*_chosen(environ, mpi), *own)]
     found = [path.parent for path in _ready(environ)]
-    return list(dict.fromkeys(one for one in (*there, *found) if why_not_preloaded(one) is None))
+    return list(dict.fromkeys(folder for folder in (*there, *found) if why_not_preloaded(folder) is None))
 
 
 def _chosen(environ: Mapping[str, str], mpi: str | None) -> list[Engine]:
@@ -86,7 +86,7 @@ def _ready(environ: Mapping[str, str]) -> Iterator[Path]:
     if wheel_folder().is_dir():
         yield from sorted(wheel_folder().rglob(LIBRARY))
     source = source_hash(data_folder("engine"))
-    for engine in usable_engines(environ, lambda one: one.note.source == source):
+    for engine in usable_engines(environ, lambda known: known.note.source == source):
         if (engine.program.parent / LIBRARY).is_file():
             yield engine.program.parent / LIBRARY
 
@@ -139,7 +139,7 @@ def _compile(source: Path, work: Path, compiler: Compiler, environ: Mapping[str,
         done = ask(argv, {"CCACHE_BASEDIR": str(build), **environ}, BUILD_LIMIT_S, together=True)
         if done.return_code != 0:
             lines = done.stdout.decode("utf-8", "replace").splitlines()
-            why = next((one.strip() for one in lines if "rror" in one), lines[-1].strip() if lines else "no message")
+            why = next((line.strip() for line in lines if "rror" in line), lines[-1].strip() if lines else "no message")
             raise EnvironmentFailure(
                 f"{LIBRARY} did not compile with {compiler.line}: {why}; set CXX to another C++20 compiler"
             )

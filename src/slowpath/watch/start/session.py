@@ -20,25 +20,29 @@ from slowpath.core.version import __version__
 from slowpath.mpi.recorded_variables import recorded_variables
 from slowpath.run.engine.meter import Tell
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, read_watch, write_watch
-from slowpath.watch.start.absent import why_no_record
-from slowpath.watch.start.commands import remember
-from slowpath.watch.start.environment import Watched, program_name, programs_in, watched
-from slowpath.watch.start.launcher import launcher_of
+from slowpath.watch.start.command import CommandEnd, remember, require_program, run_to_end
+from slowpath.watch.start.environment import WatchedCommand, launcher_of, program_name, programs_in, watched
 from slowpath.watch.start.library import find_library
-from slowpath.watch.start.records import headers, missing_ranks, starts_that_failed, truncated, without_room
-from slowpath.watch.start.start import Ended, require_program, run_to_end
+from slowpath.watch.start.records import (
+    headers,
+    missing_ranks,
+    starts_that_failed,
+    truncated,
+    why_no_record,
+    without_room,
+)
 
 DEFAULT_PARENT = Path("slowpath-watches")
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedWatch:
     """What will be started. folder: of the watch, not made yet."""
 
     command: tuple[str, ...]
     library: Path
     folder: Path
-    watched: Watched
+    watched: WatchedCommand
 
 
 def prepare(
@@ -48,7 +52,7 @@ def prepare(
     tell: Tell,
     library: Path | None = None,
     now: datetime | None = None,
-) -> Prepared:
+) -> PreparedWatch:
     """The command with the library preloaded; nothing is made or started but, where there is none, the library.
 
     Raises: SlowpathError: the command can't be started, or there is no library.
@@ -59,10 +63,10 @@ def prepare(
     folder = (out if out is not None else _default_folder(command, environ, now)).absolute()
     require_utf8(folder)
     launcher = launcher_of(command, environ) if command else ""
-    return Prepared(tuple(command), found, folder, watched(command, launcher, found, folder, environ))
+    return PreparedWatch(tuple(command), found, folder, watched(command, launcher, found, folder, environ))
 
 
-def make_folder(prepared: Prepared, environ: Mapping[str, str]) -> WatchInfo:
+def make_folder(prepared: PreparedWatch, environ: Mapping[str, str]) -> WatchInfo:
     """The folder with its first watch.json.
 
     Raises: UsageError: it is not empty.  EnvironmentFailure: the disk refuses.
@@ -95,7 +99,7 @@ def make_folder(prepared: Prepared, environ: Mapping[str, str]) -> WatchInfo:
     return info
 
 
-def run_watched(prepared: Prepared, info: WatchInfo, environ: Mapping[str, str]) -> Ended:
+def run_watched(prepared: PreparedWatch, info: WatchInfo, environ: Mapping[str, str]) -> CommandEnd:
     """Start the command and wait for its end; that is added to watch.json.
 
     Raises: NotFound, NotStarted.  EnvironmentFailure: the end can't be recorded; the command's own is lost then.
@@ -114,7 +118,7 @@ def run_watched(prepared: Prepared, info: WatchInfo, environ: Mapping[str, str])
 class Unrecorded(EnvironmentFailure):
     """The command ended, and that could not be written down."""
 
-    def __init__(self, message: str, ended: Ended) -> None:
+    def __init__(self, message: str, ended: CommandEnd) -> None:
         super().__init__(message)
         self.ended = ended
 
@@ -154,13 +158,13 @@ def _room(folder: Path) -> str | None:
 def _default_folder(command: Sequence[str], environ: Mapping[str, str], now: datetime | None) -> Path:
     """slowpath-watches/PROGRAM-YYYYMMDD-HHMMSS, with a number behind it where that is taken."""
     called = program_name(command, environ)
-    name = "".join(one if one.isalnum() or one in "._-" else "_" for one in called)
+    name = "".join(character if character.isalnum() or character in "._-" else "_" for character in called)
     stem = f"{name}-{(now or datetime.now()).strftime('%Y%m%d-%H%M%S')}"
     numbered = (DEFAULT_PARENT / (stem if n == 1 else f"{stem}-{n}") for n in range(1, 100))
     return next((path for path in numbered if not path.exists()), DEFAULT_PARENT / stem)
 
 
-def shown(prepared: Prepared) -> list[str]:
+def shown(prepared: PreparedWatch) -> list[str]:
     """The command line and the variables, as lines for a shell."""
     lines = [f"export {name}={shlex.quote(value)}" for name, value in prepared.watched.variables.items()]
     return [*lines, shlex.join(prepared.watched.argv)] if prepared.watched.argv else lines

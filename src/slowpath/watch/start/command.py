@@ -1,23 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running the user's command as the shell would: its streams, its terminal and its open files are its own.
+"""The user's command: whether this user watched it, and how it runs.
 
-Signals that ask this process to stop, or that jobs send to programs, go on to the command. Ctrl-C reaches it by itself,
-as all of the terminal's foreground; only one that was sent to this process alone (si_code says so) is handed on.
+It runs as the shell would run it: its streams, its terminal and its open files are its own. Signals that ask this
+process to stop, or that jobs send to programs, go on to the command. Ctrl-C reaches it by itself, as all of the
+terminal's foreground; only one that was sent to this process alone (si_code says so) is handed on.
+
+A folder may come from anybody, and must not decide what `slowpath prove` runs. A list of hashes lies next to the
+engines, in a folder that nobody else may write; watch.json is only believed where its command, its working folder and
+its stdin are on it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.files import append_at_once
+from slowpath.core.owners import make_place, require_place, why_not_trusted
 from slowpath.mpi.child import Child
+from slowpath.run.engine.cache import VARIABLE, engines_folder
 from slowpath.run.starting import start_users
+from slowpath.watch.folder import WatchInfo
+
+FILE = "commands"
+_FOLDER = "watch"
+
+
+def remember(info: WatchInfo, environ: Mapping[str, str]) -> None:
+    """Put a command on the list; where that can't be written, nothing is: proving it then takes --trust."""
+    path = _path(environ)
+    with contextlib.suppress(OSError, EnvironmentFailure):
+        require_place(path.parent, "commands", VARIABLE, environ)
+        make_place(path.parent)
+        if not is_known(info, environ):
+            append_at_once(path, _hash(info) + "\n")
+
+
+def is_known(info: WatchInfo, environ: Mapping[str, str]) -> bool:
+    """Whether this user watched exactly this command there, and nobody else could have put it on the list."""
+    path = _path(environ)
+    try:
+        require_place(path.parent, "commands", VARIABLE, environ)
+        if why_not_trusted(path.stat(), environ) is not None:
+            return False
+        return _hash(info) in path.read_text(encoding="ascii").split()
+    except (OSError, UnicodeError, EnvironmentFailure):
+        return False
+
+
+def _path(environ: Mapping[str, str]) -> Path:
+    return engines_folder(environ).parent / _FOLDER / FILE
+
+
+def _hash(info: WatchInfo) -> str:
+    return hashlib.sha256(msgspec.json.encode([info.command, info.working_folder, info.stdin])).hexdigest()
+
 
 NOT_FOUND, NOT_STARTED = 127, 126  # as the shell has them (POSIX, Shell Command Language, 2.8.2)
 BY_SIGNAL = 128
@@ -43,7 +91,7 @@ class NotStarted(EnvironmentFailure):
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandEnd:
     """How a command ended. code: its exit code; None: a signal ended it.  interrupted: it was asked to stop."""
 
     code: int | None
@@ -65,7 +113,7 @@ def require_program(command: Sequence[str], environ: Mapping[str, str]) -> None:
         raise NotFound(f"{command[0]}: no such program; what follows -- is the command as you would start it")
 
 
-def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> Ended:
+def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> CommandEnd:
     """Start `command` in this process group and wait for its end; only from the main thread.
 
     Raises: NotFound, NotStarted.  ExitUnseen: it ended, and nobody can say how.
@@ -91,7 +139,7 @@ def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> Ended:
         while signal.sigtimedwait(set(HANDED_ON), 0) is not None:  # or it would end us while we conclude
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return Ended(code if code >= 0 else None, -code if code < 0 else None, wall_s, interrupted)
+    return CommandEnd(code if code >= 0 else None, -code if code < 0 else None, wall_s, interrupted)
 
 
 def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[signal.Signals] | set[int]) -> Child:

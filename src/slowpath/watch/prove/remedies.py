@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A remedy made ready for one command under one library on this machine, or the reason why it can't be tried."""
+"""Which remedies `slowpath prove` tries, each made ready for one command under one library on this machine.
+
+They are named, suggested by the findings, or all that are cheap to try. A watch's priced collectives become a tuning
+file: what libslowpath-coll.so is to make of the library's other calls. A row reaches the length class that the
+program's calls were counted under; that it helps there, the program's own reruns prove.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.program_remedy import TUNABLES, Need, ProgramRemedy, Witness
+from slowpath.core.files import write_atomically
+from slowpath.findings.program_remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Witness
 from slowpath.mpi.applies import version_tuple
 from slowpath.mpi.launchers import launcher_named
-from slowpath.slowpaths.registry import codes_helped_by
+from slowpath.mpi.tuning import FILE_VARIABLE, TuningFile, TuningRow
+from slowpath.slowpaths.registry import PROGRAM_REMEDIES, codes_helped_by, find_program_remedy, program_remedies_for
+from slowpath.watch.results import CollectiveClass, WatchFinding, WatchResults, tried_remedy
 from slowpath.watch.start.environment import PRELOAD, with_preloaded, with_variables
 
 _THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -21,7 +32,7 @@ _GPUS = ("/dev/nvidiactl", "/dev/kfd")
 
 
 @dataclass(frozen=True)
-class MpiFacts:
+class ProgramMpi:
     """The program's MPI. name: as in mpi.libraries, None: not known.  path: of its library.  launcher: its row."""
 
     name: str | None = None
@@ -53,7 +64,11 @@ class Candidate:
 
 
 def candidate(
-    remedy: ProgramRemedy, command: Sequence[str], mpi: MpiFacts, environ: Mapping[str, str], libraries: Sequence[Path]
+    remedy: ProgramRemedy,
+    command: Sequence[str],
+    mpi: ProgramMpi,
+    environ: Mapping[str, str],
+    libraries: Sequence[Path],
 ) -> Candidate | str:
     """The remedy, or why it can't be tried here.  libraries: folders in which preloaded ones may lie."""
     if (missing := next((why for need in remedy.needs if (why := why_not(need)) is not None), None)) is not None:
@@ -83,7 +98,7 @@ def candidate(
 
 
 def of_user(
-    settings: Sequence[str], unset: Sequence[str], command: Sequence[str], mpi: MpiFacts, environ: Mapping[str, str]
+    settings: Sequence[str], unset: Sequence[str], command: Sequence[str], mpi: ProgramMpi, environ: Mapping[str, str]
 ) -> Candidate:
     """Settings of the user's own, NAME=VALUE, and names to take away, all at once.  Raises: UsageError."""
     variables: dict[str, str] = {}
@@ -94,7 +109,7 @@ def of_user(
         variables[name] = value
     handed = with_variables(command, mpi.launcher, variables, environ)
     words = " ".join([*settings, *(f"-{name}" for name in unset)])
-    text = " and ".join([*(f"set {one}" for one in settings), *(f"unset {name}" for name in unset)])
+    text = " and ".join([*(f"set {setting}" for setting in settings), *(f"unset {name}" for name in unset)])
     absent = next((name for name in unset if name not in environ), None)
     if absent is not None:
         raise UsageError(f"--unset {absent}: is not set; there is nothing to take away")
@@ -159,3 +174,96 @@ def _bound(argv: Sequence[str], bind: str, launcher: str) -> tuple[tuple[str, ..
     if not tokens and not variables:
         return f"{launcher} can't be asked to bind ranks"
     return (argv[0], *tokens, *argv[1:]), variables
+
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class ReadyRemedies:
+    """found: ready to be tried, best first.  left_out: key and reason of the others."""
+
+    found: tuple[Candidate, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+
+def by_name(names: Sequence[str], findings: Sequence[WatchFinding]) -> list[ProgramRemedy]:
+    """Of --remedy.  Raises: UsageError: none of that name, or nothing is suggested."""
+    if names and ALL not in names:
+        return [find_program_remedy(name) for name in dict.fromkeys(names)]
+    suggested = suggested_by(findings)
+    if not suggested:
+        what = "has no finding yet" if not findings else "has findings, but none that a remedy without code may remove"
+        raise UsageError(
+            f"this watch {what}; name one with --remedy, your own with --try NAME=VALUE, or --screen all that are known"
+        )
+    return suggested
+
+
+def suggested_by(findings: Sequence[WatchFinding]) -> list[ProgramRemedy]:
+    """The first remedy of each finding, most saved first, then the second ones, ..."""
+    rows = [_of_finding(finding) for finding in findings]
+    longest = max((len(row) for row in rows), default=0)
+    ranked = (row[place] for place in range(longest) for row in rows if place < len(row))
+    return list({remedy.key: remedy for remedy in ranked}.values())
+
+
+def _of_finding(finding: WatchFinding) -> list[ProgramRemedy]:
+    """The one that it names first."""
+    named = tried_remedy(finding)
+    fitting = program_remedies_for(finding.rule, tuple(remedy.name for remedy in finding.remedies))
+    return sorted(fitting, key=lambda remedy: remedy.key != named)
+
+
+def screened() -> list[ProgramRemedy]:
+    """Of --screen."""
+    return [remedy for remedy in PROGRAM_REMEDIES if remedy.screened]
+
+
+def ready(
+    remedies: Iterable[ProgramRemedy],
+    command: Sequence[str],
+    mpi: ProgramMpi,
+    environ: Mapping[str, str],
+    libraries: Sequence[Path],
+) -> ReadyRemedies:
+    """Those that can be tried here."""
+    made = [(remedy.key, candidate(remedy, command, mpi, environ, libraries)) for remedy in remedies]
+    return ReadyRemedies(
+        tuple(prepared for _, prepared in made if isinstance(prepared, Candidate)),
+        tuple((key, why) for key, why in made if isinstance(why, str)),
+    )
+
+
+FILE: Final = "collectives.json"
+
+
+def with_tuning(remedy: ProgramRemedy, watch: Path, results: WatchResults | None, mpi: ProgramMpi) -> ProgramRemedy:
+    """The remedy, with the file that the library reads written into the watch; another one as it is.
+
+    Raises: UsageError: no collective of this watch is priced.  EnvironmentFailure: the file can't be written.
+    """
+    if remedy.key != COLLECTIVES:
+        return remedy
+    rows = tuning_rows(results)
+    if not rows:
+        raise UsageError(
+            f"--remedy {COLLECTIVES}: no collective of {watch} is known to be slower than other calls: "
+            f"slowpath replay {watch}"
+        )
+    table = TuningFile(f"{mpi.name}-{mpi.version}", rows)
+    path = (watch / FILE).resolve()
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n")
+    return replace(remedy, variables={**remedy.variables, FILE_VARIABLE: str(path)})
+
+
+def tuning_rows(results: WatchResults | None) -> tuple[TuningRow, ...]:
+    """One for each kind of collective with a price."""
+    kinds = (results.collectives or ()) if results is not None else ()
+    return tuple(_row(kind, kind.way) for kind in kinds if kind.way is not None)
+
+
+def _row(kind: CollectiveClass, way: str) -> TuningRow:
+    bits = kind.bytes.bit_length()
+    lengths = (1 << (bits - 1), (1 << bits) - 1) if bits else (0, 0)
+    return TuningRow(kind.collective, (kind.ranks, kind.ranks), lengths, way)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program's messages as the engine sends them: classes in parameters of `p2p`. Pure."""
+"""The program's messages as the engine sends them: parameters of `p2p`, and which rules are about them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from slowpath.findings.price import When
+from slowpath.findings.words import HUGE_PAGE_BYTES
 from slowpath.watch.results import CallCount, MessageClass
 
-Parameters = Mapping[str, str]
 Ints = npt.NDArray[np.int64]
 
-HUGE_PAGE_BYTES: Final = 2 * 2**20
 # How a watch calls a memory kind -> how the engine allocates the same.
 MEMORY: Final[Mapping[str, str]] = {
     "heap": "host",
@@ -48,7 +48,7 @@ class Load:
     @property
     def sides(self) -> tuple[MessageClass, MessageClass]:
         """Sender and receiver; the one that is not known is taken to be like the other."""
-        known = [one for one in (self.sender, self.receiver) if one is not None]
+        known = [side for side in (self.sender, self.receiver) if side is not None]
         return self.sender or known[0], self.receiver or known[0]
 
     @property
@@ -58,10 +58,10 @@ class Load:
 
     def transfer_s(self, ranks: int) -> float | None:
         """Of one message, both sides together, seconds; None: not matched."""
-        known = [one for one in (self.sender, self.receiver) if one is not None and one.count]
-        if not known or any(one.transfer_s is None for one in known):
+        known = [side for side in (self.sender, self.receiver) if side is not None and side.count]
+        if not known or any(side.transfer_s is None for side in known):
             return None
-        return sum((one.transfer_s or 0.0) * ranks / one.count for one in known)
+        return sum((side.transfer_s or 0.0) * ranks / side.count for side in known)
 
 
 def loads_of(classes: Sequence[MessageClass], calls: Sequence[CallCount], pairs: Ints | None = None) -> list[Load]:
@@ -70,9 +70,9 @@ def loads_of(classes: Sequence[MessageClass], calls: Sequence[CallCount], pairs:
     Args: pairs: shape (n, 2), classes of sender and receiver of each matched message; None: nothing was matched. The
           counts of the classes are exact, so a class is shared out as its matched messages are.
     """
-    between_two = {one.name for one in calls if one.family == "point to point"}
-    classes = [one for one in classes if one.call in between_two]
-    by_id = {one.id: one for one in classes}
+    between_two = {call.name for call in calls if call.family == "point to point"}
+    classes = [message_class for message_class in classes if message_class.call in between_two]
+    by_id = {message_class.id: message_class for message_class in classes}
     split: dict[int, list[tuple[int, int]]] = {}
     met: set[int] = set()
     if pairs is not None and len(pairs):
@@ -81,16 +81,22 @@ def loads_of(classes: Sequence[MessageClass], calls: Sequence[CallCount], pairs:
             split.setdefault(sender, []).append((receiver, count))
             met.add(receiver)
     found: list[Load] = []
-    for one in classes:
-        if one.side in ("send", "both") and one.count:
-            shares = split.get(one.id, [])
+    for message_class in classes:
+        if message_class.side in ("send", "both") and message_class.count:
+            shares = split.get(message_class.id, [])
             total = sum(count for _, count in shares)
             found += [
-                _load(one, by_id.get(other), round(one.count * count / total)) for other, count in shares if count
-            ] or [_load(one, None, one.count)]
+                _load(message_class, by_id.get(other), round(message_class.count * count / total))
+                for other, count in shares
+                if count
+            ] or [_load(message_class, None, message_class.count)]
     if not found:  # a record of receivers alone
-        found = [_load(None, one, one.count) for one in classes if one.side == "receive" and one.count]
-    return [one for one in found if one.count]
+        found = [
+            _load(None, message_class, message_class.count)
+            for message_class in classes
+            if message_class.side == "receive" and message_class.count
+        ]
+    return [load for load in found if load.count]
 
 
 def _load(sender: MessageClass | None, receiver: MessageClass | None, count: int) -> Load:
@@ -118,11 +124,11 @@ def p2p_parameters(load: Load) -> dict[str, str] | str:
     offsets = [_START.get(side.start, 0) for side in (sender, receiver)]
     odd = [side.allocation_bytes if side.is_odd else None for side in (sender, receiver)]
     if any(odd) and set(kinds) & GPU_MEMORY:
-        lengths = [max(one or length, length) for one in odd]
-        found |= {"buffer_bytes": _sides([str(one) for one in lengths])}
+        lengths = [max(allocated or length, length) for allocated in odd]
+        found |= {"buffer_bytes": _sides([str(allocated) for allocated in lengths])}
     elif any(offsets):
-        found |= {"offset_bytes": _sides([str(one) for one in offsets])}
-        found |= {"overalloc_bytes": _sides([str(one) for one in offsets])}
+        found |= {"offset_bytes": _sides([str(offset) for offset in offsets])}
+        found |= {"overalloc_bytes": _sides([str(offset) for offset in offsets])}
     return found
 
 
@@ -142,3 +148,38 @@ def kind_of(memory: str) -> str:
 
 def _sides(values: Sequence[str]) -> str:
     return values[0] if values[0] == values[1] else ":".join(values)
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """What a rule may ask of the program as a whole. calls: that it made.  variables: that were set for it."""
+
+    calls: frozenset[str] = frozenset()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    thread_level: str | None = None
+
+
+_Side = Callable[[When, MessageClass], bool]
+_SIDE: Final[tuple[_Side, ...]] = (
+    lambda when, side: not when.memory or kind_of(side.memory) in when.memory,
+    lambda when, side: when.below_page_bytes is None or 0 < (side.page_bytes or 0) < when.below_page_bytes,
+    lambda when, side: when.first is None or side.first == when.first,
+    lambda when, side: when.odd is None or side.is_odd == when.odd,
+    lambda when, side: when.below_block_bytes is None or 0 < (side.block_bytes or 0) < when.below_block_bytes,
+    lambda when, side: not when.starts or side.start in when.starts,
+    lambda when, side: not when.calls or side.call.removesuffix("_c") in when.calls,
+)
+_Whole = Callable[[When, Load, ProgramFacts], bool]
+_WHOLE: Final[tuple[_Whole, ...]] = (
+    lambda when, load, program: when.least_bytes <= load.bytes <= (when.most_bytes or load.bytes),
+    lambda when, load, program: not when.made or bool(when.made & program.calls),
+    lambda when, load, program: not when.set or bool(when.set & program.variables.keys()),
+    lambda when, load, program: when.thread_level in (None, program.thread_level),
+)
+
+
+def holds(when: When, load: Load, program: ProgramFacts) -> bool:
+    """Whether a row is about these messages."""
+    return all(test(when, load, program) for test in _WHOLE) and any(
+        all(test(when, side) for test in _SIDE) for side in load.sides
+    )

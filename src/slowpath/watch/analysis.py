@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the folder of a watch to its results: read, matched, attributed, added up, priced by what the folder holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from msgspec.structs import replace
+
+from slowpath.core.version import __version__
+from slowpath.watch.attributed import Attributed, attributed
+from slowpath.watch.classes import ClassKey, classes_of, pair_classes
+from slowpath.watch.collective_classes import collectives_of
+from slowpath.watch.conclude import concluded
+from slowpath.watch.events import Events, Floats
+from slowpath.watch.folder import WatchInfo, read_watch
+from slowpath.watch.match import NO_EVENT
+from slowpath.watch.reasons import Why
+from slowpath.watch.record.job import WatchedJob, read_job
+from slowpath.watch.record.layout import EventKind, watch_layout
+from slowpath.watch.results import WATCH_SCHEMA, WatchedProgram, WatchResults
+from slowpath.watch.sources import read_sources
+from slowpath.watch.tables import allocations_of, pairs_of, sites_of, slices_of
+from slowpath.watch.totals import call_seconds, calls_of, coverage_of, rank_times, weights
+from slowpath.watch.waits import waits_of
+from slowpath.watch.what_if import ENTRY, RETURN, CallOrder, Ints, KeptOrder
+
+THREAD_LEVELS = ("single", "funneled", "serialized", "multiple")
+Interface = Literal["mpich", "openmpi", "abi", "unknown"]
+
+
+@dataclass(frozen=True)
+class AttributedWatch:
+    """A watch, attributed, and its results without findings, prices and verdict.
+
+    weight: how many calls each kept one stands for, shape (n,).  class_keys: of `results.classes`, by index.
+    """
+
+    results: WatchResults
+    attributed: Attributed
+    weight: Floats
+    class_keys: tuple[ClassKey, ...]
+
+
+def watch_results(folder: Path) -> WatchResults:
+    """Without findings.  Raises: RecordError: it is no watch."""
+    return watched(folder).results
+
+
+def watched(folder: Path) -> AttributedWatch:
+    """Read, match, attribute and add up.  Raises: RecordError: it is no watch."""
+    info = read_watch(folder)
+    job = read_job(folder)
+    found = attributed(job)
+    seconds = call_seconds(found.world)
+    weight = weights(found.events, found.world, seconds)
+    ranks = rank_times(found, weight, seconds)
+    span_s = max((rank.span_s for rank in ranks), default=0.0)
+    calls = calls_of(found.world)
+    classes, keys, sites = classes_of(found)
+    slices, shown = slices_of(found, span_s)
+    site_of = {site: i for i, site in enumerate(sites)}
+    results = WatchResults(
+        schema=WATCH_SCHEMA,
+        slowpath=__version__,
+        program=_program(info, job, span_s if ranks else None),
+        coverage=coverage_of(found, calls, seconds, (*info.notes, *job.notes, *found.world.notes)),
+        verdict=(),
+        saved_s=None,
+        saved_interval=None,
+        findings=(),
+        waits=waits_of(found, weight, len(ranks), span_s, site_of),
+        fine=(),
+        unpriced=(),
+        ranks=ranks,
+        calls=calls,
+        classes=classes,
+        sites=sites_of(found.world, sites),
+        pairs=pairs_of(found),
+        allocations=allocations_of(found.world),
+        slices=slices,
+        collectives=collectives_of(found, weight, site_of),
+        shown_ranks=shown,
+    )
+    return AttributedWatch(results, found, weight, keys)
+
+
+def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedProgram:
+    first = job.records[0] if job.records else None
+    level = int(first.header["thread_level"]) if first is not None else -1
+    return WatchedProgram(
+        command=info.command,
+        program=Path(first.words("program")).name if first is not None else "",
+        ranks=job.size,
+        recorded_ranks=len(job.records),
+        hosts=tuple(dict.fromkeys(record.words("host") for record in job.records)),
+        interface=_interface(int(first.header["interface"])) if first is not None else "unknown",
+        library=first.words("library") if first is not None else "",
+        library_path=first.words("library_path") if first is not None else "",
+        thread_level=THREAD_LEVELS[level] if 0 <= level < len(THREAD_LEVELS) else None,
+        exit_code=info.exit_code,
+        signal=info.signal,
+        wall_s=info.wall_s or 0.0,
+        span_s=span_s,
+        started=info.started,
+    )
+
+
+def _interface(number: int) -> Interface:
+    known: dict[str, Interface] = {"mpich": "mpich", "openmpi": "openmpi", "abi": "abi"}
+    return known.get(watch_layout().interfaces.get(number, ""), "unknown")
+
+
+def kept_of(found: Attributed, pairs: Ints) -> KeptOrder:
+    """Calls as chains of their threads, their dependencies, and the matched messages that they moved.
+
+    Args: pairs: shape (messages, 2), the classes of each matched message's sides.
+    """
+    events = found.events
+    level = found.world.level
+    calls = np.flatnonzero(events.is_timed & (events.window % 2**level == 0))
+    place = np.full(len(events), NO_EVENT, dtype=np.int64)
+    place[calls] = np.arange(calls.size)
+    stretch = _numbered(events.window[calls] >> level) if level else np.zeros(calls.size, dtype=np.int64)
+    lanes = int(events.lane.max(initial=0)) + 1
+    records = int(events.record.max(initial=0)) + 1
+    chain = _numbered((stretch * records + events.record[calls]) * lanes + events.lane[calls])
+    order = CallOrder(
+        chain,
+        stretch,
+        events.start_s[calls],
+        events.end_s[calls],
+        _dependencies(found, place),
+        _moved(found, place),
+    )
+    return KeptOrder(order, pairs)
+
+
+def _numbered(values: Ints) -> Ints:
+    found: Ints = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return found
+
+
+def _in_calls(found: Attributed, events: Ints, place: Ints) -> Ints:
+    """Number of the call whose time each event is in; NO_EVENT: not kept."""
+    known = events != NO_EVENT
+    call = np.where(known, found.parents[events], NO_EVENT)
+    call = np.where(known & found.events.is_timed[events], events, call)
+    return np.where(call != NO_EVENT, place[call], NO_EVENT)
+
+
+def _dependencies(found: Attributed, place: Ints) -> Ints:
+    """Calls, calls that they wait for, and what of these; shape (m, 3)."""
+    reasons = found.reasons
+    sure = np.flatnonzero(reasons.why != int(Why.DOUBT))
+    why, pair = reasons.why[sure], reasons.pair[sure]
+    other = reasons.other[sure].copy()
+    away = np.isin(why, [int(Why.SENDER_AWAY), int(Why.RECEIVER_AWAY)])
+    other[away] = _came_back(found.events, found.events.record[other[away]], reasons.until_s[sure][away])
+    of_pair = pair != NO_EVENT
+    # A message that went eagerly, or by a call that only starts it, is on its way when that call has returned.
+    is_sent = found.events.has(EventKind.POST)[reasons.other[sure]]
+    is_sent[of_pair] |= found.eager.is_eager[pair[of_pair]]
+    after = np.stack(
+        [
+            _in_calls(found, reasons.call[sure], place),
+            _in_calls(found, other, place),
+            np.where(is_sent & (why == int(Why.LATE_SENDER)), RETURN, ENTRY),
+        ],
+        axis=1,
+    )
+    kept: Ints = after[(after[:, :2] >= 0).all(axis=1) & (after[:, 0] != after[:, 1])]
+    return kept
+
+
+def _came_back(events: Events, record: Ints, back_s: Floats) -> Ints:
+    """The call with which each rank was in MPI again: its first one from `back_s` on."""
+    found = np.full(record.size, NO_EVENT, dtype=np.int64)
+    timed = np.flatnonzero(events.is_timed)
+    for number in np.unique(record).tolist():
+        rows = timed[events.record[timed] == number]
+        rows = rows[np.argsort(events.start_s[rows], kind="stable")]
+        asked = record == number
+        at = np.searchsorted(events.start_s[rows], back_s[asked] - 1e-9)
+        found[asked] = np.where(at < rows.size, rows[np.minimum(at, rows.size - 1)], NO_EVENT)
+    return found
+
+
+def _moved(found: Attributed, place: Ints) -> Ints:
+    """Calls and the matched messages whose bytes they moved; shape (k, 2).
+
+    An eager message leaves in the call that started it, any other one in the call that completed it. A message that was
+    there before its receive arrives in the call that posted that.
+    """
+    match, eager = found.matched, found.eager
+    sends, receives = match.sends, match.receives
+    number = np.arange(match.send.size)
+    left = np.where(eager.is_eager, sends.posted[match.send], sends.done[match.send])
+    arrived = np.where(eager.arrived, receives.posted[match.receive], receives.done[match.receive])
+    rows = [np.stack([_in_calls(found, events, place), number], axis=1) for events in (left, arrived)]
+    both = np.concatenate(rows)
+    kept: Ints = both[both[:, 0] >= 0]
+    return kept
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What prices need. results: without findings.  kept: the order of the calls.  variables: as recorded."""
+
+    results: WatchResults
+    kept: KeptOrder
+    variables: Mapping[str, str]
+
+
+def read_watched(folder: Path) -> Watched:
+    """Raises: RecordError: it is no watch."""
+    found = watched(folder)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    return Watched(found.results, kept_of(found.attributed, pairs), read_watch(folder).variables)
+
+
+def concluded_watch(folder: Path) -> WatchResults:
+    """Findings, savings and verdict; nothing is measured or written.  Raises: RecordError: it is no watch."""
+    found = read_watched(folder)
+    sources, notes = read_sources(folder, found.results.program, found.variables)
+    if notes:
+        coverage = replace(found.results.coverage, notes=(*found.results.coverage.notes, *notes))
+        found = Watched(replace(found.results, coverage=coverage), found.kept, found.variables)
+    return concluded(found.results, found.kept, sources, found.variables, str(folder))
