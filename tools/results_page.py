@@ -53,16 +53,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "Claim",
             "Rival",
             "LawResult",
-            "LawCoefficient",
-            "LawPoint",
-            "LawForecast",
-            "LawSourceResult",
-            "LimitBracket",
             "RemedyResult",
             "Snippet",
         ),
         *("RemovedRatio", "SideEffect"),
     ),
+    "laws": ("LawCoefficient", "LawPoint", "LawForecast", "LawSourceResult", "LimitBracket"),
     "put": ("PutResults", "PutCondition", "PutRow", "RateShare", "PutRung", "PutSplit", "PutPart"),
     "cannon": (
         *("CannonResults", "CannonGroup", "CannonGrid", "CannonBlas", "CannonVariant", "CannonPoint", "CannonMissing"),
@@ -70,25 +66,23 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("CannonDistribution", "CannonClock", "CannonScaling", "ScalingPoint"),
     ),
 }
+# Their structs are listed with one sentence each; the schema has their fields.
+IN_SCHEMA = ("instructions", "messages", "shapes", "laws", "put", "cannon")
+WATCH_IN_SCHEMA = ("time", "messages")
 WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
     "whole": ("WatchResults",),
     "program": ("WatchedProgram", "Coverage"),
     "time": ("RankTime", "CallCount", "Slice", "Wait"),
     "messages": ("MessageClass", "CollectiveClass", "CallSite", "Pair", "AllocationKind", "Fine"),
-    "findings": ("WatchFinding", "Price", "RemedyResult", "Snippet", "RemovedRatio", "SideEffect"),
+    "findings": ("WatchFinding", "Price"),
 }
-# Endings of names, the longest first.
-UNITS = {
-    "_bytes_per_s": "bytes/s",
-    "_flops_per_s": "flop/s",
-    "_s_per_op": "s per operation",
-    "_per_op": "per operation",
-    "_per_s": "1/s",
-    "_bytes": "bytes",
-    "_ns": "ns",
-    "_s": "s",
-}
+# Structs of both schemas: the page of a run has them, and the page of a watch links there.
+SHARED = ("RemedyResult", "Snippet", "RemovedRatio", "SideEffect")
+_OLD = "; null: of an older version"  # the page says it once
 Node = Mapping[str, Any]
+_LISTED = {name for group in IN_SCHEMA for name in GROUPS[group]} | {
+    name for group in WATCH_IN_SCHEMA for name in WATCH_GROUPS[group]
+}
 
 
 def blocks() -> dict[str, Callable[[], str]]:
@@ -96,28 +90,43 @@ def blocks() -> dict[str, Callable[[], str]]:
     pages = (("results", GROUPS, results_schema), ("watch-results", WATCH_GROUPS, watch_results_schema))
     found = {}
     for page, groups, schema in pages:
-        left = set(schema()["$defs"]) - {name for group in groups.values() for name in group}
+        left = set(schema()["$defs"]) - {name for group in groups.values() for name in group} - set(SHARED)
         if left:
             raise ValueError(f"{', '.join(sorted(left))}: no group of tools/results_page.py has it")
-        found |= {f"{page}-{name}": partial(_group, group, schema) for name, group in groups.items()}
+        found |= {f"{page}-{name}": partial(_group, group, schema, page) for name, group in groups.items()}
     return found
 
 
-def _group(group: Sequence[str], schema: Callable[[], Node]) -> str:
+def _group(group: Sequence[str], schema: Callable[[], Node], page: str) -> str:
     definitions = schema()["$defs"]
-    return "\n".join(_part(name, definitions[name]) for name in group)
+    listed = _LISTED.issuperset(group)
+    part = _line if listed else _part
+    text = ("" if listed else "\n").join(part(name, definitions[name]) for name in group)
+    if page != "results":
+        for heading in map(title, SHARED):
+            text = text.replace(f"](#{_anchor(heading)})", f"](results.md#{_anchor(heading)})")
+    return text
 
 
 def _part(name: str, definition: Node) -> str:
-    """Heading, what it is, and a row for each field."""
+    """Return a heading, what the struct is, and an item for each field."""
     about = " ".join(definition["description"].split())
     absent = set(definition["properties"]) - set(definition["required"])
     rows = [
-        f"| `{field}` | {words(node)}{_unit(field)}{', may be absent' if field in absent else ''} "
-        f"| {node.get('description', '')} |\n"
+        f"- `{field}` ({'optional ' if field in absent else ''}{words(node)}){_meaning(node)}\n"
         for field, node in definition["properties"].items()
     ]
-    return f"### {title(name)}\n\n{about}\n\n| field | type | meaning |\n| --- | --- | --- |\n" + "".join(rows)
+    return f"### {title(name)}\n\n{about}\n\n" + "".join(rows)
+
+
+def _line(name: str, definition: Node) -> str:
+    """Return an item: what the struct is."""
+    return f"- `{name}`: {' '.join(definition['description'].split())}\n"
+
+
+def _meaning(node: Node) -> str:
+    text = node.get("description", "").replace(_OLD, "")
+    return f": {text}" if text else ""
 
 
 def title(name: str) -> str:
@@ -127,46 +136,45 @@ def title(name: str) -> str:
     return re.sub("Mpi|Ucx", lambda found: found[0].upper(), spaced)
 
 
+def _anchor(heading: str) -> str:
+    return heading.lower().replace(" ", "-")
+
+
 def words(node: Node) -> str:
-    """What a field can be, in words."""
+    """Return a type in words. A question mark means: or null. The schema has the limits of numbers."""
     if "$ref" in node:
-        heading = title(node["$ref"].rsplit("/", 1)[-1])
-        return f"[{heading}](#{heading.lower().replace(' ', '-')})"
-    if "anyOf" in node:
-        return " or ".join(map(words, node["anyOf"]))
-    if isinstance(node.get("type"), list):
-        return " or ".join(words({**node, "type": kind}) for kind in node["type"])
+        name = node["$ref"].rsplit("/", 1)[-1]
+        heading = title(name)
+        return f"`{name}`" if name in _LISTED else f"[{heading}](#{_anchor(heading)})"
+    kinds = node.get("anyOf") or [{**node, "type": kind} for kind in _types(node)]
+    if len(kinds) > 1:
+        some = [kind for kind in kinds if kind.get("type") != "null"]
+        return " or ".join(map(words, some)) + "?" * (len(some) < len(kinds))
     if "enum" in node:
         return _listed(node["enum"])
     return _KINDS.get(node.get("type", ""), lambda _: "anything")(node)
 
 
+def _types(node: Node) -> Sequence[str]:
+    kinds = node.get("type", ())
+    return kinds if isinstance(kinds, list) and "enum" not in node else ()
+
+
 def _listed(choices: Sequence[object]) -> str:
-    *most, last = ("null" if choice is None else f"`{choice}`" for choice in choices)
-    return f"{', '.join(most)} or {last}" if most else last
+    some = [f"`{choice}`" for choice in choices if choice is not None]
+    return " ".join(some) + "?" * (len(some) < len(choices))
 
 
 def _array(node: Node) -> str:
     if "prefixItems" in node:
         return f"[{', '.join(map(words, node['prefixItems']))}]"
-    return f"list of {words(node.get('items', {}))}" + (f", at least {n}" if (n := node.get("minItems")) else "")
+    return f"{words(node.get('items', {}))}[]"
 
 
 def _object(node: Node) -> str:
     keys = node.get("propertyNames", {})
     named = _listed(keys["enum"]) if "enum" in keys else "text"
-    return f"object: {named} → {words(node.get('additionalProperties', {}))}"
-
-
-def _number(node: Node) -> str:
-    low, above = node.get("minimum"), node.get("exclusiveMinimum")
-    high, below = node.get("maximum"), node.get("exclusiveMaximum")
-    bounds = [f"≥ {low}"] * (low is not None) + [f"> {above}"] * (above is not None)
-    bounds += [f"≤ {high}"] * (high is not None) + [f"< {below}"] * (below is not None)
-    if node["type"] == "integer" and bounds == ["≥ 0"]:
-        return "count"
-    kind = "integer" if node["type"] == "integer" else "number"
-    return " ".join([kind, ", ".join(bounds)]).strip()
+    return f"{{{named}: {words(node.get('additionalProperties', {}))}}}"
 
 
 def _text(node: Node) -> str:
@@ -176,13 +184,9 @@ def _text(node: Node) -> str:
 _KINDS: Mapping[str, Callable[[Node], str]] = {
     "array": _array,
     "object": _object,
-    "integer": _number,
-    "number": _number,
+    "integer": lambda _: "integer",
+    "number": lambda _: "number",
     "string": _text,
-    "boolean": lambda _: "true or false",
+    "boolean": lambda _: "bool",
     "null": lambda _: "null",
 }
-
-
-def _unit(field: str) -> str:
-    return next((f", {unit}" for ending, unit in UNITS.items() if field.endswith(ending)), "")

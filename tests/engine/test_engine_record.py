@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,22 +43,6 @@ def test_the_writer_lays_out_blocks_as_the_schema_says(engine: Engine) -> None:
     assert written["version"] == schema["version"]
     sizes = [(f["name"], f["offset"], np.dtype(f["type"]).itemsize) for f in schema["fields"]]
     assert [(f["name"], f["offset"], f["bytes"]) for f in written["fields"]] == sizes
-
-
-def test_the_parameter_page_is_the_engines_own_tables(engine: Engine) -> None:
-    text = (ROOT / "docs" / "reference" / "engine-interface.md").read_text()
-    sections = {part.split("`")[0]: part for part in text.split("## Parameters of `")[1:]}
-    for experiment in described(engine)["experiments"]:
-        row = r"^\| `(\w+)` \| ([^|]+) \| `([^`]*)` \| (\w+) \|"
-        rows = re.findall(row, sections[experiment["name"]], re.MULTILINE)
-        parameters = experiment["parameters"]
-        shown = [(p["name"], p["default"], p["role"]) for p in parameters]
-        assert [(name, default, role) for name, _, default, role in rows] == shown
-        for (name, kind, _, _), parameter in zip(rows, parameters, strict=True):
-            assert kind.startswith(parameter["type"]), name
-            assert ("sided" in kind) == parameter["sided"], name
-            if parameter["choices"]:
-                assert re.findall(r"`([\w+]+)`", kind) == parameter["choices"], name
 
 
 def test_each_parameter_has_its_role(engine: Engine) -> None:

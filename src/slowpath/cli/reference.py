@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import click
@@ -11,9 +12,12 @@ from slowpath.cli.main import slowpath
 
 HEAD = """# The command line
 
-Made from `--help` by `python -m slowpath.cli.reference > docs/reference/cli.md`; a test fails when it is not current.
+Generated from `--help` by `python -m slowpath.cli.reference > docs/reference/cli.md`. Every command also takes `-h` or
+`--help`.
 """
 WIDTH = 100
+_HELP = re.compile(r"^  -h, --help +Show this message and exit\.\n?", re.MULTILINE)
+_HELP_ALONE = re.compile(r"^Options:\n(\n|\Z)", re.MULTILINE)
 
 
 def reference() -> str:
@@ -32,7 +36,7 @@ def _helps(command: click.Command, path: str, parent: click.Context | None) -> I
         max_content_width=WIDTH,
         help_option_names=["-h", "--help"],
     )
-    yield path, command.get_help(context)
+    yield path, _HELP_ALONE.sub("", _HELP.sub("", command.get_help(context)))
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             child = command.get_command(context, name)

@@ -51,7 +51,7 @@ def command(
     messages take 1 %, becomes two cells of the engine, measured in interleaved launches of 2 ranks under the program's
     MPI; the cost is shown first. The runs are kept in WATCH/prices, and the watch's report is made anew.
     """
-    from slowpath.watch.replay.questions import questions, use_laws
+    from slowpath.watch.analysis import questions, use_laws
 
     tell = teller(quiet)
     if laws is not None:

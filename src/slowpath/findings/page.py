@@ -7,11 +7,14 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, USER, WAITING
+from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 
 WIDTH = 100
 LINES = 24  # of a screen
 _LABEL = 14
+SHARED = (WAITING, SIDE, COLD, UNTOUCHED, USER)  # rivals of four rules and more
 
 
 def _parts(path: SlowPath) -> list[tuple[str, str]]:
@@ -60,41 +63,31 @@ def table(paths: Sequence[SlowPath]) -> str:
 
 def markdown_page(path: SlowPath) -> str:
     """A rule as a page of docs/reference/rules."""
-    lines = [f"# {path.code}: {path.title}", "", f"*{path.name}*", ""]
+    lines = [f"# {path.code}: {path.title}", ""]
     for heading, text in _parts(path):
-        lines += [f"## {heading}", "", text, ""]
-    lines += ["## What an explained finding says", "", path.cause, ""]
-    if path.hypotheses:
-        lines += ["Until it is explained it may be:", "", *(f"- {one}" for one in path.hypotheses), ""]
+        lines += [f"**{heading}.** {text}", ""]
     lines += _rivals(path)
     if path.stronger:
         links = ", ".join(f"[{code}]({code}.md)" for code in path.stronger)
-        lines += [f"Where one of {links} holds for the same excess, this finding is merged into it.", ""]
-    lines += ["[Remedies](../remedies.md) has the remedies for each library.", ""]
-    lines += ["## Sources", "", *(f"- {source}" for source in path.sources), "", _MADE, ""]
+        lines += [f"Merged into {links} where one of them holds for the same excess.", ""]
+    lines += [f"**Sources.** {'; '.join(path.sources)}", ""]
     return _linked("\n".join(lines))
 
 
 def _rivals(path: SlowPath) -> list[str]:
-    """What else would look the same, and what refutes it."""
+    """Return what else would look the same and what refutes it; rivals of several rules are in the index."""
     kinds = path.rivals
     if not kinds:
         return []
-    head = [
-        "## Rivals: what else would look the same",
-        "",
-        _RIVALS,
-        "",
-        "| rival | what is true then | distinguished by |",
-    ]
-    rows = [f"| {one.name} | {one.cause} | {one.experiment} |" for one in kinds]
-    return [*head, "|---|---|---|", *rows, ""]
+    own = [_rival(kind) for kind in kinds if kind not in SHARED]
+    shared = [kind.name for kind in kinds if kind in SHARED]
+    if shared:
+        own += [f"- [Shared rivals](README.md#shared-rivals): {', '.join(shared)}."]
+    return ["## Rivals", "", *own, ""]
 
 
-_RIVALS = (
-    "The finding is explained only once each of these is refuted by what was measured "
-    '([findings](../findings.md#rivals)); until then it says "either ... or ...".'
-)
+def _rival(kind: RivalKind) -> str:
+    return f"- **{kind.name}**: {kind.experiment}."
 
 
 def _linked(text: str) -> str:
@@ -107,14 +100,30 @@ def _link(page: re.Match[str]) -> str:
     return f"[{page[2]}]({folder}/{page[2]}.md)"
 
 
-_MADE = "Generated from the rule by `slowpath explain --markdown DIR`."
-
-
 def index_page(paths: Sequence[SlowPath]) -> str:
-    """The table of all rules, docs/reference/rules/README.md."""
-    rows = [f"| [{path.code}]({path.code}.md) | {path.title} | {path.remedy} |" for path in paths]
-    head = ["# Rules", "", "What Slowpath can name. [Findings](../findings.md) says what a finding is.", ""]
-    return _linked("\n".join([*head, "| code | slow path | remedy |", "|---|---|---|", *rows, "", _MADE, ""]))
+    """The table of all rules and the rivals that several of them share, docs/reference/rules/README.md."""
+    rows = [f"[{path.code}]({path.code}.md) | {path.title}" for path in paths]
+    rivals = (f"- **{kind.name}**: {kind.cause} Distinguished by: {kind.experiment}." for kind in SHARED)
+    lines = [*_HEAD, "code | slow path", "---|---", *rows, "", *_RIVALS, *rivals, ""]
+    return _linked("\n".join(lines))
+
+
+_HEAD = (
+    "# Rules",
+    "",
+    "Slowpath can name these slow paths. `slowpath explain CODE` prints a page. [Findings](../findings.md) says what a "
+    "finding is, [remedies](../remedies.md) lists each library's remedies. These pages are generated from the rules by "
+    "`slowpath explain --markdown DIR`.",
+    "",
+)
+_RIVALS = (
+    "## Shared rivals",
+    "",
+    "A rival is another cause that would look the same. A finding is explained only once measurements refute each "
+    'rival on its page ([findings](../findings.md#rivals)); until then it says "either ... or ...". Several pages '
+    "name these rivals:",
+    "",
+)
 
 
 def markdown_files(paths: Sequence[SlowPath]) -> dict[str, str]:

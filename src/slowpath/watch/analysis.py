@@ -15,7 +15,7 @@ from slowpath.core.version import __version__
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, pair_classes
 from slowpath.watch.collective_classes import collectives_of
-from slowpath.watch.conclude import concluded
+from slowpath.watch.conclude import Asking, asking, concluded
 from slowpath.watch.events import Events, Floats
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
@@ -23,7 +23,7 @@ from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
 from slowpath.watch.results import WATCH_SCHEMA, WatchedProgram, WatchResults
-from slowpath.watch.sources import read_sources
+from slowpath.watch.sources import law_sources, read_sources, remember_laws
 from slowpath.watch.tables import allocations_of, pairs_of, sites_of, slices_of
 from slowpath.watch.totals import call_seconds, calls_of, coverage_of, rank_times, weights
 from slowpath.watch.waits import waits_of
@@ -231,3 +231,20 @@ def concluded_watch(folder: Path) -> WatchResults:
         coverage = replace(found.results.coverage, notes=(*found.results.coverage.notes, *notes))
         found = Watched(replace(found.results, coverage=coverage), found.kept, found.variables)
     return concluded(found.results, found.kept, sources, found.variables, str(folder))
+
+
+def questions(watch: Path) -> tuple[Watched, Asking]:
+    """Return a watch, and what a replay has to measure for it.  Raises: RecordError: it is no watch."""
+    found = read_watched(watch)
+    return found, asking(found.results, found.kept, found.variables)
+
+
+def use_laws(watch: Path, laws: Path, keep: bool) -> None:
+    """Price a watch by a diagnosis or run from now on.  Args: keep: False: only look whether it can be.
+
+    Raises: UsageError: it is of another machine, MPI or settings.  RecordError: either can't be read.
+    """
+    found = read_watched(watch)
+    law_sources(laws, found.results.program, found.variables)
+    if keep:
+        remember_laws(watch, laws)

@@ -97,7 +97,7 @@ def test_a_rule_is_asked_and_has_its_page(copy: Path) -> None:
 def test_a_remedy_is_proposed_and_listed(copy: Path) -> None:
     ask = "from slowpath.slowpaths.registry import find; print(*(one.name for one in find('SP011').remedies), sep='; ')"
     assert "sit down" in python(copy, "-c", ask)
-    assert "| sit down |" in page(copy, "remedies.md")
+    assert "\nsit down | " in page(copy, "remedies.md")
 
 
 def test_a_launcher_is_known_and_listed(copy: Path) -> None:
