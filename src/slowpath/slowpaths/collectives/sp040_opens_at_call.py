@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from slowpath.core.results import Claim
 from slowpath.core.units import format_bytes, format_time
-from slowpath.diagnose.page.view import tried
 from slowpath.findings.controls import ALONE
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
@@ -17,7 +16,8 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import number
-from slowpath.slowpaths.collectives.numbered import CALL, Opening, by_moves, collectives, openings, seen_words
+from slowpath.slowpaths.collectives.numbered import CALL, Opening, openings
+from slowpath.slowpaths.collectives.numbered_words import by_moves, collectives, seen_words, tried
 
 
 def observe(facts: Facts) -> Sequence[Observation]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.results import Claim
-from slowpath.diagnose.page.view import tried
 from slowpath.findings.controls import ALONE
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
@@ -16,7 +15,8 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import ratio_words, times_words
-from slowpath.slowpaths.collectives.numbered import COMMUNICATOR, Closing, by_moves, closings, collectives, seen_words
+from slowpath.slowpaths.collectives.numbered import COMMUNICATOR, Closing, closings
+from slowpath.slowpaths.collectives.numbered_words import by_moves, collectives, seen_words, tried
 
 
 def observe(facts: Facts) -> Sequence[Observation]:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences about paths that open or close at a number, and the remedies that a run toggled. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from slowpath.findings.observation import Stayed, Support, Tried
+from slowpath.findings.words import stayed_words, variable_words
+from slowpath.slowpaths.collectives.numbered import Moved, Seen
+
+
+def collectives(seen: Iterable[Seen]) -> str:
+    """`allreduce, bcast`."""
+    return ", ".join(dict.fromkeys(one.cell.parameters.get("collective", "") for one in seen))
+
+
+def seen_words(one: Seen, what: str) -> str:
+    """`allreduce, 8 B: call 5 in 5 of 5 launches, in all 5`."""
+    low, high = one.span
+    span = f"{low}" if low == high else f"{low} to {high}"
+    return f"{one.cell.label}: {what} {one.number} in {one.agree} of {one.launches} launches, in all {span}"
+
+
+def moved_words(one: Moved, what: str) -> str:
+    """`under MPIR_CVAR_X=9: predicted call 9, seen 9`."""
+    seen = "none" if one.seen is None else f"{one.seen}"
+    beyond = ", which was not measured" if one.seen is None and one.within else ""
+    return f"under {variable_words(one.variables)}: predicted {what} {one.predicted}{beyond}, seen {seen}"
+
+
+def by_moves(moved: Sequence[Moved], what: str) -> Support:
+    """A variable of the library that predicted another number, which then was seen."""
+    lines = tuple(moved_words(one, what) for one in moved)
+    if not moved:
+        return Support("missing", "no variable of the library was moved: slowpath run coll does, where one is known")
+    if any(one.within is False for one in moved):
+        return Support("refuted", "a variable of the library that was said to set it did not move it so", lines)
+    if not any(one.seen is not None and one.within for one in moved):
+        return Support("missing", "its variable was moved, but no change was seen where it was predicted", lines)
+    return Support("shown", f"a variable of the library moves the {what} to where it was predicted", lines)
+
+
+def tried(moved: Sequence[Moved], stayed: Sequence[Stayed], what: str) -> tuple[Tried, ...]:
+    """Moves that are remedies of the table, with what they must leave as it is."""
+    found = []
+    for one in moved:
+        controls = [other for other in stayed if other.environment == one.environment]
+        if one.tuning is None or one.gone is None:
+            continue
+        found.append(
+            Tried(
+                remedy=one.tuning,
+                removed=one.gone,
+                control="; ".join(stayed_words(other) for other in controls) or None,
+                held=all(other.held for other in controls),
+                launches=one.launches,
+                evidence=(moved_words(one, what),),
+            )
+        )
+    return tuple(found)
