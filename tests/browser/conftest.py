@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real browser with the reports of tests/support. Skipped where Chromium or selenium is not installed."""
+"""A real browser with the reports of tests/support. Its tests need chromium."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from selenium import webdriver
 
 from slowpath.diagnose.page.html import page
 from slowpath.report import render_html
 from slowpath.watch.report.html import render_watch_html
 from support import checkup, diagnosed, report_studies, watch_results
-
-webdriver = pytest.importorskip("selenium.webdriver")
 
 OPTIONS = (
     "--headless=new",
@@ -33,8 +32,8 @@ Start = Callable[..., Any]
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """Starts a browser with a fresh profile; `preferences` are Chromium's own. Gone before ranks are started."""
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not browser or not driver:
-        pytest.skip("chromium and chromedriver are not installed")
+    assert browser is not None
+    assert driver is not None
     started = []
 
     def go(**preferences: Any) -> Any:
@@ -49,8 +48,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
         return started[-1]
 
     yield go
-    for one in started:
-        one.quit()
+    for running in started:
+        running.quit()
 
 
 @pytest.fixture(scope="package")

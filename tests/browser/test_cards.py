@@ -11,6 +11,7 @@ from test_report_page import comes, press, show
 
 from support import diagnosed
 
+pytestmark = pytest.mark.needs("chromium")
 PAGES = ("results", "diagnosis")
 CARDS = 3
 

@@ -14,6 +14,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from watchdog import WATCHDOG_S
 
+pytestmark = pytest.mark.needs("chromium")
 NAMES = ("results", "imported", "puts", "cannon", "diagnosis", "watch")
 DRAWN = ("results", "puts", "cannon", "diagnosis", "watch")
 WIDTHS = (400, 1600)

@@ -9,12 +9,15 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from slowpath.mpi.find import find_mpi
 
 STEPS = ("choose", "prove", "verify")
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 
 
+@pytest.mark.needs("minutes")
 def test_a_tuning_writes_what_it_measured_and_goes_on_where_it_was_cut_off(
     slowpath: Slowpath, engine_cache: Path, blankless: Path
 ) -> None:

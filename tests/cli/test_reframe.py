@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 REFRAME = shutil.which("reframe", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
 
 
-@pytest.mark.skipif(REFRAME is None, reason="ReFrame is not installed")
+@pytest.mark.needs("minutes")
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 @pytest.mark.usefixtures("engine")
 def test_reframe_runs_the_check_and_reads_its_values(blankless: Path, engine_cache: Path) -> None:

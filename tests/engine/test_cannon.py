@@ -122,7 +122,10 @@ def assert_right(done: Done, cells: list[str]) -> None:
     assert done.code == (1 if any(end["status"] == "failed" for end in done.cells) else 0)
 
 
-@pytest.mark.parametrize("number", [1, 4, 9, 16])
+MANY = [pytest.param(number, marks=pytest.mark.needs("minutes")) for number in (9, 16)]
+
+
+@pytest.mark.parametrize("number", [1, 4, *MANY])
 def test_every_variant_gives_the_same_bits(cannon: Cannon, variants: list[str], number: int) -> None:
     """2 x 2 has one move, so that 3 x 3 is the first grid that uses a buffer again."""
     cells = all_of(variants, "numbers=integer")

@@ -56,6 +56,7 @@ def test_ops_of_the_program_get_what_the_program_could_pass(replaced: Run, turn:
     assert report["problem"] is None
 
 
+@pytest.mark.needs("minutes")
 def test_a_program_has_as_many_communicators_as_without(
     ranks: Ranks, program: Callable[[str], Path], replaced: Run
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from ranks import Ranks
 
 from slowpath.diagnose.tune.files import written
@@ -17,6 +18,7 @@ EFFORT = "samples=8 warmup_s=0 time_limit_s=0.001"
 CELLS = [f"coll collective=alltoall message_bytes={length} {EFFORT}" for length in (64, 4096)]
 
 
+@pytest.mark.needs("minutes")
 def test_programs_run_with_the_files(ranks: Ranks, blankless: Path) -> None:
     library = ranks.mpi.name
     request = TuneRequest(library, f"{library}-x", None, ("alltoall",), (2,), (64, 4096), 5)

@@ -13,42 +13,39 @@ from slowpath.mpi.settings import resolve
 from slowpath.record.blocks import read, scan
 from slowpath.record.events import Yardstick, read_events
 
-ATTEMPTS = 5  # a launch in which others take the processors says nothing about the machine
+LAUNCHES = 5  # others only ever add to a time: the least of several launches is the machine's own
+DETOUR = 8  # times the floor at least; over the network it takes about 26 times as long, by shared memory twice
 SHORT, LONG = 8, 65536
 CELLS = [f"p2p pattern=ping_pong message_bytes={length} samples=30 time_limit_s=0.02" for length in (SHORT, LONG)]
 
 
 def measured(ranks: Ranks, folder: Path, **variables: str) -> tuple[dict[str, float], dict[int, float]]:
-    """Least seconds of each way (with its length), and of the steady messages by cell."""
-    done = ranks.run_plan(folder, CELLS, exported=variables)
-    assert done.returncode == 0, done.stderr
-    ways = {
-        f"{one.name} {one.bytes}": min(one.samples_ns) * 1e-9 / one.operations
-        for one in read_events(folder / "events.jsonl").of(Yardstick)
-        if one.samples_ns
-    }
-    index, messages = scan(folder / "samples.blk"), {}
-    for i, head in enumerate(index.headers):
-        if index.phase(i) == "steady":
-            least = float(np.min(read(index, i).duration_ns)) * 1e-9 / (2 * int(head["batch"]))
-            messages[int(head["cell"])] = min(least, messages.get(int(head["cell"]), least))
+    """Return the least seconds of each way (with its length; inf: no launch had time for it), and of the steady
+    messages by cell, over all launches."""
+    ways: dict[str, float] = {}
+    messages: dict[int, float] = {}
+    for _ in range(LAUNCHES):
+        done = ranks.run_plan(folder, CELLS, exported=variables)
+        assert done.returncode == 0, done.stderr
+        for way in read_events(folder / "events.jsonl").of(Yardstick):
+            name = f"{way.name} {way.bytes}"
+            each_s = [sample_ns * 1e-9 / way.operations for sample_ns in way.samples_ns or ()]
+            ways[name] = min([*each_s, ways.get(name, np.inf)])
+        index = scan(folder / "samples.blk")
+        for i, head in enumerate(index.headers):
+            if index.phase(i) == "steady":
+                least = float(np.min(read(index, i).duration_ns)) * 1e-9 / (2 * int(head["batch"]))
+                messages[int(head["cell"])] = min(least, messages.get(int(head["cell"]), least))
     return ways, messages
 
 
 def test_messages_lie_above_their_floor_and_a_detour_far_above(ranks: Ranks, tmp_path: Path) -> None:
     mpi = ranks.mpi
     forced, _ = resolve("network_path", mpi.name, mpi.version, mpi.transport, network_is_up())
-    good = False
-    for _ in range(ATTEMPTS):
-        ways, messages = measured(ranks, tmp_path / "own")
-        if not {"flag 0", f"copy_across {SHORT}", f"copy_across {LONG}", f"memcpy {LONG}"} <= set(ways):
-            continue  # a launch has 4 ms for them, which a stall can use up: another one has them
-        copies = [ways[way] for way in (f"copy_across {LONG}", f"process_vm_readv {LONG}") if way in ways]
-        above = messages[0] / ways["flag 0"]
-        good = above > 0.9 and messages[1] / min(copies) > 0.9
-        if good and forced:  # where no network is up there is no detour
-            detour_ways, detour = measured(ranks, tmp_path / "detour", **forced)
-            good = detour[0] / detour_ways["flag 0"] > 3 * above
-        if good:
-            break
-    assert good
+    ways, messages = measured(ranks, tmp_path / "own")
+    assert {"flag 0", f"copy_across {SHORT}", f"copy_across {LONG}", f"memcpy {LONG}"} <= set(ways)
+    assert messages[0] > 0.9 * ways["flag 0"]
+    assert messages[1] > 0.9 * min(ways[f"memcpy {LONG}"], ways[f"copy_across {LONG}"])
+    if forced:  # where no network is up there is no detour
+        detour_ways, detour = measured(ranks, tmp_path / "detour", **forced)
+        assert detour[0] > DETOUR * detour_ways["flag 0"]

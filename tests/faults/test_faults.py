@@ -24,6 +24,7 @@ from slowpath.run.engine.build import engine_for
 from slowpath.watch.proof import write_proof
 from support.watch_results import a_proof
 
+pytestmark = pytest.mark.needs("minutes")
 # One that the run mends itself, one that takes the whole of it down, one of several that want its folder, and some of
 # other commands.
 NAMES = (

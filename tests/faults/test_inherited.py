@@ -16,6 +16,7 @@ from slowpath.watch.folder import WatchInfo, read_watch, write_watch
 from slowpath.watch.proof import read_proof
 from watchdog import WATCHDOG_S
 
+pytestmark = pytest.mark.needs("minutes")
 SLOWPATH = (sys.executable, "-m", "slowpath.cli")
 HARMLESS = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line)
 STATES = ("grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,13 +16,10 @@ from slowpath.run.engine.cache import Engine
 from watchdog import WATCHDOG_S
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "link-truth"
-NEEDED = ("unshare", "nsenter", "ip", "tc", "chrt")
 OFF = 0.02  # of the planted value; the tool itself says whether it lies in the interval
 
 
-@pytest.mark.needs_root("nodes are namespaces")
-@pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="no /dev/net/tun for a wire in user space")
-@pytest.mark.skipif(any(shutil.which(name) is None for name in NEEDED), reason="iproute2 or util-linux is missing")
+@pytest.mark.needs("root", "tun", "iproute2")
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 def test_planted_delay_and_rate_are_recovered(mpi: Mpi, engine: Engine, engine_cache: Path, tmp_path: Path) -> None:
     done = subprocess.run(

@@ -21,7 +21,7 @@ from slowpath.record.events import read_events
 from slowpath.run.engine.cache import Engine
 from watchdog import WATCHDOG_S
 
-pytestmark = pytest.mark.needs_root("nodes are namespaces")
+pytestmark = pytest.mark.needs("root", "slurm", "iproute2")
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "slurm" / "checkup.sbatch"
 BIN = Path(sys.executable).parent
 CAMPAIGN = """

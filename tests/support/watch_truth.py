@@ -19,6 +19,7 @@ FIELDS = (
 MESSAGES, COLLECTIVES, RANKS = 200_000, 20_000, 16
 LARGE_BYTES = 500_000  # from here on a send that returns after its receive was posted has waited for it
 TIE_S = 20e-6  # the program's own calls of the clock stand around the call: what is closer is not decided by it
+POST_S = 200e-6  # a receive that the watch has at the program's own time, but for the start of the call
 
 
 @dataclass(frozen=True)
@@ -58,25 +59,48 @@ def scores(path: Path, found: Attributed) -> dict[str, Score]:
         rows &= reasons.until_s < events.end_s[reasons.call]
         target[:] = np.isin(at, reasons.pair[rows])
     arrived = found.eager.arrived[at]
-    tie_ns = TIE_S * 1e9
     began_later = reported["began_ns"] - reported["entered_ns"]
     left_before = reported["posted_ns"] - reported["left_ns"]
     posted_later = reported["posted_ns"] - reported["began_ns"]
+    send, receive = found.matched.send[at], found.matched.receive[at]
+    sends, receives = found.matched.sends, found.matched.receives
+    began = _noted(found, events.start_s, sends.posted[send], reported["began_ns"])
+    left = _noted(found, events.end_s, sends.done[send], reported["left_ns"])
+    posted = _noted(found, events.start_s, receives.posted[receive], reported["posted_ns"])
+    entered = _noted(found, events.start_s, receives.done[receive], reported["entered_ns"])
     must_wait = (reported["is_synchronous"] == 1) | (reported["bytes"] >= LARGE_BYTES)
     short = ~must_wait
     has_left = reported["left_ns"] > 0  # of MPI_Sendrecv nobody knows when its send was over
     return {
         "matched": Score(int(known.sum()), len(messages)),
-        "right receive": _right(_posts(found, at), reported["posted_ns"] * 1e-9, found),
-        "late sender": _score(late, began_later > 0, np.abs(began_later) > tie_ns),
-        "unexpected": _score(arrived, left_before > 0, short & has_left & (np.abs(left_before) > tie_ns)),
+        "right receive": _right(_posts(found, at), reported),
+        "late sender": _score(late, began_later > 0, began & entered & _apart(began_later)),
+        "unexpected": _score(arrived, left_before > 0, short & has_left & left & posted & _apart(left_before)),
         "late receiver": _score(
             waited_send,
             must_wait & (posted_later > 0) & (reported["left_ns"] > reported["posted_ns"]),
-            (reported["is_blocking"] == 1) & (np.abs(posted_later) > tie_ns),
+            (reported["is_blocking"] == 1) & began & left & posted & _apart(posted_later),
         ),
         "last in a collective": _last(found, entries),
     }
+
+
+def _noted(
+    found: Attributed, times_s: np.ndarray[Any, Any], calls: np.ndarray[Any, Any], program_ns: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Return where the program's note and the watch's of one moment are one, shape (n,).
+
+    A rank that lost its core between the two does not know when the call itself began or ended.
+    """
+    at_s = times_s[calls] + float(found.world.origin_s[0])
+    near: np.ndarray[Any, Any] = (calls >= 0) & (np.abs(at_s - program_ns * 1e-9) < TIE_S)
+    return near
+
+
+def _apart(difference_ns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return where two moments are no tie."""
+    apart: np.ndarray[Any, Any] = np.abs(difference_ns) > 2 * TIE_S * 1e9
+    return apart
 
 
 def _score(said: np.ndarray[Any, Any], true: np.ndarray[Any, Any], decided: np.ndarray[Any, Any]) -> Score:
@@ -98,9 +122,19 @@ def _posts(found: Attributed, at: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return times
 
 
-def _right(said_s: np.ndarray[Any, Any], true_s: np.ndarray[Any, Any], found: Attributed) -> Score:
-    """Whether the pair's receive is the one that got the message: their posts are one."""
-    return Score(int((np.abs(said_s - true_s) < 200e-6).sum()), len(said_s))
+def _right(said_s: np.ndarray[Any, Any], reported: np.ndarray[Any, Any]) -> Score:
+    """Return whether each pair's receive is the one that got the message.
+
+    Its call began at the time that the program noted, or later, but before the rank noted its next receive.
+    """
+    true_s = reported["posted_ns"] * 1e-9
+    right = np.abs(said_s - true_s) < POST_S
+    for rank in np.unique(reported["destination"]):
+        rows = np.flatnonzero(reported["destination"] == rank)
+        notes_s = np.append(np.unique(true_s[rows]), np.inf)
+        next_s = notes_s[np.searchsorted(notes_s, true_s[rows], side="right")]
+        right[rows] |= (true_s[rows] <= said_s[rows]) & (said_s[rows] < next_s)
+    return Score(int(right.sum()), len(said_s))
 
 
 def _last(found: Attributed, entries: np.ndarray[Any, Any]) -> Score:
@@ -109,14 +143,17 @@ def _last(found: Attributed, entries: np.ndarray[Any, Any]) -> Score:
     entries = entries[:, :ranks].astype(float)
     right = asked = 0
     names = np.array(found.world.calls)
-    for rank in range(ranks):
-        rows = np.flatnonzero(found.events.rank == rank)
-        rows = rows[np.isin(names[found.events.call[rows]], ["MPI_Barrier", "MPI_Allreduce"])][: len(entries)]
+    is_collective = np.isin(names[found.events.call], ["MPI_Barrier", "MPI_Allreduce"])
+    calls = [np.flatnonzero(is_collective & (found.events.rank == rank))[: len(entries)] for rank in range(ranks)]
+    noted = np.all(
+        [_noted(found, found.events.start_s, rows, entries[:, rank]) for rank, rows in enumerate(calls)], axis=0
+    )
+    for rank, rows in enumerate(calls):
         # Not the first: before it the library looks at a call site for the first time, which can delay a rank by more
         # than others' delays, and the program notes its time before that.
-        for row, times in list(zip(rows.tolist(), entries, strict=True))[1:]:
+        for row, times, is_noted in list(zip(rows.tolist(), entries, noted, strict=True))[1:]:
             ordered = np.sort(times)
-            if ordered[-1] - ordered[-2] < TIE_S * 1e9 or ordered[-1] - times[rank] < TIE_S * 1e9:
+            if not (is_noted and _apart(ordered[-1] - ordered[-2]) and _apart(ordered[-1] - times[rank])):
                 continue
             reason = found.split.reason[row]
             asked += 1

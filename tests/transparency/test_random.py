@@ -20,6 +20,7 @@ from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 
+pytestmark = pytest.mark.needs("minutes")
 MINUTES = float(os.environ.get("SLOWPATH_TRANSPARENCY_MINUTES", "3"))
 SEED = 20261123
 SIZES = (2, 3)  # ranks; from three on a rank differs from the first and the last one

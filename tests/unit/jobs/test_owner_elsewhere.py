@@ -29,7 +29,7 @@ def in_a_namespace_of_its_own(folder: Path, *more: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True, timeout=WATCHDOG_S).stdout
 
 
-@pytest.mark.needs_root("makes PID namespaces")
+@pytest.mark.needs("root")
 def test_a_process_in_another_namespace_is_refused_and_so_is_this_one(tmp_path: Path) -> None:
     with owned(tmp_path, "slowpath run"):
         assert "(last sign " in in_a_namespace_of_its_own(tmp_path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -56,7 +55,6 @@ def test_the_notebook_holds_no_output() -> None:
             assert (cell["outputs"], cell["execution_count"]) == ([], None)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_the_slurm_script_runs_or_resumes(tmp_path: Path) -> None:
     """With a stand-in for slowpath that prints what it is asked: the script itself is what is tested."""
     (tmp_path / "slowpath").write_text('#!/bin/sh\necho "slowpath $* cache=$SLOWPATH_CACHE_DIR"\n')

@@ -8,7 +8,6 @@ import importlib.util
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -82,7 +81,7 @@ def test_man_pages_hold_every_command_and_option(tmp_path: Path) -> None:
             assert option.opts[-1].replace("-", "\\-") in page, f"{name} {option.opts}"
 
 
-@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+@pytest.mark.needs("groff")
 def test_man_pages_are_sound_roff(tmp_path: Path) -> None:
     loaded("man").main([str(tmp_path)])
     for page in sorted(tmp_path.iterdir()):
@@ -122,7 +121,6 @@ def test_completion_scripts_are_written_where_shells_look(tmp_path: Path) -> Non
         assert "slowpath" in text
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     loaded("completion").main([str(tmp_path)])
     script = tmp_path / "bash-completion" / "completions" / "slowpath"
@@ -142,7 +140,7 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     assert done.stdout.strip() == "campaigns", done.stderr
 
 
-@pytest.mark.skipif(shutil.which("tclsh") is None, reason="tclsh is not installed")
+@pytest.mark.needs("tclsh")
 def test_the_tcl_modulefile_does_what_it_says() -> None:
     """With the commands of Environment Modules as procedures that print what they are asked."""
     commands = ("module-whatis", "conflict", "prepend-path", "setenv")

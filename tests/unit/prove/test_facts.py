@@ -61,7 +61,7 @@ def test_a_link_that_is_swapped_after_the_check_changes_nothing(
         assert str(link) not in argv
 
 
-@pytest.mark.needs_root("only root can make files of root's")
+@pytest.mark.needs("root")
 def test_every_folder_on_the_way_has_to_be_roots_alone(place: Path) -> None:
     assert of_system(place) == place
     for folder in (place.parent, place.parent.parent):
@@ -78,7 +78,7 @@ def test_every_folder_on_the_way_has_to_be_roots_alone(place: Path) -> None:
         assert of_system(place) is None
 
 
-@pytest.mark.needs_root("only root can make files of root's")
+@pytest.mark.needs("root")
 def test_a_link_in_a_folder_of_the_way_is_followed_before_the_check(place: Path) -> None:
     inner = place.parent
     other = inner.with_name("other")

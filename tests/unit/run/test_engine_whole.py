@@ -251,7 +251,7 @@ def test_an_engine_of_another_user_is_not_run(
     assert "if you trust that user, name it in SLOWPATH_TRUST_OWNERS, or take another folder with" in said
 
 
-@pytest.mark.needs_root("gives an engine to another user")
+@pytest.mark.needs("root")
 def test_an_engine_that_another_user_put_into_a_shared_cache(folder: Path, environ: dict[str, str]) -> None:
     for place in folder.parents[:2]:
         place.chmod(0o1777)

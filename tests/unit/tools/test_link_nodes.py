@@ -14,7 +14,7 @@ from link_nodes import CONTROL, SUBNET, Nodes, launcher_variables
 from slowpath.core.errors import EnvironmentFailure
 from watchdog import WATCHDOG_S
 
-pytestmark = pytest.mark.needs_root("nodes are namespaces")
+pytestmark = pytest.mark.needs("root", "iproute2")
 BYTES = 500_000
 LISTEN = "import socket; s = socket.create_server(('', 7)); print('up', flush=True); c = s.accept()[0]\n"
 RECEIVE = LISTEN + "n = 0\nwhile d := c.recv(65536): n += len(d)\nprint(n)"

@@ -90,6 +90,7 @@ def about(rank: int, part: int) -> dict[str, Any]:
     return {"rank": rank, "phase": "steady", "allocation": 0, "batch": 1, "seq0": 0, "part": part}
 
 
+@pytest.mark.needs("otf2-print")
 def test_otf2_print_shows_sends_and_receives(tmp_path: Path) -> None:
     text = printed(write_otf2(made("isend_wait", 4), tmp_path))
     sent = re.findall(r"^MPI_SEND +(\d+) +(\d+) +Receiver: (\d+) .*Tag: (\d+), Length: (\d+)", text, re.MULTILINE)
@@ -101,6 +102,7 @@ def test_otf2_print_shows_sends_and_receives(tmp_path: Path) -> None:
     assert 'Region: "MPI_Irecv, MPI_Isend"' in text
 
 
+@pytest.mark.needs("otf2-print")
 def test_otf2_print_shows_puts(tmp_path: Path) -> None:
     text = printed(write_otf2(made("put_fence", 2), tmp_path))
     found = re.findall(r"^RMA_PUT +(\d+) +(\d+) .*Remote: (\d+) .*Bytes: (\d+)", text, re.MULTILINE)
@@ -108,6 +110,7 @@ def test_otf2_print_shows_puts(tmp_path: Path) -> None:
                              ("1", "0", "0", "16384"), ("1", "2000", "0", "16384")]  # fmt: skip
 
 
+@pytest.mark.needs("otf2-print")
 def test_a_style_without_partners_has_no_messages(tmp_path: Path) -> None:
     trace = made("shared_direct", 4)
     assert trace.messages == 0

@@ -81,6 +81,7 @@ def test_both_sides_of_a_message_have_one_flow(folder: Path) -> None:
     ]
 
 
+@pytest.mark.needs("otf2-print")
 def test_otf2_print_reads_it(folder: Path, tmp_path: Path) -> None:
     text = printed(write_otf2(read_watch_trace(folder), tmp_path))
     sent = re.findall(r"^MPI_SEND +(\d+) +\d+ +Receiver: (\d+) .*Tag: (\d+), Length: (\d+)", text, re.MULTILINE)
@@ -93,6 +94,7 @@ def test_otf2_print_reads_it(folder: Path, tmp_path: Path) -> None:
     assert text.count("MPI_COLLECTIVE_BEGIN") == 3
 
 
+@pytest.mark.needs("otf2-print")
 def test_definitions_name_threads_and_their_process(folder: Path, tmp_path: Path) -> None:
     text = printed(write_otf2(read_watch_trace(folder), tmp_path), "-G")
     assert re.search(r'LOCATION +3  Name: "rank 1, thread 1" .*Group: "rank 1"', text)
@@ -117,6 +119,7 @@ def test_perfetto_reads_it(folder: Path, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.needs("otf2-print")
 def test_a_communicator_of_some_has_its_own_ranks(tmp_path: Path) -> None:
     """Rank 2 of the world is rank 1 of a communicator of ranks 0 and 2."""
     job = Job(ranks=3)
@@ -151,6 +154,7 @@ def test_too_many_calls_end_with_a_note(folder: Path, monkeypatch: pytest.Monkey
     assert any("more than one trace takes: it ends at" in note for note in trace.notes)
 
 
+@pytest.mark.needs("otf2-print")
 def test_ranks_without_a_record_have_empty_tracks(folder: Path, tmp_path: Path) -> None:
     next((folder / "ranks").glob("*1.watch"), next(iter(sorted((folder / "ranks").glob("*.watch"))))).unlink()
     trace = read_watch_trace(folder)
