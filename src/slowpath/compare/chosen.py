@@ -29,7 +29,7 @@ def why_no_pair(a: CellResult, b: CellResult, metric: str, phase: str) -> str | 
         )
     one, other = mine.phases[phase].location, yours.phases[phase].location
     if one != other:
-        return f"{metric}: a launch is stood for by its quantile {one:g} in A and {other:g} in B"
+        return f"{metric}: a launch is represented by its quantile {one:g} in A and {other:g} in B"
     return None
 
 

@@ -181,7 +181,7 @@ def _estimate(
     if not all(values):
         return "a side has no value of a launch"
     if not all(has_ratio(value) for side in values for value in side):
-        return "a launch has a value that is not above 0, or not finite, which no ratio can be made of"
+        return "a launch has a value that is zero, negative or not finite, so no ratio exists"
     one, other = ([1 / v for v in side] if higher_is_better else side for side in values)
     return unpaired(one, other, minimum_effect)
 

@@ -140,7 +140,7 @@ def _sides(found: Comparison) -> str:
 
 def _alike(found: Comparison) -> str:
     """What the two runs would have to share for a ratio to be of the code alone."""
-    lines = ["Not alike, so that ratios hold more than a change of the code:"] if found.doubts else []
+    lines = ["The runs differ in more than the code, and the ratios include it:"] if found.doubts else []
     lines += [wrap(one.reason, f"  {one.kind:<11}") for one in found.doubts]
     return "\n".join([*lines, *(wrap(note, "note: ") for note in found.notes)])
 

@@ -240,11 +240,11 @@ def side_effect(one: SideEffect) -> str:
 
 
 def headline(found: Sequence[FindingView]) -> str:
-    """`2 slow paths by name: 1 proven, 1 observed; 1 only under settings that are not yours`; empty without any."""
+    """`2 slow paths by name: 1 proven, 1 observed; 1 only with settings that you don't use`; empty without any."""
     own = [one for one in found if one.usual]
     counts = [(sum(one.status == status for one in own), status) for status in reversed(STATUSES)]
     parts = [f"{fmt.plural(len(own), 'slow path')} by name: " * bool(own)
              + ", ".join(f"{count} {status}" for count, status in counts if count)]  # fmt: skip
     if apart := len(found) - len(own):
-        parts.append(f"{apart} only under settings that are not yours")
+        parts.append(f"{apart} only with settings that you don't use")
     return "; ".join(part for part in parts if part)

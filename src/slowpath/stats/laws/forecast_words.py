@@ -68,4 +68,4 @@ def open_words(fits: str, forecasts: Sequence[Forecast]) -> str:
     if not seen:
         return f"fits '{fits}', not predicted yet"
     shown = "; ".join(forecast_words(one) for one in seen[:SHOWN])
-    return f"fits '{fits}', too noisy to be predicted: {shown}"
+    return f"fits '{fits}', but the measurements are too noisy to confirm it: {shown}"
