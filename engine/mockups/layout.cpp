@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "mockups/calls.hpp"
 #include "mockups/process.hpp"
@@ -130,11 +131,16 @@ Block::Block(int count, MPI_Datatype type) : count_(count), type_(type) {
     SLOWPATH_MPI(Type_get_true_extent)(type, &lower, &length);
     const MPI_Aint step = std::abs(extent_of(type).extent);
     if (length <= step) return;
+    const ErrorsReturned errors_returned;
     MPI_Datatype together = MPI_DATATYPE_NULL;
-    SLOWPATH_MPI(Type_contiguous)(count, type, &together);
-    SLOWPATH_MPI(Type_create_resized)(together, 0, (count - 1) * step + length, &type_);
-    SLOWPATH_MPI(Type_commit)(&type_);
+    if (SLOWPATH_MPI(Type_contiguous)(count, type, &together) != MPI_SUCCESS) throw std::bad_alloc();
+    const int code = SLOWPATH_MPI(Type_create_resized)(together, 0, (count - 1) * step + length, &type_);
     SLOWPATH_MPI(Type_free)(&together);
+    if (code != MPI_SUCCESS) throw std::bad_alloc();
+    if (SLOWPATH_MPI(Type_commit)(&type_) != MPI_SUCCESS) {
+        SLOWPATH_MPI(Type_free)(&type_);
+        throw std::bad_alloc();
+    }
     count_ = 1;
     is_made_ = true;
 }

@@ -45,6 +45,7 @@ void* room_for(Workspace& workspace, Scratch use, std::int64_t count, MPI_Dataty
 /// signature.
 class Block {
   public:
+    /// @throws std::bad_alloc: the library makes no such datatype; its error handler is not called.
     Block(int count, MPI_Datatype type);
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;

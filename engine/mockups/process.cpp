@@ -19,6 +19,8 @@ constexpr int words_of_tags = 16;
 constexpr int first_self_tag = 2048;
 constexpr unsigned self_tags = 16384;
 
+const std::array<MPI_Comm, 2> where_errors_go{MPI_COMM_WORLD, MPI_COMM_SELF};
+
 using Tags = std::array<std::uint64_t, words_of_tags>;
 
 struct Process {
@@ -77,6 +79,22 @@ bool reduces(MPI_Op op, MPI_Datatype type) {
     char nothing = 0;
     const std::scoped_lock lock(one.asking);
     return SLOWPATH_MPI(Allreduce)(MPI_IN_PLACE, &nothing, 0, type, op, one.alone) == MPI_SUCCESS;
+}
+
+ErrorsReturned::ErrorsReturned() {
+    if (process().is_multiple) return;
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+        SLOWPATH_MPI(Comm_get_errhandler)(where_errors_go[i], &before_[i]);
+        SLOWPATH_MPI(Comm_set_errhandler)(where_errors_go[i], MPI_ERRORS_RETURN);
+    }
+}
+
+ErrorsReturned::~ErrorsReturned() {
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+        if (before_[i] == MPI_ERRHANDLER_NULL) continue;
+        SLOWPATH_MPI(Comm_set_errhandler)(where_errors_go[i], before_[i]);
+        SLOWPATH_MPI(Errhandler_free)(&before_[i]);
+    }
 }
 
 int claim_tag(MPI_Comm of) {

@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include <array>
+
 namespace slowpath::mockups {
 
 /// Makes what is shared, the first time.  Collective over MPI_COMM_WORLD.
@@ -18,6 +20,20 @@ MPI_Comm ours();
 /// The library puts elements of this datatype together by this op. It is asked on this rank alone, so that
 /// its refusal is no more than a code.
 bool reduces(MPI_Op op, MPI_Datatype type);
+
+/// While it lives, an error of a call that has no communicator comes back as a code, and the program's
+/// handler for it (that of MPI_COMM_WORLD or MPI_COMM_SELF, MPI-4.1 section 9.3) is not called.  Does nothing
+/// where several threads may call MPI: their own errors would come back, too.
+class ErrorsReturned {
+  public:
+    ErrorsReturned();
+    ErrorsReturned(const ErrorsReturned&) = delete;
+    ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+    ~ErrorsReturned();
+
+  private:
+    std::array<MPI_Errhandler, 2> before_{MPI_ERRHANDLER_NULL, MPI_ERRHANDLER_NULL};
+};
 
 /// A tag of `ours` that no other live communicator with a rank in common has; -1, on all ranks: none was
 /// free. Collective over `of`.  Only programs with MPI_THREAD_MULTIPLE need more than one: calls of two

@@ -92,18 +92,44 @@ def test_campaigns_are_listed_and_printed(slowpath: Slowpath) -> None:
     assert slowpath("campaigns", "checkup").stdout.count("[[cells]]") > 0
 
 
+def started(tmp_path: Path, before: str, *words: str) -> tuple[int, str]:
+    """`python -m slowpath.cli` behind some lines; exit code and standard error."""
+    program = f"import sys; sys.argv = ['slowpath', *{list(words)}]\n{before}\nfrom runpy import run_module\n"
+    program += "run_module('slowpath.cli', run_name='__main__', alter_sys=True)\n"
+    argv = [sys.executable, "-c", program]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("imported", ["slowpath.cli.main", "click", "slowpath.core.signals", "slowpath.cli.campaigns"])
+def test_an_interrupt_while_it_starts_ends_with_130(imported: str, tmp_path: Path) -> None:
+    before = f"""
+import os, signal
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "{imported}":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""
+    code, said = started(tmp_path, before, "campaigns")
+    assert (code, said.strip()) == (130, "slowpath: error: interrupted")
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupt_at_its_end_changes_nothing(number: str, tmp_path: Path) -> None:
+    before = f"import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.{number})"
+    assert started(tmp_path, before, "campaigns") == (0, "")
+
+
 def test_an_interrupt_within_exec_ends_with_130_and_not_by_sigint(tmp_path: Path) -> None:
-    """As one does that comes while an import makes a dataclass, under `python -m`."""
-    (tmp_path / "interrupted.py").write_text("""
+    """As one does that comes while an import makes a dataclass."""
+    before = """
 import slowpath.cli.main as cli
 def interrupted(words):
     try:
         exec("raise KeyboardInterrupt")
     except KeyboardInterrupt:
-        return cli.EXIT_INTERRUPTED
+        return 130
 cli.exit_code = interrupted
-cli.main([])
-""")
-    argv = [sys.executable, "-m", "interrupted"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, timeout=WATCHDOG_S, check=False)
-    assert (done.returncode, done.stderr) == (130, b"")
+"""
+    assert started(tmp_path, before) == (130, "")

@@ -156,6 +156,28 @@ def test_columns_of_all_ranks_need_no_room_side_by_side(replaced: Run) -> None:
     assert [row["calls"] for row in report["rows"]] == [6] * len(by)
 
 
+@pytest.mark.parametrize("mockup", ["allgatherv", "alltoall", "gather+bcast", "allreduce", "circulant"])
+def test_ranks_with_datatypes_of_their_own_do_not_wait_for_each_other(ranks: Ranks, replaced: Run, mockup: str) -> None:
+    if ranks.mpi.name == "intelmpi":
+        return  # its own MPI_Allgather truncates such messages
+    done, report = replaced(
+        "unlike_types.c", [{"collective": "allgather", "mockup": mockup, **EVERYTHING}], ranks_of_it=3
+    )
+    assert (done.returncode, done.stdout) == (0, "wrong: 0\n")
+    assert report["rows"][0]["calls"] == 27
+
+
+def test_a_datatype_that_is_refused_to_a_mock_up_is_an_error_of_the_call_s_communicator(replaced: Run) -> None:
+    table: Table = [{"collective": "allgather", "mockup": "alltoall", **EVERYTHING}]
+    done, report = replaced("refused_types.c", table)
+    assert done.stdout.splitlines() == [
+        "error, handled: 1, right: 0",
+        "ok, handled: 1, right: 1",
+        "the world's is as before: 1",
+    ]
+    assert report["rows"][0]["calls"] == 4
+
+
 @pytest.mark.parametrize("watch_first", [True, False])
 def test_a_watch_may_stand_before_it_or_behind(
     ranks: Ranks, program: Callable[[str], Path], watch_library: Path, tmp_path: Path, watch_first: bool

@@ -104,7 +104,7 @@ def _of_diagnosis(folder: Path) -> Found:
 def _begin_proof(setting: str) -> Callable[[World], None]:
     def begin(world: World) -> None:
         world.run.mkdir()
-        write_watch(world.run, _watched(world))
+        write_watch(world.run, watched(world))
         world.start("prove", *_words(setting)(world))
         world.wait_until(lambda: any(world.run.glob("proof-*/proof.json")))
 
@@ -119,7 +119,8 @@ def _words(setting: str) -> Callable[[World], tuple[str, ...]]:
 _STUB = 'test -n "$FAIL" && exit 9; test -n "$FAST" || sleep 0.3'
 
 
-def _watched(world: World) -> WatchInfo:
+def watched(world: World) -> WatchInfo:
+    """A watch of a command that is faster, and fails faster, by a variable."""
     return WatchInfo(
         slowpath="1",
         command=("sh", "-c", _STUB),
@@ -165,6 +166,8 @@ def _of_watch(folder: Path) -> Found:
 def _wrong_watch(world: World, code: int | None) -> list[str]:
     """The exit code is the program's, as it is written down; without one slowpath was killed."""
     info = read_watch(world.run)
+    if world.words[:2] == ("watch", "--from"):
+        return [] if code in (0, 4) else [f"concluding ended with {code}"]  # which says nothing of the program
     own = info.exit_code if info.exit_code is not None else 128 + info.signal if info.signal else None
     if code is None or code < 0 or own is None or code == own or (own == 0 and code in (4, STOPPED)):
         return []  # one that was stopped while it concluded says so

@@ -14,13 +14,14 @@ import pytest
 
 from faults.campaign import Faults, RunFacts, campaign, table
 from faults.check import differences
-from faults.commands import PROVE
+from faults.commands import PROVE, WATCH, watched
 from faults.kinds import FAULTS, OF_COMMANDS, Fault
 from faults.world import World
 from faults.writers import WRITERS
 from slowpath.core.errors import SlowpathError
 from slowpath.mpi.find import find_mpi
 from slowpath.run.engine.build import engine_for
+from slowpath.watch.folder import write_watch
 from slowpath.watch.proof import write_proof
 from support.watch_results import a_proof
 
@@ -108,6 +109,24 @@ def test_a_proof_that_is_none_is_told(
     found = PROVE.wrong(World(tmp_path, {}, 3), code)
     assert bool(found) == (said is not None)
     assert said is None or said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "wrong"),
+    [
+        (("watch", "--out", "run"), 2, False),
+        (("watch", "--out", "run"), 4, True),
+        (("watch", "--from", "run"), 4, False),  # a rank left no record
+        (("watch", "--from", "run"), 0, False),
+        (("watch", "--from", "run"), 2, True),
+    ],
+)
+def test_the_program_s_exit_code_is_that_of_its_watch_and_not_of_what_concludes(
+    words: tuple[str, ...], code: int, wrong: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    write_watch(tmp_path / "run", msgspec.structs.replace(watched(World(tmp_path, {}, 3)), exit_code=2))
+    assert bool(WATCH.wrong(World(tmp_path, {}, 3, words=words), code)) == wrong
 
 
 def test_a_difference_is_told() -> None:

@@ -73,6 +73,7 @@ class World:
     begun: float = 0.0
     wrong: list[str] = field(default_factory=list)  # what a fault saw that is not as it must be
     inherited: Inherited = field(default_factory=Inherited)  # by the slowpath that is hit, and those beside it
+    words: tuple[str, ...] = ()  # of the last command that was started
     _others: int = 0
 
     @property
@@ -81,6 +82,7 @@ class World:
 
     def start(self, *arguments: str) -> None:
         """Start slowpath; its output goes into a file beside the run folder."""
+        self.words = arguments
         self.process = self._slowpath(arguments, "said")
         self.begun = time.monotonic()
 

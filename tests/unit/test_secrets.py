@@ -151,6 +151,22 @@ def test_output(text: str, expected: str) -> None:
     assert clean_text(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A=TOKEN=x,", f"A=TOKEN={HIDDEN},"),
+        ("TOKEN='a'b c", f"TOKEN={HIDDEN} c"),
+        ('key: key="="', f"key: {HIDDEN}"),
+        ('hf_abcdefghijkl TOKEN=""', f"{HIDDEN} TOKEN={HIDDEN}"),
+        ('eyJabcdefgh0=TOKEN=""', f"{HIDDEN}=TOKEN={HIDDEN}"),
+        ("MUNGE:abcdefgh--password x", f"{HIDDEN}--password {HIDDEN}"),
+    ],
+)
+def test_a_text_that_was_cleaned_is_clean(text: str, expected: str) -> None:
+    assert clean_text(text) == expected
+    assert clean_text(expected) == expected
+
+
 def test_known_values_go_in_whatever_form_they_are_printed() -> None:
     known = KnownSecrets({**ENVIRON, "SSH_KEY_DIR": "/root/.ssh", "AUTH_MODE": "none", "KEY_TIMEOUT": "1"})
     for _, value, secret in PLANTED:

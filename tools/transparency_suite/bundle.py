@@ -17,7 +17,7 @@ from .programs import COLLECTIVES, FAMILIES, program_for
 from .tables import tables
 
 _LIBRARIES: Final = ("libslowpath-coll.so", "libslowpath-coll-parts.so", "libslowpath-watch.so")
-_SCRIPT: Final = Path(__file__).with_name("run.sh")
+SCRIPT: Final = Path(__file__).with_name("run.sh")
 
 
 def make_bundle(folder: Path, mpis: Sequence[Mpi], build: Path) -> None:
@@ -36,7 +36,7 @@ def make_bundle(folder: Path, mpis: Sequence[Mpi], build: Path) -> None:
         _copy_mpi(mpi, into)
     families = [f"{name} tables" if name in COLLECTIVES else name for name in FAMILIES]
     (folder / "families").write_text("\n".join(families) + "\n")
-    shutil.copy2(_SCRIPT, folder / "run.sh")
+    shutil.copy2(SCRIPT, folder / "run.sh")
 
 
 def _copy(source: Path, to: Path) -> None:

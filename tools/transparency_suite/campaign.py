@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slowpath.mpi.mpi import Mpi
 
-from .programs import COLLECTIVES, FAMILIES, Outcome, run_random
+from .programs import COLLECTIVES, FAMILIES, UNFIT, Outcome, run_random
 from .tables import tables
 from .ways import BOTH, NATIVE, REPLACED, WATCHED, Way
 
@@ -33,8 +33,12 @@ class Part:
 
 
 def parts(mpi: Mpi, ranks: Sequence[int], only: Sequence[str] = ()) -> list[Part]:
-    """Every family in every way: those of replaced collectives with every table, the others with one in turn."""
-    chosen = [family for family in FAMILIES if not only or family in only]
+    """Every family in every way: those of replaced collectives with every table, the others with one in turn.
+
+    What the library fails natively is left out.
+    """
+    unfit = UNFIT.get(mpi.name, {})
+    chosen = [family for family in FAMILIES if (not only or family in only) and family not in unfit]
     count = len(tables(mpi))
     return [
         part for number in ranks for index, family in enumerate(chosen) for part in _of(family, number, index, count)
@@ -91,6 +95,16 @@ def _with_replacements(part: Part, outcome: Outcome) -> Outcome:
 def seconds_of_each(minutes: float, count: int) -> float:
     """What each of so many runs gets."""
     return max(LEAST_S, minutes * 60 / max(1, count) - LAUNCH_S)
+
+
+def left_out(mpis: Iterable[Mpi], only: Sequence[str]) -> list[str]:
+    """Families of which nothing is shown, with the reason, a line each."""
+    return [
+        f"left out under {mpi.name}: {family}: {reason}"
+        for mpi in mpis
+        for family, reason in UNFIT.get(mpi.name, {}).items()
+        if family in only
+    ]
 
 
 def replaced_calls(outcomes: Iterable[Outcome]) -> dict[str, int]:

@@ -25,6 +25,26 @@ OTHERS: Final = (
     *("sessions", "session-reductions", "spawn", "spawn-reductions"),
 )
 FAMILIES: Final = (*COLLECTIVES, *OTHERS)
+#: Families that a library fails natively, by its name, with what happens.
+_IALLTOALLW = "MPI_Ialltoallw in place: later calls stall or are truncated"
+UNFIT: Final[Mapping[str, Mapping[str, str]]] = {
+    "openmpi": {
+        "lengths": _IALLTOALLW,
+        "inter-lengths": "MPI_Scatterv and MPI_Gatherv between groups: MPI_ERR_TRUNCATE",
+        "handles": "ends by SIGSEGV when a communicator with a datatype's attribute is freed",
+        "communicators": "as handles",
+        "spawn": "stalls at its end",
+        "spawn-reductions": "stalls at its end",
+    },
+    "intelmpi": {
+        "lengths": _IALLTOALLW,
+        "inter-lengths": "MPI_Allgatherv between groups of one and two ranks ends by SIGSEGV",
+        "communicators": "an assertion of the library's fails when communicators are used up",
+        "threads": "stalls before its first call, with three ranks",
+        "spawn": "MPI_Comm_spawn ends by SIGSEGV",
+        "spawn-reductions": "MPI_Comm_spawn ends by SIGSEGV",
+    },
+}
 _END: Final = re.compile(r"^calls (\d+), wrong (\d+)", re.MULTILINE)
 _COMMUNICATORS: Final = re.compile(r"^communicators (\d+)", re.MULTILINE)
 _SEEN: Final = re.compile(r"^(?:different|crashed): .*", re.MULTILINE)

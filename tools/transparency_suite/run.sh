@@ -1,13 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Random programs in every way, as many at a time as the cores hold. OUT/lines gets one line a run; those with a
-# difference or a crash are printed, and the calls in all.
+# difference or a crash are printed, and the calls in all. What an earlier campaign left in OUT is removed.
 #
 #     ./run.sh OUT MINUTES RANKS...
 out=$1 minutes=$2
 shift 2
 here=$(cd "$(dirname "$0")" && pwd)
 cores=$(nproc)
+# Reports of an earlier campaign would count as this one's.
+if [ -e "$out" ] && [ ! -e "$out/plan" ] && [ -n "$(ls -A "$out")" ]; then
+    echo "$0: $out: is not empty and holds no campaign; name another folder" >&2
+    exit 2
+fi
+rm -rf "$out"
 mkdir -p "$out"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1 I_MPI_THREAD_YIELD=3
 export MPIR_CVAR_CH4_PROGRESS_THROTTLE=1 MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT=64

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m slowpath.cli"""
 
-from slowpath.cli.main import main
+from slowpath.cli.start import main
 
 main()

@@ -121,16 +121,13 @@ def slowpath() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
+    """Run the command line and exit; `cli.start` is what the process begins with."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with exit_codes_kept(), stop_signals():
             code = guarded(lambda: exit_code(words))
     except KeyboardInterrupt:  # before the first line of the command, or after its last
         code = EXIT_INTERRUPTED
-    # Where an interrupt passed through exec() of a text, as when a dataclass is made, CPython remembers it as unhandled
-    # until the next such exec(), and would end this process by SIGINT whatever the code is (Python/pythonrun.c).
-    exec("")
     sys.exit(code)
 
 

@@ -33,20 +33,23 @@ _ISSUED = (
 )
 _USER_INFORMATION = r"(?<=://)[^\s/@'\"]*:[^\s/@'\"]+(?=@)"
 _SHAPED = re.compile(f"{_ISSUED}|{_USER_INFORMATION}")
+_HIDDEN = re.escape(HIDDEN)  # which a value may hold already: it is taken whole, although there is a blank in it
 # A name with its value, as shells, launchers, options, headers and JSON write it. What may begin at every letter has a
 # bound: the end of a longer name decides.
 _ASSIGNED = re.compile(
     r"(?P<quoted>(?P<quote>['\"])(?P<name_1>[A-Za-z_][\w.-]*)=)(?P<value_1>[^'\"\n]*)(?=(?P=quote))"
     r"|(?P<shell>(?P<name_2>[A-Za-z_][\w.-]{0,99})\s?=\s?)"
-    r"(?P<value_2>\(not recorded\)|\"[^\"\n]*\"|'[^'\n]*'|[^\s'\",;\\]+)"
-    r"|(?P<option>(?<![\w-])(?P<name_3>--?[A-Za-z][\w-]*)[ \t]+)(?P<value_3>\(not recorded\)|[^\s'\"\\-][^\s'\"\\]*)"
+    rf"(?P<value_2>(?:\"[^\"\n]*\"|'[^'\n]*'|{_HIDDEN}|[^\s'\",;\\])(?:{_HIDDEN}|[^\s'\",;\\])*)"
+    r"|(?P<option>(?<![\w-])(?P<name_3>--?[A-Za-z][\w-]*)[ \t]+)"
+    rf"(?P<value_3>(?:{_HIDDEN}|[^\s'\"\\-])(?:{_HIDDEN}|[^\s'\"\\])*)"
     r"|(?P<json>\"(?P<name_4>[A-Za-z_][\w.-]*)\"\s*:\s*\")(?P<value_4>[^\"\\\n]*)"
     r"|(?P<header>(?<![\w-])(?P<name_5>[A-Za-z][\w-]*): +)"
-    r"(?P<value_5>\(not recorded\)|(?:Bearer |Basic )?[^\s'\"\\]{6,})"
+    rf"(?P<value_5>(?:Bearer |Basic )?(?={_HIDDEN}|[^\s'\"\\]{{6}})(?:{_HIDDEN}|[^\s'\"\\])+)"
 )
 _FORMS = ("quoted", "shell", "option", "json", "header")
 # Paths are at most 4096 characters long; in more without a blank nothing can be looked for in bounded time.
 _ENDLESS = re.compile(r"\S{8193,}")
+_MOST_ROUNDS = 8  # two are the most that random texts took, and a third that sees it
 _MOST_LEVELS = 8  # of assignments within a value
 # Options of launchers that take the name of a variable and its value as two words.
 _NAME_AND_VALUE = re.compile(r"--?(?:g?env|[a-z]*mca)")
@@ -107,7 +110,18 @@ def _is_random(piece: str) -> bool:
 
 
 def clean_text(text: str) -> str:
-    """Output of a program without what has a credential's shape, and without values that a secret name is given."""
+    """Output of a program without what has a credential's shape, and without values that a secret name is given.
+
+    What is hidden can bring a name together with another value, so a text is cleaned until nothing changes.
+    """
+    for _ in range(_MOST_ROUNDS):
+        before, text = text, _cleaned_once(text)
+        if text == before:
+            return text
+    return HIDDEN
+
+
+def _cleaned_once(text: str) -> str:
     shorter = _ENDLESS.sub(lambda found: f"(left out: {len(found[0])} characters without a blank)", text)
     return _SHAPED.sub(HIDDEN, _ASSIGNED.sub(_assigned, _PEM.sub(HIDDEN, shorter)))
 

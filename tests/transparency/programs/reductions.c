@@ -97,14 +97,24 @@ static void forget(Pair* pair, const Type* type, long first, long end) {
 // What MPICH 5.0.2 and what is made of it do wrong without any library of ours. They write past the end of
 // their own memory where an extent is negative, and in what is reduced and scattered by an op whose order
 // counts where the extent is not the true extent. Within a node they reduce wrongly, by an op whose order
-// does not count, what does not begin at its origin or lies among its neighbours.
+// does not count, what does not begin at its origin or lies among its neighbours. Open MPI 5.0.11 corrupts
+// its heap where an element is not as long as its extent.
 static int is_wrong_natively(Kind kind, const Reduced* reduced) {
+#if defined(I_MPI_VERSION)
+    if (reduced->type->true_to - reduced->type->true_from !=
+        (ptrdiff_t)reduced->type->elements * reduced->type->bytes_of_one)
+        return 1;
+#endif
 #if defined(MPICH_VERSION) || defined(MPICH_NUMVERSION)
     const Type* const type = reduced->type;
     if (type->extent < 0) return 1;
     if (!reduced->is_ordered) return type->true_from != 0 || type->is_interleaved;
     return (kind == in_blocks || kind == in_lengths) &&
            (type->true_from != 0 || type->true_to != type->extent);
+#elif defined(OPEN_MPI)
+    const Type* const type = reduced->type;
+    (void)kind;
+    return type->true_from != 0 || type->true_to != type->extent || type->is_interleaved;
 #else
     (void)kind;
     (void)reduced;

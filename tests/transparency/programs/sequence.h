@@ -20,6 +20,20 @@
 #define HAS_MPI_4 0
 #endif
 
+// What a library does wrong natively is left out (docs/results/transparency.md): datatypes without elements,
+// whose extent is negative, whose elements lie among each other, or that differ between the ranks of a call
+// of blocks of one length; between groups, long messages to a root and broadcasts that are not blocking.
+#if defined(I_MPI_VERSION)
+enum { has_empty = 0, has_negative_extents = 0, has_interleaved = 0, has_unlike_types = 0 };
+enum { has_long_to_root_between = 1, has_pending_bcast_between = 1 };
+#elif defined(OPEN_MPI)
+enum { has_empty = 0, has_negative_extents = 0, has_interleaved = 1, has_unlike_types = 1 };
+enum { has_long_to_root_between = 1, has_pending_bcast_between = 1 };
+#else
+enum { has_empty = 1, has_negative_extents = 1, has_interleaved = 1, has_unlike_types = 1 };
+enum { has_long_to_root_between = 0, has_pending_bcast_between = 0 };
+#endif
+
 // Which of two functions is called: MPI_Name, whose results are tried, or PMPI_Name, which nobody replaces.
 enum { tried, native };
 

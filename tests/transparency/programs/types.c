@@ -5,14 +5,6 @@
 
 #include "sequence.h"
 
-// Where a collective has a count of a datatype without elements, Intel MPI 2021.18 waits for ever between
-// groups, and Open MPI 5.0.11 said MPI_ERR_TRUNCATE once; why is not known.
-#if defined(MPICH_VERSION) && !defined(I_MPI_VERSION)
-enum { has_empty = 1 };
-#else
-enum { has_empty = 0 };
-#endif
-
 static Type finished(MPI_Datatype handle, const char* shape, int bytes, const MPI_Aint places[]) {
     Type made = {.handle = handle, .shape = shape, .elements = elements_of_a_type, .bytes_of_one = bytes};
     memcpy(made.places, places, sizeof made.places);
@@ -117,8 +109,16 @@ void free_types(Sequence* s) {
     }
 }
 
+static int is_left_out(const Type* type) {
+    return (type->extent < 0 && !has_negative_extents) || (type->is_interleaved && !has_interleaved);
+}
+
 const Type* any_type(const TypeSet* set, Random* random, int empty) {
     if (empty && has_empty) return &set->types[2];
-    const unsigned drawn = below(random, (unsigned)set->count - 1);
-    return &set->types[drawn < 2 ? drawn : drawn + 1];
+    const Type* type;
+    do {
+        const unsigned drawn = below(random, (unsigned)set->count - 1);
+        type = &set->types[drawn < 2 ? drawn : drawn + 1];
+    } while (is_left_out(type));
+    return type;
 }

@@ -27,7 +27,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return []
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP999",
     name="added",
     title="A slow path that a test added",

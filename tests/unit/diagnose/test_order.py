@@ -120,4 +120,4 @@ def test_every_task_has_one_kind_of_step_and_each_is_documented() -> None:
     assert {kind.task for kind in KINDS} == set(get_args(Task))
     page = (Path(__file__).parents[3] / "docs" / "reference" / "diagnose.md").read_text()
     for kind in KINDS:
-        assert f"\n| {kind.task.__struct_config__.tag} |" in page
+        assert f"\n{kind.task.__struct_config__.tag} |" in page

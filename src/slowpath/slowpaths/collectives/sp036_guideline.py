@@ -142,7 +142,7 @@ PROGRAM_COLLECTIVES = ProgramRemedy(
     screened=False,
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP036",
     name="guideline violated",
     title="A collective is slower than an equivalent built from other MPI calls",

@@ -184,7 +184,7 @@ SIZES = (
 )
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP037",
     name="size cliff",
     title="A collective slows down abruptly at a message size",

@@ -119,7 +119,7 @@ MANY_ELEMENTS_OF_A_SMALL_TYPE = Remedy(
     phrase="many elements of a small type",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP038",
     name="count cliff",
     title="A collective of a few large elements is slower than the same bytes as many small ones",

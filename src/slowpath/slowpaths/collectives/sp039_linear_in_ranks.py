@@ -223,7 +223,7 @@ LOGARITHMIC_ALGORITHMS = tunings(
     )
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP039",
     name="linear in ranks",
     title="A collective's rounds grow linearly with the ranks where a logarithm suffices",

@@ -147,7 +147,7 @@ KEEP_COMMUNICATORS = Remedy(
     phrase="communicators that are kept",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP040",
     name="opens at the n-th call",
     title="Collectives on a new communicator are slow until the n-th call",

@@ -94,7 +94,7 @@ FREE_COMMUNICATORS = Remedy(
     phrase="MPI_Comm_free for communicators that are no longer used",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP041",
     name="closes at the n-th communicator",
     title="Collectives lose their fast path from the n-th live communicator on",

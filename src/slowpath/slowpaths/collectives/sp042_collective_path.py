@@ -174,7 +174,7 @@ BLOCKING_CALL = Remedy(
     phrase="blocking collectives where nothing overlaps",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP042",
     name="collective path",
     title="A collective leaves the library's fast path",

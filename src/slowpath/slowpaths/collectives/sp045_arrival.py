@@ -31,7 +31,7 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     return contrast_observed(facts, group, f"arrival {slow}", words)
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP045",
     name="arrival pattern",
     title="A collective is slower when its ranks arrive at different times",

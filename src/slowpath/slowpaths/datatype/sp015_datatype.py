@@ -103,7 +103,7 @@ CONTIGUOUS_DATA = Remedy(
     phrase="MPI_Pack or a loop before sending",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP015",
     name="datatype, block by block",
     title="A derived datatype costs extra for each of its blocks",

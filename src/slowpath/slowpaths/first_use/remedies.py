@@ -83,7 +83,7 @@ PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
 
 PROGRAM_KEEP_HUGE_PAGES = ProgramRemedy(
     "keep-huge-pages",
-    "malloc asks for huge pages and keeps what is freed: huge-pages and keep-freed-memory at once.",
+    "Let malloc ask for huge pages and keep freed memory: huge-pages and keep-freed-memory at once.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables",
     variables={TUNABLES: f"glibc.malloc.hugetlb=1:{KEEP_FREED}"},

@@ -25,7 +25,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return first_uses_observed(facts, lambda use: use.by == "pages" and not facts.over_network(use.slow))
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP001",
     name="first use by pages",
     title="The first message from a buffer costs extra for each of its pages",

@@ -31,7 +31,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return first_uses_observed(facts, wanted)
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP002",
     name="first use by allocation",
     title="The first message pays for the whole allocation, not only for its own bytes",

@@ -150,7 +150,7 @@ _GRADUAL = RivalKind(
     by_law(("repetition",), "law '{law}': it ends at one use, and not gradually"),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP004",
     name="late fast path",
     title="Messages from a new buffer are slow until its n-th use",

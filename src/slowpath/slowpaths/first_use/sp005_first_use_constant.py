@@ -49,7 +49,7 @@ _CONNECTION = RivalKind(
     by_design(lambda _, __: True, "the ranks had exchanged messages of other memory before", ""),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP005",
     name="first use, constant",
     title="The first message from a new buffer is slower than later ones",

@@ -18,7 +18,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return first_uses_observed(facts, lambda use: use.by == "message" and not facts.over_network(use.slow))
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP006",
     name="first use by message",
     title="The first message from a buffer costs extra for each of its bytes",

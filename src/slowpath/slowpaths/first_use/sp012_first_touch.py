@@ -140,7 +140,7 @@ KEEP_FREED_MEMORY = Remedy(
     phrase="GLIBC_TUNABLES that keep freed memory",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP012",
     name="first touch",
     title="The first message page-faults on untouched memory",

@@ -64,7 +64,7 @@ MEMORY_FROM_CUDAMALLOC = Remedy(
     code="cudaMalloc(&buffer, length);  /* in place of cudaMallocAsync */",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP023",
     name="GPU allocation length, staging",
     title="GPU messages map the whole allocation, or are copied through the host",

@@ -32,7 +32,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return first_use_witness(facts, seen)
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP024",
     name="registration of fresh buffers",
     title="Every new buffer is registered with the network card again",

@@ -201,7 +201,7 @@ _CHAIN = RivalKind(
     by_design(lambda _, __: True, "times run from the last rank's begin to the last rank's end", ""),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP043",
     name="first use by peers",
     title="First uses get slower with the number of ranks, or with each earlier one",

@@ -71,7 +71,7 @@ PROGRAM_LARGER_HANDLE_CACHE = ProgramRemedy(
     needs=("GPU",),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP003",
     name="handle cache capacity",
     title="More buffers are in use than the library's cache holds",

@@ -131,7 +131,7 @@ PAGEABLE_HOST_MEMORY = Remedy(
     phrase="memory from malloc on huge pages",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP007",
     name="pinned host memory",
     title="Messages from pinned host memory are slower inside a node",

@@ -99,7 +99,7 @@ _TLB = RivalKind(
     hypotheses=("the TLB covers less of the buffer (user time)",),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP008",
     name="small-page host memory",
     title="Messages from small pages are slower than from huge pages",

@@ -50,7 +50,7 @@ _OTHER_TRANSPORTS = RivalKind(
     hypotheses=("GPU support brings other transports with it",),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP014",
     name="memory-type detection",
     title="Host messages pay for the search for GPU memory",

@@ -58,7 +58,7 @@ def _start(offset: str) -> str:
     return "on a page boundary" if int(offset) % 4096 == 0 else f"{int(offset) % 4096} B behind a page boundary"
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP031",
     name="buffer start",
     title="Message speed depends on where the buffer starts",

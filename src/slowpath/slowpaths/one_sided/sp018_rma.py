@@ -121,7 +121,7 @@ _SYNCHRONISATION = RivalKind(
     hypotheses=("the synchronisation is most of a put's time",),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP018",
     name="RMA far below point-to-point",
     title="Puts are far slower than messages of the same size",

@@ -169,7 +169,7 @@ NO_LOCKS = Remedy(
     phrase="the info key no_locks",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP019",
     name="window kind and synchronisation",
     title="The window's kind, info keys or synchronisation make puts slow",

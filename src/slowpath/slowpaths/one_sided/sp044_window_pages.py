@@ -252,7 +252,7 @@ KEEP_WINDOWS = Remedy(
     phrase="windows that are kept",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP044",
     name="windows by pages",
     title="Creating a window costs more per page than the memory itself",

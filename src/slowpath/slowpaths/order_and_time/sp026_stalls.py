@@ -20,7 +20,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     ]
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP026",
     name="stalls",
     title="A few messages take many times as long as the rest",

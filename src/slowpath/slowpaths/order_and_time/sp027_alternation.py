@@ -20,7 +20,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     ]
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP027",
     name="alternation",
     title="Every n-th message is slow",

@@ -100,7 +100,7 @@ def _observation(facts: Facts, one: LaunchLottery) -> Observation:
     )
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP029",
     name="launch lottery",
     title="Some launches are slow from start to end",

@@ -112,7 +112,7 @@ def _observation(facts: Facts, one: Lengthening) -> Observation:
     )
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP030",
     name="growth",
     title="Messages get slower the more a launch has sent",

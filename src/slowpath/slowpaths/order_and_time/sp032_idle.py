@@ -31,7 +31,7 @@ def _after(value: str) -> str:
     return f"after {format_time(float(value))} without one" if float(value) > 0 else "right after a barrier"
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP032",
     name="idle before a message",
     title="The first message after a pause is slower",

@@ -43,7 +43,7 @@ def _between(value: str) -> str:
     )
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP033",
     name="order of messages",
     title="Messages are slower in one order of buffers or sizes than in another",

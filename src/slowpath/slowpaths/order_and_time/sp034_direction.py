@@ -26,7 +26,7 @@ def _wording(one: Slowdown | Screened) -> Wording:
     return Wording(f"{{size}}messages {slow}", f"those {fast}", "direction", affects_default=True)
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP034",
     name="direction",
     title="Messages are slower in one direction than in the other",

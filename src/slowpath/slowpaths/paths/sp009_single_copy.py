@@ -100,7 +100,7 @@ _SMALL_PAGES = RivalKind(
 
 LEAVE_SINGLE_COPY_OFF = leaving("single_copy_off", "let messages inside a node be copied once", EAGER)
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP009",
     name="single copy",
     title="Single copy inside a node is unavailable or slow",

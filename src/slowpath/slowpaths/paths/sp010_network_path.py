@@ -78,7 +78,7 @@ _OTHER_CHANGES = RivalKind(
 
 LEAVE_NETWORK_PATH = leaving("network_path", "let messages inside a node take the library's shared memory", ALONE)
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP010",
     name="network path in a node",
     title="Messages inside a node take the slower of two paths: shared memory or network",

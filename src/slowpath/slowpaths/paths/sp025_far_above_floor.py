@@ -156,7 +156,7 @@ def _evidence(group: Sequence[_Far]) -> Iterator[str]:
         )
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP025",
     name="far above the floor",
     title="Messages are far slower than this machine can move the same bytes",

@@ -139,7 +139,7 @@ _DISTANCE = RivalKind(
     hypotheses=("the ranks are farther apart",),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP011",
     name="binding",
     title="Message speed depends on where ranks are placed",

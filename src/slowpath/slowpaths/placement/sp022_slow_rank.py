@@ -125,7 +125,7 @@ _FAR_RANK = RivalKind(
     hypotheses=("its processor is slower", "it is farther away"),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP022",
     name="slow rank",
     title="One rank is slower than the others",

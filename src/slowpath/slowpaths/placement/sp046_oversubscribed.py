@@ -77,7 +77,7 @@ CORES = (
     ),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP046",
     name="more ranks than cores",
     title="With more ranks than cores, waiting ranks block the cores that others need",

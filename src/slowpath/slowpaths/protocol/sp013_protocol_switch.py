@@ -213,7 +213,7 @@ _CACHE_LEVEL = RivalKind(
     by_witness("the switch is where the library's own table has it, to the byte"),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP013",
     name="protocol switch",
     title="A protocol switch slows messages near its threshold",

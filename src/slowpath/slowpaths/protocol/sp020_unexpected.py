@@ -219,7 +219,7 @@ POST_RECEIVES_EARLY = Remedy(
     phrase="receives posted before the messages arrive",
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP020",
     name="unexpected messages",
     title="Messages that arrive before their receive is posted cost an extra copy",

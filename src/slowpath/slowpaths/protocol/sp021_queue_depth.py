@@ -41,7 +41,7 @@ SHORT_QUEUES = Remedy(
     change=set_to("queue", "0"),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP021",
     name="queue depth",
     title="Matching is slow with many posted receives or unexpected messages",

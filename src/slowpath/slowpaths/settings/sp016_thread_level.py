@@ -61,7 +61,7 @@ _LIBRARY_PATH = RivalKind(
     by_witness("waits for locks were counted under the higher level"),
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP016",
     name="thread level",
     title="MPI_THREAD_MULTIPLE makes each call slower",

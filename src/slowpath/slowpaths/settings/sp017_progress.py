@@ -168,7 +168,7 @@ PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
     screened=False,
 )
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP017",
     name="missing progress",
     title="Messages make no progress while the program computes",

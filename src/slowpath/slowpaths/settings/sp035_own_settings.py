@@ -42,7 +42,7 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     return replace(slowdown_observed(facts, group, wording), exports={}, unsets=())
 
 
-SLOW_PATH = SlowPath(
+SLOW_PATH: SlowPath = SlowPath(
     code="SP035",
     name="own settings",
     title="Your own settings make messages slower",
