@@ -37,7 +37,8 @@ ERRORS = "Errors"
 ROOT_OF_ERRORS = "SlowpathError"
 # Calls whose strings other pages show, or that only programs read.
 SHOWN_ELSEWHERE = frozenset({"means", "add_argument", "add_parser", "compile"})
-CODE = re.compile(r":#|[\\^]|\(\?|<\w|;\s*/\*|;$|\n.*\n|^docs/|\w\.[ch]\b")
+# Program text, patterns, style sheets and the Markdown of other pages.
+CODE = re.compile(r":#|\]\(|[\\^]|\(\?|<\w|;\s*/\*|;$|\n.*\n|^docs/|\w\.[ch]\b")
 
 
 def page() -> str:
