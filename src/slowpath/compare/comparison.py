@@ -184,7 +184,7 @@ def _estimate(
     if not all(values):
         return "a side has no launch with a value"
     if not all(has_ratio(value) for side in values for value in side):
-        return "a launch has a value from which no ratio can be computed: it is not positive or not finite"
+        return "a launch has a value that is zero, negative or not finite, so no ratio exists"
     values_a, values_b = ([1 / v for v in side] if higher_is_better else side for side in values)
     return unpaired(values_a, values_b, minimum_effect)
 

@@ -145,7 +145,7 @@ def _sides(found: Comparison) -> str:
 
 def _alike(found: Comparison) -> str:
     """Return the doubts about comparing the two runs, and the notes."""
-    lines = ["Not comparable, so ratios include more than a change of the code:"] if found.doubts else []
+    lines = ["The runs differ in more than the code, and the ratios include it:"] if found.doubts else []
     lines += [wrap(doubt.reason, f"  {doubt.kind:<11}") for doubt in found.doubts]
     return "\n".join([*lines, *(wrap(note, "note: ") for note in found.notes)])
 

@@ -86,7 +86,7 @@ class Tally:
         if self.state == "undecided":
             return f"Undecided: {len(self.undecided)} of {_questions(asked)}; {self._needed}."
         if self.state == "off default":
-            return f"Keep your settings: slow paths lie under others alone ({_codes(self.apart)})."
+            return f"Keep your settings: only other settings have slow paths ({_codes(self.apart)})."
         if self.state == "nothing asked":
             return f"{self._share or 'Measured'}; this run has no question about slow paths"
         if self.state == "not measured":
@@ -100,7 +100,7 @@ class Tally:
         """`about 14 more rounds (2 min) would decide: --rounds 24`."""
         rounds = max(one.more_rounds or 1 for one in self.undecided)
         if rounds > MOST_ROUNDS:
-            return f"more than {MOST_ROUNDS} rounds would be needed here: measure on a quieter machine"
+            return f"more than {MOST_ROUNDS} rounds would be needed: this machine is too noisy"
         time = f" ({_duration(rounds * self.run.round_s)})" if self.run.round_s else ""
         again = f": --rounds {self.run.rounds + rounds}" if self.run.rounds else ""
         return f"about {rounds} more round{_s(rounds)}{time} would decide{again}"
@@ -110,7 +110,7 @@ class Tally:
         """`3 slow paths (2 SP005, SP008), 1 proven; 2 of 8 questions undecided`: the second line of every report."""
         parts = [self._paths]
         if self.apart:
-            parts.append(f"{len(self.apart)} only under settings that are not yours ({_codes(self.apart)})")
+            parts.append(f"{len(self.apart)} only with settings that you don't use ({_codes(self.apart)})")
         parts += self._answers
         parts.append(self._share)
         if self.run.failed:
@@ -143,11 +143,11 @@ class Tally:
         missing = sum(one.state == "not measured" for one in self.questions)
         if not self.undecided and not missing:
             return [f"{_questions(asked)} answered"]
-        parts = [f"{len(self.undecided)} undecided"] * bool(self.undecided) + [f"{missing} not measured"] * bool(
-            missing
-        )
+        counts = [(len(self.undecided), "undecided"), (missing, "not measured")]
+        parts = [f"{count} {state}" for count, state in counts if count]
+        parts[0] = parts[0].replace(" ", f" of {_questions(asked)} ", 1)
         more = f" ({self._needed})" if self.undecided and self.state != "undecided" else ""
-        return [f"of {_questions(asked)} {', '.join(parts)}{more}"]
+        return [f"{', '.join(parts)}{more}"]
 
 
 def _codes(findings: Sequence[Finding]) -> str:

@@ -44,7 +44,7 @@ def fraction_words(value: float, interval: Interval) -> str:
 
 def stayed_words(one: Stayed) -> str:
     """The negative control's line of evidence."""
-    word = "stayed" if one.held else "did not stay"
+    word = "unchanged" if one.held else "may have changed"
     return f"{one.words}: {with_interval(one.ratio, one.interval)} with it, {word}"
 
 

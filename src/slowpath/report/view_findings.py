@@ -249,5 +249,5 @@ def headline(found: Sequence[FindingView]) -> str:
     parts = [f"{fmt.plural(len(own), 'slow path')} by name: " * bool(own)
              + ", ".join(f"{count} {status}" for count, status in counts if count)]  # fmt: skip
     if apart := len(found) - len(own):
-        parts.append(f"{apart} only under settings that are not yours")
+        parts.append(f"{apart} only with settings that you don't use")
     return "; ".join(part for part in parts if part)

@@ -68,7 +68,7 @@ class Plain(Quiet):
         self._end = now + left_s if left_s is not None else None
         left = f", {duration(left_s)} left" if left_s is not None and done < total else ""
         if left and moved and before_s is not None:
-            left += f", not {duration(max(0.0, before_s))}: launches take another time than was estimated"
+            left += f" (estimated before: {duration(max(0.0, before_s))})"
         self.note(f"launch {done} of {total} done{left}" if done else f"{total} launches{left}")
 
     def _has_moved(self, left_s: float, before_s: float) -> bool:

@@ -139,11 +139,12 @@ def _text(cost: SlowPathCost, places: Sequence[CallSite]) -> str:
     more = f" and {len(places) - 1} more place{'s' if len(places) > 2 else ''}" if len(places) > 1 else ""
     top = cost.loads[0]
     half = (top.interval[1] - top.interval[0]) / 2
-    each = f"{format_time(top.per_message_s, half)} too much for one of {length_words(top.question.load.bytes)}"
+    excess = format_time(top.per_message_s, half)
+    each = f"each {length_words(top.question.load.bytes)} message takes {excess} longer than necessary"
     slow = [priced for priced in cost.loads if priced.as_is_s and priced.as_is_s > priced.per_message_s]
     times = ""
     if slow and slow[0] is top and top.as_is_s:
-        times = f", {ratio_words(top.as_is_s / (top.as_is_s - top.per_message_s), None)} what it takes without"
+        times = f" ({ratio_words(top.as_is_s / (top.as_is_s - top.per_message_s), None)})"
     plural = "s" if cost.messages != 1 else ""
     what = _what(cost.row, top.question.load.lead)
     return f"{cost.messages:,} message{plural} of {size} {what}, {call}{where}{more}: {each}{times}."

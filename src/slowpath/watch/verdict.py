@@ -71,7 +71,7 @@ def _gain(results: WatchResults, watch: str) -> str:
     if results.findings:
         top = results.findings[0]
         why = f" ({top.saved_reason})" if top.saved_reason else ""
-        return f"{amount(top.seconds, top.interval)} a rank in messages that need not take it{why}"
+        return f"{amount(top.seconds, top.interval)} per rank of avoidable time in messages{why}"
     if count := results.not_measured:
         return f"{count} possible slow path{'s are' if count > 1 else ' is'} not priced yet: slowpath replay {watch}"
     if results.unpriced:

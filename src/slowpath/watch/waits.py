@@ -26,11 +26,11 @@ _KINDS: Mapping[TimePart, WaitKind] = {
     TimePart.LATE_TARGET: "late target",
 }
 _SAYS: Mapping[WaitKind, str] = {
-    "late sender": "waits for messages that were not sent yet",
-    "late receiver": "waits in sends for receives that were not posted yet",
-    "collective imbalance": "waits in collectives for ranks that came later",
-    "late target": "waits in flushes and unlocks for targets that are outside of MPI",
-    "late progress": "waits for messages that have begun and do not move while a rank is outside of MPI",
+    "late sender": "receives wait for messages that were not sent yet",
+    "late receiver": "sends wait for receives that were not posted yet",
+    "collective imbalance": "collectives wait for ranks that arrive late",
+    "late target": "flushes and unlocks wait for targets that are outside MPI",
+    "late progress": "messages that have started make no progress while a rank is outside MPI",
 }
 
 
@@ -70,9 +70,11 @@ def _wait(
     call_s = np.bincount(found.events.call[rows], weights=waited[rows], minlength=len(found.world.calls))
     call = found.world.calls[int(call_s.argmax())]
     run_share = min(seconds / span_s, 1.0) if span_s > 0 else 0.0
-    words = f"a rank {_SAYS[kind]}, most of it in {call}"
+    words = f"{_SAYS[kind]}, mostly in {call}"
     if culprit is not None:
-        words += f"; {all_of_it:.0%} of it for rank {culprit}" + _passed_on(found, rows[culprits == culprit], waited)
+        words += f"; {all_of_it:.0%} of the time for rank {culprit}" + _passed_on(
+            found, rows[culprits == culprit], waited
+        )
     return Wait(
         kind=kind, culprit=culprit, culprit_share=share, seconds=seconds, share=run_share, site=site, text=words
     )
@@ -94,7 +96,7 @@ def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> str:
     """Whether the rank was in MPI itself while it was waited for: then the delay began elsewhere."""
     reason = found.split.reason[rows]
     if (found.reasons.other[reason] == found.reasons.call[reason]).all():
-        return ", which is outside of MPI meanwhile: it computes, or has no core"
+        return ", which is outside MPI: it is computing or has no core"
     record = found.events.record[found.reasons.other[reason]]
     start, until = found.events.start_s[rows], found.split.until_s[rows]
     inside = found.presence.inside_s(record, until) - found.presence.inside_s(record, start)
@@ -102,5 +104,5 @@ def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> str:
     weight = waited[rows] / np.maximum(length, 1e-12)
     share = float((inside * weight).sum() / max(float((length * weight).sum()), 1e-12))
     if share < PASSED_ON:
-        return ", which is outside of MPI meanwhile: it computes, or has no core"
-    return f", which is in MPI itself for {min(share, 1.0):.0%} of that time: the delay comes from further back"
+        return ", which is outside MPI: it is computing or has no core"
+    return f", which is in MPI itself for {min(share, 1.0):.0%} of that time: the delay begins elsewhere"

@@ -197,7 +197,7 @@ def test_values_that_have_no_ratio_are_no_verdict() -> None:
     found = compare(planted.source("a", [zero]), planted.run_of(rng, "b", 1), 0.03)
     assert found.rows[0].verdict == "undecided"
     assert found.rows[0].ratio is None
-    assert "not positive" in found.rows[0].reason
+    assert "zero, negative or not finite" in found.rows[0].reason
     assert render_csv(found).count("\n") == 2
     assert "no interval" in render_comparison(found)
 

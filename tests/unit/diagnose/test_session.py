@@ -209,7 +209,7 @@ def test_a_remedy_that_cannot_help_here_is_said_once_and_kept(bench: Bench, tmp_
     bench.cores = 2
     made = begun(bench, tmp_path).run()
     assert [one.remedy for one in made.not_tried] == ["asynchronous progress of MPICH"]
-    reason = "it needs 2 cores for each rank, one of them spare: 2 ranks have 2 cores here"
+    reason = "it needs 2 cores for each rank (1 spare): 2 ranks have 2 cores here"
     assert made.not_tried[0].why == reason
     told = [line for line in bench.told if line.startswith("not tried")]
     assert told == [f"not tried: 'asynchronous progress of MPICH' against SP017: {reason}"]

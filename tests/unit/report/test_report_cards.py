@@ -289,10 +289,10 @@ def test_many_contrasts_open_only_where_something_rests_on_them(results: Results
 def test_the_heading_counts_as_the_headline_does(results: Results) -> None:
     mine, apart = seen(results), seen(results, affects_default=False)
     assert view_findings.headline(view_findings.findings(replace(results, findings=[mine, mine, apart]))) == (
-        "2 slow paths by name: 2 observed; 1 only under settings that are not yours"
+        "2 slow paths by name: 2 observed; 1 only with settings that you don't use"
     )
     only = view_findings.findings(replace(results, findings=[apart]))
-    assert view_findings.headline(only) == "1 only under settings that are not yours"
+    assert view_findings.headline(only) == "1 only with settings that you don't use"
 
 
 def test_a_page_that_is_too_large_shows_less_of_single_cells(results: Results) -> None:

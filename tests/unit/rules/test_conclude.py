@@ -110,15 +110,15 @@ def test_slow_paths_are_counted_once() -> None:
     verdict = conclude([named, loss], [*both, a_finding("SP008", affects_default=False, contrasts=[])]).verdict
     assert (verdict.state, verdict.slow_paths, verdict.off_default) == ("slow", 3, 1)
     assert verdict.count == (
-        "3 slow paths (2 SP001, 1 without a name); 1 only under settings that are not yours (SP008); "
+        "3 slow paths (2 SP001, 1 without a name); 1 only with settings that you don't use (SP008); "
         "2 questions answered"
     )
 
 
 def test_only_under_settings_of_others_is_said_so() -> None:
     verdict = conclude([contrast("x", 1.0, "same")], [a_finding("SP009", affects_default=False, contrasts=[])]).verdict
-    assert verdict.headline == "Keep your settings: slow paths lie under others alone (SP009)."
-    assert verdict.count.startswith("no slow path found; 1 only under settings that are not yours (SP009)")
+    assert verdict.headline == "Keep your settings: only other settings have slow paths (SP009)."
+    assert verdict.count.startswith("no slow path found; 1 only with settings that you don't use (SP009)")
 
 
 def test_undecided_comparisons_are_no_all_clear() -> None:
@@ -130,7 +130,7 @@ def test_undecided_comparisons_are_no_all_clear() -> None:
     assert verdict.undecided == 1
     assert verdict.place == "n1, mpich 5.0.2, 2026-01-31"
     hopeless = conclude([replace(open_one, more_pairs=5000)], []).verdict
-    assert "measure on a quieter machine" in hopeless.headline
+    assert "this machine is too noisy" in hopeless.headline
 
 
 def test_what_an_undecided_comparison_cannot_hide_is_answered() -> None:

@@ -36,7 +36,7 @@ def test_the_call_is_exact_and_its_variable_proves_it() -> None:
     assert found.remedies[0].name == "later opening of shared-memory collectives in MPICH"
     assert found.remedies[0].side_effects, "it closes the faster path for all communicators, and has to say so"
     assert "few calls" in found.remedies[0].text
-    assert any("alltoall" in line and "stayed" in line for line in found.legs.proven.evidence)
+    assert any("alltoall" in line and "unchanged" in line for line in found.legs.proven.evidence)
 
 
 def test_the_set_up_is_what_it_costs_and_what_it_saves() -> None:

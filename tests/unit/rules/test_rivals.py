@@ -193,7 +193,7 @@ def test_a_receive_that_is_slow_whenever_it_is_called_is_not_late(in_time_s: flo
     one = only(run, experiment)
     assert one.rule == "SP020"
     assert rival(one, "slow receive").state == state
-    assert ("whether their message comes early or not" in one.title) == (state == "true")
+    assert ("whether its message is early or not" in one.title) == (state == "true")
     assert bool(one.remedies) == (state != "true"), "to post receives early does not help where early costs nothing"
     if state == "true":
         assert one.hypotheses == [rival(one, "slow receive").cause] or one.cause == rival(one, "slow receive").cause

@@ -48,7 +48,7 @@ def test_another_time_left_is_said_at_once() -> None:
         progress.step(done, 9, left_s, "x")
     lines = stream.getvalue().splitlines()
     assert lines[0] == "9 launches, 1 min 00 s left"
-    assert lines[1].startswith("launch 2 of 9 done, 10 min 00 s left, not 1 min 00 s: ")
+    assert lines[1].startswith("launch 2 of 9 done, 10 min 00 s left (estimated before: 1 min 00 s)")
     assert len(lines) == 2
 
 

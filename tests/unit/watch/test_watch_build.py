@@ -73,7 +73,7 @@ def test_a_late_rank_is_named(tmp_path: Path) -> None:
     (wait,) = results.waits
     assert (wait.kind, wait.culprit, wait.culprit_share) == ("late sender", 3, pytest.approx(1.0))
     assert wait.seconds == pytest.approx(40 * 0.008 / 4)
-    assert "rank 3, which is outside of MPI meanwhile" in wait.text
+    assert "rank 3, which is outside MPI" in wait.text
     assert [rank.late_sender_s for rank in results.ranks] == pytest.approx([0.32, 0, 0, 0])
     assert results.coverage.matched_share == 1.0
     assert results.coverage.messages == results.coverage.recorded_messages == 160

@@ -149,5 +149,5 @@ def _why_not(findings: Sequence[CombinedFinding]) -> str | None:
     if losing:
         return f"{', '.join(losing)} would lose; set what helps most, and not all of them"
     if not any(one.verdict == "keeps" for one in findings):
-        return "it is decided for no finding whether it keeps; more rounds would tell"
+        return "whether the gain remains is undecided for every finding; more rounds would decide it"
     return None

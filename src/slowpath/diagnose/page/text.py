@@ -77,7 +77,8 @@ def _own_settings(diagnosis: Diagnosis, width: int) -> Iterator[str]:
 
 def _nothing(diagnosis: Diagnosis) -> str:
     if diagnosis.only:
-        return f"Nothing was seen of what was asked for: {', '.join(diagnosis.only)}. The rest was not looked for."
+        names = ", ".join(diagnosis.only)
+        return f"None of the slow paths that you asked for was found: {names}. Others were not looked for."
     return "The survey found no slow path."
 
 

@@ -26,7 +26,7 @@ METRIC = "one_way_s"
 LENGTHS = ("8", "65536", "1048576")
 MESSAGES = "100"  # a median of each cell; the time of a launch is its start
 FEWEST = 4  # launches of the survey
-WHY = "launches look like two kinds: more of them"
+WHY = "some launches look slow from start to end: measure more of them"
 
 
 def propose(state: State) -> Iterator[Proposal]:
@@ -95,7 +95,7 @@ def summary(_: LaunchesTask, before: StepConclusion, after: StepConclusion) -> s
     return (
         f"launches of two kinds ({', '.join(sorted(codes_refined_by('launches')))})"
         if fresh
-        else "no two kinds of launches that the machine does not make"
+        else "no slow launches, or only while the whole machine was slow"
     )
 
 

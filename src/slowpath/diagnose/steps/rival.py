@@ -31,7 +31,7 @@ def propose(state: State) -> Iterator[Proposal]:
         return
     campaign = rival_campaign(state)
     if campaign is not None:
-        yield Proposal(RivalTask(), campaign, "tell causes from what would look the same")
+        yield Proposal(RivalTask(), campaign, "distinguish each cause from its rivals")
 
 
 def apply(before: StepConclusion, _: RivalTask, __: Results, ___: StepHistory) -> StepConclusion:

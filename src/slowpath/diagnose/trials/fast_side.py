@@ -19,7 +19,7 @@ from slowpath.findings.remedy import Remedy
 
 EFFECT = "remedy"
 FAST, FAST_AGAIN = "fast side", "fast side again"
-_QUESTION = "What does the remedy make of the fast side?"
+_QUESTION = "How fast is the fast side with the remedy?"
 
 
 @dataclass(frozen=True)

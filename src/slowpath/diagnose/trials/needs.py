@@ -28,7 +28,7 @@ def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | Non
     if need is None or cores is None:
         return sides
     if cores < need * ranks:
-        what = "a core for each rank" if need == 1 else f"{need} cores for each rank, one of them spare"
+        what = "a core for each rank" if need == 1 else f"{need} cores for each rank ({need - 1} spare)"
         return CannotHelp(f"it needs {what}: {ranks} ranks have {cores} core{'' if cores == 1 else 's'} here")
     if need > 1 and sides.slow_under.bind == "core":  # its thread would share the core that its rank is bound to
         slow, fast = sides.slow_under, sides.fast_under

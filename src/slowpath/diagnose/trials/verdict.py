@@ -130,7 +130,7 @@ def _verdict(
     if contrast.verdict == "same":
         return "no effect", "refuted", f"{task.remedy} changes nothing"
     if contrast.verdict != "slower" or low <= 1 + least:
-        return "partial", "missing", "its effect is undecided; more rounds would tell"
+        return "partial", "missing", "its effect is undecided; more rounds would decide it"
     if contrast.launches < FEWEST_PAIRS:
         return "partial", "missing", f"{contrast.launches} pairs; a proof needs {FEWEST_PAIRS}"
     short = _too_little(task, gap)
@@ -143,7 +143,11 @@ def _verdict(
         return "partial", "missing", f"no negative control: {why}"
     if not stayed(control, low):
         undecided = control.verdict == "undecided"
-        why = "is undecided; more rounds would tell" if undecided else "did not stay: something else changed, too"
+        why = (
+            "is undecided; more rounds would decide it"
+            if undecided
+            else "may have changed as well, so the gain can't be attributed to this remedy"
+        )
         return "partial", "missing", f"the negative control {why}"
     share = f"{gap.removed.value:.0%}" if gap and gap.removed else "all"
     return "proven", "shown", f"{task.remedy}, toggled alone, removes {share} of the gap"
@@ -260,5 +264,5 @@ def _control_words(task: TrialTask, control: ContrastResult, effect: _Effect) ->
     if control.ratio is None:
         return f"negative control: not measured: {control.reason}"
     undecided = control.verdict == "undecided"
-    word = "stayed" if stayed(control, effect.low) else "undecided" if undecided else "did not stay"
+    word = "unchanged" if stayed(control, effect.low) else "undecided" if undecided else "may have changed"
     return f"negative control: {ratio_words(control.ratio, control.interval)}, {word} ({task.control or ''})"

@@ -32,7 +32,7 @@ def by_variation(varied: Varied, words: str, *, true_when_gone: bool = True) -> 
             return Judged("standing", NOT_MADE.format(f"the same {words}"))
         found = removed(*made.times_s)
         if found is None:
-            return Judged("standing", f"measured again {words}: the excess was not there to be removed")
+            return Judged("standing", f"measured again {words}: this time there was no excess to remove")
         state = _state(found)
         line = _gone_words(found, words)
         if state == "open":

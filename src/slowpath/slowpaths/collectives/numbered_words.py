@@ -33,11 +33,13 @@ def by_moves(moved: Sequence[Moved], what: str) -> Support:
     """A variable of the library that predicted another number, which then was seen."""
     lines = tuple(moved_words(one, what) for one in moved)
     if not moved:
-        return Support("missing", "no variable of the library was moved: slowpath run coll does, where one is known")
+        return Support(
+            "missing", "no variable of the library was changed; slowpath run coll does so where one is known"
+        )
     if any(one.within is False for one in moved):
-        return Support("refuted", "a variable of the library that was said to set it did not move it so", lines)
+        return Support("refuted", "the library's variable for it did not move it as predicted", lines)
     if not any(one.seen is not None and one.within for one in moved):
-        return Support("missing", "its variable was moved, but no change was seen where it was predicted", lines)
+        return Support("missing", "its variable was changed, but the predicted change did not appear", lines)
     return Support("shown", f"a variable of the library moves the {what} to where it was predicted", lines)
 
 

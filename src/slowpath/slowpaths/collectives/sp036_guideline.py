@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP036: a collective that takes longer than what the library's other calls make of it."""
+"""SP036: a collective that is slower than an equivalent built from other MPI calls."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _disturbed(cell: CellResult) -> str | None:
     found = cell.repetitions
     if found is None or not found.late or found.late < DISTURBED * found.all:
         return None
-    return f"a rank came late to {found.late} of {found.all} calls of '{cell.label}'; why was not looked at"
+    return f"a rank arrived late at {found.late} of {found.all} calls of '{cell.label}'; the reason was not measured"
 
 
 def _about(one: Violation) -> str:
@@ -102,9 +102,9 @@ def _about(one: Violation) -> str:
 
 def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
     lines = [
-        f"{ratio}: chosen among {one.rivals + 1} ways on {one.chose} launches, held against the library on "
-        f"{one.proved} others; p {one.p:.2g} after Holm over all that was held against it",
-        "later calls alone: what a first call sets up (workspace, communicators) is not in it",
+        f"{ratio}: chosen among {one.rivals + 1} ways on {one.chose} launches, compared with the library on "
+        f"{one.proved} others; p {one.p:.2g} after Holm's correction for all comparisons",
+        "later calls only: the set-up by the first call (workspace, communicators) is not included",
     ]
     if one.axis == WAY and one.ranks:
         rows = [
@@ -135,7 +135,7 @@ REPLACED_COLLECTIVE = Remedy(
 
 PROGRAM_COLLECTIVES = ProgramRemedy(
     COLLECTIVES,
-    "Collectives that a replay showed to be slow are made of other calls of the library.",
+    "Replace collectives that the replay found slow by equivalents built from other MPI calls.",
     "collectives report",
     "docs/internals/collectives.md",
     preload=COLL_LIBRARY,
@@ -145,7 +145,7 @@ PROGRAM_COLLECTIVES = ProgramRemedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP036",
     name="guideline violated",
-    title="A collective takes longer than what the library's other calls make of it",
+    title="A collective is slower than an equivalent built from other MPI calls",
     what="A collective can be made of other calls: a broadcast is a scatter and an allgather, an allgather a gather "
     "and a broadcast. The library's own call knows the machine and should never be slower than such a mock-up "
     "(docs/internals/collectives.md). The same holds for a message in pieces, for nonblocking and persistent forms, in "

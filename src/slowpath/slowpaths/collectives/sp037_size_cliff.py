@@ -187,7 +187,7 @@ SIZES = (
 SLOW_PATH: SlowPath = SlowPath(
     code="SP037",
     name="size cliff",
-    title="A collective falls off a cliff at a length",
+    title="A collective slows down abruptly at a message size",
     what="A longer message should take longer, and n times the bytes not much more than n times as long.",
     shows="Of two neighbouring lengths the shorter one takes longer; or the longer one takes more than 1.25 times "
     "what the same bytes take in pieces of the shorter one.",

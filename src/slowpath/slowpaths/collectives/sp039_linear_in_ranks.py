@@ -226,7 +226,7 @@ LOGARITHMIC_ALGORITHMS = tunings(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP039",
     name="linear in ranks",
-    title="A collective's rounds grow with the number of ranks where its logarithm suffices",
+    title="A collective's rounds grow linearly with the ranks where a logarithm suffices",
     what="A collective that goes from rank to rank, or to all from one rank, needs as many rounds as there are ranks. "
     "Trees and doublings need the logarithm: 10 rounds at 1024 ranks.",
     shows="The messages of one call, counted at several numbers of ranks, form chains or queues whose length follows "

@@ -138,7 +138,7 @@ LATER_OPENING = tunings(
 
 KEEP_COMMUNICATORS = Remedy(
     "keep communicators",
-    "Make communicators once and keep them: each fresh one pays for the opening of its fast path again.",
+    "Create communicators once and keep them: each new one pays again for opening the fast path.",
     ("call",),
     side_effects=("memory of each live communicator",),
     sources=("MPI-4.1 section 7.4",),
@@ -150,7 +150,7 @@ KEEP_COMMUNICATORS = Remedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP040",
     name="opens at the n-th call",
-    title="The fast path of collectives opens at the n-th call of a communicator",
+    title="Collectives on a new communicator are slow until the n-th call",
     what="A library may send the first calls of each communicator by messages, and set up shared memory for it later.",
     shows="The first n - 1 calls on every fresh communicator take one time, call n far more, and later ones less "
     "than the first. n is the same for all lengths and launches.",
@@ -158,7 +158,7 @@ SLOW_PATH: SlowPath = SlowPath(
     "MPI_Reduce or MPI_Allreduce of a communicator, and counts each MPI_Barrier twice.",
     needs="Each call on fresh communicators (coll, pattern=counted), several collectives or lengths. Explained when "
     "the library's variable moves n to where it was predicted, and neither bytes, nor time, nor the process decide it.",
-    remedy="Keep communicators. Where they are freed after few calls, let the path not open at all.",
+    remedy="Keep communicators. Keep the fast path closed for those that are freed after a few calls.",
     false_alarms="The first call of all is a first use of the library (SP043) and does not count here.",
     sources=("MPICH src/mpid/ch4/shm/posix/release_gather", "docs/results/collectives.md"),
     observe=observe,

@@ -86,8 +86,7 @@ MORE_MEMORY_FOR_COLLECTIVES = tunings(
 
 FREE_COMMUNICATORS = Remedy(
     "free communicators",
-    "Free communicators that are no longer used: the library's shared memory for collectives is theirs while they "
-    "live.",
+    "Free communicators that are no longer used: each live one holds shared memory that collectives need.",
     ("communicator",),
     sources=("MPI-4.1 section 7.4.3",),
     code="MPI_Comm_free(&comm);  /* before the next one is made */",
@@ -98,7 +97,7 @@ FREE_COMMUNICATORS = Remedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP041",
     name="closes at the n-th communicator",
-    title="The fast path of collectives is closed from the n-th live communicator on",
+    title="Collectives lose their fast path from the n-th live communicator on",
     what="A library sets aside a fixed amount of shared memory for the collectives of all communicators of a node.",
     shows="Collectives are fast on the first n - 1 live communicators, and on all later ones several times slower, "
     "without a word. n is the same in every launch, and falls with the number of ranks.",

@@ -34,7 +34,7 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP045",
     name="arrival pattern",
-    title="A collective takes longer when its ranks do not arrive together",
+    title="A collective is slower when its ranks arrive at different times",
     what="What a collective has left to do when its last rank arrives should not be more than when all arrive at once.",
     shows="The time from the last entry to the last exit is longer with late ranks than with all together.",
     why="A tree or a ring in which the late rank stands early makes all others wait for it in turn; ranks that wait "

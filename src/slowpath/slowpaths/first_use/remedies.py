@@ -74,7 +74,7 @@ KEEP_BUFFERS = Remedy(
 
 PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
     "keep-freed-memory",
-    "malloc keeps what is freed, with its pages, so that the next buffer of that length is no first use.",
+    "Let malloc keep freed memory with its pages, so that the next buffer of that length is not a first use.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables; mallopt(3)",
     table=("keep freed memory", "reuse touched buffers"),
@@ -83,7 +83,7 @@ PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
 
 PROGRAM_KEEP_HUGE_PAGES = ProgramRemedy(
     "keep-huge-pages",
-    "malloc asks for huge pages and keeps what is freed: huge-pages and keep-freed-memory at once.",
+    "Let malloc ask for huge pages and keep freed memory: huge-pages and keep-freed-memory at once.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables",
     variables={TUNABLES: f"glibc.malloc.hugetlb=1:{KEEP_FREED}"},
@@ -92,7 +92,7 @@ PROGRAM_KEEP_HUGE_PAGES = ProgramRemedy(
 
 PROGRAM_PAD = ProgramRemedy(
     "pad",
-    "Allocations of 2 MiB and more become multiples of 2 MiB.",
+    "Round allocations of 2 MiB or more up to a multiple of 2 MiB.",
     "pad report",
     "docs/studies/padding.md",
     table=("pad to 2 MiB",),

@@ -28,7 +28,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP001",
     name="first use by pages",
-    title="The first message from a buffer costs by its pages",
+    title="The first message from a buffer costs extra for each of its pages",
     what="The library maps or pins a buffer when it first sends from it, and pays for every page of the mapping.",
     shows="The first message is slow, later ones are fast. The excess jumps by factors when the allocation's length "
     "is no longer a multiple of 2 MiB or 64 KiB: one more byte can cost a hundred times as much.",

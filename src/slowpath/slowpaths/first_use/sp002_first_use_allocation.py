@@ -34,7 +34,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP002",
     name="first use by allocation",
-    title="The first message costs by the length of the whole allocation",
+    title="The first message pays for the whole allocation, not only for its own bytes",
     what="A short message from a long buffer pays for all of the buffer, once.",
     shows="At one message length, the first message of a fresh allocation takes longer the longer the allocation is; "
     "remainders of the length do not matter.",

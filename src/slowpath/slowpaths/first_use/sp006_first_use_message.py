@@ -21,7 +21,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP006",
     name="first use by message",
-    title="The first message costs by its own length",
+    title="The first message from a buffer costs extra for each of its bytes",
     what="The first message from a fresh buffer moves its bytes at a lower rate than later messages do.",
     shows="The first message takes extra time for each byte sent, whatever the length of the allocation.",
     why="Only the part that is sent is registered or mapped, or it is staged through another buffer until the fast "

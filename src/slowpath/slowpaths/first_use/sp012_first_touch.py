@@ -120,7 +120,7 @@ TOUCH_BUFFERS_FIRST = Remedy(
 
 REUSE_TOUCHED_BUFFERS = Remedy(
     "reuse touched buffers",
-    "Keep buffers and use them again: free gives long ones back to the system, and the next malloc is untouched.",
+    "Keep buffers and reuse them: free returns large ones to the system, and the next malloc gets untouched pages.",
     ("touch",),
     side_effects=("memory stays taken",),
     sources=("mallopt(3), M_MMAP_THRESHOLD",),
@@ -143,7 +143,7 @@ KEEP_FREED_MEMORY = Remedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP012",
     name="first touch",
-    title="Memory is touched for the first time inside the message",
+    title="The first message page-faults on untouched memory",
     what="The system allocates a page when it is first written, on NUMA machines near the writer.",
     shows="The first message into fresh memory is slow by a time for each page; later ones are fast. Memory "
     "touched by the wrong rank stays slow.",

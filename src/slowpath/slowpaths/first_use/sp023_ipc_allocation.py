@@ -67,7 +67,7 @@ MEMORY_FROM_CUDAMALLOC = Remedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP023",
     name="GPU allocation length, staging",
-    title="GPU memory: the whole allocation is mapped, or messages go through the host",
+    title="GPU messages map the whole allocation, or are copied through the host",
     what="The library reaches a GPU buffer by mapping the whole allocation that holds it, or copies its bytes to "
     "the host.",
     shows="A short message from a long GPU allocation is slow once, by the allocation's length; or every "

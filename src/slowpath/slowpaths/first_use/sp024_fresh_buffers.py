@@ -35,7 +35,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP024",
     name="registration of fresh buffers",
-    title="Fresh buffers over the network are registered each time",
+    title="Every new buffer is registered with the network card again",
     what="A network card reads registered memory only. Programs that allocate afresh pay for the registration "
     "each time.",
     shows="On the network's path, first messages from fresh buffers are slow by a time for each page or byte; "

@@ -204,7 +204,7 @@ _CHAIN = RivalKind(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP043",
     name="first use by peers",
-    title="A first use takes longer with each rank, or with each one before it",
+    title="First uses get slower with the number of ranks, or with each earlier one",
     what="Connecting to peers, agreeing on a communicator and the first call of a collective are paid for once, by "
     "ranks that wait for one another.",
     shows="The time of MPI_Init, of a first round over all peers, of a communicator or of a first collective is a line "

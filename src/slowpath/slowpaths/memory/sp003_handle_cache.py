@@ -74,7 +74,7 @@ PROGRAM_LARGER_HANDLE_CACHE = ProgramRemedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP003",
     name="handle cache capacity",
-    title="More buffers in use than a cache holds",
+    title="More buffers are in use than the library's cache holds",
     what="Libraries cache opened handles and memory registrations. A program with more buffers than fit into the "
     "cache pays at every message.",
     shows="Later messages are fast with up to K buffers in turn, and slow from K + 1 on, at once and not gradually.",

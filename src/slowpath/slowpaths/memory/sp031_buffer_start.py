@@ -61,7 +61,7 @@ def _start(offset: str) -> str:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP031",
     name="buffer start",
-    title="Where the buffer starts changes how fast its messages go",
+    title="Message speed depends on where the buffer starts",
     what="A message may begin anywhere in memory: on a page, on a cache line, or between.",
     shows="The same message takes longer from, or into, a buffer that starts off a boundary.",
     why="Copies that are not aligned read or write one line more for each of their steps, some routines have a slow "

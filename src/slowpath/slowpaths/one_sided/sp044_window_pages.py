@@ -258,7 +258,7 @@ KEEP_WINDOWS = Remedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP044",
     name="windows by pages",
-    title="A window costs by its pages, beyond what the pages cost",
+    title="Creating a window costs more per page than the memory itself",
     what="Making a window may take a system call, or other work, for each page of its memory.",
     shows="The time of MPI_Win_allocate or MPI_Win_allocate_shared and of the program's first write to every page "
     "grows with the window's length faster than that of the same memory without MPI.",

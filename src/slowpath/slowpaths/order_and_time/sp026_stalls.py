@@ -23,7 +23,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP026",
     name="stalls",
-    title="One message in so many stalls",
+    title="A few messages take many times as long as the rest",
     what="Most messages are as quick as ever, and one in so many takes many times as long. Medians do not show it; a "
     "program that waits for the slowest of its messages pays it each time.",
     shows="The mean message takes clearly longer than the median one. In the order of the messages the slow ones stand "

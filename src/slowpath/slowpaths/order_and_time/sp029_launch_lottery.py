@@ -103,7 +103,7 @@ def _observation(facts: Facts, one: LaunchLottery) -> Observation:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP029",
     name="launch lottery",
-    title="Launches of two kinds: some are slow all their life",
+    title="Some launches are slow from start to end",
     what="The same job is quick in one launch and slow in the next. Whoever measures once sees one of the two, and "
     "means over launches describe neither.",
     shows="Medians of launches fall into two groups with nothing between them, the same launches in several cells.",

@@ -115,7 +115,7 @@ def _observation(facts: Facts, one: Lengthening) -> Observation:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP030",
     name="growth",
-    title="Messages take longer the more of them were sent",
+    title="Messages get slower the more a launch has sent",
     what="A launch begins quick and becomes slower with each message. A benchmark of some thousand messages does not "
     "see what a program that runs for a day pays.",
     shows="In long series the last third of the messages takes longer than the first, in every launch, by the same for "

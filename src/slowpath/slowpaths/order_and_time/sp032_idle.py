@@ -34,7 +34,7 @@ def _after(value: str) -> str:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP032",
     name="idle before a message",
-    title="The message after a pause is slower",
+    title="The first message after a pause is slower",
     what="Between messages a program computes, and leaves the library alone.",
     shows="The same message takes longer after a pause than right after another one.",
     why="Meanwhile caches and the branch predictor lose the library's code and data, a core or a link that nobody uses "

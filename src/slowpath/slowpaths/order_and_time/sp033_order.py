@@ -46,7 +46,7 @@ def _between(value: str) -> str:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP033",
     name="order of messages",
-    title="The order of buffers or lengths makes messages slow",
+    title="Messages are slower in one order of buffers or sizes than in another",
     what="Messages come from several buffers, or have several lengths, one after the other.",
     shows="The same message takes longer where the buffers are used in another order, or where every second message "
     "has another length.",

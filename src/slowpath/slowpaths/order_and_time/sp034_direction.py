@@ -29,7 +29,7 @@ def _wording(one: Slowdown | Screened) -> Wording:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP034",
     name="direction",
-    title="Messages are slower one way than the other",
+    title="Messages are slower in one direction than in the other",
     what="Two ranks send to each other over the same path.",
     shows="The same message takes longer from one of two ranks to the other than back.",
     why="One core or one side's memory is slower, a core has other work (interrupts land on core 0), the path is not "

@@ -81,7 +81,7 @@ LEAVE_NETWORK_PATH = leaving("network_path", "let messages inside a node take th
 SLOW_PATH: SlowPath = SlowPath(
     code="SP010",
     name="network path in a node",
-    title="Messages inside a node and the network's path",
+    title="Messages inside a node take the slower of two paths: shared memory or network",
     what="Inside a node messages take the library's shared memory, or go through the network's module.",
     shows="Over TCP or a network card messages inside a node are slower at every length. Where the node's own "
     "path is the slower one, it is so for long messages from some kinds of memory.",

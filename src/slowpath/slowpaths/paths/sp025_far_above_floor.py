@@ -159,7 +159,7 @@ def _evidence(group: Sequence[_Far]) -> Iterator[str]:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP025",
     name="far above the floor",
-    title="Messages take far longer than this machine needs for the same bytes",
+    title="Messages are far slower than this machine can move the same bytes",
     what="Every later message is slow, so nothing else in the run shows it: there is no fast side to compare with.",
     shows="Even the fastest messages over their floor take more than three times what healthy libraries do at this "
     "length. The floor is measured in the same launches, between the same ranks, without MPI: a flag passed through "

@@ -80,7 +80,7 @@ CORES = (
 SLOW_PATH: SlowPath = SlowPath(
     code="SP046",
     name="more ranks than cores",
-    title="More ranks than cores, and ranks that wait keep theirs",
+    title="With more ranks than cores, waiting ranks block the cores that others need",
     what="A rank that waits by spinning holds its core until the scheduler takes it away, some milliseconds later.",
     shows="Collectives take milliseconds in place of microseconds where ranks share cores, and microseconds again "
     "where waiting ranks give their core away.",

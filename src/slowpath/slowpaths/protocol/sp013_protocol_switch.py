@@ -216,7 +216,7 @@ _CACHE_LEVEL = RivalKind(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP013",
     name="protocol switch",
-    title="A protocol switch makes messages near its length slower",
+    title="A protocol switch slows messages near its threshold",
     what="Libraries send short messages at once (eager) and ask before long ones (rendezvous), with a fixed threshold.",
     shows="The time jumps at one length: messages just above the threshold take 1.25x as long as by the protocol "
     "below it, or the other way round. Where your own variable sets it, `slowpath diagnose` reports from 1.03x on.",

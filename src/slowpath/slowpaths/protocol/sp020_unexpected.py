@@ -185,10 +185,10 @@ def _judge(facts: Facts, seen: Observation, _: Support) -> Judged:
         return Judged("standing", NOT_MADE.format(_WORDS))
     expected_s = [value - seen.excess_s for value in made.slow_s]
     if min(expected_s) <= 0:
-        return Judged("standing", "measured again: the excess was not there to be removed")
+        return Judged("standing", "measured again: this time there was no excess to remove")
     found = removed(made.slow_s, made.slow_varied_s, expected_s, expected_s)
     if found is None:
-        return Judged("standing", "measured again: the excess was not there to be removed")
+        return Judged("standing", "measured again: this time there was no excess to remove")
     in_time_s = format_time(sorted(made.slow_varied_s)[len(made.slow_varied_s) // 2])
     late_s = format_time(sorted(made.slow_s)[len(made.slow_s) // 2])
     line = f"MPI_Recv takes {late_s} for a message that is there already, {in_time_s} for one that is just sent"
@@ -206,7 +206,7 @@ IN_TIME = RivalKind(
     experiment=_WORDS,
     judge=_judge,
     varied=_TOGETHER,
-    title="Receives by MPI_Recv are slow, whether their message comes early or not",
+    title="MPI_Recv is slow whether its message is early or not",
 )
 
 POST_RECEIVES_EARLY = Remedy(
@@ -222,7 +222,7 @@ POST_RECEIVES_EARLY = Remedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP020",
     name="unexpected messages",
-    title="Messages that arrive before their receive cost a copy more",
+    title="Messages that arrive before their receive is posted cost an extra copy",
     what="The library buffers an unexpected message, one without a posted receive, until the receive comes.",
     shows="Receiving takes longer when the message is there first than when the receive was posted before it came.",
     why="Short messages are copied into the library's buffer and from there again; long ones wait for the "

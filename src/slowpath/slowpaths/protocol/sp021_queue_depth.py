@@ -44,7 +44,7 @@ SHORT_QUEUES = Remedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP021",
     name="queue depth",
-    title="Long queues of receives or messages are searched",
+    title="Matching is slow with many posted receives or unexpected messages",
     what="To match a message the library searches its list of posted receives, or of unexpected messages.",
     shows="The time of a short message grows with the number of receives or messages that stand in front and do "
     "not match.",

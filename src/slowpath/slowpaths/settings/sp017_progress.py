@@ -171,7 +171,7 @@ PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
 SLOW_PATH: SlowPath = SlowPath(
     code="SP017",
     name="missing progress",
-    title="Messages do not move while the program computes",
+    title="Messages make no progress while the program computes",
     what="A non-blocking message moves on its own only if something makes progress while the program computes.",
     shows="MPI_Isend, a computation as long as the message, MPI_Wait: together they take as long as one after "
     "the other.",

@@ -269,4 +269,4 @@ def open_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
     if not seen:
         return f"fits '{fits}', not predicted yet"
     shown = "; ".join(forecast_words(forecast) for forecast in seen[:SHOWN])
-    return f"fits '{fits}', too noisy to be predicted: {shown}"
+    return f"fits '{fits}', but the measurements are too noisy to confirm it: {shown}"
