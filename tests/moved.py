@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.mpi.message_graph import Graph, Message, graph_of
-from slowpath.mpi.message_log import BEGIN, END, RECEIVED, SENT, Entry, RankLog
+from slowpath.mpi.message_graph import BEGIN, END, RECEIVED, SENT, Entry, Graph, GraphMessage, RankLog, graph_of
 
 HEADER_BYTES = 22
 
@@ -55,13 +54,13 @@ class Wires:
         for entries in self.entries:
             entries.append(Entry(END, -1, number, 0))
 
-    def _send(self, one: Message, block_bytes: int) -> None:
+    def _send(self, one: GraphMessage, block_bytes: int) -> None:
         size = HEADER_BYTES + round(one.size * block_bytes)
         way = (one.source, one.target)
         self.entries[one.source].append(Entry(SENT, one.target, self._sent.get(way, 0), size))
         self._sent[way] = self._sent.get(way, 0) + size
 
-    def _receive(self, one: Message) -> None:
+    def _receive(self, one: GraphMessage) -> None:
         """All that lies in the socket at once, however many messages it is."""
         way = (one.source, one.target)
         there = self._received.get(way, 0)
@@ -74,10 +73,10 @@ class Wires:
         return [RankLog(self.sockets[rank], self.entries[rank]) for rank in range(self.ranks)]
 
 
-PING = [[Message(0, 1, 1)]]
+PING = [[GraphMessage(0, 1, 1)]]
 
 
-def logs_of(schedule: Sequence[Sequence[Message]], ranks: int, block_bytes: int, known: int = 8) -> list[RankLog]:
+def logs_of(schedule: Sequence[Sequence[GraphMessage]], ranks: int, block_bytes: int, known: int = 8) -> list[RankLog]:
     """`known` messages from rank 0 to rank 1, then 2 calls a rank of the schedule, each with another late rank."""
     wires = Wires(ranks)
     for number in range(known):

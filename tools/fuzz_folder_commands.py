@@ -17,8 +17,8 @@ import msgspec
 from fuzz_sandbox import CPU_S, MEMORY_BYTES, Outcome
 
 import slowpath
-from slowpath.cli.cleaned import cleaned_streams
 from slowpath.cli.main import EXIT_DEFECT, _tell, exit_code
+from slowpath.cli.streams import cleaned_streams
 from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import SlowpathError
 from slowpath.core.resources import data_folder
@@ -26,7 +26,7 @@ from slowpath.plan.campaign import load
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.record.plan_files import read_plan
-from slowpath.run.resume import schedule_after
+from slowpath.run.reopen import schedule_after
 from slowpath.studies.counting.compare import compare_counts
 from slowpath.studies.counting.earlier import read_earlier
 from slowpath.studies.counting.read import read_folder

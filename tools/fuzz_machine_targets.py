@@ -17,13 +17,13 @@ from slowpath.core.secrets import clean_text, has_credential, looks_secret
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.diagnose.tune import request
+from slowpath.mpi import tuning_files
+from slowpath.mpi.allocation import MAX_HOSTS, expand_hostlist, names_in_file
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.control_variables import read_control_variables
-from slowpath.mpi.hostlist import MAX_HOSTS, expand_hostlist, names_in_file
 from slowpath.mpi.install.place import MANIFEST, Manifest, read_manifest
 from slowpath.mpi.own_settings import ParameterFile, own_settings
 from slowpath.mpi.recorded_variables import recorded_variables
-from slowpath.mpi.tune import mpich
 from slowpath.mpi.tuning import REPLACED_CALLS
 from slowpath.run.engine.cache import NOTE, EngineNote, cached_engine
 from slowpath.run.stacks import innermost
@@ -100,7 +100,7 @@ def _words(text: str) -> None:
 
 
 def _library(content: bytes, folder: Path) -> None:
-    mpich.selection(content)
+    tuning_files.mpich_selection(content)
 
 
 def _control_variables(text: str) -> None:

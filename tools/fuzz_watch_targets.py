@@ -15,8 +15,7 @@ from fuzz_target import Defect, Target, always, of_file
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from slowpath.run.engine.elf import dynamic  # noqa: E402
-from slowpath.run.engine.elf_symbols import symbols  # noqa: E402
+from slowpath.run.engine.elf import dynamic, symbols  # noqa: E402
 from slowpath.watch.folder import WATCH_FILE, WatchInfo, read_watch, write_watch  # noqa: E402
 from slowpath.watch.proof import PROOF_FILE, read_proof  # noqa: E402
 from slowpath.watch.record.reader import read_rank  # noqa: E402

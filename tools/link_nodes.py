@@ -48,7 +48,7 @@ class Nodes:
         own = [part for part in parts if part]
         self.processors = {f"n{i + 1}": part or own[i % len(own)] for i, part in enumerate(parts)}
         self._holders: dict[str, subprocess.Popen[bytes]] = {}
-        self.folder = Path(tempfile.mkdtemp(prefix="cannon-link-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="link-nodes-"))
 
     def __enter__(self) -> Nodes:
         """Raises EnvironmentFailure where namespaces, or what sets them up, are missing."""

@@ -58,7 +58,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         ),
         *("RemovedRatio", "SideEffect"),
     ),
-    "laws": ("LawCoefficient", "LawPoint", "LawForecast", "LawSourceResult", "LimitBracket"),
+    "laws": ("LawCoefficient", "LawPoint", "LawForecast", "LawSource", "LimitBracket"),
     "put": ("PutResults", "PutCondition", "PutRow", "RateShare", "PutRung", "PutSplit", "PutPart"),
     "cannon": (
         *("CannonResults", "CannonGroup", "CannonGrid", "CannonBlas", "CannonVariant", "CannonPoint", "CannonMissing"),

@@ -37,10 +37,6 @@ class HostAllocation : public Allocation {
     Observed observe_host(const char* mpi_memory_kind, std::size_t bytes) const;
 };
 
-/// Write one byte in each page of [begin, begin + bytes). A write, because reading fresh private memory only
-/// maps the kernel's shared zero page.
-void touch_pages(std::byte* begin, std::size_t bytes);
-
 /// The system's base page size, bytes.
 std::size_t system_page_bytes();
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "memory/error.hpp"
+#include "memory/touch.hpp"
 
 namespace slowpath::memory {
 
@@ -25,7 +26,7 @@ struct Request {
     Pages pages = Pages::system_default;
     std::size_t bytes = 0;         ///< length of the allocation; 0 is allowed
     std::size_t offset_bytes = 0;  ///< where data() begins; at most `bytes`
-    bool touch = false;            ///< write one byte in each page before use (memory of the CPU only)
+    Touch touch = Touch::none;     ///< of each page before use (memory of the CPU only)
     int device = 0;                ///< ordinal of the GPU; ignored by kinds that need none
 };
 

@@ -10,7 +10,7 @@ class HostMemory final : public HostAllocation {
   public:
     explicit HostMemory(const Request& request)
         : bytes_(request.bytes), mapping_(request.pages, request.bytes) {
-        if (request.touch) touch_pages(base(), bytes_);
+        touch_pages(request.touch, base(), bytes_);
     }
 
     std::byte* base() const override { return mapping_.base(); }

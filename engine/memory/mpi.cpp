@@ -13,7 +13,7 @@ class MpiMemory final : public HostAllocation {
     explicit MpiMemory(const Request& request)
         : bytes_(request.bytes), base_(static_cast<std::byte*>(allocate_memory(length()))) {
         if (base_ == nullptr) throw Error("MPI_Alloc_mem", "gave no memory", bytes_);
-        if (request.touch) touch_pages(base_, bytes_);
+        touch_pages(request.touch, base_, bytes_);
     }
 
     std::byte* base() const override { return base_; }

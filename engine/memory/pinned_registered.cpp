@@ -19,7 +19,7 @@ class RegisteredHostMemory final : public HostAllocation {
           mapping_(request.pages, request.bytes, huge_page_bytes()) {
         try {
             driver_.use(device_, bytes_);
-            if (request.touch) touch_pages(base(), bytes_);
+            touch_pages(request.touch, base(), bytes_);
             driver_.register_host(base(), bytes_);
         } catch (...) {
             mapping_.release();

@@ -36,7 +36,7 @@ std::optional<memory::Buffer> allocate(const Ranks& ranks, memory::Kind kind, Bu
         .pages = memory::Pages::system_default,
         .bytes = static_cast<std::size_t>(ranks.sends() ? sizes.send_bytes : sizes.receive_bytes),
         .offset_bytes = 0,
-        .touch = false,
+        .touch = memory::Touch::none,
         .device = ranks.device,
     });
 }

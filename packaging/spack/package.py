@@ -42,7 +42,6 @@ class Slowpath(PythonPackage):
     depends_on("py-pyelftools@0.30:", type=("build", "run"))
     depends_on("py-rich@13:", type=("build", "run"))
     depends_on("py-scipy@1.11:", type=("build", "run"))
-    depends_on("py-tomlkit@0.12:", type=("build", "run"))
     depends_on("mpi", type="run")
     depends_on("openblas", type="run", when="+blas")
 

@@ -21,15 +21,14 @@ __all__ = ["__version__", "open"]
 
 
 def open(path: str | PathLike[str]) -> Run | Watch:
-    """Open a run folder, whole or unfinished, a diagnosis (a slowpath.report.diagnosis_api.Diagnosis), or a watch.
+    """Open a run folder, whole or unfinished, a diagnosis (a slowpath.report.api.DiagnosisRun), or a watch.
 
     Raises: RecordError: `path` is none of these, or can't be read.
     """
     # Imported here, so that `slowpath --help` does not wait for numpy.
     from slowpath.core.diagnosis_folder import is_diagnosis
     from slowpath.core.errors import RecordError
-    from slowpath.report.api import Run
-    from slowpath.report.diagnosis_api import Diagnosis
+    from slowpath.report.api import DiagnosisRun, Run
     from slowpath.watch.folder import is_watch
     from slowpath.watch.report.api import Watch
 
@@ -40,7 +39,7 @@ def open(path: str | PathLike[str]) -> Run | Watch:
     if is_watch(folder):
         return Watch(folder)
     if is_diagnosis(folder):
-        return Diagnosis(folder)
+        return DiagnosisRun(folder)
     run = Run(folder)
     _ = run.info  # a folder that is no run is refused here and not later
     return run

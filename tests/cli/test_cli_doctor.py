@@ -10,10 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from slowpath.doctor import registry, single_copy
-from slowpath.doctor.check import Check
-from slowpath.doctor.possible import NEEDS, abilities
-from slowpath.doctor.registry import CHECKS, PROOFS, run_checks
-from slowpath.doctor.show import as_json, as_text
+from slowpath.doctor.check import NEEDS, Check, abilities
+from slowpath.doctor.registry import CHECKS, PROOFS, as_json, as_text, run_checks
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -21,13 +21,14 @@ from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps import survey
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.mpi.mpi import Mpi
+from slowpath.plan.campaign import decode
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe
 from slowpath.run.libraries import Library
 from slowpath.run.progress import Quiet
 
 pytestmark = pytest.mark.needs("minutes")
-SURVEY = """
+SURVEY = b"""
 [campaign]
 name = "survey"
 title = "Windows alone"
@@ -72,7 +73,7 @@ int MPI_Put(const void* data, int n, MPI_Datatype type, int to, MPI_Aint at, int
     return code;
 }
 """
-CONTROL = """
+CONTROL = b"""
 [campaign]
 name = "survey"
 title = "One cell of pairs"
@@ -113,7 +114,7 @@ def bench_of(mpi: Mpi, engine: Engine, job: Job = A_PAIR) -> Bench:
 def test_a_window_s_memory_is_found_and_its_remedy_proven(
     mpi: Mpi, engine: Engine, ranks: Ranks, blankless: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: SURVEY)
+    monkeypatch.setattr(survey, "survey_campaign", lambda shipped, own, gpus: decode(SURVEY, "survey"))
     monkeypatch.setattr(all_ranks, "parts", lambda *_: [])
     (blankless / "slow.c").write_text(SLOW)
     monkeypatch.setenv("LD_PRELOAD", str(ranks.compiled(blankless / "slow.c")))
@@ -140,7 +141,7 @@ def test_pairs_stay_pairs_and_more_ranks_than_cores_are_not_timed(
     """Of a job of four ranks on two cores two are timed, and each cell says with how many it was measured."""
     ways = {"collective": "bcast", "message_bytes": "8", "way": ["library", "scatter+allgather"]}
     timed = Part("bcast by other calls", ways, effort={"samples": "10", "time_limit_s": "0.002"})
-    monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: CONTROL)
+    monkeypatch.setattr(survey, "survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey"))
     monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=2)), 60.0, tmp_path / "diagnosis", name_only=True).run()
     task = made.steps[0].task
@@ -161,7 +162,7 @@ def test_four_ranks_have_a_launch_of_their_own(
 ) -> None:
     ways = {"collective": "allreduce", "message_bytes": "8"}
     timed = Part("allreduce", ways, effort={"samples": "10", "time_limit_s": "0.002"})
-    monkeypatch.setattr(survey, "survey_text", lambda shipped, own, gpus: CONTROL)
+    monkeypatch.setattr(survey, "survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey"))
     monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
     made = begin(bench_of(mpi, engine, Job(4, cores=None)), 60.0, tmp_path / "diagnosis", name_only=True).run()
     results = build_results(tmp_path / "diagnosis" / made.steps[0].folder)

@@ -38,7 +38,7 @@ def both(request: pytest.FixtureRequest, described: dict[str, Json]) -> Both:
 
 
 def test_the_recorded_description_is_that_of_the_engine(engine: Engine) -> None:
-    """Dry runs plan with it where no engine is built; to record it anew: slowpath-engine describe --json."""
+    """Dry runs plan with it where no engine is built. tools/generate-docs says how it is recorded anew."""
     assert json.loads(RECORDED.read_text()) == describe(engine, os.environ)
 
 

@@ -14,15 +14,14 @@ from typing import Any
 
 import pytest
 
-from slowpath.core.cell_check import CheckCells
+from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import Plan
 from slowpath.plan.campaign import decode, load, shipped
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.run.engine.cache import Engine
-from slowpath.run.engine.check import checker
-from slowpath.run.engine.describe import describe
+from slowpath.run.engine.describe import checker, describe
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n[[cells]]\nname = "c"\nexperiment = "{}"\n[cells.parameters]\n'
 Json = dict[str, Any]

@@ -13,9 +13,9 @@ from ranks import Ranks
 
 from slowpath.analyse.calls import per_operation
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import resolve
-from slowpath.record.events import Calls, LaunchEvents, read_events
+from slowpath.mpi.topology import network_is_up
+from slowpath.record.events import LaunchEvents, WitnessedCalls, read_events
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, read_variables
 from slowpath.run.witness import witness_variables
 
@@ -52,7 +52,7 @@ def bytes_per_op(events: LaunchEvents, cell: int, names: tuple[str, ...]) -> flo
     return sum(_bytes([event], names) for event in steady)
 
 
-def _bytes(events: list[Calls], names: tuple[str, ...]) -> float:
+def _bytes(events: list[WitnessedCalls], names: tuple[str, ...]) -> float:
     counted = per_operation(events)
     return float(sum(counted[name].bytes_per_op for name in names))
 

@@ -23,7 +23,7 @@ from slowpath.core.results import (
     SkippedRow,
     Verdict,
 )
-from slowpath.report.samples import Series
+from slowpath.report.samples import SampleSeries
 from support import results as model
 from support import scattered
 from support.scattered import KIB, MIB
@@ -345,7 +345,7 @@ def imported() -> Results:
     )
 
 
-def series(document: Results, samples: int = 400) -> list[Series]:
+def series(document: Results, samples: int = 400) -> list[SampleSeries]:
     """Raw samples that fit `document`, as samples.read_series would return them."""
     rng = np.random.default_rng(3)
     found = []
@@ -358,5 +358,5 @@ def series(document: Results, samples: int = 400) -> list[Series]:
                 for launch, value in enumerate(one.launch_values):
                     noise = np.exp(rng.normal(0, 0.03, n) + (rng.random(n) < 0.01) * rng.exponential(1.0, n))
                     times = (value * noise * (2 if name.startswith("half") else 1) * 1e9).astype(np.int64)
-                    found.append(Series(c.cell, launch, phase, 0, 1, times))
+                    found.append(SampleSeries(c.cell, launch, phase, 0, 1, times))
     return found

@@ -17,8 +17,8 @@ import click
 import pytest
 from markdown_it import MarkdownIt
 
-from slowpath.cli.cleaned import Cleaned, cleaned_streams
 from slowpath.cli.main import exit_code
+from slowpath.cli.streams import Cleaned, cleaned_streams
 from slowpath.cli.telling import TerminalLines
 from slowpath.core import clean
 

@@ -10,14 +10,13 @@ import pytest
 
 import slowpath
 from slowpath.cli.main import exit_code
-from slowpath.compare.files import read_all
-from slowpath.compare.read import read_source
+from slowpath.compare.read import read_all, read_source
 from slowpath.core.errors import RecordError
 from slowpath.diagnose.rebuild import contrasts_csv
 from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis
 from slowpath.diagnose.tasks import SurveyTask, WitnessTask
 from slowpath.record.imports.field import import_logs
-from slowpath.report.diagnosis_api import Diagnosis as Opened
+from slowpath.report.api import DiagnosisRun as Opened
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
 CSV_HEAD = "step,id,"

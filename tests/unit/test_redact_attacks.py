@@ -16,10 +16,8 @@ from slowpath.cli.main import exit_code
 from slowpath.core import files
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.record.imports.field import import_logs
-from slowpath.report.any_of import any_of
-from slowpath.report.gather_names import Names
-from slowpath.report.redact import redact_and_report, redact_run
-from slowpath.report.stand_ins import Redactor
+from slowpath.report.redact import Names, redact_and_report, redact_run
+from slowpath.report.stand_ins import Redactor, any_of
 from support.planted_secrets import ENVIRON, PLANTED, found_in
 
 FIELD = Path(__file__).parents[1] / "data" / "field"

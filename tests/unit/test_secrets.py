@@ -9,8 +9,7 @@ import time
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.core.known_secrets import KnownSecrets
-from slowpath.core.secrets import HIDDEN, clean_text, clean_words, has_secret_name, looks_secret
+from slowpath.core.secrets import HIDDEN, KnownSecrets, clean_text, clean_words, has_secret_name, looks_secret
 from slowpath.mpi.recorded_variables import (
     NOT_LISTED,
     NOT_RECORDED,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// pattern=messages: calls in which one rank after the other comes late, so that what others send without
 /// waiting for it has left by then.  Which message a rank waited for is then no chance of the scheduler
-/// (slowpath.mpi.message_log).
+/// (slowpath.mpi.message_graph2).
 #include <algorithm>
 #include <chrono>
 #include <thread>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of p2p that say how messages are exchanged.
 #include "p2p/parameter_tables.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 
@@ -118,7 +119,7 @@ std::vector<Parameter> exchange_parameters() {
             .type = choice,
             .role = setting,
             .default_value = "as_is",
-            .choices = {"as_is", "warm", "cold"},
+            .choices = choices_of(cache_words),
             .sided = true,
             .meaning =
                 "one_way, host memory: what is done before each message, ahead of the barrier: nothing, "
@@ -169,10 +170,10 @@ std::vector<Parameter> exchange_parameters() {
             .type = choice,
             .role = setting,
             .default_value = "write",
-            .choices = {"write", "none"},
+            .choices = memory::touch_words(),
             .sided = true,
-            .meaning = "write every page of host memory before the first message, or leave it untouched "
-                       "(validation then covers only a message after the timed ones)",
+            .meaning = "what is done to each page of host memory before the first message (without write, "
+                       "validation covers only a message after the timed ones)",
         },
         {
             .name = "validate",

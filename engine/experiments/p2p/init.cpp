@@ -30,7 +30,7 @@ InitExchange::InitExchange(Endpoint& endpoint) : endpoint_(endpoint) {
     const bool gpu = memory::needs_gpu(request.kind);
     request.bytes = static_cast<std::size_t>(gpu ? std::max(message, apart_bytes(request.kind)) : message);
     request.offset_bytes = 0;
-    request.touch = true;
+    request.touch = memory::Touch::write;
     try {
         buffer_.emplace(request);
         endpoint.context().addresses.note(reinterpret_cast<std::uintptr_t>(buffer_->base()),

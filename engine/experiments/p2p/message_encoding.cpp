@@ -64,7 +64,7 @@ std::optional<std::string> MessageEncoding::allocate(memory::Request like) {
     if (!packs_) return std::nullopt;
     like.bytes = static_cast<std::size_t>(packed_bytes_);
     like.offset_bytes = 0;
-    like.touch = true;
+    like.touch = memory::Touch::write;
     try {
         packed_.emplace(like);
     } catch (const std::exception& error) {

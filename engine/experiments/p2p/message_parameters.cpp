@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of p2p that say what a message is.
 #include "p2p/parameter_tables.hpp"
+#include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
 
@@ -180,7 +181,7 @@ std::vector<Parameter> message_parameters() {
             .type = choice,
             .role = setting,
             .default_value = "forward",
-            .choices = {"forward", "reverse", "shuffled"},
+            .choices = choices_of(order_words),
             .meaning =
                 "in which order the live buffers are used, in each turn the same: as they were allocated, "
                 "the last one first, or shuffled by the launch's seed, on both sides alike",

@@ -88,14 +88,14 @@ void record_all(Endpoint& endpoint) {
 void run_set(Endpoint& endpoint, const Steps& steps) {
     const Config& config = endpoint.config();
     // Filling writes to memory that was to be left untouched, and what was not filled can't be compared.
-    const bool touched = config.side(*endpoint.roles().side).touch;
-    const bool check_timed = config.validate && config.touches_both();
+    const bool written = config.side(*endpoint.roles().side).is_written();
+    const bool check_timed = config.validate && config.writes_both();
     const auto compare_timed = [&](const char* when) {
         if (check_timed) for_each_buffer(endpoint, [&](Side from) { endpoint.compare(timed, from, when); });
     };
-    if (config.validate && touched)
+    if (config.validate && written)
         for_each_buffer(endpoint, [&](Side from) { endpoint.prepare(timed, from); });
-    if (touched) record_all(endpoint);
+    if (written) record_all(endpoint);
     for (const std::size_t buffer : endpoint.order()) {
         endpoint.choose(static_cast<std::int64_t>(buffer));
         steps.first();
@@ -104,7 +104,7 @@ void run_set(Endpoint& endpoint, const Steps& steps) {
     endpoint.choose(static_cast<std::int64_t>(endpoint.order().front()));
     steps.rest();
     compare_timed("after the last message");
-    if (!touched) record_all(endpoint);
+    if (!written) record_all(endpoint);
     if (config.validate)
         for_each_buffer(endpoint, [&](Side from) { check_fresh_content(endpoint, steps, from); });
 }

@@ -30,16 +30,6 @@ Posted posted_of(const std::string& word) {
     return word == "after" ? Posted::after : Posted::together;
 }
 
-Order order_of(const std::string& word) {
-    if (word == "reverse") return Order::reverse;
-    return word == "shuffled" ? Order::shuffled : Order::forward;
-}
-
-Cache cache_of(const std::string& word) {
-    if (word == "warm") return Cache::warm;
-    return word == "cold" ? Cache::cold : Cache::as_is;
-}
-
 /// Bytes that the side's messages need; throws where the sum leaves 63 bits.
 std::int64_t needed_bytes(const Config& config, Side which) {
     std::int64_t rounded = 0, needed = 0;
@@ -109,9 +99,10 @@ void check_cache(const SideConfig& side, Side which) {
         throw UsageError("cache=warm and cold are for memory of the processor, not for memory=" +
                          std::string(memory::name(side.kind)) + ", which the " + name(which) +
                          " has; leave cache out");
-    if (!side.touch)
-        throw UsageError("cache=warm and cold touch the memory that touch=none leaves untouched (" +
-                         std::string(name(which)) + "); leave one out");
+    if (!side.is_written())
+        throw UsageError(
+            "cache=warm and cold touch the memory that touch=" + std::string(memory::name(side.touch)) +
+            " leaves untouched (" + name(which) + "); leave one out");
 }
 
 SideConfig side_config(const Assignment& assignment, const Config& config, Side which) {
@@ -126,8 +117,8 @@ SideConfig side_config(const Assignment& assignment, const Config& config, Side 
                             : assignment.integer("buffer_bytes", which);
     side.overalloc_bytes = assignment.integer("overalloc_bytes", which);
     side.offset_bytes = assignment.integer("offset_bytes", which);
-    side.touch = assignment.text("touch", which) == "write";
-    side.cache = cache_of(assignment.text("cache", which));
+    side.touch = memory::touch_from(assignment.text("touch", which)).value();
+    side.cache = value_of(cache_words, assignment.text("cache", which));
     check_cache(side, which);
     if (!memory::takes(side.kind, side.pages))
         throw UsageError("pages=" + std::string(memory::name(side.pages)) +
@@ -163,7 +154,7 @@ Config configure(const Assignment& assignment) {
     config.queue = assignment.integer("queue");
     config.tests = assignment.text("progress") == "test";
     config.reversed = assignment.text("direction") == "reverse";
-    config.order = order_of(assignment.text("order"));
+    config.order = value_of(order_words, assignment.text("order"));
     config.idle_s = assignment.seconds("idle_s");
     config.idle_sleeps = assignment.text("idle") == "sleep";
     if (assignment.text("other_bytes") != "none") config.other_bytes = assignment.integer("other_bytes");

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/parameters.hpp"
+#include "core/words.hpp"
 #include "experiment/experiment.hpp"
 #include "memory/buffer.hpp"
 #include "p2p/layout.hpp"
@@ -24,8 +25,12 @@ enum class Posted { together, before, after };
 
 /// In which order the live buffers are used.
 enum class Order { forward, reverse, shuffled };
+inline constexpr Words<Order, 3> order_words{
+    {{Order::forward, "forward"}, {Order::reverse, "reverse"}, {Order::shuffled, "shuffled"}}};
 /// What is done to the caches before each message: nothing, the message's bytes are read, or thrown out.
 enum class Cache { as_is, warm, cold };
+inline constexpr Words<Cache, 3> cache_words{
+    {{Cache::as_is, "as_is"}, {Cache::warm, "warm"}, {Cache::cold, "cold"}}};
 
 /// Of a sample of overlap, in the header of its block (docs/internals/record.md).
 namespace overlap_part {
@@ -45,9 +50,10 @@ struct SideConfig {
     std::int64_t buffer_bytes;
     std::int64_t overalloc_bytes;
     std::int64_t offset_bytes;
-    bool touch;  ///< every page is written before the first message
+    memory::Touch touch;  ///< of every page before the first message
     Cache cache;
     std::int64_t allocation_bytes() const { return buffer_bytes + overalloc_bytes; }
+    bool is_written() const { return touch == memory::Touch::write; }
 };
 
 struct Config {
@@ -85,7 +91,8 @@ struct Config {
         return std::span(both).first(two_way ? 2 : 1);
     }
     const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
-    bool touches_both() const { return sides[0].touch && sides[1].touch; }
+    /// Whether the buffers may be filled before the first message, which writes to every page.
+    bool writes_both() const { return sides[0].is_written() && sides[1].is_written(); }
     /// What stands in a buffer: the message, or the longer one where two lengths alternate.
     Layout payload() const;
     /// Whether something happens between the barrier and a message, or before the barrier.

@@ -30,7 +30,7 @@ Request request(Kind kind, int device = 0) {
             .pages = Pages::system_default,
             .bytes = 5000,
             .offset_bytes = 64,
-            .touch = true,
+            .touch = Touch::write,
             .device = device};
 }
 
@@ -93,7 +93,7 @@ std::size_t mapped_bytes() {
 void expect_nothing_left(Kind kind) {
     Request large = request(kind);
     large.bytes = std::size_t{64} << 20;
-    large.touch = false;
+    large.touch = Touch::none;
     const std::size_t before_bytes = mapped_bytes();
     if (thrown<Error>([&] { Buffer buffer(large); }) != "") {
         EXPECT_LT(mapped_bytes(), before_bytes + large.bytes);

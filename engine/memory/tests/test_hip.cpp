@@ -24,7 +24,7 @@ const std::map<Kind, std::string> kind_names{
 };
 
 Request request(Kind kind, int device = 0) {
-    return {.kind = kind, .bytes = 5000, .offset_bytes = 64, .touch = true, .device = device};
+    return {.kind = kind, .bytes = 5000, .offset_bytes = 64, .touch = Touch::write, .device = device};
 }
 
 void round_trip(Kind kind) {

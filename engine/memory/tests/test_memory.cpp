@@ -2,12 +2,14 @@
 // Host and MPI memory on the kernel at hand.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,7 +33,7 @@ std::string setting(const char* file) {
     return {};
 }
 
-Request host(Pages pages, std::size_t bytes, bool touch = true) {
+Request host(Pages pages, std::size_t bytes, Touch touch = Touch::write) {
     return {
         .kind = Kind::host, .pages = pages, .bytes = bytes, .offset_bytes = 0, .touch = touch, .device = 0};
 }
@@ -48,7 +50,7 @@ TEST(Memory, Names) {
 TEST(Memory, ObservedPages) {
     EXPECT_EQ(Buffer(host(Pages::small, 8 * mib)).observe().pages, "small");
     EXPECT_EQ(Buffer(host(Pages::shared, 8 * mib)).observe().pages, "shared");
-    EXPECT_EQ(Buffer(host(Pages::small, 8 * mib, false)).observe().pages, "unknown");
+    EXPECT_EQ(Buffer(host(Pages::small, 8 * mib, Touch::none)).observe().pages, "unknown");
     EXPECT_EQ(Buffer(host(Pages::small, 1)).observe().pages, "small");
     EXPECT_EQ(Buffer(host(Pages::small, 8 * mib)).observe().huge_bytes, std::size_t{0});
     EXPECT_EQ(Buffer(host(Pages::system_default, 1)).observe().mpi_memory_kind, "system");
@@ -107,9 +109,27 @@ TEST(Memory, NeighboursDoNotMerge) {
     void* const other = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT_TRUE(stands_alone(Buffer(host(Pages::system_default, bytes))));
     munmap(other, bytes);
-    const Buffer untouched(host(Pages::system_default, bytes, false));
+    const Buffer untouched(host(Pages::system_default, bytes, Touch::none));
     EXPECT_TRUE(stands_alone(Buffer(host(Pages::system_default, bytes))));
     EXPECT_TRUE(stands_alone(untouched));
+}
+
+/// Minor page faults of this thread while every page of a fresh buffer is written.
+std::int64_t faults_of_writing(Touch touch) {
+    const std::size_t bytes = 64 * system_page_bytes();
+    const Buffer buffer(host(Pages::small, bytes, touch));
+    rusage before{}, after{};
+    getrusage(RUSAGE_THREAD, &before);
+    touch_pages(Touch::write, buffer.base(), bytes);
+    getrusage(RUSAGE_THREAD, &after);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+TEST(Memory, ReadPagesStillFaultWhenTheyAreWritten) {
+    EXPECT_LT(faults_of_writing(Touch::write), 8);
+    EXPECT_GE(faults_of_writing(Touch::read), 64);  // reads map the kernel's shared zero page
+    EXPECT_GE(faults_of_writing(Touch::none), 64);
+    EXPECT_EQ(touch_words(), (std::vector<std::string_view>{"write", "read", "none"}));
 }
 
 TEST(Memory, Alignment) {
@@ -126,7 +146,7 @@ TEST(Memory, Freshness) {
     for (const Pages pages : {Pages::system_default, Pages::small, Pages::huge, Pages::shared}) {
         for (const std::size_t bytes : {std::size_t{8}, std::size_t{4097}, 3 * mib}) {
             for (int round = 0; round < 3; ++round) {
-                const Buffer buffer(host(pages, bytes, false));
+                const Buffer buffer(host(pages, bytes, Touch::none));
                 bool clean = true;
                 for (std::size_t i = 0; i < bytes; ++i) clean = clean && buffer.base()[i] == std::byte{0};
                 EXPECT_TRUE(clean);
@@ -167,7 +187,7 @@ TEST(Memory, CopiesAndRanges) {
                    .pages = Pages::small,
                    .bytes = 5000,
                    .offset_bytes = 100,
-                   .touch = true,
+                   .touch = Touch::write,
                    .device = 0});
     EXPECT_EQ(buffer.data(), buffer.base() + 100);
     EXPECT_EQ(buffer.host_view(), buffer.base());
@@ -216,10 +236,10 @@ TEST(Memory, MpiMemory) {
                       [](void* base) { --held, std::free(base); });
     EXPECT_FALSE(unavailable(Kind::mpi));
     {
-        const Buffer buffer({.kind = Kind::mpi, .bytes = 8 * mib, .touch = true});
+        const Buffer buffer({.kind = Kind::mpi, .bytes = 8 * mib, .touch = Touch::write});
         EXPECT_EQ(held, 1);
         EXPECT_EQ(buffer.observe().mpi_memory_kind, "mpi");
-        const Buffer in_heap({.kind = Kind::mpi, .bytes = 8000, .touch = true});
+        const Buffer in_heap({.kind = Kind::mpi, .bytes = 8000, .touch = Touch::write});
         if (setting("enabled") != "always") {
             EXPECT_EQ(in_heap.observe().pages, "small");
         }

@@ -13,7 +13,7 @@ inline memory::Request program_memory(std::size_t bytes) {
             .pages = memory::Pages::system_default,
             .bytes = bytes,
             .offset_bytes = 0,
-            .touch = true,
+            .touch = memory::Touch::write,
             .device = 0};
 }
 

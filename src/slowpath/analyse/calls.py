@@ -12,7 +12,7 @@ from slowpath.core.result import Phase, Role
 from slowpath.core.twins import Twins
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.series import PHASES
-from slowpath.record.events import CallCount, Calls
+from slowpath.record.events import WitnessedCallCount, WitnessedCalls
 
 _NO_LAUNCH = "no witnessed launch of this cell in the run"
 _NOT_COUNTED = (
@@ -51,14 +51,14 @@ def with_calls(
     return witness, _NO_EVENTS if counting else _NOT_COUNTED
 
 
-def per_operation(events: Sequence[Calls]) -> dict[str, CallCounts]:
+def per_operation(events: Sequence[WitnessedCalls]) -> dict[str, CallCounts]:
     """All launches together: kind -> calls_per_op, bytes_per_op (None: calls without a length), failed_per_op."""
     operations = sum(event.operations for event in events)
     names = dict.fromkeys(name for event in events for name in event.counts)
     return {name: _one([e.counts[name] for e in events if name in e.counts], operations) for name in names}
 
 
-def _one(counts: Sequence[CallCount], operations: int) -> CallCounts:
+def _one(counts: Sequence[WitnessedCallCount], operations: int) -> CallCounts:
     lengths = [count.bytes for count in counts if count.bytes is not None]
     times_ns = [count.time_ns for count in counts if count.time_ns is not None]
     return CallCounts(
@@ -69,7 +69,7 @@ def _one(counts: Sequence[CallCount], operations: int) -> CallCounts:
     )
 
 
-def _events(launch: LaunchRecord, cell: int, phase: str, rank: int | None) -> list[Calls]:
+def _events(launch: LaunchRecord, cell: int, phase: str, rank: int | None) -> list[WitnessedCalls]:
     wanted = launch.size - 1 if rank is None else rank
     return [
         event

@@ -32,7 +32,7 @@ from slowpath.experiments.measured.series import PHASES
 from slowpath.experiments.metric import rates
 from slowpath.experiments.p2p.who_pays import statement
 from slowpath.experiments.registry import METRICS, experiment_named
-from slowpath.stats.first import first_slow
+from slowpath.stats.first_message import first_slow
 
 Status = Literal["ok", "partial", "skipped", "failed"]
 

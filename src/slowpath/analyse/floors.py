@@ -12,8 +12,7 @@ import numpy as np
 from slowpath.core.cell_results import CellResult, Floor, OverFloor
 from slowpath.core.plan import Cell
 from slowpath.core.results import Line
-from slowpath.core.units import format_bytes, format_time, ratio_words
-from slowpath.core.whole import whole_number
+from slowpath.core.units import format_bytes, format_time, ratio_words, whole_number
 from slowpath.experiments.measured.fixed_work import fixed_work
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements

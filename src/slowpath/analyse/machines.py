@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from slowpath.core.hardware import Machine
-from slowpath.core.machine_kind import differing, groups, host_of, in_words
+from slowpath.core.machine_kind import Machine, differing, groups, host_of, in_words
 from slowpath.core.results import Line
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.record.folder import RunInfo

@@ -11,9 +11,16 @@ import msgspec
 from slowpath.core.cell_results import MessageCounts
 from slowpath.core.units import format_bytes, parse_bytes
 from slowpath.mpi.algorithms import recognise
-from slowpath.mpi.message_graph import Graph, Message, without_acknowledgements
-from slowpath.mpi.message_log import Entry, NotCounted, RankLog, counted
-from slowpath.record.events import Messages
+from slowpath.mpi.message_graph import (
+    Entry,
+    Graph,
+    GraphMessage,
+    NotCounted,
+    RankLog,
+    counted,
+    without_acknowledgements,
+)
+from slowpath.record.events import SocketMessages
 
 PATTERN = "messages"
 _NO_LOG = (
@@ -27,7 +34,7 @@ _NO_SOCKETS = (
 
 
 def messages(
-    parameters: Mapping[str, str], launches: Sequence[Sequence[Messages]]
+    parameters: Mapping[str, str], launches: Sequence[Sequence[SocketMessages]]
 ) -> tuple[MessageCounts | None, str | None]:
     """A cell's `messages` and `messages_reason` of results.json.
 
@@ -62,7 +69,7 @@ class _Headers:
     answer: float | None = None
 
 
-def _one_launch(parameters: Mapping[str, str], events: Sequence[Messages]) -> MessageCounts:
+def _one_launch(parameters: Mapping[str, str], events: Sequence[SocketMessages]) -> MessageCounts:
     """Raises: NotCounted."""
     logs = _logs(events)
     known = min(event.known_calls for event in events)
@@ -97,7 +104,7 @@ def _one_launch(parameters: Mapping[str, str], events: Sequence[Messages]) -> Me
     )
 
 
-def _logs(events: Sequence[Messages]) -> list[RankLog]:
+def _logs(events: Sequence[SocketMessages]) -> list[RankLog]:
     """By rank.  Raises: NotCounted: entries are missing, or a rank spoke twice."""
     by_rank = {event.rank: event for event in events}
     lost = next((event for event in events if event.lost), None)
@@ -139,7 +146,7 @@ def _without_headers(graph: Graph, header_bytes: int) -> tuple[Graph, bool]:
     """With sizes of the user's data, and whether every message is long enough to have had such a header."""
     if any(one.size < header_bytes for one in graph.messages):
         return graph, False
-    bare = tuple(Message(one.source, one.target, one.size - header_bytes) for one in graph.messages)
+    bare = tuple(GraphMessage(one.source, one.target, one.size - header_bytes) for one in graph.messages)
     return Graph(graph.ranks, bare, graph.after), True
 
 

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.core.nothing_measured import nothing_measured
-from slowpath.core.results import Results, RunResult
+from slowpath.core.results import Results, RunResult, nothing_measured
 from slowpath.findings.tally import RunFacts
 
 

@@ -15,9 +15,8 @@ from slowpath.experiments.measured.reduce import Ordered, Reduced
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.inputs import Floats
 from slowpath.stats.shapes.chances import best_of
+from slowpath.stats.shapes.course import LaunchGrowth, growth_of, stalled
 from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Numbers, Period, period_of
-from slowpath.stats.shapes.growth import Growth, growth_of
-from slowpath.stats.shapes.stalled import stalled
 
 BySeries = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s")  # the first that a cell has
@@ -78,7 +77,7 @@ def _launches(cell: int, by_series: BySeries) -> _Launches | None:
     return None
 
 
-def _growth(growth: Growth | None, tried: int) -> MessageGrowth | None:
+def _growth(growth: LaunchGrowth | None, tried: int) -> MessageGrowth | None:
     if growth is None:
         return None
     return MessageGrowth(

@@ -13,10 +13,11 @@ def command(name: str | None) -> int:
 
     A printed campaign is a file to start your own from.
     """
+    from slowpath.core.campaign_file import recorded
     from slowpath.run.prepare import campaign_named, shipped_campaigns
 
     if name is not None:
-        click.echo(campaign_named(name).text.decode().rstrip("\n"))
+        click.echo(recorded(campaign_named(name)).decode().rstrip("\n"))
         return 0
     names = shipped_campaigns()
     width = max((len(name) for name in names), default=0)

@@ -45,10 +45,10 @@ def command(
     """Compare two runs cell by cell.
 
     A and B are run folders or results.json files: two dates, two libraries, two machines. B is judged against A. The
-    runs were not interleaved, and all that differs between them is listed first. Exit codes: 0 whatever comes out, 2
+    runs were not interleaved, and all differences between them are listed first. Exit codes: 0 whatever the result, 2
     wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown: slowpath gate.
 
-    A and B may be watches, or folders of several watches each: calls, bytes and seconds by class.
+    A and B may also be watches, or folders of several watches: calls, bytes and seconds are compared by class.
     """
     import msgspec
 
@@ -61,35 +61,35 @@ def command(
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
-    one, other = read_source(a), read_source(b)
-    found = compare(one, other, minimum_effect, metrics, phases_of(phase))
+    baseline, run = read_source(a), read_source(b)
+    found = compare(baseline, run, minimum_effect, metrics, phases_of(phase))
     if html is not None:
-        from slowpath.compare.html import render_comparison_html
+        from slowpath.compare.comparison_page import render_comparison_html
         from slowpath.core.files import write_atomically
 
-        write_atomically(html, render_comparison_html(found, one.results, other.results))
+        write_atomically(html, render_comparison_html(found, baseline.results, run.results))
         click.echo(f"page: {html}", err=True)
     if openmetrics is not None:
         from slowpath.compare.export import openmetrics as exported
 
-        exported.write(openmetrics, exported.render_comparison(found, other))
+        exported.write(openmetrics, exported.render_comparison(found, run))
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif format == "csv":
-        from slowpath.compare.table import render_csv
+        from slowpath.compare.comparison_text import render_csv
 
         for doubt in found.doubts:
             click.echo(f"not alike: {doubt.kind}: {doubt.reason}", err=True)
         click.echo(render_csv(found).rstrip("\n"))
     else:
-        from slowpath.compare.text import render_comparison
+        from slowpath.compare.comparison_text import render_comparison
 
         click.echo(render_comparison(found).rstrip("\n"))
     return 0
 
 
 def _watches(a: Path, b: Path, minimum_effect: float, format: str) -> int:
-    """Two watches, or several a side."""
+    """Compare watches, one or several on each side, and print the result."""
     import msgspec
 
     from slowpath.watch.compare.comparison import compare_watches

@@ -36,7 +36,7 @@ from slowpath.cli.values import EFFECT
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Keep what each process wrote; with several nodes it must be one that all of them see.",
+    help="Keep the output of each process here. All nodes must share the folder.",
 )
 @click.option(
     "--compare",
@@ -65,7 +65,7 @@ def command(
     as_json: bool,
     command_words: tuple[str, ...],
 ) -> int:
-    """Count the instructions of a function's calls in any program.
+    """Count the instructions of each call of a function in any program.
 
     Before the launcher or after it: slowpath count ... -- mpiexec -n 2 ./app shows every process, mpiexec -n 2
     slowpath count ... -- ./app lets each process show itself. Each call is stepped through, instruction by
@@ -85,12 +85,10 @@ def command(
     from slowpath.core.files import write_atomically
     from slowpath.studies.counting.compare import EXIT_CODES, compare_counts
     from slowpath.studies.counting.earlier import KEPT, read_earlier
-    from slowpath.studies.counting.finish import exit_code
     from slowpath.studies.counting.read import read_folder
     from slowpath.studies.counting.show import as_json as json_of
-    from slowpath.studies.counting.show import as_text
-    from slowpath.studies.counting.show_comparison import comparison_text
-    from slowpath.studies.counting.start import Wish, command_line, prepare_folder, run, variables
+    from slowpath.studies.counting.show import as_text, comparison_text
+    from slowpath.studies.counting.start import Wish, command_line, exit_code, prepare_folder, run, variables
     from slowpath.studies.counting.tools import find_tools
 
     wish = Wish(function, calls, skip, method, most)

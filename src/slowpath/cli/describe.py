@@ -38,7 +38,7 @@ def command(experiment: str | None, mpi: str | None, as_json: bool) -> int:
         return 0
     description = decode(raw)
     chosen = [description.experiment(experiment)] if experiment else description.experiments
-    click.echo("\n\n".join(_text(one) for one in chosen))
+    click.echo("\n\n".join(_text(described) for described in chosen))
     return 0
 
 

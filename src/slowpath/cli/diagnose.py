@@ -30,19 +30,19 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     type=DURATION,
     default="2m",
     show_default=True,
-    help="Machine time at most (90s, 5m, 1h); with --resume: on top of what was spent.",
+    help="Limit of machine time (90s, 5m, 1h). With --resume: in addition to the time already spent.",
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="WHAT",
-    help="Look for this alone: a rule (SP013, 'small-page host memory') or a question of the survey ('page kind'); "
+    help="Look only for this rule (SP013, 'small-page host memory') or question of the survey ('page kind'); "
     "may be repeated.",
 )
 @click.option(
     "--ranks",
     type=int,
-    help="Of the job that it is about; collectives are measured with all of them.  [default: 2]",
+    help="Ranks of your job. Collectives are measured with all of them.  [default: 2]",
 )
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
@@ -51,13 +51,11 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @click.option(
     "--trust",
     is_flag=True,
-    help="With --resume: variables of the folder that choose what is run are fine.",
+    help="With --resume: accept variables of the folder that choose which programs run.",
 )
-@click.option(
-    "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
-)
-@click.option("--name-only", is_flag=True, help="Name slow paths (half a minute); prove nothing yet.")
-@click.option("--dry-run", is_flag=True, help="Print what would be done, start nothing.")
+@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
+@click.option("--name-only", is_flag=True, help="Name slow paths without proofs (half a minute).")
+@click.option("--dry-run", is_flag=True, help="Print the steps without running anything.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 @openmetrics_option()
@@ -79,9 +77,9 @@ def command(
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
 
-    A broad, cheap survey first; then the budget goes where the evidence is: limits are refined to the byte, laws
-    separated, remedies tried one by one in interleaved pairs. Your own environment variables are examined as well.
-    With --only the survey is as short as the question, and the whole budget goes there.
+    A broad, cheap survey comes first. The rest of the budget follows the evidence: limits are refined to the byte, laws
+    are separated, remedies are tried in interleaved pairs. Your own environment variables are examined too.
+    With --only, the survey covers that question alone, and the whole budget goes there.
     """
     from slowpath.cli.finish import exit_code_of, write_openmetrics
     from slowpath.core.errors import UsageError
@@ -95,7 +93,7 @@ def command(
     if resumed is not None and out is not None:
         raise UsageError("--out and --resume exclude each other; name the folder once")
     if trust and resumed is None:
-        raise UsageError("--trust is about a folder of --resume; without one there is nothing to trust")
+        raise UsageError("--trust needs --resume FOLDER: it accepts variables of that folder")
     if resumed is not None:
         require_resumable(resumed, take_over)  # at once, before anything is compiled
         ranks = ranks_of(resumed, ranks)
@@ -129,7 +127,7 @@ def command(
 
 
 def _job(ranks: int | None, dry: bool) -> Job:
-    """The ranks, and where they can go here.  Raises: UsageError: no diagnosis of so many can be made."""
+    """Return the ranks of the job and where they can run here.  Raises: UsageError: too many ranks to diagnose."""
     from slowpath.diagnose.ranks.job import PAIR, Job, require_possible
     from slowpath.mpi.topology import processor_groups
     from slowpath.run.cores import allocated_nodes, allowed_cores
@@ -143,7 +141,7 @@ def _job(ranks: int | None, dry: bool) -> Job:
 def _bench(
     mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float
 ) -> Bench:
-    """The MPI, its engine and what this machine has."""
+    """Return the MPI, its engine and the resources of this machine."""
     from slowpath.diagnose.bench import Bench
     from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import one_library
@@ -168,7 +166,7 @@ def _bench(
 
 
 def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> int:
-    """Devices whose memory this MPI takes: proved by one job, since each cell of a library that doesn't would crash."""
+    """Return the number of GPUs whose memory this MPI takes. One job tests it, because cells crash where it doesn't."""
     from slowpath.doctor.device_transfer import transfer
     from slowpath.doctor.gpu import gpu_count
 
@@ -178,5 +176,5 @@ def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> int:
     proof = transfer(built.mpi, built.engine, "device", os.environ, limit_s=GPU_PROOF_S)
     if proof.bytes_per_s is not None:
         return count
-    tell(f"GPU memory is left out: {built.identity} does not take it here ({proof.reason}); see slowpath doctor --gpu")
+    tell(f"GPU memory is left out: {built.identity} can't send it here ({proof.reason}); see slowpath doctor --gpu")
     return 0

@@ -11,23 +11,22 @@ import click
 @click.option(
     "--gpu/--no-gpu",
     default=None,
-    help="Send from GPU memory with every MPI here, building engines (a minute each); or send nothing.  "
-    "[default: with a GPU, the MPIs whose engine is built, some seconds each]",
+    help="Test GPU memory with every MPI here, building engines (a minute each), or with none.  "
+    "[default: with a GPU, the MPIs whose engine is built, a few seconds each]",
 )
 def command(as_json: bool, gpu: bool | None) -> int:
-    """Show what this machine has, and what can be measured on it.
+    """Show what this machine has and what can be measured on it.
 
-    Changes nothing. Starts an MPI only where there is a GPU, to see whether that MPI takes GPU memory. Exit code 0 even
-    if something is missing: that is an answer.
+    Changes nothing. Starts an MPI only on a machine with a GPU, to test whether it supports GPU memory. Exit code 0
+    even if something is missing.
     """
     import os
 
-    from slowpath.core.known_secrets import KnownSecrets
+    from slowpath.core.secrets import KnownSecrets
+    from slowpath.doctor.check import abilities
     from slowpath.doctor.mpi_gpu import Proof
-    from slowpath.doctor.possible import abilities
-    from slowpath.doctor.registry import run_checks
-    from slowpath.doctor.show import as_json as json_of
-    from slowpath.doctor.show import as_text
+    from slowpath.doctor.registry import as_json as json_of
+    from slowpath.doctor.registry import as_text, run_checks
 
     by_option: dict[bool | None, Proof] = {None: "built", True: "all", False: "none"}
     checks = run_checks(by_option[gpu], lambda line: click.echo(line, err=True))

@@ -17,8 +17,8 @@ EPILOG = "Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8"
 def command() -> None:
     """Build, list and find the compiled engines.
 
-    The engine is the program that MPI starts. It comes with the wheel that Slowpath was installed from, or is compiled
-    once for each MPI; either way it is kept in the cache (SLOWPATH_CACHE_DIR, else the user's cache folder).
+    The engine is the program that MPI starts. It comes with the wheel from which Slowpath was installed, or is compiled
+    once for each MPI. Either way it is kept in the cache (SLOWPATH_CACHE_DIR, else the user's cache folder).
     """
 
 
@@ -26,12 +26,12 @@ def command() -> None:
 def list_() -> int:
     """List the engines in the cache."""
     from slowpath.run.engine.cache import engines_folder, list_engines
-    from slowpath.run.engine.whole import trusted_folder, why_not_usable
+    from slowpath.run.engine.usable import trusted_folder, why_not_usable
 
     trusted_folder(os.environ)
     engines = list_engines()
     if not engines:
-        click.echo(f"no engine in {engines_folder()}; build one: slowpath engine build", err=True)
+        click.echo(f"no engine in {engines_folder()}; to build one: slowpath engine build", err=True)
     for engine in engines:
         note = engine.note
         origin = "prebuilt, from the wheel" if note.origin == "wheel" else "compiled here"
@@ -44,12 +44,12 @@ def list_() -> int:
 @command.command("build", epilog="Example: slowpath engine build --mpi openmpi")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--force", is_flag=True, help="Build even if the cache has it.")
-@click.option("--abi", is_flag=True, help="Against the ABI of MPI-5: one engine for every library that offers it.")
+@click.option("--abi", is_flag=True, help="Build for the MPI-5 ABI: one engine for every library that has it.")
 def build(mpi: str | None, force: bool, abi: bool) -> int:
-    """Compile the engine for an MPI, unless the cache has it, and print its path.
+    """Compile the engine for an MPI unless the cache has it, and print its path.
 
-    One that was compiled here goes before the wheel's, until it is removed; SLOWPATH_ENGINE=prebuilt takes the wheel's.
-    An engine built with --abi runs under every library with libmpi_abi.so.1: SLOWPATH_ENGINE=abi uses it.
+    An engine compiled here is preferred to the wheel's until it is removed. SLOWPATH_ENGINE=prebuilt uses the wheel's.
+    An engine built with --abi runs under every library with libmpi_abi.so.1. SLOWPATH_ENGINE=abi uses it.
     """
     from slowpath.mpi.find import find_mpi
     from slowpath.run.engine.build import engine_for, engine_of_standard
@@ -67,7 +67,7 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
 @click.argument("engine", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 def check(engine: Path, mpi: str | None) -> int:
-    """Whether ENGINE can run under an MPI; reports why not.
+    """Check whether ENGINE can run under an MPI, and report why not.
 
     Exit codes: 0 it can, 4 it can't.
     """
@@ -83,7 +83,7 @@ def check(engine: Path, mpi: str | None) -> int:
 @command.command("path", epilog="Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 def path(mpi: str | None) -> int:
-    """Print the path of the engine for an MPI; builds it if need be."""
+    """Print the path of the engine for an MPI, building it if necessary."""
     from slowpath.mpi.find import find_mpi
     from slowpath.run.engine.build import engine_for
 

@@ -17,9 +17,9 @@ import click
     help="Write every rule's page as Markdown into this folder.",
 )
 def command(code: str | None, folder: Path | None) -> int:
-    """Explain a slow path in one screen, or list all of them.
+    """Explain a slow path on one screen, or list all slow paths.
 
-    How it shows, why it happens, how Slowpath detects it, how to fix it, and what is mistaken for it.
+    Shows its symptoms, its cause, how Slowpath detects it, how to fix it, and what can be mistaken for it.
     """
     from slowpath.core.errors import UsageError
     from slowpath.findings.page import markdown_files, table, text_page
@@ -27,7 +27,7 @@ def command(code: str | None, folder: Path | None) -> int:
 
     if folder is not None:
         if code is not None:
-            raise UsageError("--markdown writes every rule's page; leave the code out")
+            raise UsageError("--markdown writes the pages of all rules: leave the code out")
         _write(folder, markdown_files(SLOW_PATHS))
         click.echo(f"{len(SLOW_PATHS)} rules written to {folder}")
         return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the user sees of results: text or files on stdout, and the exit code."""
+"""The end of a command: results on stdout, the exit code, and the verdict of a watch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WRITTEN = {"html": "report.html", "json": "results.json", "csv": "contrasts.csv"
 
 
 def show(run: Path, results: Results, format_name: str) -> None:
-    """Print the results on stdout in one of WRITTEN's formats, and on stderr where the files are."""
+    """Print the results on stdout in one of WRITTEN's formats, and the paths of the files on stderr."""
     if format_name == "text":
         from slowpath.report.text import render_text
 
@@ -27,28 +27,47 @@ def show(run: Path, results: Results, format_name: str) -> None:
 
 
 def write_openmetrics(file: Path, folder: Path, findings: Sequence[Finding], results: Results | None = None) -> None:
-    """Values of a run, or of a diagnosis' survey, and its findings.
+    """Write the values of a run, or of a diagnosis' survey, and its findings to an OpenMetrics file.
 
-    Args: results: of the run; None: they are made from the folder.  Raises: EnvironmentFailure.
+    Args:   results: results of the run. None makes them from the folder.
     """
     from slowpath.compare.export.openmetrics import render_run, write
-    from slowpath.compare.read import Source, read_source
+    from slowpath.compare.read import RunSource, read_source
 
-    write(file, render_run(Source(folder, results, folder) if results else read_source(folder), findings))
+    write(file, render_run(RunSource(folder, results, folder) if results else read_source(folder), findings))
 
 
 def exit_code_of(*every: Results) -> int:
-    """1 if any message arrived with wrong bytes, else 0: a slow path is a result, not a failure.
+    """Return 1 if any message arrived with wrong bytes, else 0: a slow path is a result, not a failure.
 
     Args:   every: results of a run, or of all steps of a diagnosis.
-    Raises: RecordError: nothing was measured in any, which is no answer to any question.
+    Raises: RecordError: none of the results holds a measurement.
     """
     from slowpath.core.errors import RecordError
-    from slowpath.core.nothing_measured import nothing_measured
+    from slowpath.core.results import nothing_measured
 
-    if any(cell.wrong_bytes for one in every for cell in one.cells):
+    if any(cell.wrong_bytes for results in every for cell in results.cells):
         return 1
-    reasons = [nothing_measured(one) for one in every]
+    reasons = [nothing_measured(results) for results in every]
     if reasons and reasons[0] is not None and None not in reasons:
         raise RecordError(f"{every[0].run.folder}: nothing was measured: {reasons[0]}; see also: slowpath doctor")
     return 0
+
+
+def verdict_lines(folder: Path) -> list[str]:
+    """Analyse the record, write results.json and the report, and return the verdict's lines.
+
+    Raises: RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
+    """
+    from slowpath.watch.folder import read_watch
+    from slowpath.watch.report.write import rebuild
+
+    info = read_watch(folder)
+    lines = [*rebuild(folder).verdict, f"report: {folder / 'report.html'}"]
+    if info.interrupted:
+        lines.append("interrupted: the report covers the time until then")
+    elif info.signal is not None or info.exit_code:
+        code = f"exit code {info.exit_code}"
+        how = code if info.signal is None else f"ended by signal {info.signal}"
+        lines.append(f"the program failed ({how}): the report covers the time until then")
+    return lines

@@ -3,25 +3,152 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.gate_remeasure import RemeasureOptions, measured_again, remeasure_options
-from slowpath.cli.gate_self_test import SelfTestOptions, run_self_test, self_test_options
 from slowpath.cli.options import (
+    Decorator,
     format_option,
+    grouped,
     json_option,
     metric_option,
     minimum_effect_option,
     phase_option,
     phases_of,
 )
+from slowpath.cli.telling import teller
+from slowpath.cli.values import DURATION, EFFECT
 from slowpath.core.errors import UsageError
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Gate
+    from slowpath.compare.read import RunSource
+
+
+@dataclass(frozen=True)
+class SelfTestOptions:
+    """Options of --self-test.
+
+    Args: launches: launches on each side of a gate.  trials: gates of each kind.  slowdown: planted in one cell,
+        relative.
+    """
+
+    self_test: bool
+    launches: int
+    trials: int
+    slowdown: float
+    seed: int
+
+
+def self_test_options(name: str) -> Decorator:
+    """Return a decorator that passes the options of --self-test as one argument of this name."""
+    return grouped(
+        name,
+        SelfTestOptions,
+        click.option(
+            "--self-test", is_flag=True, help="How often gates on launches of RUN are wrong; needs no baseline."
+        ),
+        click.option(
+            "--launches",
+            type=click.IntRange(3),
+            default=8,
+            show_default=True,
+            help="--self-test: on each side of a gate.",
+        ),
+        click.option(
+            "--trials", type=click.IntRange(1), default=400, show_default=True, help="--self-test: gates of a kind."
+        ),
+        click.option(
+            "--slowdown", type=EFFECT, default="8%", show_default=True, help="--self-test: planted in one cell."
+        ),
+        click.option(
+            "--seed", type=click.IntRange(0), default=1, show_default=True, help="--self-test: of the splits."
+        ),
+    )
+
+
+def run_self_test(run: Path, options: SelfTestOptions, minimum_effect: float, as_json: bool) -> int:
+    """Print how often gates are wrong on this machine. Return 0 if both error rates meet their goals, else 1."""
+    import msgspec
+
+    from slowpath.compare.read import read_source
+    from slowpath.compare.self_test import render_self_test, self_test
+
+    source = read_source(run)
+    found = self_test(source, options.launches, options.slowdown, options.trials, minimum_effect, options.seed)
+    shown = msgspec.json.format(msgspec.json.encode(found), indent=1).decode() if as_json else render_self_test(found)
+    click.echo(shown.rstrip("\n"))
+    return 0 if found.met else 1
+
+
+@dataclass(frozen=True)
+class RemeasureOptions:
+    """Options of --remeasure. `out`: run folder of the fresh launches. `budget`, `cell_timeout`: seconds."""
+
+    remeasure: bool
+    mpi: str | None
+    out: Path | None
+    budget: float | None
+    cell_timeout: float
+    quiet: bool
+
+
+def remeasure_options(name: str) -> Decorator:
+    """Return a decorator that passes the options of --remeasure as one argument of this name."""
+    return grouped(
+        name,
+        RemeasureOptions,
+        click.option("--remeasure", is_flag=True, help="Measure flagged cells again before the gate fails."),
+        click.option(
+            "--mpi", help="MPIs of --remeasure that no search finds: as slowpath run takes them; several by commas."
+        ),
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path),
+            help="Run folder of --remeasure.  [default: slowpath-runs/gate-DATE]",
+        ),
+        click.option("--budget", type=DURATION, help="Time for --remeasure (90s, 10m, 1h)."),
+        click.option(
+            "--cell-timeout",
+            type=DURATION,
+            default="60s",
+            show_default=True,
+            help="A launch without progress ends after it.",
+        ),
+        click.option("--quiet", is_flag=True, help="No progress; failures are still reported."),
+    )
+
+
+def measured_again(found: Gate, run: RunSource, baseline: RunSource, options: RemeasureOptions) -> Gate:
+    """Measure the flagged rows of a gate again, and return the gate with the fresh values."""
+    from slowpath.compare.gate import flagged, not_again, with_again
+    from slowpath.compare.remeasure import find_sides, judge_again, measure_again, plan_again, refusal
+    from slowpath.report.rebuild import rebuild
+    from slowpath.run.execute import RunLimits
+    from slowpath.run.progress import choose
+
+    tell = teller(options.quiet)
+    rows, least = flagged(found), found.comparison.minimum_effect
+    sides = find_sides(rows, run, baseline, os.environ, tell, options.mpi)
+    if sides.refused:
+        return not_again(found, sides.refused)
+    plan = plan_again(rows, run, baseline, sides, least)
+    if (why := refusal(plan, os.environ)) is not None:
+        return not_again(found, why)
+    tell(f"measuring {len(rows)} flagged comparisons again, under {', '.join(sides.libraries)}")
+    limits, progress = RunLimits(options.cell_timeout, options.budget), choose(options.quiet)
+    folder = measure_again(plan, run, baseline, sides, options.out, limits, progress, os.environ)
+    fresh = judge_again(rows, rebuild(folder), baseline, sides.baseline, least)
+    notes = [sides.note] if sides.note else []
+    if missing := len(rows) - len(fresh):
+        notes.append(
+            f"{missing} flagged comparisons gave no fresh values (see the report in {folder}) and stay flagged"
+        )
+    return with_again(found, fresh, str(folder), notes)
 
 
 @click.command("gate", epilog="Example: slowpath gate new --baseline old --remeasure --export junit=gate.xml")
@@ -110,7 +237,7 @@ def command(
 
 
 def _watches(run: Path, baseline: Path, minimum_effect: float, accepted: list[str], undecided: str, format: str) -> int:
-    """The gate of watches, or of several a side."""
+    """Print the gate of watches, one or several on each side, and return its exit code."""
     import msgspec
 
     from slowpath.watch.compare.comparison import gate_watches
@@ -127,7 +254,7 @@ def _watches(run: Path, baseline: Path, minimum_effect: float, accepted: list[st
 
 
 def _kinds(words: tuple[str, ...]) -> list[str]:
-    """`hardware,mpi`, several times.  Raises: UsageError."""
+    """Return the kinds that --accept names, such as `hardware,mpi`.  Raises: UsageError."""
     from slowpath.compare.comparable import ACCEPTABLE
 
     kinds = [kind.strip() for word in words for kind in word.split(",")]
@@ -139,11 +266,11 @@ def _kinds(words: tuple[str, ...]) -> list[str]:
 def _print(found: Gate, format: str) -> None:
     import msgspec
 
-    from slowpath.compare.export import github
-    from slowpath.compare.text import render_gate
+    from slowpath.compare.comparison_text import render_gate
+    from slowpath.compare.export.gate_formats import render_github_commands, render_github_summary
 
     if format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
         return
-    render = {"text": render_gate, "markdown": github.summary, "github": github.commands}[format]
+    render = {"text": render_gate, "markdown": render_github_summary, "github": render_github_commands}[format]
     click.echo(render(found).rstrip("\n"))

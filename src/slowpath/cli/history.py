@@ -39,23 +39,23 @@ def command(
     FOLDER holds run folders or results files (.json), at any depth; they are only read. Runs of unlike machines never
     share a series. A change of level takes 7 runs or more, and is a candidate while only the last one shows it.
 
-    Exit codes: 0, also where runs were left out, each with its reason; 2 wrong usage, 4 no run can be used.
+    Exit codes: 0 even if runs were left out, which are named with their reasons; 2 wrong usage; 4 no run can be used.
     """
     import msgspec
 
-    from slowpath.compare.files import read_all
     from slowpath.compare.history import history
+    from slowpath.compare.read import read_all
 
     sources, left_out = read_all(folder)
     found = history(str(folder), sources, left_out, minimum_effect, metrics, phases_of(phase), by)
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif format == "svg":
-        from slowpath.compare.history_svg import render_svg
+        from slowpath.compare.history_views import render_svg
 
         click.echo(render_svg(found).rstrip("\n"))
     else:
-        from slowpath.compare.history_text import render_history
+        from slowpath.compare.history_views import render_history
 
         click.echo(render_history(found).rstrip("\n"))
     return 0

@@ -16,28 +16,28 @@ import click
     "conditions",
     multiple=True,
     metavar="LOG:NAME=VALUE",
-    help="How a log was launched, which it does not state: nodes, transport or bind. LOG may hold * and ?; several "
+    help="Launch conditions that a log does not state: nodes, transport or bind. LOG may contain * and ?; several "
     "values with commas between them; repeatable. docs/how-to/import-logs.md has the values.",
 )
 @click.option(
     "--unit",
     type=click.Choice(["ns", "us", "ms", "s"]),
-    help="Unit of the times of tables whose heading doesn't print it.",
+    help="Unit of the times in tables whose heading doesn't state it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(
     files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], unit: str | None, as_json: bool
 ) -> int:
-    """Make a run folder from logs of the reproducers.
+    """Make a run folder from logs of reproducers or benchmarks.
 
     FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print, or tables of the OSU benchmarks, of IMB
     or of nccl-tests. Each file is one launch; the folder is reported like any other run. Tables hold means alone: the
-    report states what they lack and decides nothing from them.
+    report states what they lack and draws no conclusions from them.
 
     A log that two programs wrote into, or one program twice, is refused; so is a unit that isn't known. A last line
-    without a line end is left out unless it is provably whole.
+    without a line end is left out unless it is provably complete.
 
-    Conditions that you state are kept, and a comparison of two logs names each in which they differ.
+    The conditions that you state are kept. A comparison of two logs names every condition in which they differ.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.record.imports.choose import import_files

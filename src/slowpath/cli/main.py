@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `slowpath`: which commands there are, and what becomes of errors."""
+"""The command `slowpath`: the list of its commands, and how errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -13,54 +13,49 @@ from collections.abc import Sequence
 
 import click
 
-from slowpath.cli.cleaned import cleaned_streams
-from slowpath.cli.outputs import EXIT_NO_READER, EXIT_REFUSED, guarded
+from slowpath.cli.streams import EXIT_NO_READER, EXIT_REFUSED, cleaned_streams, guarded
 from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.signals import exit_codes_kept
 from slowpath.core.version import __version__
-from slowpath.run.interrupt import stop_signals
+from slowpath.run.starting import stop_signals
 
 # By use. A command's module is imported only when it is called, so that --help stays fast.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     ("run", "slowpath.cli.run", "Measure a campaign on this machine and report what is slow."),
     ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
-    ("watch", "slowpath.cli.watch", "Watch an MPI program in one run: what it loses to communication, and where."),
-    ("replay", "slowpath.cli.replay", "Price a watched program by cells like its own messages."),
-    (
-        "prove",
-        "slowpath.cli.prove",
-        "Prove by reruns what helps a watched program.",
-    ),
-    ("tune", "slowpath.cli.tune", "Find the fastest way of each collective and write the files that choose it."),
-    ("report", "slowpath.cli.report", "Build the report of a run folder or of a diagnosis anew."),
-    ("summary", "slowpath.cli.summary", "Print the samples of a run as CSV, summarised."),
-    ("table", "slowpath.cli.table", "Print latency and bandwidth over message size as OSU's programs do."),
-    ("trace", "slowpath.cli.trace", "Write what every rank did when, for trace viewers."),
+    ("watch", "slowpath.cli.watch", "Run an MPI program and show what it loses to communication, and where."),
+    ("replay", "slowpath.cli.replay", "Measure messages like those of a watched program, to price its slow paths."),
+    ("prove", "slowpath.cli.prove", "Rerun a watched program to prove which remedies help."),
+    ("tune", "slowpath.cli.tune", "Find the fastest algorithm of each collective and write the files that select it."),
+    ("report", "slowpath.cli.report", "Rebuild the report of a run, a diagnosis or a watch."),
+    ("summary", "slowpath.cli.summary", "Print a summary of a run's samples as CSV."),
+    ("table", "slowpath.cli.table", "Print latency and bandwidth by message size in the format of the OSU benchmarks."),
+    ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for trace viewers."),
     ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
     ("gate", "slowpath.cli.gate", "Pass or fail a run against a baseline."),
     ("history", "slowpath.cli.history", "Show how the cells of many runs changed over time."),
-    ("reference", "slowpath.cli.references", "Hold a run against runs that were good: is this usual here?"),
-    ("script", "slowpath.cli.script", "Write the job script of a campaign; nothing is submitted."),
+    ("reference", "slowpath.cli.references", "Compare a run with earlier good runs on the same kind of machine."),
+    ("script", "slowpath.cli.script", "Write the job script of a campaign, without submitting it."),
     ("resume", "slowpath.cli.resume", "Continue a run that was interrupted."),
-    ("count", "slowpath.cli.count", "Count the instructions of a function's calls in any program."),
-    ("explain", "slowpath.cli.explain", "Explain a slow path in one screen, or list all of them."),
-    ("doctor", "slowpath.cli.doctor", "Show what this machine has, and what can be measured on it."),
-    ("import", "slowpath.cli.import_", "Make a run folder from logs of the reproducers."),
-    ("reproducer", "slowpath.cli.reproducer", "Print a reproducer as one C++ file, to attach to a ticket."),
+    ("count", "slowpath.cli.count", "Count the instructions of each call of a function in any program."),
+    ("explain", "slowpath.cli.explain", "Explain a slow path on one screen, or list all slow paths."),
+    ("doctor", "slowpath.cli.doctor", "Show what this machine has and what can be measured on it."),
+    ("import", "slowpath.cli.import_", "Make a run folder from logs of reproducers or benchmarks."),
+    ("reproducer", "slowpath.cli.reproducer", "Print a reproducer as a single C++ file, to attach to a ticket."),
     ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
     ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
     ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),
-    ("mpi", "slowpath.cli.mpi", "List the MPIs in sight, and make one that takes GPU memory."),
+    ("mpi", "slowpath.cli.mpi", "List the MPIs found here, and install one that supports GPU memory."),
 )
-# For those who develop Slowpath; at the end of --help.
+# For developers of Slowpath, at the end of --help.
 DEVELOPER_COMMANDS: tuple[tuple[str, str, str], ...] = (
-    ("plants", "slowpath.cli.plants", "Plant slow paths by known laws, and count how many are named."),
+    ("plants", "slowpath.cli.plants", "Plant known slow paths and count how many the diagnosis finds."),
 )
 EXIT_INTERRUPTED = 130
 _NEEDS_NO_FOLDER = {"-h", "--help", "-V", "--version"}
 EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h
-# What a disk, a limit or a file server refuses, wherever it strikes; any other OSError is a defect.
+# Errors of disks, limits and file servers, in any place. Any other OSError is a defect of Slowpath.
 _REFUSALS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.EACCES, errno.EPERM),
     *(errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN),
@@ -68,14 +63,14 @@ _REFUSALS = (
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and imports each when it is needed."""
+    """A command group that imports each command's module when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, in the order of COMMANDS and DEVELOPER_COMMANDS."""
+        """Return the names of all commands, in the order of COMMANDS and DEVELOPER_COMMANDS."""
         return [name for name, _, _ in (*COMMANDS, *DEVELOPER_COMMANDS)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of this name; None if there is none."""
+        """Return the command of this name, or None if there is none."""
         for name, module, _ in (*COMMANDS, *DEVELOPER_COMMANDS):
             if name == cmd_name:
                 command: click.Command = importlib.import_module(module).command
@@ -85,7 +80,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest name for a misspelt one."""
+        """Resolve the command as click does, and suggest the nearest name for a misspelt one."""
         names = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0] not in names:
             near = difflib.get_close_matches(args[0], names, n=1)
@@ -94,7 +89,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands without importing any."""
+        """Write the list of commands without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, _, summary in COMMANDS])
         with formatter.section("To develop Slowpath"):
@@ -114,8 +109,8 @@ class LazyGroup(click.Group):
 def slowpath() -> None:
     """Find, explain and prove slow paths in MPI communication.
 
-    Results go to stdout, progress to stderr. Each option can be set by a variable, too: --rounds of run by
-    SLOWPATH_RUN_ROUNDS. Exit codes: 0 done, 1 a message arrived with wrong bytes, 2 wrong usage, 4 the
+    Results go to stdout, progress to stderr. An environment variable can set each option: SLOWPATH_RUN_ROUNDS sets
+    --rounds of run. Exit codes: 0 done, 1 a message arrived with wrong bytes, 2 wrong usage, 4 the
     machine or a file refused, or nothing was measured, 130 interrupted, 141 the reader of stdout went away.
     """
 
@@ -132,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def exit_code(argv: list[str]) -> int:
-    """Run the command line; what a user can meet becomes one line, anything else a traceback."""
+    """Run the command line and return its exit code. A user's error prints one line, a defect prints a traceback."""
     with cleaned_streams():
         return _exit_code(argv)
 
@@ -170,7 +165,7 @@ def _exit_code(argv: list[str]) -> int:
 
 
 def _require_utf8(argv: Sequence[str]) -> None:
-    """Every word may be recorded, and the record is UTF-8: refused before anything is started.  Raises: UsageError."""
+    """Refuse words that are not UTF-8, because the record is.  Raises: UsageError."""
     for word in argv:
         shown = word.encode(errors="backslashreplace").decode()
         if shown != word:
@@ -178,9 +173,9 @@ def _require_utf8(argv: Sequence[str]) -> None:
 
 
 def _require_working_folder(argv: Sequence[str]) -> None:
-    """Most commands write below the working folder, record it, or start programs in it.
+    """Refuse to start in a working folder that is gone: most commands write there or record it.
 
-    Raises: EnvironmentFailure: it was deleted, or can't be reached.
+    Raises: EnvironmentFailure: the working folder was deleted or can't be reached.
     """
     own = argv[: argv.index("--")] if "--" in argv else argv
     if not argv or not _NEEDS_NO_FOLDER.isdisjoint(own):

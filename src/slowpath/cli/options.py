@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share, and options that a command gets as one value."""
+"""Options that several commands share, and groups of options that a command gets as one argument."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 def grouped(name: str, kind: type[Any], *options: Decorator) -> Decorator:
-    """Options that the command gets as one argument.
+    """Return a decorator that passes several options to the command as one argument.
 
-    Args: name: of the argument.  kind: a dataclass whose fields have the options' names.
+    Args: name: name of the argument.  kind: a dataclass whose fields have the options' names.
     """
 
     def decorate(callback: Callback) -> Callback:
@@ -39,47 +39,49 @@ def grouped(name: str, kind: type[Any], *options: Decorator) -> Decorator:
 
 
 def metric_option() -> Decorator:
-    """--metric, which may be repeated."""
+    """Return the option --metric, which may be repeated."""
     words = "May be repeated; or all.  [default: each cell's first]"
     return click.option("--metric", "metrics", multiple=True, metavar="NAME", help=words)
 
 
 def phase_option(default: str) -> Decorator:
-    """--phase: first, steady or all."""
+    """Return the option --phase: first, steady or all."""
     choice = click.Choice(["first", "steady", "all"])
     return click.option("--phase", type=choice, default=default, show_default=True, help="First or later messages.")
 
 
 def minimum_effect_option(default: str, words: str) -> Decorator:
-    """--minimum-effect, as a ratio."""
+    """Return the option --minimum-effect, a ratio."""
     return click.option("--minimum-effect", type=EFFECT, default=default, show_default=True, help=words)
 
 
 def take_over_option() -> Decorator:
-    """--take-over, for commands that go on in a folder."""
-    words = "Go on though another host or container seems to measure there; say so only if you know that it is gone."
+    """Return the option --take-over, for commands that continue in a folder."""
+    words = (
+        "Continue although another host or container seems to measure there. Use it only if you know that it is gone."
+    )
     return click.option("--take-over", is_flag=True, help=words)
 
 
 def format_option(*names: str) -> Decorator:
-    """--format, the first name by default; the command gets `format`."""
+    """Return the option --format with the first name as default."""
     words = "What to print on stdout."
     return click.option("--format", "format", type=click.Choice(names), default=names[0], show_default=True, help=words)
 
 
 def openmetrics_option() -> Decorator:
-    """--openmetrics FILE."""
+    """Return the option --openmetrics FILE."""
     words = "Also write the results as OpenMetrics, labelled with host, campaign, cell and date (Prometheus, GitLab)."
     return click.option("--openmetrics", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=words)
 
 
 def json_option() -> Decorator:
-    """--json, for those who type it more often than --format json."""
+    """Return the option --json, which is short for --format json."""
     return click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 
 
 def phases_of(phase: str) -> tuple[str, ...]:
-    """The phases that --phase names."""
+    """Return the phases that --phase names."""
     from slowpath.compare.comparison import PHASES
 
     return PHASES if phase == "all" else (phase,)

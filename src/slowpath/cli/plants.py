@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from slowpath.run.libraries import Library
     from slowpath.studies.plants.classes import PlantClass
-    from slowpath.studies.plants.detection import Limit
+    from slowpath.studies.plants.detection import DetectionLimit
     from slowpath.studies.plants.folder import Drawn
     from slowpath.studies.plants.measure import Ground
     from slowpath.studies.plants.table import Scored
-    from slowpath.studies.plants.trials import Asked
+    from slowpath.studies.plants.trials import PlantCounts
 
 
 @click.command("plants", epilog="Example: slowpath plants --count 60 --clean 60 --pairs 0.2")
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--clean", type=click.IntRange(0), default=4, show_default=True, help="Runs without a plant.")
 @click.option("--baseline", type=click.IntRange(1), default=8, show_default=True, help="Clean runs before all others.")
 @click.option("--pairs", type=click.FloatRange(0, 1), default=0.0, help="Share of the plants that are two at once.")
-@click.option("--seed", type=click.IntRange(0), help="Draws the plants of another run again.  [default: a fresh one]")
+@click.option("--seed", type=click.IntRange(0), help="Seed of another run, to draw its plants.  [default: a new one]")
 @click.option("--class", "chosen", multiple=True, help="Only this class of plants; may be repeated.")
 @click.option("--mpi", help="As in slowpath run.")
 @click.option("--budget", help="Time of each diagnosis (2m), trials and all.  [default: diagnose --name-only]")
@@ -38,19 +38,21 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Diagnoses side by side, each on two cores of its own; needs control groups.",
+    help="Diagnoses at the same time, each on two cores of its own; needs control groups.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder; goes on where one of this --seed stopped.  [default: slowpath-plants-SEED]",
+    help="Folder. Continues an interrupted run of the same --seed.  [default: slowpath-plants-SEED]",
 )
 @click.option(
-    "--limit-of-detection", is_flag=True, help="Search the smallest cost found; --count plants of each class."
+    "--limit-of-detection",
+    is_flag=True,
+    help="Search the smallest cost that is found, by --count plants of each class.",
 )
-@click.option("--score-only", is_flag=True, help="Conclude and score the folder --out anew, measure nothing.")
+@click.option("--score-only", is_flag=True, help="Conclude and score the folder --out again without measuring.")
 @take_over_option()
-@click.option("--dry-run", is_flag=True, help="Print what would be planted, start nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plants without running anything.")
 def command(
     count: int,
     clean: int,
@@ -67,14 +69,14 @@ def command(
     take_over: bool,
     dry_run: bool,
 ) -> int:
-    """Plant slow paths by drawn clauses, and count what is found, and what of it is right.
+    """Plant known slow paths and count how many the diagnosis finds.
 
-    For those who work on Slowpath. Each plant delays MPI calls by a clause of a grammar, whose parameters are drawn
-    from the seed; then the diagnosis runs as for a user. Exit code 1: something wrong was said, or a run failed.
+    For developers of Slowpath. Each plant delays MPI calls by a clause of a grammar, whose parameters are drawn
+    from the seed. Then the diagnosis runs as for a user. Exit code 1: a finding was wrong, or a run failed.
     """
     from slowpath.studies.plants.folder import Drawn
     from slowpath.studies.plants.measure import prepare
-    from slowpath.studies.plants.trials import Asked
+    from slowpath.studies.plants.trials import PlantCounts
 
     if score_only:
         return _again(out)
@@ -83,7 +85,7 @@ def command(
     ground = prepare(mpi, ["diagnose", "--quiet", *asked], teller(), dry_run)
     classes = _classes(chosen, ground.library)
     click.echo(f"seed {seed}, {ground.library.identity}, {' '.join(ground.command)}")
-    wanted, folder = Asked(count, clean, baseline, pairs), out or Path(f"slowpath-plants-{seed}")
+    wanted, folder = PlantCounts(count, clean, baseline, pairs), out or Path(f"slowpath-plants-{seed}")
     drawn = Drawn(seed, ground.library.identity, ground.shown)
     if limit_of_detection:
         return _limits(ground, classes, wanted, folder, drawn, jobs, take_over)
@@ -93,7 +95,7 @@ def command(
 def _scores(
     ground: Ground,
     classes: list[PlantClass],
-    asked: Asked,
+    asked: PlantCounts,
     folder: Path,
     drawn: Drawn,
     jobs: int,
@@ -114,7 +116,7 @@ def _scores(
 def _limits(
     ground: Ground,
     classes: list[PlantClass],
-    asked: Asked,
+    asked: PlantCounts,
     folder: Path,
     drawn: Drawn,
     jobs: int,
@@ -125,15 +127,15 @@ def _limits(
     from slowpath.studies.plants.limits import lines, run, searched
 
     able = searched(classes)
-    limits: dict[str, Limit] = run(ground, able, asked, folder, drawn, _tell, jobs, take_over)
+    limits: dict[str, DetectionLimit] = run(ground, able, asked, folder, drawn, _tell, jobs, take_over)
     click.echo("\n".join(lines(limits, able)))
     rows = [
-        Class(name, one.curve, [(shot.cost_s, shot.found) for shot in one.shots], one.interval_s)
-        for name, one in limits.items()
+        Class(name, limit.curve, [(shot.cost_s, shot.found) for shot in limit.shots], limit.interval_s)
+        for name, limit in limits.items()
     ]
     if (drawn_limits := drawing(rows)) is not None:
         write_atomically(folder / "limits.svg", str(drawn_limits))
-    click.echo(f"all of it: {folder / 'plants.json'}, {folder / 'limits.svg'}")
+    click.echo(f"all results: {folder / 'plants.json'}, {folder / 'limits.svg'}")
     return 0
 
 
@@ -142,42 +144,42 @@ def _again(out: Path | None) -> int:
     from slowpath.studies.plants.again import scored_again
 
     if out is None:
-        raise UsageError("--score-only: which folder? Name it with --out")
+        raise UsageError("--score-only needs --out FOLDER")
     return _reported(scored_again(out, _tell), out)
 
 
-def _tell(one: Scored) -> None:
+def _tell(scored: Scored) -> None:
     from slowpath.studies.plants.table import line
 
-    click.echo(line(one))
+    click.echo(line(scored))
 
 
 def _reported(scored: Sequence[Scored], folder: Path) -> int:
-    """The table, and the exit code."""
+    """Print the table, and return the exit code."""
     from slowpath.studies.plants.table import counts, table
 
     click.echo(table(scored))
-    click.echo(f"all of it: {folder / 'plants.json'}")
+    click.echo(f"all results: {folder / 'plants.json'}")
     found = counts(scored)
     return int(found["wrong"] + found["clean_with_false_alarms"] + found["failed"] > 0)
 
 
 def _classes(chosen: tuple[str, ...], library: Library) -> list[PlantClass]:
-    """Those asked for, or all, less what this machine or library does not have, which is reported."""
+    """Return the chosen plant classes, or all, and report those that this machine or library can't run."""
     from slowpath.core.errors import UsageError
     from slowpath.studies.plants.classes import CLASSES
     from slowpath.studies.plants.measure import unavailable
 
-    names = [one.name for one in CLASSES]
+    names = [plant_class.name for plant_class in CLASSES]
     for name in chosen:
         if name not in names:
             raise UsageError(f"--class {name}: there is no such class; there are {', '.join(names)}")
     found = []
-    for one in CLASSES:
-        if chosen and one.name not in chosen:
+    for plant_class in CLASSES:
+        if chosen and plant_class.name not in chosen:
             continue
-        if (why := unavailable(one, library)) is not None:
-            click.echo(f"class {one.name} is left out: {why}", err=True)
+        if (why := unavailable(plant_class, library)) is not None:
+            click.echo(f"class {plant_class.name} is left out: {why}", err=True)
         else:
-            found.append(one)
+            found.append(plant_class)
     return found

@@ -26,8 +26,8 @@ _DECIDED_AGAINST = ("no effect", "slower", "ignored", "failed", "output differs"
 
 
 @dataclass(frozen=True)
-class What:
-    """What is to be tried."""
+class RemedyOptions:
+    """Options that choose what to try."""
 
     remedy: tuple[str, ...]
     settings: tuple[str, ...]
@@ -36,8 +36,8 @@ class What:
 
 
 @dataclass(frozen=True)
-class How:
-    """What counts, and how long it may take."""
+class RerunOptions:
+    """Options of the reruns: which difference counts, and how long the reruns may take."""
 
     budget: float
     minimum_effect: float
@@ -52,36 +52,36 @@ class How:
 @click.argument("watch", type=click.Path(path_type=Path, file_okay=False))
 @grouped(
     "what",
-    What,
+    RemedyOptions,
     click.option("--remedy", multiple=True, metavar="NAME", help="May be repeated; or all that the findings suggest."),
-    click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of your own; all at once."),
-    click.option("--unset", multiple=True, metavar="NAME", help="Take a variable away; with --try, at once."),
+    click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="Your own settings, tried together."),
+    click.option("--unset", multiple=True, metavar="NAME", help="Variable to unset, together with --try."),
     click.option("--screen", is_flag=True, help="Try every cheap remedy twice, then prove the best by fresh runs."),
 )
 @grouped(
     "how",
-    How,
+    RerunOptions,
     click.option("--budget", type=DURATION, default="10m", show_default=True, help="Time of all reruns."),
     click.option(
         "--minimum-effect", type=EFFECT, default="1%", show_default=True, help="Smallest difference that counts."
     ),
-    click.option("--output", multiple=True, metavar="FILE", help="Has to be equal in all runs; stdout for that one."),
-    click.option("--ignore", multiple=True, metavar="REGEX", help="Lines that may differ; alone it means stdout."),
-    click.option("--limit", type=DURATION, help="Of one run.  [default: ten times the usual, at least 2m]"),
-    click.option("--fresh", is_flag=True, help="Begin anew where an earlier proof could go on."),
-    click.option("--trust", is_flag=True, help="Run the command of a folder though you did not watch it yourself."),
+    click.option("--output", multiple=True, metavar="FILE", help="File that must be equal in all runs, or stdout."),
+    click.option("--ignore", multiple=True, metavar="REGEX", help="Lines that may differ, by default of stdout."),
+    click.option("--limit", type=DURATION, help="Time limit of each run.  [default: 10 times the usual, at least 2m]"),
+    click.option("--fresh", is_flag=True, help="Start over instead of continuing an earlier proof."),
+    click.option("--trust", is_flag=True, help="Run the folder's command even though you did not watch it yourself."),
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be run and what it costs; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, quiet: bool) -> int:
-    """Prove by reruns what helps a watched program.
+def command(watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, as_json: bool, quiet: bool) -> int:
+    """Rerun a watched program to prove which remedies help.
 
-    WATCH is a folder of slowpath watch. Reruns are unwatched, in blocks of three in random order: as it is, as it is
+    WATCH is a folder of slowpath watch. Reruns are unwatched and come in blocks of three in random order: unchanged,
     with a variable that nothing reads (the control), and with the remedy. The intervals hold whenever the runs stop.
-    A proof that the budget left open goes on when the command is repeated.
+    Repeat the command to continue a proof that the budget left undecided.
 
-    Exit codes: 0 a remedy is proven; 1 none helps: no effect, slower, not taken, or the run fails or prints something
+    Exit codes: 0 a remedy is proven; 1 none helps: no effect, slower, not applied, or the run fails or prints something
     else with it; 2 wrong usage; 3 undecided; 4 the program fails as it is, its exit code was lost,
     or a file refused.
     """
@@ -106,7 +106,7 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
     if dry_run:
         for candidate in candidates:
             click.echo(f"{candidate.key}: {candidate.text}")
-            for row in _lines_of(candidate):
+            for row in _shell_lines(candidate):
                 click.echo(f"  {row}")
         return 0
     asked = ProofRequest(watch, info, mpi, started, how.budget, how.minimum_effect, how.fresh, what.screen)
@@ -121,7 +121,10 @@ def command(watch: Path, what: What, how: How, dry_run: bool, as_json: bool, qui
 
 
 def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
-    """Raises: UsageError: started by hand, so that nothing can be run again.  EnvironmentFailure: not this user's."""
+    """Check that the watched command can be run again and may be.
+
+    Raises: UsageError: the ranks were started by hand.  EnvironmentFailure: this user did not watch the command.
+    """
     import shlex
 
     from slowpath.core.errors import EnvironmentFailure, UsageError
@@ -137,9 +140,14 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
 
 
 def _candidates(
-    what: What, watch: Path, info: WatchInfo, results: WatchResults | None, mpi: ProgramMpi, tell: Callable[[str], None]
+    what: RemedyOptions,
+    watch: Path,
+    info: WatchInfo,
+    results: WatchResults | None,
+    mpi: ProgramMpi,
+    tell: Callable[[str], None],
 ) -> list[Candidate]:
-    """Raises: UsageError: nothing is asked for, or nothing of it can be tried here."""
+    """Return the remedies to try.  Raises: UsageError: none is asked for, or none can be tried here."""
     from slowpath.core.errors import UsageError
     from slowpath.watch.prove.conduct import findings_of
     from slowpath.watch.prove.remedies import by_name, of_user, ready, screened, with_tuning
@@ -151,9 +159,9 @@ def _candidates(
     if own:
         return [of_user(what.settings, what.unset, info.command, mpi, os.environ)]
     wanted = screened() if what.screen else by_name(what.remedy, findings_of(results))
-    wanted = [with_tuning(remedy, watch, results, mpi) for remedy in wanted]
+    wanted = [with_tuning(candidate, watch, results, mpi) for candidate in wanted]
     identity = f"{mpi.name} {mpi.version}" if mpi.name else None
-    folders = library_folders(os.environ, identity) if any(remedy.preload for remedy in wanted) else []
+    folders = library_folders(os.environ, identity) if any(candidate.preload for candidate in wanted) else []
     chosen = ready(wanted, info.command, mpi, os.environ, folders)
     for key, reason in chosen.left_out:
         tell(f"left out: {key}: {reason}")
@@ -163,25 +171,22 @@ def _candidates(
 
 
 def _show_in_watch(watch: Path, tell: Callable[[str], None]) -> None:
-    """The watch's results and report with what was proven; without an analysis nothing."""
-    from slowpath.cli.watch_verdict import verdict_lines
+    """Add the proofs to the watch's results and report, if the watch was analysed."""
+    from slowpath.cli.finish import verdict_lines
     from slowpath.core.errors import SlowpathError
 
     try:
         verdict_lines(watch)
     except SlowpathError as error:
-        tell(f"the watch's report is not made anew: {error}")
+        tell(f"the watch's report was not rebuilt: {error}")
 
 
-def _lines_of(candidate: Candidate) -> list[str]:
+def _shell_lines(candidate: Candidate) -> list[str]:
     import shlex
 
     lines = [f"unset {name}" for name in candidate.unset]
-    return [
-        *lines,
-        *(f"export {k}={shlex.quote(v)}" for k, v in candidate.variables.items()),
-        shlex.join(candidate.argv),
-    ]
+    exports = (f"export {name}={shlex.quote(value)}" for name, value in candidate.variables.items())
+    return [*lines, *exports, shlex.join(candidate.argv)]
 
 
 def _exit_code(proofs: list[Proof]) -> int:

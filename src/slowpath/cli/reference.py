@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/cli.md, made from --help: python -m slowpath.cli.reference > docs/reference/cli.md"""
+"""The page docs/reference/cli.md, made from --help: python -m slowpath.cli.reference > docs/reference/cli.md"""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _HELP_ALONE = re.compile(r"^Options:\n(\n|\Z)", re.MULTILINE)
 
 
 def reference() -> str:
-    """The whole page, Markdown."""
+    """Return the whole page as Markdown."""
     sections = [f"## {name}\n\n```\n{text.rstrip()}\n```\n" for name, text in _helps(slowpath, "slowpath", None)]
     return "\n".join([HEAD, *sections])
 
 
 def _helps(command: click.Command, path: str, parent: click.Context | None) -> Iterator[tuple[str, str]]:
-    """Path and help text of a command and all below it, in the order of --help."""
+    """Yield path and help text of a command and its subcommands, in the order of --help."""
     context = click.Context(
         command,
         info_name=path.split()[-1],

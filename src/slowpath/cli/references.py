@@ -11,7 +11,7 @@ import click
 from slowpath.cli.options import json_option, minimum_effect_option
 
 if TYPE_CHECKING:
-    from slowpath.compare.read import Source
+    from slowpath.compare.read import RunSource
 
 _IN = click.option(
     "--in",
@@ -25,10 +25,10 @@ _IN = click.option(
 
 @click.group("reference", epilog="Example: slowpath reference add slowpath-runs/checkup-20260131-120000")
 def command() -> None:
-    """Hold a run against runs that were good: is this usual here?
+    """Compare a run with earlier good runs on the same kind of machine.
 
-    References are runs of yours or of your site; none come with Slowpath. A range takes 5 runs on the same processor
-    model, number of processors and memory, under the same library by name. Without them the answer is "no reference".
+    References are your own runs or those of your site. A range needs 5 runs on machines with the same processor
+    model, number of processors and memory, under the same MPI library. Without them the answer is "no reference".
     """
 
 
@@ -36,10 +36,10 @@ def command() -> None:
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_IN
 def add(runs: tuple[Path, ...], folder: Path | None) -> int:
-    """Keep the results of RUNS as references. Only whole runs of slowpath run are taken."""
+    """Keep the results of RUNS as references. Only complete runs of slowpath run are accepted."""
     from slowpath.compare.read import read_source
-    from slowpath.compare.reference_store import add as keep
-    from slowpath.compare.reference_store import references_folder
+    from slowpath.compare.reference import add as keep
+    from slowpath.compare.reference import references_folder
 
     for run in runs:
         click.echo(keep(read_source(run), folder or references_folder()))
@@ -49,14 +49,14 @@ def add(runs: tuple[Path, ...], folder: Path | None) -> int:
 @command.command("list", epilog="Example: slowpath reference list")
 @_IN
 def list_(folder: Path | None) -> int:
-    """List the references: when, which campaign, under which MPI, on which machine."""
+    """List the references with their date, campaign, MPI and machine."""
     from slowpath.compare.facts import mpi_identity
-    from slowpath.core.hardware import hardware
+    from slowpath.core.machine_kind import hardware
 
-    for one in _read(folder):
-        mpis = ", ".join(mpi_identity(mpi) for mpi in one.run.mpis if mpi.unavailable is None)
-        machine = hardware(one.run.machine)
-        click.echo(f"{one.run.id}  {one.run.campaign}, {mpis}; {machine[0]}, {machine[1]} processors")
+    for source in _read(folder):
+        mpis = ", ".join(mpi_identity(mpi) for mpi in source.run.mpis if mpi.unavailable is None)
+        machine = hardware(source.run.machine)
+        click.echo(f"{source.run.id}  {source.run.campaign}, {mpis}; {machine[0]}, {machine[1]} processors")
     return 0
 
 
@@ -66,16 +66,15 @@ def list_(folder: Path | None) -> int:
 @minimum_effect_option("5%", "How far beyond the range a value counts as outside.")
 @json_option()
 def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -> int:
-    """Hold RUN against the references of this kind of machine.
+    """Compare RUN with the references of the same kind of machine.
 
-    Exit codes: 0 whatever comes out, 2 wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown:
+    Exit codes: 0 whatever the result, 2 wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown:
     slowpath gate.
     """
     import msgspec
 
     from slowpath.compare.read import read_source, require_measured
-    from slowpath.compare.reference import hold
-    from slowpath.compare.reference_text import render_reference
+    from slowpath.compare.reference import hold, render_reference
 
     found = hold(require_measured(read_source(run)), _read(folder), minimum_effect)
     if as_json:
@@ -85,8 +84,8 @@ def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -
     return 0
 
 
-def _read(folder: Path | None) -> list[Source]:
-    from slowpath.compare.reference_store import read_references, references_folder
+def _read(folder: Path | None) -> list[RunSource]:
+    from slowpath.compare.reference import read_references, references_folder
 
     found, left_out = read_references(folder or references_folder())
     for line in left_out:

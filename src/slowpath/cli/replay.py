@@ -14,7 +14,7 @@ from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
-    from slowpath.run.prepare import Prepared
+    from slowpath.run.prepare import PreparedRun
 
 
 @click.command("replay", epilog="Example: slowpath replay slowpath-watches/lmp-20260131-120000 --budget 2m")
@@ -22,17 +22,15 @@ if TYPE_CHECKING:
 @click.option(
     "--laws",
     type=click.Path(path_type=Path, file_okay=False),
-    help="A diagnosis or run of this machine, MPI and settings: price by it, and measure nothing.",
+    help="Take prices from this diagnosis or run of the same machine, MPI and settings, and measure nothing.",
 )
-@click.option("--mpi", help="Path or prefix of the program's MPI.  [default: it is searched]")
-@click.option("--rounds", type=click.IntRange(1), help="Times that everything is launched.  [default: 8]")
+@click.option("--mpi", help="Path or prefix of the program's MPI.  [default: search for it]")
+@click.option("--rounds", type=click.IntRange(1), help="How often each configuration is launched.  [default: 8]")
 @click.option(
-    "--budget", type=DURATION, default="5m", show_default=True, help="Time of the replay; takes fewer rounds."
+    "--budget", type=DURATION, default="5m", show_default=True, help="Time limit of the replay; reduces the rounds."
 )
-@click.option(
-    "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
-)
-@click.option("--dry-run", is_flag=True, help="Print the campaign and what it costs; start and compile nothing.")
+@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
+@click.option("--dry-run", is_flag=True, help="Print the campaign and its cost without running anything.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     watch: Path,
@@ -44,12 +42,12 @@ def command(
     dry_run: bool,
     quiet: bool,
 ) -> int:
-    """Price a watched program by cells like its own messages.
+    """Measure messages like those of a watched program, to price its slow paths.
 
-    Its messages are measured as they are and without each fault, on this machine. WATCH is a folder of slowpath watch.
-    Each kind of message that takes 0.1 % of the run or more, by a rule whose
-    messages take 1 %, becomes two cells of the engine, measured in interleaved launches of 2 ranks under the program's
-    MPI; the cost is shown first. The runs are kept in WATCH/prices, and the watch's report is made anew.
+    The messages are measured with and without each fault on this machine. WATCH is a folder of slowpath watch.
+    Each kind of message that takes at least 0.1 % of the run, by a rule whose messages take at least 1 %, becomes two
+    cells of the engine, measured in interleaved launches of 2 ranks under the program's MPI. The cost is shown first.
+    The runs are kept in WATCH/prices, and the watch's report is rebuilt.
     """
     from slowpath.watch.analysis import questions, use_laws
 
@@ -63,26 +61,27 @@ def command(
     if not asked.questions and not asked.collectives:
         tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
         return 0 if dry_run else _show(watch)
+    from slowpath.core.campaign_file import campaign_toml
     from slowpath.watch.replay.session import measured, prepared_for
 
-    prepared, text = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
+    prepared, campaign = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
     for line in _summary(prepared):
         tell(line)
     if dry_run:
-        click.echo(text.rstrip("\n"))
+        click.echo(campaign_toml(campaign).rstrip("\n"))
         return 0
     measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout, budget, quiet)
     return _show(watch)
 
 
-def _summary(prepared: Prepared) -> list[str]:
+def _summary(prepared: PreparedRun) -> list[str]:
     from slowpath.cli.run import summary
 
     return summary(prepared)
 
 
 def _show(watch: Path) -> int:
-    """Results and report of the watch anew, and its verdict."""
+    """Rebuild the results and the report of the watch, and print its verdict."""
     from slowpath.watch.report.write import rebuild
 
     for line in rebuild(watch).verdict:

@@ -19,18 +19,20 @@ EXIT_NOTHING = 4  # no rank left a record
     type=click.Choice(["text", "html", "json", "csv"]),
     default="text",
     show_default=True,
-    help="What to print on stdout; all files are written in any case. csv: the contrasts.",
+    help="What to print on stdout. All files are written in any case. csv prints the contrasts.",
 )
 @click.option(
     "--redact",
     type=click.Path(path_type=Path),
-    help="First copy RUN to this new folder without names of hosts, users, paths and addresses; then report the copy.",
+    help="Copy RUN to this new folder without names of hosts, users, paths and addresses, and report the copy.",
 )
-@click.option("--redact-also", metavar="WORD", multiple=True, help="With --redact: replace this, too. May be repeated.")
+@click.option(
+    "--redact-also", metavar="WORD", multiple=True, help="With --redact: another word to replace; repeatable."
+)
 def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
-    """Build the report of a run folder or of a diagnosis anew.
+    """Rebuild the report of a run, a diagnosis or a watch.
 
-    RUN may be unfinished: what has been measured so far is reported. Only derived files are written: results.json,
+    RUN may be unfinished: the report covers what was measured so far. Only derived files are written: results.json,
     report.html, report.txt, cells.csv, contrasts.csv; put-table.csv and .md of runs of the experiment put,
     collectives.csv of coll. Of a diagnosis those of each step are, and its own report.html and report.txt; json prints
     diagnosis.json, csv the contrasts of all steps. Of a watch results.json, report.html, report.txt and five tables
@@ -66,7 +68,7 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
 
 
 def _watch(folder: Path, format: str) -> int:
-    """The report of a watched program."""
+    """Rebuild and print the report of a watch, and return the exit code."""
     from slowpath.watch.report.write import PAGE_FILE, TEXT_FILE, rebuild
 
     results = rebuild(folder)
@@ -80,7 +82,7 @@ def _watch(folder: Path, format: str) -> int:
 def _diagnosis(
     folder: Path, format: str, redact: Path | None, redact_also: tuple[str, ...], tell: Callable[[str], None]
 ) -> int:
-    """The report of a diagnosis, and those of its steps."""
+    """Rebuild the reports of a diagnosis and of its steps, print the first, and return the exit code."""
     from slowpath.cli.finish import exit_code_of
     from slowpath.diagnose.page.text import render
     from slowpath.diagnose.rebuild import contrasts_csv, rebuild

@@ -14,15 +14,13 @@ from slowpath.cli.values import DURATION
 
 @click.command("resume", epilog="Example: slowpath resume slowpath-runs/checkup-20260131-120000")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--budget", type=DURATION, help="Time for what is left (90s, 10m, 1h).")
-@click.option(
-    "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
-)
-@click.option("--mpi", help="The run's MPI, where no search finds it: as slowpath run takes it; several by commas.")
+@click.option("--budget", type=DURATION, help="Time limit of the remaining launches (90s, 10m, 1h).")
+@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
+@click.option("--mpi", help="The run's MPI if the search doesn't find it, as for slowpath run; several with commas.")
 @click.option(
     "--trust",
     is_flag=True,
-    help="What the folder names and sets is started, and what differs from its machine is fine.",
+    help="Run programs and settings that the folder names, and accept a different machine.",
 )
 @take_over_option()
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
@@ -39,12 +37,12 @@ def command(
 ) -> int:
     """Continue a run that was interrupted.
 
-    Launches that ended are kept, the others are run, with the same MPIs and the same engines. Nothing is deleted. A run
-    that another process measures is refused, whatever node or container that runs on.
+    Finished launches are kept and the others run, with the same MPIs and the same engines. Nothing is deleted. A run
+    that another process is measuring is refused, even if that process runs on another node or in a container.
 
-    The folder says what was measured, this machine what is started: MPIs are searched for anew (--mpi, SLOWPATH_MPI,
-    PATH), engines are this machine's own. A folder that would choose what is run is refused without --trust, and so is
-    a machine that is not the one that the run began on.
+    MPIs are searched on this machine again (--mpi, SLOWPATH_MPI, PATH), and this machine's engines are used. A folder
+    that chooses which programs run is refused without --trust. So is a machine other than the one on which the run
+    started.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.report.rebuild import rebuild

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from slowpath.core.plan import Plan
     from slowpath.core.results import Results
     from slowpath.run.libraries import Library
-    from slowpath.run.prepare import Prepared
+    from slowpath.run.prepare import PreparedRun
 
 EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 
@@ -34,19 +34,17 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
     "or all.  [default: the campaign's, else PATH]",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder.  [default: slowpath-runs/CAMPAIGN-DATE]")
-@click.option("--rounds", type=click.IntRange(1), help="Times that everything is launched.")
-@click.option("--seed", type=click.IntRange(0, 2**48 - 1), help="Repeats the order of another run.")
-@click.option("--budget", type=DURATION, help="Time for the whole run (90s, 10m, 1h); takes fewer rounds.")
-@click.option(
-    "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
-)
+@click.option("--rounds", type=click.IntRange(1), help="How often each configuration is launched.")
+@click.option("--seed", type=click.IntRange(0, 2**48 - 1), help="Seed of another run, to repeat its order.")
+@click.option("--budget", type=DURATION, help="Time limit of the run (90s, 10m, 1h); reduces the rounds.")
+@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
 @click.option(
     "--fail-on",
     type=click.Choice(["bad-node", "slow-link"]),
     multiple=True,
-    help="End with exit code 1 for a node on which nothing starts, or for a link slower than the others; repeatable.",
+    help="Exit with 1 if nothing starts on a node, or if a link is slower than the others; repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the command lines and the cost; start and compile nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the command lines and the cost without running anything.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 @openmetrics_option()
@@ -68,7 +66,7 @@ def command(
     """Measure a campaign on this machine and report what is slow.
 
     CAMPAIGN is the name of a shipped campaign (see: slowpath campaigns) or a TOML file. Inside an allocation of a
-    batch system the run uses that allocation. Everything measured is kept in the run folder.
+    batch system the run uses that allocation. The run folder keeps everything that was measured.
     """
     from slowpath.cli.finish import exit_code_of, show, write_openmetrics
     from slowpath.report.rebuild import rebuild
@@ -102,8 +100,8 @@ def _is_there(what: str, results: Results) -> bool:
     return any(pair.verdict == "slower" for matrix in results.node_pairs for pair in matrix.pairs)
 
 
-def summary(prepared: Prepared) -> list[str]:
-    """What the run will do and cost, and what it leaves out."""
+def summary(prepared: PreparedRun) -> list[str]:
+    """Return the lines that state what the run will do, cost and leave out."""
     from slowpath.run.progress import duration
 
     plan, cost = prepared.plan, prepared.cost
@@ -117,7 +115,7 @@ def summary(prepared: Prepared) -> list[str]:
     cores = prepared.commands.cores
     if over := [count for count in _timed_ranks(plan) if count > cores]:
         lines.append(
-            f"warning: oversubscribed: {_either(over)} ranks on {cores} cores, so times include waiting for a core"
+            f"warning: oversubscribed: {_either(over)} ranks share {cores} cores, so times include waiting for a core"
         )
         lines += [hint for library in prepared.libraries if (hint := _yielding(library))]
     reasons: dict[str, int] = {}
@@ -129,19 +127,19 @@ def summary(prepared: Prepared) -> list[str]:
 
 
 def _timed_ranks(plan: Plan) -> list[int]:
-    """Ranks of launches whose times are used: witnessed ones count."""
-    witnessed = {one.name for one in plan.environments if one.witness}
-    return sorted({plan.ranks_of(one.placement) for one in plan.launches if one.environment not in witnessed})
+    """Return the rank counts of launches whose times are used. Witnessed launches are only counted."""
+    witnessed = {environment.name for environment in plan.environments if environment.witness}
+    return sorted({plan.ranks_of(launch.placement) for launch in plan.launches if launch.environment not in witnessed})
 
 
 def _either(counts: Sequence[int]) -> str:
-    """`1, 2 or 4`."""
+    """Return the counts as a phrase, such as `1, 2 or 4`."""
     *most, last = map(str, counts)
     return f"{', '.join(most)} or {last}" if most else last
 
 
 def _yielding(library: Library) -> str | None:
-    """How ranks of this library give their core away while they wait; None: no way is known.
+    """Return the hint that makes waiting ranks of this library yield their core, or None if there is no known setting.
 
     A rank that spins in MPICH's shared memory keeps its core until the scheduler's slice ends: a reduction of 1 MiB
     over 8 ranks on 2 cores was not over after 60 s.

@@ -30,7 +30,7 @@ EPILOG = "Example: slowpath script node-pairs --scheduler slurm --nodes 8 > job;
 )
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to ask for.  [default: what the campaign needs]")
 @click.option("--ranks", type=RANKS, help="MPI ranks, in place of the campaign's; several: 1,2,4.")
-@click.option("--time", "limit_s", type=DURATION, help="Time to ask for.  [default: what the plan takes, and room]")
+@click.option("--time", "limit_s", type=DURATION, help="Time to ask for.  [default: twice the planned time]")
 @click.option("--mpi", help="The MPIs that the run uses, named as for slowpath run.")
 @click.option("--budget", metavar="DURATION", help="Time for the whole run, passed on to slowpath run.")
 def command(
@@ -42,14 +42,14 @@ def command(
     mpi: str | None,
     budget: str | None,
 ) -> int:
-    """Write the job script of a campaign; nothing is submitted.
+    """Write the job script of a campaign, without submitting it.
 
-    It goes to stdout. The script runs the campaign in its allocation, and goes on with it where the batch system
-    starts the job anew. Modules that are loaded now are loaded in the job, too.
+    The script goes to stdout. It runs the campaign in its allocation and continues the campaign when the batch system
+    restarts the job. Modules that are loaded now are also loaded in the job.
     """
     from slowpath.plan.places import most_nodes
     from slowpath.run.prepare import campaign_named
-    from slowpath.run.script.write import Asked, job_script, too_few_nodes
+    from slowpath.run.script.write import ScriptRequest, job_script, too_few_nodes
 
     found = campaign_named(campaign)
     script = script_for(scheduler) if scheduler else script_here(lambda name: shutil.which(name) is not None)
@@ -57,7 +57,7 @@ def command(
     if limit_s is None:
         limit_s, why = _time_for(campaign, nodes or most_nodes(found.placements), mpi, ranks, budget_s)
         click.echo(why, err=True)
-    asked = Asked(
+    asked = ScriptRequest(
         campaign=str(Path(campaign).absolute()) if Path(campaign).is_file() else campaign,
         slowpath=_started_by(),
         minutes=max(1, math.ceil(limit_s / 60)),
@@ -76,29 +76,29 @@ def command(
 def _time_for(
     campaign: str, nodes: int, mpi: str | None, ranks: tuple[int, ...] | None, budget_s: float | None
 ) -> tuple[float, str]:
-    """Seconds to ask for, and the line that says why."""
+    """Return the seconds to ask for, and a line with the reason."""
     from slowpath.plan.places import Nodes
     from slowpath.run.prepare import prepare
     from slowpath.run.progress import duration
 
     if budget_s is not None:
-        return budget_s + BUILD_S, f"time: the budget, and {duration(BUILD_S)} to build the engine"
+        return budget_s + BUILD_S, f"time: the budget plus {duration(BUILD_S)} to build the engine"
     there = Nodes(nodes, tuple(f"n{number}" for number in range(1, nodes + 1)))
     try:
         prepared = prepare(campaign, os.environ, lambda _: None, mpi, ranks, dry=True, nodes=there)
     except SlowpathError as error:
         return (
             UNKNOWN_S,
-            f"time: {duration(UNKNOWN_S)}, since the plan can't be made here ({error}); set it with --time",
+            f"time: {duration(UNKNOWN_S)}, because the plan can't be made here ({error}); set it with --time",
         )
     wall_s = prepared.cost.wall_s
     return ROOM * wall_s + BUILD_S, (
         f"time: {prepared.cost.launches} launches on {nodes} node{'s' * (nodes != 1)} take about {duration(wall_s)} by "
-        f"the plan; {ROOM} times that, and {duration(BUILD_S)} to build the engine"
+        f"the plan; asking for {ROOM} times that plus {duration(BUILD_S)} to build the engine"
     )
 
 
 def _started_by() -> list[str]:
-    """The words that start this very program, on any node."""
+    """Return the words that start this program on any node."""
     beside = Path(sys.executable).parent / "slowpath"
     return [str(beside)] if beside.is_file() else [sys.executable, "-m", "slowpath.cli"]

@@ -11,15 +11,15 @@ import click
 @click.command("summary", epilog="Example: slowpath summary slowpath-runs/checkup-20260131-120000 > summary.csv")
 @click.argument("run", type=click.Path(path_type=Path))
 def command(run: Path) -> int:
-    """Print the samples of a run as CSV, summarised.
+    """Print a summary of a run's samples as CSV.
 
-    One line for each cell, launch, rank and phase. Times are nanoseconds of one operation: each sample divided by its
-    batch. Nothing is judged here; the report does that. Every checksum is verified, and what is damaged is named on
-    stderr and left out.
+    One line for each cell, launch, rank and phase. Times are nanoseconds per operation: each sample divided by its
+    batch. Every checksum is verified. Damaged files are named on stderr and left out.
+    The report has the verdicts.
     """
     import sys
 
-    from slowpath.report.samples_csv import write_samples_csv
+    from slowpath.report.samples import write_samples_csv
 
     write_samples_csv(run, sys.stdout, lambda line: click.echo(line, err=True))
     return 0

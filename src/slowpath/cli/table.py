@@ -19,11 +19,11 @@ from slowpath.cli.options import format_option, json_option
     show_default=True,
     help="latency: cells with pattern=ping_pong; bandwidth: with pattern=windowed.",
 )
-@click.option("--mpi", help="This MPI of the run alone, by its short name.")
+@click.option("--mpi", help="Only this MPI of the run, by its short name.")
 @format_option("osu", "csv", "json")
 @json_option()
 def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -> int:
-    """Print latency and bandwidth over message size as OSU's programs do.
+    """Print latency and bandwidth by message size in the format of the OSU benchmarks.
 
     RUN is a run folder or a results.json with ping-pongs or windows of messages: slowpath run checkup has both. A table
     for each MPI, environment, placement and setting. The first two columns are those of osu_latency and osu_bw, so
@@ -38,7 +38,7 @@ def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -
     from slowpath.report.osu_table import KINDS, as_records, as_text, tables_of
 
     results = require_measured(read_source(run)).results
-    tables = tables_of(results, [one for one in KINDS if kind in (one.name, "all")])
+    tables = tables_of(results, [kind_of_table for kind_of_table in KINDS if kind in (kind_of_table.name, "all")])
     if mpi is not None:
         names = dict.fromkeys(table.where["mpi"] for table in tables)
         if mpi not in names:

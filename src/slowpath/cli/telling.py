@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines on stderr while a command prepares; on a terminal a passing one as well, for builds that last."""
+"""Progress lines on stderr. On a terminal, the last line may be overwritten, for builds that take long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slowpath.core.clean import line as one_line
 
 
 def teller(quiet: bool = False, stream: TextIO | None = None) -> Callable[[str], None]:
-    """Takes lines for the user: none, on a terminal, or elsewhere."""
+    """Return the function that prints lines for the user. With `quiet` it prints nothing."""
     stream = stream or sys.stderr
     if quiet:
         return lambda _: None
@@ -26,19 +26,19 @@ def teller(quiet: bool = False, stream: TextIO | None = None) -> Callable[[str],
 
 
 class TerminalLines:
-    """Lines that remain, and one at the end that is drawn anew."""
+    """Prints lines that remain, and one line at the end that is overwritten."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = drawn_on(stream)
         self._drawn = 0
 
     def __call__(self, line: str) -> None:
-        """A line that remains."""
+        """Print a line that remains."""
         self.passing("")
         click.echo(text(line), file=self._stream)
 
     def passing(self, line: str) -> None:
-        """Draw `line` over the one that this drew before; an empty one clears it."""
+        """Draw `line` over the one drawn before. An empty line clears it."""
         line = one_line(line)[: max(0, shutil.get_terminal_size().columns - 1)]
         if not line and not self._drawn:
             return

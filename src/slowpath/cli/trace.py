@@ -38,12 +38,12 @@ def command(
     end: float | None,
     out: Path | None,
 ) -> int:
-    """Write what every rank did when, for trace viewers.
+    """Write a timeline of all ranks for trace viewers.
 
-    One launch: every interval that was recorded of every rank, with its step and repetition. Cells of cannon and of
-    p2p pattern=one_way have start times; other cells record durations alone.
+    The timeline of one launch has every recorded interval of every rank, with its step and repetition. Cells of cannon
+    and of p2p pattern=one_way have start times; other cells record durations only.
 
-    RUN may be a watch: its MPI calls by name, a track for each rank and thread, messages as arrows.
+    RUN may be a watch: the timeline then has MPI calls by name, a track per rank and thread, and messages as arrows.
     """
     from slowpath.core.files import inside
     from slowpath.report.trace.read import read_trace
@@ -71,7 +71,7 @@ def command(
 
 
 def _stretch(begin: float | None, end: float | None) -> str:
-    """The folder's name: `all`, `from-1-to-2.5`."""
+    """Return the name of the folder, such as `all` or `from-1-to-2.5`."""
     words = [f"from-{begin:g}"] if begin is not None else []
     words += [f"to-{end:g}"] if end is not None else []
     return "-".join(words) or "all"

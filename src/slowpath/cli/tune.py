@@ -23,19 +23,23 @@ if TYPE_CHECKING:
 
 @click.command("tune", epilog="Example: slowpath tune --ranks 2,4 --collectives bcast,allreduce --bytes 8,64KiB,1MiB")
 @click.option("--ranks", type=RANKS, help="MPI ranks, one or several: 2,4.  [default: 2]")
-@click.option("--collectives", help="Collectives, with commas.  [default: all twelve that have other ways]")
+@click.option("--collectives", help="Collectives, with commas.  [default: all twelve that have alternatives]")
 @click.option("--bytes", "lengths", help="Message lengths, as 8,1KiB..1MiB*16.  [default: five from 8 B to 1 MiB]")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, openmpi, ...  [default: the one in PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/tune-DATE]")
-@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue in this folder, as it was begun.")
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the tuning in this folder.")
 @click.option(
-    "--rounds", type=click.IntRange(5), default=8, show_default=True, help="Launches that prove; half as many choose."
+    "--rounds",
+    type=click.IntRange(5),
+    default=8,
+    show_default=True,
+    help="Launches of each proof; half as many to choose.",
 )
-@click.option("--budget", type=DURATION, help="Time for all steps (10m, 1h); takes fewer rounds.")
+@click.option("--budget", type=DURATION, help="Time limit of all steps (10m, 1h); reduces the rounds.")
+@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
 @click.option(
-    "--cell-timeout", type=DURATION, default="60s", show_default=True, help="A launch without progress ends after it."
+    "--dry-run", is_flag=True, help="Print the first campaign and the cost of all steps without running anything."
 )
-@click.option("--dry-run", is_flag=True, help="Print the first campaign and what all steps cost; start nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     ranks: tuple[int, ...] | None,
@@ -50,11 +54,11 @@ def command(
     dry_run: bool,
     quiet: bool,
 ) -> int:
-    """Find the fastest way of each collective and write the files that choose it.
+    """Find the fastest algorithm of each collective and write the files that select it.
 
-    Measures each collective at each length by each algorithm that the library can be set to take and by its other
-    calls; proves the best in launches that chose nothing; verifies the files as a whole in further ones. What is not
-    proven keeps the library's own choice. Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and
+    Measures each collective at each length with every algorithm that the library can select, and built from other
+    calls. Proves the best in separate launches, and verifies the files as a whole in further launches. Where no faster
+    algorithm is proven, the library's choice stays. Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and
     tuning.json for libslowpath-coll.so, and prints the lines to copy.
     """
     from slowpath.diagnose.tune.request import load, save
@@ -96,7 +100,7 @@ def _request(
     lengths: str | None,
     rounds: int,
 ) -> TuneRequest:
-    """Raises: UsageError."""
+    """Return the request that the options make.  Raises: UsageError."""
     from slowpath.core.units import expand_values
     from slowpath.diagnose.tune import request as requests
 
@@ -116,8 +120,9 @@ def _request(
 
 
 def _dry(session: Session, tell: Tell) -> int:
-    text = session.first_text()
+    from slowpath.core.campaign_file import campaign_toml
+
     for line in session.costs(dry=True):
         tell(line)
-    click.echo(text.rstrip("\n"))
+    click.echo(campaign_toml(session.first_campaign()).rstrip("\n"))
     return 0

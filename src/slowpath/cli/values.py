@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Option values of the command line."""
+"""Types of option values: times, shares and numbers of ranks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ else:
 UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-class Duration(FloatParameter):
-    """90, 90s, 10m or 1h, as seconds."""
+class DurationType(FloatParameter):
+    """A time such as 90, 90s, 10m or 1h, in seconds."""
 
     name = "time"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds, more than zero."""
+        """Return the time in seconds, above zero."""
         if isinstance(value, int | float):
             return float(value)
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", str(value).strip())
@@ -33,16 +33,16 @@ class Duration(FloatParameter):
         return float(found[1]) * UNITS_S[found[2] or ""]
 
 
-DURATION = Duration()
+DURATION = DurationType()
 
 
-class Effect(FloatParameter):
-    """5% or 0.05, as a ratio."""
+class EffectType(FloatParameter):
+    """A share such as 5% or 0.05, as a ratio."""
 
     name = "percent"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Between 0 and 1, both excluded."""
+        """Return the share, above 0 and below 1."""
         if isinstance(value, float):
             return value
         found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", str(value).strip())
@@ -52,16 +52,16 @@ class Effect(FloatParameter):
         return ratio
 
 
-EFFECT = Effect()
+EFFECT = EffectType()
 
 
-class Ranks(CountsParameter):
-    """4, or 1,2,4: numbers of ranks."""
+class RankCountsType(CountsParameter):
+    """Numbers of ranks, such as 4 or 1,2,4."""
 
     name = "ranks"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """One or more, each at least 1, each once."""
+        """Return the numbers of ranks, each at least 1 and none twice."""
         if isinstance(value, tuple):
             return value
         words = [word.strip() for word in str(value).split(",")]
@@ -70,4 +70,4 @@ class Ranks(CountsParameter):
         return tuple(int(word) for word in words)
 
 
-RANKS = Ranks()
+RANKS = RankCountsType()

@@ -32,18 +32,22 @@ if TYPE_CHECKING:
     "--verdict",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the verdict to FILE.  [default: stderr, behind the program's output]",
+    help="Write the verdict to FILE.  [default: stderr, after the program's output]",
 )
-@click.option("--from", "concluded", type=click.Path(path_type=Path), metavar="FOLDER", help="Conclude from FOLDER.")
-@click.option("--print-environment", is_flag=True, help="Print the variables to set by hand; start nothing.")
-@click.option("--dry-run", is_flag=True, help="Print the command and its variables; start nothing.")
+@click.option(
+    "--from", "concluded", type=click.Path(path_type=Path), metavar="FOLDER", help="Make the report of FOLDER."
+)
+@click.option(
+    "--print-environment", is_flag=True, help="Print the variables to set by hand, without starting anything."
+)
+@click.option("--dry-run", is_flag=True, help="Print the command and its variables, without starting anything.")
 @click.option(
     "--library",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="libslowpath-watch.so to preload.  [default: that of this version, compiled where there is none]",
+    help="libslowpath-watch.so to preload.  [default: that of this version, compiled if necessary]",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print the verdict alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
 @click.argument("command_words", nargs=-1, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def command(
     out: Path | None,
@@ -55,13 +59,13 @@ def command(
     quiet: bool,
     command_words: tuple[str, ...],
 ) -> int:
-    """Watch an MPI program in one run: what it loses to communication, and where.
+    """Run an MPI program and show what it loses to communication, and where.
 
-    The program runs unchanged, under any launcher, with a library preloaded into its ranks. Its stdin, stdout and
-    stderr are its own; the verdict goes to stderr behind its output, the report into the folder.
+    The program runs unchanged under any launcher, with a library preloaded into its ranks. Its stdin, stdout and
+    stderr are untouched. The verdict goes to stderr after its output, the report into the folder.
 
-    By hand, without Python on the nodes: slowpath watch --print-environment -o FOLDER prints what to export in a job
-    script; slowpath watch --from FOLDER concludes afterwards.
+    Without Python on the nodes: slowpath watch --print-environment -o FOLDER prints the variables to export in a job
+    script, and slowpath watch --from FOLDER makes the report afterwards.
 
     Exit codes: the program's own, 128 + N where signal N ended it; 2 wrong usage, 126 and 127 the command could not be
     started or found, as in a shell. Where the program ended with 0: 4 no rank left a record, or it could not be read
@@ -86,7 +90,7 @@ def command(
 
 
 def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], None]) -> int:
-    """The program's exit code; that of our own failure where the program had none."""
+    """Run the program and return its exit code, or that of a failure of Slowpath if the program succeeded."""
     from slowpath.core.errors import SlowpathError
     from slowpath.watch.start.session import Unrecorded, make_folder, run_watched
 
@@ -108,8 +112,8 @@ def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], No
 
 
 def _conclude(folder: Path, verdict: Path | None) -> None:
-    """Verdict and report of a folder.  Raises: EnvironmentFailure: no rank left a record.  RecordError."""
-    from slowpath.cli.watch_verdict import verdict_lines
+    """Make the verdict and report of a folder.  Raises: EnvironmentFailure: no rank left a record.  RecordError."""
+    from slowpath.cli.finish import verdict_lines
     from slowpath.core.errors import EnvironmentFailure
     from slowpath.core.files import write_atomically
     from slowpath.watch.start.session import troubles
@@ -125,7 +129,7 @@ def _conclude(folder: Path, verdict: Path | None) -> None:
 
 
 def _require_one(words: tuple[str, ...], concluded: Path | None, print_environment: bool) -> None:
-    """Raises: UsageError: neither a command nor --from or --print-environment, or two of them."""
+    """Require exactly one of a command, --from and --print-environment.  Raises: UsageError."""
     if (bool(words) or print_environment) == (concluded is not None):
         raise click.UsageError(
             "give the command behind --, as: slowpath watch -- mpiexec -n 4 ./app; or --from FOLDER, to conclude"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs against runs (docs/reference/compare.md): two of them, one against a baseline, and all of a folder over time."""
+"""Comparisons of two runs, of a run with a baseline, and of many runs over time (docs/reference/compare.md)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two runs must share before a ratio between them says anything of the code: one line for each that is off. Pure.
+"""Doubts that two runs are comparable: what must be equal before a ratio between them can be attributed to code. Pure.
 
 hardware    processor model, processors, those the run may use, memory, GPUs
 mpi         library, version, and the line by which the library names itself
@@ -8,7 +8,7 @@ placement   nodes, ranks, binding, and whether ranks were found where they were 
 settings    variables of the campaign's environments
 incomplete  launches or cells that one side lacks, or whose messages were wrong
 
-Names of hosts, kernels, dates and the user's own variables are listed by `facts` and are no reason.
+Names of hosts, kernels, dates and the user's own variables are listed by `facts` and cause no doubt.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Final, TypeVar
 import msgspec
 
 from slowpath.compare.facts import engine_build, mpi_identity
-from slowpath.compare.match import Pair
+from slowpath.compare.pairs import CellPair
 from slowpath.compare.read import environment_of, mpi_of, placement_of
 from slowpath.compare.uncompared import Uncompared
 from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import count_cpus
-from slowpath.core.hardware import gpus, is_stated, unlike
+from slowpath.core.machine_kind import gpus, is_stated, unlike
 from slowpath.core.results import EnvironmentResult, PlacementResult, Results, RunResult
 
 ACCEPTABLE: Final = ("hardware", "mpi", "engine", "placement", "settings", "incomplete")
@@ -34,15 +34,15 @@ Fact = TypeVar("Fact")
 
 
 class Doubt(msgspec.Struct, frozen=True):
-    """One reason why a comparison decides nothing. kind: of ACCEPTABLE.  accepted: the user chose to judge anyway."""
+    """A reason why a comparison can't be decided. `kind` is one of ACCEPTABLE; `accepted`: the user judges anyway."""
 
     kind: str
     reason: str
     accepted: bool = False
 
 
-def doubts(a: Results, b: Results, pairs: Sequence[Pair], uncompared: Sequence[Uncompared]) -> list[Doubt]:
-    """In the order of ACCEPTABLE.  Args: pairs: those that are compared."""
+def doubts(a: Results, b: Results, pairs: Sequence[CellPair], uncompared: Sequence[Uncompared]) -> list[Doubt]:
+    """Return all doubts in the order of ACCEPTABLE.  Args: pairs: the pairs of cells that are compared."""
     found: list[Doubt] = []
     for kind, reasons in (
         ("hardware", _hardware(a.run, b.run)),
@@ -60,49 +60,49 @@ def _hardware(a: RunResult, b: RunResult) -> Iterator[str]:
     if silent := [name for name, run in (("A", a), ("B", b)) if not is_stated(run.machine)]:
         yield f"{' and '.join(silent)} {_do(silent)} not state the machine (processor, processors, memory)"
         return
-    for one in unlike(a.machine, b.machine):
-        yield f"{one.what}: {one.a} in A, {one.b} in B"
+    for fact in unlike(a.machine, b.machine):
+        yield f"{fact.what}: {fact.a} in A, {fact.b} in B"
     mine, yours = gpus(a.machine), gpus(b.machine)
     if (mine is None) != (yours is None) and "none" not in (mine, yours):
         yield f"GPUs: {mine or 'not stated'} in A, {yours or 'not stated'} in B"
 
 
-def _mpis(a: Results, b: Results, pairs: Iterable[Pair]) -> Iterator[str]:
+def _mpis(a: Results, b: Results, pairs: Iterable[CellPair]) -> Iterator[str]:
     redacted = _is_redacted(a, b)  # the library's own line may name a user
     for mine, yours in _each(a.run, b.run, pairs, lambda run, cell: mpi_of(run, cell.mpi)):
-        one, other = mpi_identity(mine), mpi_identity(yours)
-        if not one or not other:
-            silent = [name for name, words in (("A", one), ("B", other)) if not words]
+        name_a, name_b = mpi_identity(mine), mpi_identity(yours)
+        if not name_a or not name_b:
+            silent = [name for name, words in (("A", name_a), ("B", name_b)) if not words]
             yield f"{' and '.join(silent)} {_do(silent)} not state the MPI library"
-        elif one != other:
-            yield f"{one} in A, {other} in B"
+        elif name_a != name_b:
+            yield f"{name_a} in A, {name_b} in B"
         elif mine.library and yours.library and mine.library != yours.library and not redacted:
-            yield f"the library names itself '{mine.library}' in A, '{yours.library}' in B"
+            yield f"the library's version string is '{mine.library}' in A, '{yours.library}' in B"
 
 
-def _engines(a: RunResult, b: RunResult, pairs: Iterable[Pair]) -> Iterator[str]:
-    """Where the MPI differs the engine does too, and that is said once."""
+def _engines(a: RunResult, b: RunResult, pairs: Iterable[CellPair]) -> Iterator[str]:
+    """Yield differences between engines, unless the MPI differs, which changes the engine as well."""
     if a.imported and b.imported:
         return
     if a.imported or b.imported:
-        yield f"{'A' if a.imported else 'B'} is imported from logs of another program, the other was measured here"
+        yield f"{'A' if a.imported else 'B'} was imported from logs of another program, the other was measured here"
         return
     if a.engine != b.engine:
         yield f"engine {a.engine or 'not stated'} in A, {b.engine or 'not stated'} in B"
         return
     for mine, yours in _each(a, b, pairs, lambda run, cell: mpi_of(run, cell.mpi)):
-        one, other = engine_build(a, mine.mpi).get("key"), engine_build(b, yours.mpi).get("key")
-        if mpi_identity(mine) == mpi_identity(yours) and one != other:
-            yield f"engine build {one or 'not stated'} in A, {other or 'not stated'} in B"
+        key_a, key_b = engine_build(a, mine.mpi).get("key"), engine_build(b, yours.mpi).get("key")
+        if mpi_identity(mine) == mpi_identity(yours) and key_a != key_b:
+            yield f"engine build {key_a or 'not stated'} in A, {key_b or 'not stated'} in B"
 
 
-def _placements(a: RunResult, b: RunResult, pairs: Iterable[Pair]) -> Iterator[str]:
+def _placements(a: RunResult, b: RunResult, pairs: Iterable[CellPair]) -> Iterator[str]:
     for mine, yours in _each(a, b, pairs, placement_of):
         for what, fact in _PLACED:
-            one, other = fact(mine), fact(yours)
-            if one != other:
+            fact_a, fact_b = fact(mine), fact(yours)
+            if fact_a != fact_b:
                 name = next((each.name for each in (mine, yours) if each), "?")
-                yield f"placement {name}: {what} {one or 'not stated'} in A, {other or 'not stated'} in B"
+                yield f"placement {name}: {what} {fact_a or 'not stated'} in A, {fact_b or 'not stated'} in B"
 
 
 def _nodes(placement: PlacementResult | None) -> str | None:
@@ -132,18 +132,18 @@ _PLACED: tuple[tuple[str, Callable[[PlacementResult | None], str | None]], ...] 
 )
 
 
-def _settings(a: Results, b: Results, pairs: Iterable[Pair]) -> Iterator[str]:
+def _settings(a: Results, b: Results, pairs: Iterable[CellPair]) -> Iterator[str]:
     for mine, yours in _each(a.run, b.run, pairs, environment_of):
         if mine and yours and mine.setting and mine.setting == yours.setting:
-            continue  # a state in words of no library: under another MPI other variables make it
-        one, other = (_set(each, names_alone=_is_redacted(a, b)) for each in (mine, yours))
-        if one != other:
+            continue  # a setting that is independent of the library: other MPIs use other variables for it
+        set_a, set_b = (_set(each, names_alone=_is_redacted(a, b)) for each in (mine, yours))
+        if set_a != set_b:
             name = next((each.name for each in (mine, yours) if each), "?")
-            yield f"environment {name}: {one} in A, {other} in B"
+            yield f"environment {name}: {set_a} in A, {set_b} in B"
 
 
 def _set(environment: EnvironmentResult | None, names_alone: bool) -> str:
-    """In words; redaction replaces values."""
+    """Return the environment as text. A redacted copy is described by names, since its values are replaced."""
     if environment is None:
         return "not stated"
     given = {**environment.variables, **(environment.stated or {})}
@@ -152,23 +152,23 @@ def _set(environment: EnvironmentResult | None, names_alone: bool) -> str:
 
 
 def _is_redacted(*both: Results) -> bool:
-    return any(note.startswith(REDACTED) for one in both for note in one.notes)
+    return any(note.startswith(REDACTED) for results in both for note in results.notes)
 
 
 def _incomplete(a: Results, b: Results, uncompared: Sequence[Uncompared]) -> Iterator[str]:
-    for name, one in (("A", a), ("B", b)):
-        count = one.run.launches
-        cut = [cell for cell in one.cells if cell.status == "partial"]
-        if one.run.status in ("running", "interrupted"):
-            yield f"{name} is {one.run.status}: {count.done} of {count.planned} launches ended well"
+    for name, results in (("A", a), ("B", b)):
+        count = results.run.launches
+        cut = [cell for cell in results.cells if cell.status == "partial"]
+        if results.run.status in ("running", "interrupted"):
+            yield f"{name} is {results.run.status}: {count.done} of {count.planned} launches succeeded"
         elif count.done < count.planned:
-            yield f"{name} lacks launches: {count.done} of {count.planned} ended well"
+            yield f"{name} lacks launches: {count.done} of {count.planned} succeeded"
         elif cut:
-            yield f"{_counted(cut, one)} {name} were not measured in every round: {_named(cut)}"
-        if wrong := [cell for cell in one.cells if cell.wrong_bytes]:
-            yield f"{_counted(wrong, one)} {name} had messages with wrong bytes: {_named(wrong)}"
+            yield f"{_counted(cut, results)} {name} were not measured in every round: {_named(cut)}"
+        if wrong := [cell for cell in results.cells if cell.wrong_bytes]:
+            yield f"{_counted(wrong, results)} {name} had messages with wrong bytes: {_named(wrong)}"
         if alone := [each for each in uncompared if each.side == name.lower()]:
-            yield f"{_counted(alone, one)} {name} were not compared: {_named(alone)}"
+            yield f"{_counted(alone, results)} {name} were not compared: {_named(alone)}"
 
 
 def _counted(some: Sequence[object], whole: Results) -> str:
@@ -181,11 +181,11 @@ def _named(cells: Sequence[CellResult] | Sequence[Uncompared]) -> str:
 
 
 def _each(
-    a: RunResult, b: RunResult, pairs: Iterable[Pair], fact: Callable[[RunResult, CellResult], Fact]
+    a: RunResult, b: RunResult, pairs: Iterable[CellPair], fact: Callable[[RunResult, CellResult], Fact]
 ) -> list[tuple[Fact, Fact]]:
-    """What the two cells of each pair are under, every two once."""
+    """Return the distinct pairs of a fact about the two cells of each pair."""
     found = ((fact(a, pair.a), fact(b, pair.b)) for pair in pairs)
-    return list({(id(one), id(other)): (one, other) for one, other in found}.values())
+    return list({(id(fact_a), id(fact_b)): (fact_a, fact_b) for fact_a, fact_b in found}.values())
 
 
 def _do(subjects: Sequence[str]) -> str:

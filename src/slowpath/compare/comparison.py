@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs compared, cell by cell: unpaired, over launches, corrected for how many there are. Pure.
+"""Comparison of two runs cell by cell: unpaired, over launches, corrected for the number of comparisons. Pure.
 
 Source: Welch 1947, doi 10.1093/biomet/34.1-2.28; Benjamini and Hochberg 1995, doi 10.1111/j.2517-6161.1995.tb02031.x.
 """
@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from slowpath.compare.chosen import chosen_metrics, has_ratio, why_no_pair
 from slowpath.compare.comparable import Doubt, doubts
-from slowpath.compare.facts import Difference, differences
-from slowpath.compare.match import Matching, Pair, Unmatched, match
-from slowpath.compare.read import Source, require_measured
+from slowpath.compare.facts import RunDifference, differences
+from slowpath.compare.pairs import CellPair, Matching, Unmatched, chosen_metrics, has_ratio, match, why_no_pair
+from slowpath.compare.read import RunSource, require_measured
 from slowpath.compare.uncompared import Uncompared, coverage
 from slowpath.core.cell_results import MetricEstimate
 from slowpath.core.errors import UsageError
@@ -29,8 +28,8 @@ FEWEST_LAUNCHES = 3  # on each side: two values show their spread too badly to d
 PHASES = ("first", "steady")
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One metric and phase of one cell: B over A. Values in `unit`; ratio above 1: B is worse (takes longer)."""
+class ComparisonRow(msgspec.Struct, frozen=True):
+    """The comparison of a cell's metric and phase, B over A. Values are in `unit`; a ratio above 1 means B is worse."""
 
     label: str
     experiment: str
@@ -41,7 +40,7 @@ class Row(msgspec.Struct, frozen=True):
     a_cell: int
     b_cell: int
     matched_by: str  # key | label
-    differs: list[Difference]
+    differs: list[RunDifference]
     a_value: float
     b_value: float
     a_launches: int
@@ -61,7 +60,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class RunNote(msgspec.Struct, frozen=True):
-    """Which run a side is."""
+    """The run on one side of a comparison."""
 
     id: str
     path: str
@@ -71,32 +70,32 @@ class RunNote(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Everything that `slowpath compare` reports; its JSON is this, field by field."""
+    """The result of `slowpath compare`, and the format of its JSON."""
 
     schema: int
     kind: str
     a: RunNote
     b: RunNote
     interleaved: bool
-    caution: str  # what a ratio between two runs contains besides
+    caution: str  # what else a ratio between two runs contains
     minimum_effect: float
     metrics: list[str]  # as asked for; []: each cell's first one in seconds
     phases: list[str]
-    differences: list[Difference]
+    differences: list[RunDifference]
     verdicts: dict[str, int]
-    common_ratio: float | None  # median of all ratios: what everything became slower by; null with fewer than 5
-    rows: list[Row]
+    common_ratio: float | None  # median of all ratios, a slowdown common to all cells; null with fewer than 5
+    rows: list[ComparisonRow]
     only_a: list[Unmatched]
     only_b: list[Unmatched]
-    doubts: list[Doubt]  # what the runs do not share, so that a ratio holds more than the code
+    doubts: list[Doubt]  # differences between the runs that may explain a ratio
     uncompared: list[Uncompared]
-    set_aside: int  # cells that neither run was asked to compare: skipped in both, or without the asked metrics
+    set_aside: int  # cells that were not to be compared: skipped in both runs, or without the chosen metrics
     notes: list[str]
 
 
 @dataclass(frozen=True)
-class _Compared:
-    pair: Pair
+class _ComparedMetric:
+    pair: CellPair
     metric: str
     phase: str
     a: MetricEstimate
@@ -109,18 +108,18 @@ class _Compared:
 
 
 def compare(
-    a: Source,
-    b: Source,
+    a: RunSource,
+    b: RunSource,
     minimum_effect: float,
     metrics: Collection[str] = (),
     phases: Sequence[str] = PHASES,
 ) -> Comparison:
-    """B against A.
+    """Compare run B with run A.
 
-    Args:   minimum_effect: smallest relative difference that counts, 0 < x < 1.  metrics: names, or "all"; (): of each
-            cell the first one in seconds that both runs have.  phases: of PHASES.
-    Raises: UsageError: a and b are one run or copies of it, no cell is in both, or no cell has such a metric.
-            RecordError: in one of them nothing was measured.
+    Args:   minimum_effect: smallest relative difference that counts, 0 < x < 1.  metrics: names, or "all"; () takes
+            each cell's first metric in seconds that both runs have.  phases: some of PHASES.
+    Raises: UsageError: a and b are the same run or copies, have no cell in common, or no cell has such a metric.
+            RecordError: a run holds no measurement.
     """
     _check(a, b)
     require_measured(a)
@@ -128,10 +127,10 @@ def compare(
     matching = match(a.results, b.results)
     if not matching.pairs:
         raise UsageError(_nothing_shared(a, b, matching))
-    found = [one for pair in matching.pairs for one in _pair(pair, minimum_effect, metrics, phases)]
+    found = [compared for pair in matching.pairs for compared in _pair(pair, minimum_effect, metrics, phases)]
     if not found and metrics:
         raise UsageError(_no_metric(matching.pairs, metrics, phases))
-    compared = list({id(one.pair): one.pair for one in found}.values())
+    compared_pairs = list({id(compared.pair): compared.pair for compared in found}.values())
     rows, lacking = _judged(found), coverage(a.results, b.results, matching, metrics, phases)
     return Comparison(
         schema=SCHEMA,
@@ -149,14 +148,14 @@ def compare(
         rows=rows,
         only_a=matching.only_a,
         only_b=matching.only_b,
-        doubts=doubts(a.results, b.results, compared, lacking.uncompared),
+        doubts=doubts(a.results, b.results, compared_pairs, lacking.uncompared),
         uncompared=lacking.uncompared,
         set_aside=lacking.set_aside,
         notes=[*a.notes, *b.notes],
     )
 
 
-def _check(a: Source, b: Source) -> None:
+def _check(a: RunSource, b: RunSource) -> None:
     same_folder = a.folder is not None and b.folder is not None and a.folder.resolve() == b.folder.resolve()
     if same_folder or a.path.resolve() == b.path.resolve():
         raise UsageError(f"{a.path} and {b.path} are the same run; name two runs")
@@ -165,13 +164,17 @@ def _check(a: Source, b: Source) -> None:
         raise UsageError(f"{b.path} is a copy of {a.path}: the same launches; name two runs")
 
 
-def _pair(pair: Pair, minimum_effect: float, metrics: Collection[str], phases: Sequence[str]) -> Iterator[_Compared]:
+def _pair(
+    pair: CellPair, minimum_effect: float, metrics: Collection[str], phases: Sequence[str]
+) -> Iterator[_ComparedMetric]:
     for metric in chosen_metrics((pair.a, pair.b), metrics):
         mine, yours = pair.a.metrics[metric], pair.b.metrics[metric]
         for phase in phases:
             if phase in mine.phases and phase in yours.phases and not why_no_pair(pair.a, pair.b, metric, phase):
                 a, b = mine.phases[phase], yours.phases[phase]
-                yield _Compared(pair, metric, phase, a, b, _estimate(a, b, mine.better == "higher", minimum_effect))
+                yield _ComparedMetric(
+                    pair, metric, phase, a, b, _estimate(a, b, mine.better == "higher", minimum_effect)
+                )
 
 
 def _estimate(
@@ -179,52 +182,55 @@ def _estimate(
 ) -> ContrastEstimate | str:
     values = (a.launch_values, b.launch_values)
     if not all(values):
-        return "a side has no value of a launch"
+        return "a side has no launch with a value"
     if not all(has_ratio(value) for side in values for value in side):
         return "a launch has a value that is zero, negative or not finite, so no ratio exists"
-    one, other = ([1 / v for v in side] if higher_is_better else side for side in values)
-    return unpaired(one, other, minimum_effect)
+    values_a, values_b = ([1 / v for v in side] if higher_is_better else side for side in values)
+    return unpaired(values_a, values_b, minimum_effect)
 
 
-def _judged(found: Sequence[_Compared]) -> list[Row]:
-    families: dict[str, list[_Compared]] = {}
-    for one in found:
-        if _p(one) is not None:
-            families.setdefault(one.family, []).append(one)
+def _judged(found: Sequence[_ComparedMetric]) -> list[ComparisonRow]:
+    families: dict[str, list[_ComparedMetric]] = {}
+    for compared in found:
+        if _p(compared) is not None:
+            families.setdefault(compared.family, []).append(compared)
     adjusted: dict[int, float] = {}
     for family in families.values():
         p_values = [p for p in map(_p, family) if p is not None]
-        for one, value in zip(family, multiplicity.benjamini_hochberg(p_values), strict=True):
-            adjusted[id(one)] = float(value)
-    return [_row(one, adjusted.get(id(one)), len(families.get(one.family, ()))) for one in found]
+        for compared, value in zip(family, multiplicity.benjamini_hochberg(p_values), strict=True):
+            adjusted[id(compared)] = float(value)
+    return [
+        _comparison_row(compared, adjusted.get(id(compared)), len(families.get(compared.family, ())))
+        for compared in found
+    ]
 
 
-def _p(one: _Compared) -> float | None:
-    """None also where there are too few launches for any verdict: such a row is no member of its family."""
-    few = min(len(one.a.launch_values), len(one.b.launch_values)) < FEWEST_LAUNCHES
-    return None if few or isinstance(one.estimate, str) else one.estimate.p
+def _p(compared: _ComparedMetric) -> float | None:
+    """Return the p value, or None if there is none or too few launches for a verdict. Such rows don't join a family."""
+    few = min(len(compared.a.launch_values), len(compared.b.launch_values)) < FEWEST_LAUNCHES
+    return None if few or isinstance(compared.estimate, str) else compared.estimate.p
 
 
-def _row(one: _Compared, p_adjusted: float | None, family_size: int) -> Row:
-    pair, found = one.pair, one.estimate
-    verdict, reason, more = _verdict(one, p_adjusted)
+def _comparison_row(compared: _ComparedMetric, p_adjusted: float | None, family_size: int) -> ComparisonRow:
+    pair, found = compared.pair, compared.estimate
+    verdict, reason, more = _verdict(compared, p_adjusted)
     known = None if isinstance(found, str) else found
     inner = known.equivalence if known else None
-    return Row(
+    return ComparisonRow(
         label=pair.b.label,
         experiment=pair.b.experiment,
-        metric=one.metric,
-        phase=one.phase,
-        unit=pair.b.metrics[one.metric].unit,
-        better=pair.b.metrics[one.metric].better,
+        metric=compared.metric,
+        phase=compared.phase,
+        unit=pair.b.metrics[compared.metric].unit,
+        better=pair.b.metrics[compared.metric].better,
         a_cell=pair.a.cell,
         b_cell=pair.b.cell,
         matched_by=pair.by,
         differs=pair.differs,
-        a_value=one.a.value,
-        b_value=one.b.value,
-        a_launches=len(one.a.launch_values),
-        b_launches=len(one.b.launch_values),
+        a_value=compared.a.value,
+        b_value=compared.b.value,
+        a_launches=len(compared.a.launch_values),
+        b_launches=len(compared.b.launch_values),
         ratio=known.ratio if known else None,
         interval=known.interval if known else None,
         interval_kind=found if isinstance(found, str) else found.kind,
@@ -232,7 +238,7 @@ def _row(one: _Compared, p_adjusted: float | None, family_size: int) -> Row:
         interval_90=(inner.low, inner.high) if inner else None,
         p=known.p if known else None,
         p_adjusted=p_adjusted,
-        family=one.family,
+        family=compared.family,
         family_size=family_size,
         verdict=verdict,
         reason=reason,
@@ -240,41 +246,41 @@ def _row(one: _Compared, p_adjusted: float | None, family_size: int) -> Row:
     )
 
 
-def _verdict(one: _Compared, p_adjusted: float | None) -> tuple[str, str, int | None]:
-    found = one.estimate
+def _verdict(compared: _ComparedMetric, p_adjusted: float | None) -> tuple[str, str, int | None]:
+    found = compared.estimate
     if isinstance(found, str):
         return "undecided", found, None
-    fewest = min(len(one.a.launch_values), len(one.b.launch_values))
+    fewest = min(len(compared.a.launch_values), len(compared.b.launch_values))
     judged = judge(found, p_adjusted)
     if fewest < FEWEST_LAUNCHES:
-        return "undecided", f"{fewest} launches on a side; at least {FEWEST_LAUNCHES} are needed", judged.more_pairs
+        return "undecided", f"{fewest} launches on a side, at least {FEWEST_LAUNCHES} are needed", judged.more_pairs
     return judged.word, judged.reason, judged.more_pairs
 
 
-def _common(rows: Sequence[Row]) -> float | None:
+def _common(rows: Sequence[ComparisonRow]) -> float | None:
     ratios = [row.ratio for row in rows if row.ratio is not None]
     return statistics.median(ratios) if len(ratios) >= 5 else None
 
 
-def _caution(a: Source, b: Source) -> str:
+def _caution(a: RunSource, b: RunSource) -> str:
     when = f"A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at an unknown time'}"
     return (
-        f"Not interleaved: {when}. Each ratio includes whatever else changed between the two runs, drift of the "
-        "machine too; its interval does not."
+        f"Not interleaved: {when}. Each ratio includes everything else that changed between the runs, such as drift "
+        "of the machine. Its interval does not."
     )
 
 
-def _note(source: Source) -> RunNote:
+def _note(source: RunSource) -> RunNote:
     run = source.run
     return RunNote(run.id, str(source.path), run.campaign, run.started, run.status)
 
 
-def _nothing_shared(a: Source, b: Source, matching: Matching) -> str:
-    example = next((f" (for example '{one.label}': {one.reason})" for one in matching.only_b), "")
+def _nothing_shared(a: RunSource, b: RunSource, matching: Matching) -> str:
+    example = next((f" (for example '{cell.label}': {cell.reason})" for cell in matching.only_b), "")
     return f"{a.path} and {b.path} have no cell in common{example}; compare runs of one campaign"
 
 
-def _no_metric(pairs: Sequence[Pair], metrics: Collection[str], phases: Sequence[str]) -> str:
+def _no_metric(pairs: Sequence[CellPair], metrics: Collection[str], phases: Sequence[str]) -> str:
     known = sorted({name for pair in pairs for name in pair.a.metrics.keys() & pair.b.metrics.keys()})
     asked = " or ".join(metrics)
     return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two runs do not have in common: each such thing may be the cause of a difference between their times. Pure."""
+"""Differences between two runs, any of which may be the cause of a difference between their times. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from slowpath.compare.read import mpi_of
-from slowpath.core.hardware import gpus, memory
+from slowpath.core.machine_kind import gpus, memory
 from slowpath.core.results import MpiResult, RunResult
 from slowpath.run.machine import stated_variables
 
 
-class Difference(msgspec.Struct, frozen=True):
-    """One thing that differs; None: that run does not state it."""
+class RunDifference(msgspec.Struct, frozen=True):
+    """A fact that differs between two runs. None means that the run does not state it."""
 
     what: str
     a: str | None
@@ -31,7 +31,7 @@ def _words(value: Any) -> str | None:
 
 
 def _load(run: RunResult) -> str | None:
-    """Over the last minute, processes: other work on the machine shows in it; below one, nothing does."""
+    """Return the load average over the last minute, rounded to whole processes, which shows other work."""
     load = run.machine.get("load")
     first = load[0] if isinstance(load, list) and load else None
     return f"{first:.0f}" if isinstance(first, int | float) else None
@@ -39,25 +39,25 @@ def _load(run: RunResult) -> str | None:
 
 def _of_mpis(fact: Callable[[MpiResult], str | None]) -> Callable[[RunResult], str | None]:
     def of_all(run: RunResult) -> str | None:
-        every = [fact(one) for one in run.mpis or [run.mpi]]
-        return ", ".join(dict.fromkeys(one for one in every if one)) or None
+        every = [fact(mpi) for mpi in run.mpis or [run.mpi]]
+        return ", ".join(dict.fromkeys(word for word in every if word)) or None
 
     return of_all
 
 
 def mpi_identity(mpi: MpiResult) -> str:
-    """Library and version; "" where an old or imported run does not state them."""
+    """Return library and version, or "" if an old or imported run does not state them."""
     return " ".join(filter(None, (mpi.name, mpi.version)))
 
 
 def engine_build(run: RunResult, mpi: str | None) -> dict[str, Any]:
-    """Key, compiler and path of the engine that the run used for this MPI; {} where it does not state them."""
+    """Return key, compiler and path of the engine that the run used for this MPI, or {} if it does not state them."""
     engine = mpi_of(run, mpi).engine or run.machine.get("engine")
     return engine if isinstance(engine, dict) else {}
 
 
 def _builds(run: RunResult) -> str | None:
-    keys = [engine_build(run, one.mpi).get("key") for one in run.mpis or [run.mpi]]
+    keys = [engine_build(run, mpi.mpi).get("key") for mpi in run.mpis or [run.mpi]]
     return ", ".join(dict.fromkeys(str(key) for key in keys if key)) or None
 
 
@@ -93,9 +93,9 @@ FACTS: tuple[tuple[str, Callable[[RunResult], str | None]], ...] = (
 )
 
 
-def differences(a: RunResult, b: RunResult) -> list[Difference]:
-    """All that differs, in the order of FACTS; then variables of the user that steer MPI, one by one."""
-    found = [Difference(what, fact(a), fact(b)) for what, fact in FACTS]
+def differences(a: RunResult, b: RunResult) -> list[RunDifference]:
+    """Return all differences in the order of FACTS, followed by the user's own MPI variables."""
+    found = [RunDifference(what, fact(a), fact(b)) for what, fact in FACTS]
     mine, yours = (stated_variables(run.machine) for run in (a, b))
-    found += [Difference(f"variable {n}", mine.get(n), yours.get(n)) for n in sorted({*mine, *yours})]
-    return [one for one in found if one.a != one.b]
+    found += [RunDifference(f"variable {n}", mine.get(n), yours.get(n)) for n in sorted({*mine, *yours})]
+    return [difference for difference in found if difference.a != difference.b]

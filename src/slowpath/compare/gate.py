@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a run may pass against its baseline: three answers, never a guess. Pure.
+"""The gate: whether a run passes against its baseline, in three answers. Pure.
 
-regression  slower by the rule of reports: interval above 1, ratio above 1 + minimum effect, adjusted p at most 0.05
+regression  slower as in reports: interval above 1, ratio above 1 + minimum effect, adjusted p at most 0.05
 pass        8 launches or more on both sides, and the one-sided 95 % bound of the ratio lies below 1 + minimum effect
-undecided   everything else: a regression that could be there was not excluded
+undecided   everything else: a regression is not excluded
 
-Before any row is judged, the two runs have to be comparable (compare.comparable): on unlike machines, under another
-library, engine, placement or other settings no row is judged at all; with launches or cells that one side lacks, a
-regression is one, and a pass is none. The user can accept each of these kinds by name.
+The two runs must be comparable first (compare.comparable). No row is judged if machine, library, engine, placement or
+settings differ. If one side lacks launches or cells, a regression still counts, but a pass does not. The user can
+accept each of these kinds by name.
 
-A cell that was flagged and measured again is judged by the new launches alone: its old ones were chosen because they
-were slow (docs/reference/compare.md).
+A cell that was flagged and measured again is judged by the new launches only, because its old launches were selected
+for being slow (docs/reference/compare.md).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from slowpath.compare.comparable import Doubt
-from slowpath.compare.comparison import Comparison, Row, compare
-from slowpath.compare.match import Unmatched
-from slowpath.compare.read import Source
+from slowpath.compare.comparison import Comparison, ComparisonRow, compare
+from slowpath.compare.pairs import Unmatched
+from slowpath.compare.read import RunSource
 
 SCHEMA = 2
 MINIMUM_EFFECT = 0.05
@@ -33,8 +33,8 @@ EXIT_CODES = {"pass": 0, "regression": 1, "undecided": 3}
 Outcome = str  # a key of EXIT_CODES
 
 
-class Again(msgspec.Struct, frozen=True):
-    """What fresh launches show of a flagged row. p_holm: corrected over all flagged rows."""
+class Remeasurement(msgspec.Struct, frozen=True):
+    """The result of measuring a flagged row again. `p_holm` is corrected over all flagged rows."""
 
     interleaved: bool  # with fresh launches of the baseline's MPI and engine; false: against its old values
     ratio: float
@@ -49,47 +49,47 @@ class Again(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """One row of the comparison and what the gate makes of it."""
+class JudgedRow(msgspec.Struct, frozen=True):
+    """A row of the comparison with the gate's outcome."""
 
-    row: Row
+    row: ComparisonRow
     outcome: Outcome
     reason: str
-    again: Again | None = None
+    again: Remeasurement | None = None
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """Everything that `slowpath gate` reports; its JSON is this, field by field."""
+    """The result of `slowpath gate`, and the format of its JSON."""
 
     schema: int
     kind: str
     outcome: Outcome
     exit_code: int
     comparison: Comparison
-    rows: list[Judged]
-    doubts: list[Doubt]  # what makes the gate undecided before any row does, unless accepted
+    rows: list[JudgedRow]
+    doubts: list[Doubt]  # reasons that make the gate undecided unless they are accepted
     wrong: list[Unmatched]  # cells of the run whose messages arrived with wrong bytes: each is a regression
     remeasured: str | None  # run folder of the fresh launches
     notes: list[str]
 
 
 def gate(
-    run: Source,
-    baseline: Source,
+    run: RunSource,
+    baseline: RunSource,
     minimum_effect: float = MINIMUM_EFFECT,
     metrics: Collection[str] = (),
     phases: Sequence[str] = ("steady",),
     accept: Collection[str] = (),
 ) -> Gate:
-    """The gate as the two runs stand. Arguments and errors: as `compare`; A is the baseline, B the run.
+    """Judge a run against a baseline. Other arguments and errors are those of `compare`, with the baseline as A.
 
-    Args: accept: kinds of doubts, of ACCEPTABLE, in spite of which to judge.
+    Args: accept: kinds of doubts, of ACCEPTABLE, that don't prevent a judgement.
     """
     found = compare(baseline, run, minimum_effect, metrics, phases)
-    doubts = [msgspec.structs.replace(one, accepted=one.kind in accept) for one in found.doubts]
+    doubts = [msgspec.structs.replace(doubt, accepted=doubt.kind in accept) for doubt in found.doubts]
     rows = [judge_row(row, minimum_effect) for row in found.rows]
-    if unlike := list(dict.fromkeys(one.kind for one in doubts if not one.accepted and one.kind != INCOMPLETE)):
-        rows = [Judged(row, "undecided", f"not judged: {', '.join(unlike)} differ") for row in found.rows]
+    if unlike := list(dict.fromkeys(doubt.kind for doubt in doubts if not doubt.accepted and doubt.kind != INCOMPLETE)):
+        rows = [JudgedRow(row, "undecided", f"not judged: {', '.join(unlike)} differ") for row in found.rows]
     wrong = [
         Unmatched(cell.cell, cell.label, cell.status, f"{cell.wrong_bytes} bytes arrived wrong")
         for cell in run.results.cells
@@ -100,65 +100,68 @@ def gate(
 
 
 def judges(found: Gate) -> bool:
-    """Whether rows were judged at all."""
-    return all(one.accepted or one.kind == INCOMPLETE for one in found.doubts)
+    """Return whether rows were judged at all."""
+    return all(doubt.accepted or doubt.kind == INCOMPLETE for doubt in found.doubts)
 
 
-def judge_row(row: Row, minimum_effect: float) -> Judged:
-    """The row by its own launches alone."""
+def judge_row(row: ComparisonRow, minimum_effect: float) -> JudgedRow:
+    """Judge a row by its own launches."""
     if row.verdict == "slower":
-        return Judged(row, "regression", row.reason)
+        return JudgedRow(row, "regression", row.reason)
     outcome, reason = excluded(row.interval_90, min(row.a_launches, row.b_launches), minimum_effect)
-    return Judged(row, outcome, reason if row.ratio is not None else row.reason)
+    return JudgedRow(row, outcome, reason if row.ratio is not None else row.reason)
 
 
 def excluded(interval_90: tuple[float, float] | None, launches: int, minimum_effect: float) -> tuple[Outcome, str]:
-    """Whether a regression of the minimum effect is excluded, by how many launches a side have."""
+    """Return whether a regression of the minimum effect is excluded, and the reason.
+
+    Args: interval_90: two-sided 90 % interval of the ratio.  launches: fewest launches on a side.
+    """
     if launches < LAUNCHES:
         return "undecided", f"{launches} launches on a side, a pass needs {LAUNCHES}; measure with --rounds {LAUNCHES}"
     if interval_90 is None:
         return "undecided", "no interval"
     if interval_90[1] < 1.0 + minimum_effect:
-        return "pass", f"95 % sure that it is at most {100 * (interval_90[1] - 1):+.1f} %"
+        return "pass", f"slower by at most {100 * (interval_90[1] - 1):+.1f} % with 95 % confidence"
     return "undecided", f"it may be slower by up to {100 * (interval_90[1] - 1):.1f} %"
 
 
 def settle(found: Gate) -> Gate:
-    """The gate with its outcome, from its rows."""
-    outcomes = {one.outcome for one in found.rows}
+    """Return the gate with the outcome that follows from its rows."""
+    outcomes = {judged.outcome for judged in found.rows}
     if found.wrong or "regression" in outcomes:
         outcome = "regression"
-    elif "undecided" in outcomes or not found.rows or any(not one.accepted for one in found.doubts):
+    elif "undecided" in outcomes or not found.rows or any(not doubt.accepted for doubt in found.doubts):
         outcome = "undecided"
     else:
         outcome = "pass"
     return msgspec.structs.replace(found, outcome=outcome, exit_code=EXIT_CODES[outcome])
 
 
-def flagged(found: Gate) -> list[Row]:
-    """Rows to measure again before the gate fails."""
-    return [one.row for one in found.rows if one.outcome == "regression"]
+def flagged(found: Gate) -> list[ComparisonRow]:
+    """Return the rows to measure again before the gate fails."""
+    return [judged.row for judged in found.rows if judged.outcome == "regression"]
 
 
-def with_again(found: Gate, again: Mapping[int, Again], folder: str, notes: Sequence[str]) -> Gate:
-    """The gate after flagged rows were measured again. again: position in `flagged` -> what fresh launches show.
+def with_again(found: Gate, again: Mapping[int, Remeasurement], folder: str, notes: Sequence[str]) -> Gate:
+    """Return the gate after flagged rows were measured again. `again` maps positions in `flagged` to results.
 
-    A flagged row that fresh launches have nothing on stays what it was.
+    A flagged row without fresh values keeps its outcome.
     """
     positions = itertools.count()
     rows = []
-    for one in found.rows:
-        fresh = again.get(next(positions)) if one.outcome == "regression" else None
+    for judged in found.rows:
+        fresh = again.get(next(positions)) if judged.outcome == "regression" else None
         changed = {"outcome": fresh.outcome, "reason": fresh.reason, "again": fresh} if fresh else {}
-        rows.append(msgspec.structs.replace(one, **changed))
+        rows.append(msgspec.structs.replace(judged, **changed))
     return settle(msgspec.structs.replace(found, rows=rows, remeasured=folder, notes=[*found.notes, *notes]))
 
 
 def not_again(found: Gate, why: str) -> Gate:
-    """The gate where flagged rows were to be measured again, and can't be: they are undecided."""
+    """Return the gate with its flagged rows undecided, because they can't be measured again."""
     rows = [
-        msgspec.structs.replace(one, outcome="undecided", reason=why) if one.outcome == "regression" else one
-        for one in found.rows
+        msgspec.structs.replace(judged, outcome="undecided", reason=why) if judged.outcome == "regression" else judged
+        for judged in found.rows
     ]
     return settle(msgspec.structs.replace(found, rows=rows, notes=[*found.notes, why]))
 
@@ -168,7 +171,7 @@ def _notes(found: Comparison) -> list[str]:
         return [*found.notes, "nothing was compared"]
     common, notes = found.common_ratio, list(found.notes)
     if common is not None and common < 1.0 - found.minimum_effect:
-        notes.append(f"the median of all ratios is {common:.3g}: what became slower against the others may still pass")
+        notes.append(f"the median of all ratios is {common:.3g}: cells slower than the others may still pass")
     if found.set_aside:
-        notes.append(f"{found.set_aside} cells set aside: skipped by both runs, or without a value of what is compared")
+        notes.append(f"{found.set_aside} cells set aside: skipped in both runs, or without a value to compare")
     return notes

@@ -1,33 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a run, from a results.json or a run folder, and what they state of a cell's surroundings."""
+"""Reading of runs to compare: from a results.json, a run folder, or all runs below a folder."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from slowpath.analyse.results_file import read_results
 from slowpath.core.cell_results import CellResult
-from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, is_diagnosis, step_folders
 from slowpath.core.errors import RecordError
-from slowpath.core.nothing_measured import nothing_measured
-from slowpath.core.results import (
-    EnvironmentResult,
-    MpiResult,
-    PlacementResult,
-    Results,
-    RunResult,
-)
+from slowpath.core.limits import MOST_FILES
+from slowpath.core.results import EnvironmentResult, MpiResult, PlacementResult, Results, RunResult, nothing_measured
 
 READY = "results.json"
-_OTHER = "{} is not what its launches give: it is older, edited, damaged or of another version. It was not used"
+_OTHER = "{} does not match its launches (older, edited, damaged or of another version) and was not used"
 
 
-class Source(msgspec.Struct, frozen=True):
-    """Results and where they are from. folder: the run folder; None: a results.json that stands alone.
+class RunSource(msgspec.Struct, frozen=True):
+    """Results of a run and their origin.
 
-    notes: what the reader is to know of where they are from.
+    Args: folder: the run folder, or None for a results.json on its own.  notes: remarks about the origin.
     """
 
     path: Path
@@ -37,50 +33,50 @@ class Source(msgspec.Struct, frozen=True):
 
     @property
     def run(self) -> RunResult:
-        """The section `run`."""
+        """Return the section `run` of the results."""
         return self.results.run
 
 
 def mpi_of(run: RunResult, name: str | None) -> MpiResult:
-    """What the run states of the MPI that cells call `name`."""
-    return next((one for one in run.mpis if one.mpi == name), run.mpi)
+    """Return the facts that the run states about the MPI that its cells call `name`."""
+    return next((mpi for mpi in run.mpis if mpi.mpi == name), run.mpi)
 
 
 def environment_of(run: RunResult, cell: CellResult) -> EnvironmentResult | None:
-    """What the cell's environment means under its MPI; None where the run does not state it."""
+    """Return the cell's environment under its MPI, or None if the run does not state it."""
     found = (e for e in run.environments if e.name == cell.environment and e.mpi in (None, cell.mpi))
     return next(found, None)
 
 
 def placement_of(run: RunResult, cell: CellResult) -> PlacementResult | None:
-    """The cell's placement; None where the run does not state it."""
+    """Return the cell's placement, or None if the run does not state it."""
     return next((p for p in run.placements if p.name == cell.placement), None)
 
 
-def read_source(path: Path) -> Source:
-    """Results of a run folder, of a diagnosis or of a results.json wherever it stands.
+def read_source(path: Path) -> RunSource:
+    """Read the results of a run folder, a diagnosis or a results.json.
 
-    A diagnosis stands for its survey: the other steps of two diagnoses measure what each found, and not the same. A run
-    folder is analysed anew, whatever results.json lies in it: that may be older than the launches, or edited. Only one
-    that stands alone, without launches next to it, is taken as it is. Nothing is written.
-    Raises: RecordError: nothing there, damaged, no results, or of another schema.
+    A diagnosis is represented by its survey, because the other steps depend on what it found. A run folder is analysed
+    again, because its results.json may be older than the launches, or edited. Only a results.json without launches next
+    to it is used as it is. Nothing is written.
+    Raises: RecordError: the path does not exist, or has no results, damaged ones or ones of another schema.
     """
     if not path.is_dir():
         if not path.exists():
             raise RecordError(f"{path}: does not exist; name a run folder or a results.json")
         if path.name == READY and _has_launches(path.parent):
             return _analysed(path, path.parent)
-        return Source(path, read_results(path))
+        return RunSource(path, read_results(path))
     if is_diagnosis(path):
         return read_source(step_folders(path)[0])
     ready = path / READY
     if ready.exists() and not _has_launches(path):
-        return Source(path, read_results(ready))
+        return RunSource(path, read_results(ready))
     return _analysed(path, path)
 
 
-def require_measured(source: Source) -> Source:
-    """Raises: RecordError: nothing was measured in it, so that nothing can be concluded from it."""
+def require_measured(source: RunSource) -> RunSource:
+    """Return the source if it holds a measurement.  Raises: RecordError: it holds none."""
     reason = nothing_measured(source.results)
     if reason is not None:
         raise RecordError(f"{source.path}: nothing was measured: {reason}; measure again")
@@ -88,7 +84,7 @@ def require_measured(source: Source) -> Source:
 
 
 def _has_launches(folder: Path) -> bool:
-    """Whether there is a record that results can be made from."""
+    """Return whether the folder has a record from which results can be made."""
     if (folder / "run.json").exists():
         return (folder / "launches").is_dir()
     from slowpath.experiments.ipc.folder import ipc_folders
@@ -96,18 +92,71 @@ def _has_launches(folder: Path) -> bool:
     return bool(ipc_folders(folder))
 
 
-def _analysed(path: Path, folder: Path) -> Source:
-    """From the record.  Args: path: what the user named."""
+def _analysed(path: Path, folder: Path) -> RunSource:
+    """Analyse the record of a folder.  Args: path: the path that the user named."""
     from slowpath.analyse.build import build_results  # numpy and scipy: only where there are no results yet
 
     results, ready = build_results(folder), folder / READY
     notes = (_OTHER.format(ready),) if ready.exists() and not _agrees(ready, results) else ()
-    return Source(path, results, folder if (folder / "run.json").is_file() else None, notes)
+    return RunSource(path, results, folder if (folder / "run.json").is_file() else None, notes)
 
 
 def _agrees(ready: Path, results: Results) -> bool:
-    """Whether a results.json holds the values that its launches give."""
+    """Return whether a results.json has the values that its launches give."""
     try:
         return read_results(ready).cells == results.cells
     except RecordError:
         return False
+
+
+_RUN = ("run.json", "results.json")
+
+
+def read_all(folder: Path) -> tuple[list[RunSource], list[str]]:
+    """Read every run below `folder`, and return the runs and a line for each run that can't be read.
+
+    Raises: RecordError: the folder does not exist, or no run in it can be read.
+    """
+    if not folder.is_dir():
+        raise RecordError(
+            f"{folder}: {'is not a folder' if folder.exists() else 'does not exist'}; name a folder of runs"
+        )
+    found: list[RunSource] = []
+    left_out: list[str] = []
+    unreadable: list[str] = []
+    for path in _candidates(folder, unreadable):
+        try:
+            found.append(read_source(path))
+        except RecordError as error:
+            left_out.append(str(error))
+        except Exception as error:  # one bad run must not cost the others, whatever is bad in it
+            left_out.append(f"{path}: cannot be analysed ({type(error).__name__}: {str(error).partition(chr(10))[0]})")
+    left_out += unreadable
+    if not found:
+        first = f"; the first of {len(left_out)} files: {left_out[0]}" if left_out else ""
+        raise RecordError(f"{folder}: holds no run folder and no results file{first}")
+    return found, left_out
+
+
+def _candidates(folder: Path, unreadable: list[str]) -> Iterator[Path]:
+    """Yield run folders, and .json files outside of run folders, except for the file that a diagnosis writes.
+
+    Folders that can't be listed are named in `unreadable`.
+    """
+
+    def note(error: OSError) -> None:
+        unreadable.append(f"{error.filename}: cannot be listed: {error.strerror}; check its permissions")
+
+    seen = 0
+    for where, folders, files in os.walk(folder, onerror=note):
+        folders.sort()
+        seen += len(files)
+        if seen > MOST_FILES:
+            raise RecordError(f"{folder}: holds more than {MOST_FILES} files; name a folder of runs")
+        if any(name in files for name in _RUN):
+            folders.clear()
+            yield Path(where)
+        else:
+            yield from (
+                Path(where) / name for name in sorted(files) if name.endswith(".json") and name != DIAGNOSIS_FILE
+            )

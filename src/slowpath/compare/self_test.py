@@ -1,33 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often the gate is wrong on this machine, from the launches of one recorded run. Pure.
+"""The gate's self-test: how often the gate is wrong on this machine, from the launches of a recorded run. Pure.
 
-The launches of a run are all of the same thing. Dealt out at random to two sides of equal size they are two runs that
-do not differ, and a gate between them that fails is a false alarm. With the launch values of one cell of one side
-multiplied by 1 + slowdown they are two runs that differ in that one cell, and the gate has to name it. Nothing else is
-changed: noise, its shape, and what the cells of a launch have in common, are those of the record.
+All launches of a run measure the same. Split at random into two sides of equal size, they form two runs that do not
+differ, and a gate between them that fails is a false alarm. If the launch values of one cell on one side are
+multiplied by 1 + slowdown, the runs differ in that cell, and the gate must name it. Nothing else changes: noise, its
+shape, and what the cells of a launch share are those of the record.
 
-Splits share launches, so the interval of a rate is that of drawing splits from this record, not of recording anew. The
-gates between neighbouring halves of consecutive blocks share none, and hold the drift of the machine; they are few.
+Splits share launches, so the interval of a rate describes splits of this record, not new records. Gates between
+neighbouring halves of consecutive blocks share no launches and include the drift of the machine, but there are few.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterator, Sequence
+from statistics import NormalDist
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.compare.chosen import chosen_metrics
 from slowpath.compare.comparable import ACCEPTABLE
 from slowpath.compare.comparison import SCHEMA
+from slowpath.compare.comparison_text import wrap
 from slowpath.compare.gate import LAUNCHES, MINIMUM_EFFECT, Gate, gate
-from slowpath.compare.launches_needed import launches_needed
-from slowpath.compare.read import Source
+from slowpath.compare.pairs import chosen_metrics
+from slowpath.compare.read import RunSource
 from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.clean import cleaned
 from slowpath.core.errors import UsageError
 from slowpath.stats.modes import wilson
+
+CHANCE = 0.90
+LEVEL = 0.05
+
+
+def launches_needed(between_ratio: float, slowdown: float, minimum_effect: float, cells: int) -> int | None:
+    """Return the launches per side that a gate needs to catch one slow cell, by the normal approximation.
+
+    The ratio of two sides of n launches has the standard error s sqrt(2 / n) on a log scale, with s that of one launch.
+    To be caught it must, with a chance of CHANCE, lie above the minimum effect and be significant after correction for
+    all cells. A slowdown that is not above the minimum effect is never caught, and gives None.
+
+    Args: between_ratio: standard deviation of log launch values.  cells: number of cells in the gate.
+    """
+    if slowdown <= minimum_effect:
+        return None
+    normal = NormalDist()
+    reserve = normal.inv_cdf(CHANCE)
+    # Benjamini and Hochberg's threshold for the smallest of `cells` p values, two-sided.
+    significant = normal.inv_cdf(1.0 - LEVEL / (2.0 * cells))
+    above = (math.log1p(slowdown) - math.log1p(minimum_effect)) / reserve
+    error = min(above, math.log1p(slowdown) / (significant + reserve))
+    return math.ceil(2.0 * (between_ratio / error) ** 2)
+
 
 CELLS = 50
 SLOWDOWN = 0.08
@@ -36,7 +63,7 @@ FALSE_AT_MOST, CAUGHT_AT_LEAST = 0.04, 0.90
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """`count` of `of` gates; interval: Wilson, 95 %. None where there was no gate."""
+    """The share of gates with an outcome: `count` of `of`, with its Wilson interval at 95 %. None without gates."""
 
     count: int
     of: int
@@ -45,12 +72,12 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class SelfTest(msgspec.Struct, frozen=True):
-    """What `slowpath gate --self-test` reports; its JSON is this, field by field.
+    """The result of `slowpath gate --self-test`, and the format of its JSON.
 
     false_alarms: gates between equal sides that end with regression; undecided: that end so.
     caught: gates with one planted slowdown that name its cell.  in_order: false alarms between neighbouring blocks.
     between_ratio: median over cells of the standard deviation of log launch values.  met: both rates meet their goal.
-    launches_needed: a side, about, to catch the slowdown at this spread; None: it is not above the minimum effect.
+    launches_needed: launches per side, about, to catch the slowdown; None if it is not above the minimum effect.
     """
 
     schema: int
@@ -73,14 +100,14 @@ class SelfTest(msgspec.Struct, frozen=True):
 
 
 def self_test(
-    source: Source,
+    source: RunSource,
     launches_each: int = LAUNCHES,
     slowdown: float = SLOWDOWN,
     trials: int = TRIALS,
     minimum_effect: float = MINIMUM_EFFECT,
     seed: int = 1,
 ) -> SelfTest:
-    """Rates of false alarms and of slowdowns caught.
+    """Measure the rates of false alarms and of caught slowdowns.
 
     Args:   launches_each: on each side of a gate.  slowdown: of one cell, relative.  trials: gates of each kind.
     Raises: UsageError: the run has fewer than 2 launches_each launches, or no cell that all of them measured.
@@ -125,13 +152,13 @@ def self_test(
     )
 
 
-def _gate(run: Source, baseline: Source, minimum_effect: float) -> Gate:
-    """Both sides are one run, so that nothing but launches can differ, and launches that it lacks are on neither."""
+def _gate(run: RunSource, baseline: RunSource, minimum_effect: float) -> Gate:
+    """Judge one side against the other. Both are the same run, so only launches differ and no doubt applies."""
     return gate(run, baseline, minimum_effect, accept=ACCEPTABLE)
 
 
-def _whole(source: Source) -> tuple[list[CellResult], int]:
-    """Cells that every launch measured, each with the metric that a gate takes; how many launches."""
+def _whole(source: RunSource) -> tuple[list[CellResult], int]:
+    """Return the cells that every launch measured, and the number of launches."""
     known = [cell for cell in source.results.cells if cell.status == "ok" and _steady(cell) is not None]
     launches = max((len(found.launch_values) for cell in known if (found := _steady(cell))), default=0)
     whole = [cell for cell in known if (found := _steady(cell)) and len(found.launch_values) == launches]
@@ -146,20 +173,22 @@ def _steady(cell: CellResult) -> MetricEstimate | None:
 
 
 def _some(cells: Sequence[CellResult], rng: np.random.Generator) -> list[CellResult]:
-    """CELLS of them, other ones in each trial; all where there are no more."""
+    """Return CELLS random cells, or all if there are no more."""
     if len(cells) <= CELLS:
         return list(cells)
     return [cells[int(i)] for i in sorted(rng.choice(len(cells), CELLS, replace=False))]
 
 
-def _sides(source: Source, cells: Sequence[CellResult], a: Sequence[int], b: Sequence[int]) -> tuple[Source, Source]:
-    """Two runs of these launches. A copy stands for itself: equal keys would pair it with its twin."""
+def _sides(
+    source: RunSource, cells: Sequence[CellResult], a: Sequence[int], b: Sequence[int]
+) -> tuple[RunSource, RunSource]:
+    """Return two runs of these launches. Copies of a cell get keys of their own, so that they don't pair up."""
     return _side(source, "a", [_of(cell, a) for cell in cells]), _side(source, "b", [_of(cell, b) for cell in cells])
 
 
-def _side(source: Source, name: str, cells: list[CellResult]) -> Source:
+def _side(source: RunSource, name: str, cells: list[CellResult]) -> RunSource:
     run = replace(source.run, id=f"{source.run.id}/{name}")  # else it would be a copy of the other side
-    return Source(source.path / name, replace(source.results, cells=cells, run=run))
+    return RunSource(source.path / name, replace(source.results, cells=cells, run=run))
 
 
 def _of(cell: CellResult, launches: Sequence[int]) -> CellResult:
@@ -169,7 +198,7 @@ def _of(cell: CellResult, launches: Sequence[int]) -> CellResult:
 
 
 def _with(cell: CellResult, values: list[float]) -> CellResult:
-    """The cell with these launch values of its metric, and a key of its own."""
+    """Return the cell with these launch values of its metric, and a key of its own."""
     name = chosen_metrics([cell], ())[0]
     metric = cell.metrics[name]
     whole, middle = metric.phases["steady"], statistics.median(values)
@@ -177,8 +206,8 @@ def _with(cell: CellResult, values: list[float]) -> CellResult:
     return replace(cell, key=str(cell.cell), metrics={name: replace(metric, phases={"steady": found})})
 
 
-def _slowed(side: Source, slow: int, factor: float) -> Source:
-    """The side with the values of one cell multiplied; divided, where more is better."""
+def _slowed(side: RunSource, slow: int, factor: float) -> RunSource:
+    """Return the side with the values of one cell made worse by `factor`."""
     cells = []
     for cell in side.results.cells:
         found = _steady(cell)
@@ -188,18 +217,20 @@ def _slowed(side: Source, slow: int, factor: float) -> Source:
             cells.append(_with(cell, [value * worse for value in found.launch_values]))
         else:
             cells.append(cell)
-    return Source(side.path, replace(side.results, cells=cells))
+    return RunSource(side.path, replace(side.results, cells=cells))
 
 
-def _blocks(source: Source, cells: Sequence[CellResult], launches: int, each: int) -> Iterator[tuple[Source, Source]]:
-    """Neighbouring halves of consecutive blocks of 2 x each launches, in the order in which they ran."""
+def _blocks(
+    source: RunSource, cells: Sequence[CellResult], launches: int, each: int
+) -> Iterator[tuple[RunSource, RunSource]]:
+    """Yield neighbouring halves of consecutive blocks of 2 x `each` launches, in the order in which they ran."""
     for first in range(0, launches - 2 * each + 1, 2 * each):
         yield _sides(source, cells[:CELLS], range(first, first + each), range(first + each, first + 2 * each))
 
 
 def _names(found: Gate, cell: int) -> bool:
-    """Whether the gate fails and names this cell."""
-    return any(one.outcome == "regression" and one.row.b_cell == cell for one in found.rows)
+    """Return whether the gate fails and names this cell."""
+    return any(judged.outcome == "regression" and judged.row.b_cell == cell for judged in found.rows)
 
 
 def _spread(cell: CellResult) -> float:
@@ -213,3 +244,42 @@ def _rate(count: int, of: int) -> Rate:
         return Rate(0, 0, None, None)
     interval = wilson(count, of)
     return Rate(count, of, count / of, (interval.low, interval.high))
+
+
+@cleaned
+def render_self_test(found: SelfTest) -> str:
+    """Return the text that `slowpath gate --self-test` prints, with a newline at the end."""
+    head = "MET" if found.met else "MISSED"
+    left_out = f", {found.left_out} without a value of every launch left out" if found.left_out else ""
+    lines = [
+        wrap(
+            f"{head}: gates of {found.cells} cells, {found.launches_each} launches a side, minimum effect "
+            f"{100 * found.minimum_effect:g} %, drawn from {found.launches} launches of {found.run}{left_out}"
+        ),
+        _line("false alarms, nothing differs", found.false_alarms, f"at most {100 * FALSE_AT_MOST:g} %"),
+        _line("undecided, nothing differs", found.undecided, ""),
+        _line(
+            f"caught, one cell {100 * found.slowdown:g} % slower", found.caught, f"at least {100 * CAUGHT_AT_LEAST:g} %"
+        ),
+        _line("false alarms, launches in order", found.in_order, "includes drift"),
+        wrap(
+            f"Between launches a cell varies by {100 * found.between_ratio:.2g} % (standard deviation, median over "
+            f"cells){_needed(found)}. The slowdown is planted by multiplying recorded launch values. Splits share "
+            f"launches: the intervals (Wilson, 95 %) describe splits of this record. Seed {found.seed}."
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _needed(found: SelfTest) -> str:
+    if found.launches_needed is None:
+        return ". A slowdown that is not above the minimum effect is never caught"
+    return f". Catching the slowdown at this spread takes about {found.launches_needed} launches per side"
+
+
+def _line(what: str, rate: Rate, goal: str) -> str:
+    if rate.share is None or rate.interval is None:
+        return f"  {what:<34} no gate"
+    low, high = rate.interval
+    shown = f"{rate.count} of {rate.of}, {100 * rate.share:.3g} % [{100 * low:.3g}, {100 * high:.3g}]"
+    return f"  {what:<34} {shown:<34} {goal}".rstrip()

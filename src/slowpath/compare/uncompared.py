@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of two runs that were not compared, each with its reason, and those that nobody asked for. Pure.
+"""The cells of two runs that were not compared, each with its reason. Pure.
 
-A cell of either side that has something to compare, or was to have it, and finds none on the other side is uncompared:
-a gate must not pass over it. Set aside are cells that both runs skip, that count calls and take no times, and that have
-nothing of the metrics which the user named.
+A cell is uncompared if it has values, or should have, and the other side has no matching ones: a gate must report it.
+Cells are set aside if both runs skip them, if they count calls instead of taking times, or if they have none of the
+metrics that the user named.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.compare.chosen import chosen_metrics, why_no_pair
-from slowpath.compare.match import Matching, Pair, Unmatched
+from slowpath.compare.pairs import CellPair, Matching, Unmatched, chosen_metrics, why_no_pair
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
 
@@ -22,7 +21,7 @@ Side = Literal["a", "b"]
 
 
 class Uncompared(msgspec.Struct, frozen=True):
-    """A cell of one side that was not compared, or one metric and phase of it."""
+    """A cell of one side, or a metric and phase of it, that was not compared."""
 
     side: Side
     cell: int
@@ -31,15 +30,17 @@ class Uncompared(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Coverage(msgspec.Struct, frozen=True):
-    """What of two runs was not compared. set_aside: cells of both sides, counted once each."""
+class UncomparedCells(msgspec.Struct, frozen=True):
+    """All uncompared cells of two runs, and the number of cells of both sides that were set aside."""
 
     uncompared: list[Uncompared]
     set_aside: int
 
 
-def coverage(a: Results, b: Results, matching: Matching, metrics: Collection[str], phases: Sequence[str]) -> Coverage:
-    """Of all cells of both runs.  Args: metrics, phases: as those of `compare`."""
+def coverage(
+    a: Results, b: Results, matching: Matching, metrics: Collection[str], phases: Sequence[str]
+) -> UncomparedCells:
+    """Return which cells of two runs are not compared.  Args: metrics, phases: those of `compare`."""
     known: dict[Side, dict[int, str]] = {"a": _reasons(a), "b": _reasons(b)}
     found: list[Uncompared] = []
     aside = 0
@@ -55,21 +56,21 @@ def coverage(a: Results, b: Results, matching: Matching, metrics: Collection[str
         found += [Uncompared(side, c.cell, c.label, c.status, c.reason) for c in cells if c.status != "skipped"]
         aside += sum(c.status == "skipped" for c in cells)
     named = [
-        msgspec.structs.replace(one, reason=f"{one.status}: {known[one.side][one.cell]}")
-        if one.status in ("failed", "skipped") and one.cell in known[one.side]
-        else one
-        for one in found
+        msgspec.structs.replace(cell, reason=f"{cell.status}: {known[cell.side][cell.cell]}")
+        if cell.status in ("failed", "skipped") and cell.cell in known[cell.side]
+        else cell
+        for cell in found
     ]
-    return Coverage(named, aside)
+    return UncomparedCells(named, aside)
 
 
 def _reasons(results: Results) -> dict[int, str]:
-    """Cell -> why launches gave nothing, in the words of the launch; the first one of each."""
+    """Return, by cell, why its launches gave no value: the first reason that a launch states."""
     return {row.cell: row.reason for row in reversed(results.skipped) if row.cell is not None}
 
 
-def _gaps(pair: Pair, metrics: Collection[str], phases: Sequence[str]) -> Iterator[Uncompared]:
-    """What one side has or should have, and the other lacks; metrics that are no pair."""
+def _gaps(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> Iterator[Uncompared]:
+    """Yield what one side has, or should have, and the other lacks, and metrics that can't be compared."""
     a, b = pair.a, pair.b
     if "failed" in (a.status, b.status) or (a.status == "skipped") != (b.status == "skipped"):
         yield _of("b", b, _why_not(b)) if b.status in ("failed", "skipped") else _of("a", a, _why_not(a))
@@ -86,15 +87,15 @@ def _gaps(pair: Pair, metrics: Collection[str], phases: Sequence[str]) -> Iterat
                 yield _of("a", a, _lacks(a, name, phase))
 
 
-def _silent(pair: Pair, metrics: Collection[str], phases: Sequence[str]) -> Iterator[Uncompared]:
-    """Sides of a pair without a value of what is compared, though nobody asked to leave them out."""
+def _silent(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> Iterator[Uncompared]:
+    """Yield the sides of a pair without a value to compare, unless the user left them out."""
     sides: tuple[tuple[Side, CellResult], ...] = (("a", pair.a), ("b", pair.b))
     for side, cell in sides:
         others = list(dict.fromkeys(phase for metric in cell.metrics.values() for phase in metric.phases))
         if cell.status == "skipped" or cell.witnessed or (cell.metrics and metrics):
             continue
         if cell.metrics:
-            words = f"has no value of phase {' or '.join(phases)}, but of {' and '.join(others)}: --phase all"
+            words = f"has no value of phase {' or '.join(phases)}, only of {' and '.join(others)}: use --phase all"
             yield _of(side, cell, words)
         elif not cell.is_measured:
             why = next(iter(cell.absent.values()), cell.reason or "its launches hold no samples")
@@ -110,7 +111,7 @@ def _lacks(cell: CellResult, metric: str, phase: str) -> str:
     return f"has no value of {metric}, {phase}, which the other run has: {why}"
 
 
-def _has_row(pair: Pair, metrics: Collection[str], phases: Sequence[str]) -> bool:
+def _has_row(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> bool:
     return any(
         phase in cell.metrics[name].phases
         for cell in (pair.a, pair.b)

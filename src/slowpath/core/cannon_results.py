@@ -96,7 +96,7 @@ class CannonVariant(Result, frozen=True, kw_only=True):
 
 
 class CriticalN(Result, frozen=True, kw_only=True):
-    """From which n on less than `share` of the reference's time is exposed."""
+    """The n from which on less than `share` of the reference's time is exposed."""
 
     share: Annotated[float, Meta(gt=0, lt=1), means("0.5 or 0.1")]
     n: Annotated[Positive | None, means("not whole: between two measured ones; null: see reason")]

@@ -53,7 +53,7 @@ class ByCleanness(Result, frozen=True, kw_only=True):
 
     clean_value: Annotated[NotNegative | None, means("null: no launch has enough clean repetitions")]
     all_value: Annotated[Positive, means("over all repetitions")]
-    launches_of_clean: Annotated[Count, means("launches that stand for clean repetitions alone")]
+    launches_of_clean: Annotated[Count, means("launches with enough clean repetitions to count them alone")]
 
 
 class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,7 +65,9 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
     level: Annotated[Share | None, means("confidence of the interval, as 0.95; null: the interval, if any, is a range")]
     launches: Annotated[AtLeastOne, means("that measured it")]
     location: Annotated[
-        float, Meta(gt=0, lt=1), means("quantile of its samples that stands for a launch: 0.5, in `put`, `coll` 0.25")
+        float,
+        Meta(gt=0, lt=1),
+        means("quantile of its samples that is a launch's value: 0.5, in `put`, `coll` 0.25"),
     ]
     launch_values: Annotated[list[Number], Meta(min_length=1), means("of each launch")]
     by_repetitions: Annotated[ByCleanness | None, means("experiments cannon and coll alone")] = None
@@ -99,7 +101,9 @@ class MetricEstimate(Result, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FirstSlow(Result, frozen=True, kw_only=True):
-    """In how many launches the first message lies far outside the later ones (docs/internals/statistics.md)."""
+    """The number of launches in which the first message lies far outside the later ones
+    (docs/internals/statistics.md).
+    """
 
     slow: Annotated[bool, means("in 3 of 4 launches")]
     launches_slow: Annotated[Whole, means("in which it does")]
@@ -240,7 +244,7 @@ class InstructionRegion(Result, frozen=True, kw_only=True):
 
 
 class InstructionCounts(Result, frozen=True, kw_only=True):
-    """Both regions of a burst."""
+    """The instructions of both regions of a burst."""
 
     put: Annotated[InstructionRegion | None, means("null: see instructions_reason")]
     synchronisation: Annotated[InstructionRegion | None, means("null: see instructions_reason")]
@@ -256,7 +260,7 @@ class RepetitionCounts(Result, frozen=True, kw_only=True):
     late: Annotated[Count | None, means("experiment coll: a rank came after its deadline; null: not recorded")] = (
         optional()
     )
-    launches_of_clean: Annotated[Count, means("launches that stand for clean repetitions alone")]
+    launches_of_clean: Annotated[Count, means("launches with enough clean repetitions to count them alone")]
     launches: Annotated[Count, means("that measured it")]
 
 
@@ -314,7 +318,7 @@ class MessageCounts(Result, frozen=True, kw_only=True):
     calls: Annotated[AtLeastOne, means("that moved just these messages")]
     launches: Annotated[AtLeastOne, means("that counted, all alike")]
     of_calls: Annotated[AtLeastOne, means("that were looked at, over all launches")]
-    algorithms: Annotated[list[Name], means("all that send just these messages; empty: none of the known")]
+    algorithms: Annotated[list[Name], means("known algorithms that send exactly these messages; empty: none does")]
     growths: Annotated[list[Name], means("how rounds of these algorithms grow: p, log p")]
     exact: Annotated[
         bool, means("the same messages between the same ranks; false: as many by each rank, in chains as long")
@@ -372,6 +376,6 @@ class CellResult(Result, frozen=True, kw_only=True):
         return bool(self.metrics or self.instructions or self.messages or (self.witnessed and self.witness))
 
     def estimate(self, metric: str, phase: str) -> MetricEstimate | None:
-        """Of a metric and phase; None where the cell has none."""
+        """Return the estimate of a metric and phase; None if the cell has none."""
         found = self.metrics.get(metric)
         return found.phases.get(phase) if found else None

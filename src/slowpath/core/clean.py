@@ -40,12 +40,12 @@ _LINK = re.compile(r"(?i)\b((?:https?|ftp|mailto|xmpp))(:)|\b(www)(\.)")
 
 
 def text(words: str) -> str:
-    """For plain text and HTML: line feeds and tabs are kept."""
+    """Return text for plain text and HTML: line feeds and tabs are kept."""
     return words if words.isascii() and words.isprintable() else _TEXT.sub(_seen, words)
 
 
 def line(words: str) -> str:
-    """For what has to be one line: line feeds and tabs are escaped as well."""
+    """Return text for a single line: line feeds and tabs are escaped as well."""
     return words if words.isprintable() else _LINE.sub(_seen, words)
 
 
@@ -92,7 +92,7 @@ def csv_field(words: str) -> str:
 
 
 def csv_value(value: object) -> object:
-    """What a CSV writer takes: text as `csv_field`, all else as it is."""
+    """Return what a CSV writer takes: text as `csv_field`, all else as it is."""
     return csv_field(value) if isinstance(value, str) else value
 
 
@@ -135,7 +135,7 @@ def _with(value: object, changed: dict[str, object]) -> object:
 
 
 def escape(character: str) -> str:
-    """As in JSON: `\\u001b`; a pair for what lies above U+FFFF."""
+    r"""Return the character as JSON escapes it: `\u001b`; a pair for what lies above U+FFFF."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2))
 
@@ -144,16 +144,16 @@ def _one_line(value: object) -> object:
     if isinstance(value, str):
         return line(value)
     if fields := getattr(value, "__struct_fields__", ()):
-        before = {name: one for name in fields if name not in _OF_LINES and (one := getattr(value, name))}
-        after = {name: _one_line(one) for name, one in before.items()}
-        changed = {name: one for name, one in after.items() if one is not before[name]}
+        before = {name: field for name in fields if name not in _OF_LINES and (field := getattr(value, name))}
+        after = {name: _one_line(value_text) for name, value_text in before.items()}
+        changed = {name: value_text for name, value_text in after.items() if value_text is not before[name]}
         return _with(value, changed) if changed else value
     if isinstance(value, dict):
-        flat = [_one_line(one) for pair in value.items() for one in pair]
+        flat = [_one_line(item) for pair in value.items() for item in pair]
         same = all(a is b for a, b in zip(flat, chain.from_iterable(value.items()), strict=True))
         return value if same else dict(zip(flat[::2], flat[1::2], strict=True))
     if isinstance(value, (list, tuple)) and value and not isinstance(value[0], (int, float)):
-        flat = [_one_line(one) for one in value]
+        flat = [_one_line(item) for item in value]
         same = all(a is b for a, b in zip(flat, value, strict=True))
         return value if same else type(value)(flat)
     return value

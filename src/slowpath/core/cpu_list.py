@@ -15,7 +15,7 @@ _NUMBER = re.compile("[0-9]{1,18}")  # a range of more is none that Python can c
 def parse_cpu_list(text: str | None) -> frozenset[int]:
     """`0-2,5` -> {0, 1, 2, 5}; empty where nothing was recorded, or nothing that can be read."""
     ranges = _ranges(text)
-    if any(one and one[-1] >= MOST_CPUS for one in ranges):
+    if any(cpus and cpus[-1] >= MOST_CPUS for cpus in ranges):
         return frozenset()
     return frozenset(itertools.chain.from_iterable(ranges))
 

@@ -43,7 +43,7 @@ def is_diagnosis(folder: Path) -> bool:
 
 
 def read_info(folder: Path) -> DiagnosisInfo:
-    """Of any schema.  Raises: RecordError: it is missing or damaged."""
+    """Read the diagnosis of any schema.  Raises: RecordError: it is missing or damaged."""
     path = folder / DIAGNOSIS_FILE
     content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=folder)
     return decoded(content, DiagnosisInfo, path, "name a folder that slowpath diagnose wrote", "is not a diagnosis")
@@ -54,7 +54,7 @@ def step_folders(folder: Path) -> list[Path]:
 
     Raises: RecordError: damaged, none is there, or one leads out of the diagnosis.
     """
-    steps = [inside(folder, one.folder) for one in read_info(folder).steps]
+    steps = [inside(folder, step.folder) for step in read_info(folder).steps]
     found = [step for step in steps if (step / "run.json").is_file()]
     if not found:
         raise RecordError(f"{folder}: no step of this diagnosis is there; its survey was not measured, or was moved")

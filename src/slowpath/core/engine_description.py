@@ -7,12 +7,13 @@ A campaign is validated against this, so that the engine's parameter table stays
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.plan import Cell
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 
 
@@ -96,7 +97,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def expand_parameter(parameter: Parameter, written: list[str]) -> list[str]:
-    """All values of a list whose items may be comma lists and ranges, in the engine's spelling, each once.
+    """Return all values of a list whose items may be comma lists and ranges, in the engine's spelling, each once.
 
     Raises: UsageError if a value is wrong, or is listed twice.
     """
@@ -166,3 +167,39 @@ def _check_range(parameter: Parameter, value: str, number: float) -> None:
         raise UsageError(f"'{value}' is too small; {parameter.name} begins at {parameter.minimum}")
     if parameter.maximum and number > convert(parameter.maximum):
         raise UsageError(f"'{value}' is too large; {parameter.name} ends at {parameter.maximum}")
+
+
+# What a parameter is to whoever compares cells (docs/reference/engine-interface.md, `role`).
+
+# setting: names what is measured, by a word or by a number.
+# covariate: a number that a time may follow by a law.
+# effort: how long, how often and how carefully is measured; cells that differ in nothing else measure the same.
+ParameterRole = Literal["setting", "covariate", "effort"]
+Roles = Mapping[str, ParameterRole]  # parameter -> role; a name has the same role in every experiment
+
+
+def is_effort(roles: Roles, parameter: str) -> bool:
+    """Whether the parameter states how much was measured, and not what."""
+    return roles.get(parameter) == "effort"
+
+
+# Which cells an engine accepts: its answer, and how it is asked. The engine is the one judge of a cell.
+#
+# `run.engine.check` asks it; where a plan is made without an engine, nothing is asked.
+
+
+class CellVerdict(msgspec.Struct, frozen=True):
+    """One cell, judged. reason: why it is refused, and what to do; None: it is accepted and yields `metrics`."""
+
+    cell: int
+    reason: str | None = None
+    metrics: tuple[str, ...] = ()
+
+
+Verdicts = Mapping[int, CellVerdict]  # by Cell.cell
+CheckCells = Callable[[Sequence[Cell], int], Verdicts]  # (cells, ranks); at least one cell
+
+
+def nothing_checked(cells: Sequence[Cell], ranks: int) -> Verdicts:
+    """No engine is asked."""
+    return {}

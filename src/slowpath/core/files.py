@@ -180,7 +180,7 @@ def _too_large(path: Path, size_bytes: int, limit_bytes: int) -> RecordError:
 
 
 def require_utf8(path: Path) -> None:
-    """Raises: UsageError: the path cannot be written into a record, which is UTF-8."""
+    """Check that a path can be written into a record, which is UTF-8.  Raises: UsageError: it can't."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
@@ -189,7 +189,7 @@ def require_utf8(path: Path) -> None:
 
 
 def cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:
-    """What to raise where the disk refuses `action`, as "write", at `path`."""
+    """Return what to raise where the disk refuses `action`, as "write", at `path`."""
     return EnvironmentFailure(
         f"cannot {action} {path}: {error.strerror or error}; free or name another place with --out"
     )

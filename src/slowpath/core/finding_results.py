@@ -8,8 +8,122 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.contrast_results import VerdictWord
-from slowpath.core.result import Count, Interval, NotNegative, Number, Phase, Positive, Result, Text, means, optional
+from slowpath.core.result import (
+    Count,
+    Interval,
+    Name,
+    NotNegative,
+    Number,
+    Phase,
+    Positive,
+    Result,
+    Share,
+    Text,
+    Whole,
+    means,
+    optional,
+)
+
+# The comparisons of results.json: contrasts, and pairs of nodes.
+
+VerdictWord = Literal["faster", "slower", "same", "undecided"]
+
+
+class ContrastSide(Result, frozen=True, kw_only=True):
+    """One side: a phase of a cell, and what the axis is set to there."""
+
+    cell: Annotated[Count, means("number of the cell")]
+    phase: Annotated[Phase, means("of its messages")]
+    label: Annotated[Name, means("of the cell")]
+    value: Annotated[Name, means("what the axis is set to")]
+
+
+class Reproduce(Result, frozen=True, kw_only=True):
+    """Command lines of both sides."""
+
+    a: Annotated[str | None, means("of a; null: an imported log")]
+    b: Annotated[str | None, means("of b; null: an imported log")]
+
+
+class ContrastResult(Result, frozen=True, kw_only=True, rename={"default_side": "usual"}):
+    """Two cells, or two phases of one, that differ in one thing. ratio is b over a: above 1, b takes longer."""
+
+    id: Annotated[Name, means("unique in the run; the same when the campaign runs again")]
+    group: Annotated[Name, means("the contrast's name in the campaign")]
+    question: Annotated[str, means("what it answers")]
+    axis: Annotated[Name, means("the one thing that differs: a parameter, mpi, environment, placement, copy or phase")]
+    a: Annotated[ContrastSide, means("what b is compared with")]
+    b: Annotated[ContrastSide, means("what is compared")]
+    where: Annotated[str, means("what both sides have in common, in words")]
+    default_side: Annotated[
+        Literal["a", "b"] | None,
+        means(
+            "the side of users who change nothing (the environment without variables, default pages, the first "
+            "message); null: neither"
+        ),
+    ] = None
+    metric: Annotated[Name, means("name of a metric, in seconds")]
+    control: Annotated[bool, means("nothing differs (A/A): expected same")]
+    explains: Annotated[bool, means("states what something costs; never a slow path")]
+    minimum_effect: Annotated[float, Meta(ge=0, lt=1), means("a smaller relative difference is called same, as 0.03")]
+    suspect: Annotated[list[str], means("what is doubtful about its values")]
+    a_value_s: Annotated[NotNegative | None, means("of a over the rounds that are used; null: not measured")] = None
+    b_value_s: Annotated[NotNegative | None, means("of b over the rounds that are used; null: not measured")] = None
+    ratio: Annotated[NotNegative | None, means("b over a; null: not measured")] = None
+    interval: Annotated[Interval | None, means("of the ratio")] = None
+    interval_kind: Annotated[str | None, means("how the interval was made, or why there is none")] = None
+    level: Annotated[Share | None, means("confidence of the interval, as 0.95")] = None
+    verdict: Annotated[VerdictWord | None, means("what b is; null: not measured")] = None
+    reason: Annotated[str | None, means("what the verdict rests on, or why there is none")] = None
+    p: Annotated[Share | None, means("of the test that a and b are the same")] = None
+    p_adjusted: Annotated[Share | None, means("within its family (Benjamini-Hochberg)")] = None
+    family: Annotated[str | None, means("contrasts whose p values are adjusted together")] = None
+    family_size: Annotated[Count | None, means("how many those are")] = None
+    launches: Annotated[Count, means("pairs used")] = 0
+    pairs: Annotated[tuple[Interval, ...], means("seconds of a and of b in each round")] = ()
+    within_launch: Annotated[bool | None, means("a and b ran in the same launches; null: not measured")] = None
+    interleaved: Annotated[bool, means("launches of both sides were run in randomised blocks")]
+    more_pairs: Annotated[Count | None, means("about how many further rounds would decide it")] = None
+    remedy: Annotated[str | None, means("line to copy that moves the user to the faster side")] = None
+    reproduce: Annotated[Reproduce, means("how to measure both sides again")]
+
+
+class NodePair(Result, frozen=True, kw_only=True):
+    """One pair of nodes against the median of all other pairs of the same round."""
+
+    a: Annotated[str, means("name of a node")]
+    b: Annotated[str, means("name of the other")]
+    cell: Annotated[Whole, means("number of its cell")]
+    launches: Annotated[Whole, means("that measured it")]
+    value_s: Annotated[Number | None, means("over launches; null: not measured")]
+    interval: Annotated[Interval | None, means("of value_s, seconds")]
+    ratio: Annotated[
+        Number | None, means("over the other pairs: above 1, it takes longer; null: fewer than two others")
+    ]
+    ratio_interval: Annotated[Interval | None, means("of the ratio")]
+    interval_kind: Annotated[str | None, means("how the intervals were made, or why there is none")]
+    verdict: Annotated[VerdictWord | None, means("null: not compared")]
+    reason: Annotated[str | None, means("what the verdict rests on, or why there is none")]
+
+
+class FailedNode(Result, frozen=True, kw_only=True):
+    """A node with which no pair was measured, while others were."""
+
+    node: Annotated[str, means("its name")]
+    pairs: Annotated[Count, means("pairs with this node, none of which was measured")]
+    reason: Annotated[str, means("of the first that failed")]
+
+
+class NodePairs(Result, frozen=True, kw_only=True, omit_defaults=True):
+    """Cells that differ in their pair of nodes alone."""
+
+    label: Annotated[Name, means("what they have in common")]
+    group: Annotated[Name, means("of the campaign")]
+    metric: Annotated[str | None, means("null: no pair was measured")]
+    nodes: Annotated[list[str], means("names")]
+    minimum_effect: Annotated[Number, means("a smaller relative difference is called same")]
+    pairs: Annotated[list[NodePair], means("every pair")]
+    failed_nodes: Annotated[list[FailedNode] | None, means("no pair of theirs was measured; absent: none")] = None
 
 
 class LawCoefficient(Result, frozen=True, kw_only=True):
@@ -53,12 +167,16 @@ class LawPoint(Result, frozen=True, kw_only=True):
     ] = None
 
 
+ForecastKind = Literal["held out", "later"]
+Predicted = Literal["held", "failed", "undecided", "not made"]
+
+
 class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
     """What a law predicted at a place that it was not fitted to, and what was seen there."""
 
     place: Annotated[dict[str, Number], means("what is varied -> its value here")]
     kind: Annotated[
-        Literal["held out", "later"],
+        ForecastKind,
         means("a point of the sweep itself, set apart before any law was fitted; or measured after it was written"),
     ]
     predicted_s: Annotated[Positive, means("by the law, seconds")]
@@ -72,7 +190,7 @@ class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
     text: Annotated[Text, means("one line")]
 
 
-class LawSourceResult(Result, frozen=True, kw_only=True):
+class LawSource(Result, frozen=True, kw_only=True):
     """What a law was fitted to."""
 
     law: Annotated[str, means("that fits, whether or not it may be named")]
@@ -103,10 +221,10 @@ class LawResult(Result, frozen=True, kw_only=True):
         tuple[LawForecast, ...], means("what it predicted, later ones first, of each kind the outermost place first")
     ] = ()
     predicted: Annotated[
-        Literal["held", "failed", "undecided", "not made"],
+        Predicted,
         means("what came of the forecasts; a cause rests on a law only where they held"),
     ] = "not made"
-    source: Annotated[LawSourceResult | None, means("null: no cells of this run alone")] = None
+    source: Annotated[LawSource | None, means("null: no cells of this run alone")] = None
 
 
 class Leg(Result, frozen=True, kw_only=True):
@@ -125,7 +243,7 @@ class Legs(Result, frozen=True, kw_only=True):
     proven: Annotated[Leg, means("taking the cause away removes it")]
 
     def named(self) -> tuple[tuple[str, Leg], ...]:
-        """Each with its name, in the order in which a page shows them."""
+        """Return each with its name, in the order in which a page shows them."""
         return (("observed", self.observed), ("explained", self.explained), ("proven", self.proven))
 
 
@@ -149,7 +267,7 @@ class Rival(Result, frozen=True, kw_only=True):
     name: Annotated[Text, means("short")]
     cause: Annotated[Text, means("the sentence of the finding, were it this one")]
     claim: Annotated[Claim, means("what it says")]
-    experiment: Annotated[Text, means("what tells it apart")]
+    experiment: Annotated[Text, means("the experiment that distinguishes it")]
     state: Annotated[
         Literal["refuted", "standing", "true"],
         means("what the experiment showed; standing: it was not made, or left it open"),
@@ -257,9 +375,9 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
 
         A trial that could not decide is no reason to do anything, but where it removed a part of the gap for sure.
         """
-        ranked = [one for one in self.remedies if one.verdict == "proven"]
-        ranked += [one for one in self.remedies if one.verdict == "not tried"]
-        ranked += [one for one in self.remedies if one.verdict == "partial" and _removes(one)]
+        ranked = [remedy for remedy in self.remedies if remedy.verdict == "proven"]
+        ranked += [remedy for remedy in self.remedies if remedy.verdict == "not tried"]
+        ranked += [remedy for remedy in self.remedies if remedy.verdict == "partial" and _removes(remedy)]
         return next(iter(ranked), None)
 
 

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.engine_description import DescribedExperiment
-from slowpath.core.units import format_bytes
-from slowpath.core.whole import whole_number
+from slowpath.core.units import format_bytes, whole_number
 
 # Words that a parameter's name needs no help with when its value stands alone.
 _SELF_EVIDENT = ("message_bytes", "pattern", "environment", "placement")
@@ -49,7 +48,7 @@ def _part(experiment: DescribedExperiment, axis: str, value: str) -> str:
 
 
 def way_words(way: str) -> str:
-    """How a collective is done: `by the library`, `by scatter+allgather`."""
+    """Return how a collective is done: `by the library`, `by scatter+allgather`."""
     return "by the library" if way == "library" else f"by {way}"
 
 

@@ -51,5 +51,5 @@ Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 
 
 def limit_bytes(name: str) -> int | None:
-    """Of the file of this name; None: as any other file."""
+    """Return the limit of the file of this name; None: the limit of any other file."""
     return FILE_BYTES.get(name)

@@ -6,13 +6,64 @@ Both may hold more: a later slowpath or a site may add facts, which reports list
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import math
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.limits import LARGEST, Name, Number, Text
-from slowpath.core.open_values import require_shape
+from slowpath.core.limits import DEEPEST, LARGEST, LARGEST_NUMBER, LONGEST_TEXT, MOST_VALUES, Name, Number, Text
+
+# Values whose shape the record leaves open: facts of a machine, of an MPI, of an engine. Held to the limits.
+
+Shape = TypeVar("Shape")
+
+
+def require_small(value: Any) -> None:
+    """Check the size of a value from a record.
+
+    Raises: ValueError: it is nested too deeply, has too many values, or one that no program of ours writes.
+    """
+    left = MOST_VALUES
+    level = [value]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below += [*item.keys(), *item.values()]
+            elif isinstance(item, list | tuple):
+                below += item
+            else:
+                _require_plain(item)
+        left -= len(below)
+        if left < 0:
+            raise ValueError(f"Expected at most {MOST_VALUES} values")
+        if not below:
+            return
+        level = below
+    raise ValueError(f"Expected at most {DEEPEST} lists and objects within each other")
+
+
+def _require_plain(value: Any) -> None:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise ValueError(f"Expected text of at most {LONGEST_TEXT} characters, got {len(value)}")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise ValueError(f"Expected a whole number of at most {LARGEST}")
+    if isinstance(value, float) and not (math.isfinite(value) and abs(value) <= LARGEST_NUMBER):
+        raise ValueError(f"Expected a number of at most {LARGEST_NUMBER:g}")
+
+
+def require_shape(values: Any, shape: type[Shape]) -> Shape:
+    """Return what is known of `values`, typed; more may be in it, within the limits.
+
+    Raises: ValueError: a fact is of another kind than `shape` has it.
+    """
+    require_small(values)
+    try:
+        return msgspec.convert(values, shape)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from error
+
 
 _Count = Annotated[int, Meta(ge=0, le=LARGEST)]
 
@@ -63,17 +114,17 @@ class MpiFacts(msgspec.Struct, frozen=True):
 
 
 def require_machine(machine: dict[str, Any]) -> None:
-    """Raises: ValueError: a fact that is read is of another kind."""
+    """Check the facts of a machine that are read.  Raises: ValueError: a fact is of another type."""
     _require("machine", machine, MachineFacts)
 
 
 def require_mpi(mpi: dict[str, Any]) -> None:
-    """Raises: ValueError: as `require_machine`."""
+    """Check the facts of an MPI that are read.  Raises: ValueError: as `require_machine`."""
     _require("mpi", mpi, MpiFacts)
 
 
 def require_engine(engine: dict[str, Any]) -> None:
-    """Raises: ValueError: as `require_machine`."""
+    """Check the facts of an engine that are read.  Raises: ValueError: as `require_machine`."""
     _require("engine", engine, EngineFacts)
 
 

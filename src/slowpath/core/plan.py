@@ -74,7 +74,7 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What it asks for in addition to its binding; empty: nothing."""
+        """Return what it asks for in addition to its binding; empty: nothing."""
         asked = {
             "spread": self.spread,
             "nodes": self.nodes,

@@ -7,37 +7,36 @@ are seconds, lengths bytes, numbers unrounded; None means missing and stands nex
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
 from slowpath.core.cannon_results import CannonResults
 from slowpath.core.cell_results import CellResult
-from slowpath.core.contrast_results import (
+from slowpath.core.finding_results import (
+    Claim,
     ContrastResult,
     ContrastSide,
     FailedNode,
-    NodePair,
-    NodePairs,
-    Reproduce,
-    VerdictWord,
-)
-from slowpath.core.finding_results import (
-    Claim,
     Finding,
     LawCoefficient,
     LawForecast,
     LawPoint,
     LawResult,
-    LawSourceResult,
+    LawSource,
     Leg,
     Legs,
     LimitBracket,
+    NodePair,
+    NodePairs,
     RemedyResult,
     RemovedRatio,
+    Reproduce,
     Rival,
     SideEffect,
     Snippet,
+    VerdictWord,
 )
 from slowpath.core.message_results import RankScaling
 from slowpath.core.put_results import PutResults
@@ -69,7 +68,7 @@ __all__ = [
     "LawForecast",
     "LawPoint",
     "LawResult",
-    "LawSourceResult",
+    "LawSource",
     "Leg",
     "Legs",
     "Level",
@@ -176,8 +175,30 @@ class Results(Result, frozen=True, kw_only=True):
     notes: Annotated[list[str], means("what importers and the engine noted")]
 
     def cell(self, number: int) -> CellResult:
-        """Raises: KeyError."""
+        """Return the cell with this number.  Raises: KeyError: there is none."""
         for cell in self.cells:
             if cell.cell == number:
                 return cell
         raise KeyError(number)
+
+
+# Why nothing was measured in a run, for whoever would conclude something from it.
+
+
+def nothing_measured(results: Results) -> str | None:
+    """Why no cell of the run has a value; None: at least one has.
+
+    The words of what was skipped come first, since they name what happened, and not the cells.
+    """
+    if any(cell.is_measured for cell in results.cells):
+        return None
+    if not results.cells:
+        return "there is no cell"
+    reasons = Counter({row.reason: 0 for row in results.skipped})
+    for row in results.skipped:
+        reasons[row.reason] += max(1, row.launches)
+    if reasons:
+        return reasons.most_common(1)[0][0].rstrip(".;")
+    if not results.run.launches.done:
+        return "no launch ended well"
+    return "the launches hold no samples"

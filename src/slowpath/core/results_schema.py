@@ -15,8 +15,7 @@ import msgspec
 
 from slowpath.core.cannon_results import CannonBest, CannonGroup, CannonTimeline, CriticalN
 from slowpath.core.cell_results import CellResult
-from slowpath.core.contrast_results import ContrastResult, NodePair
-from slowpath.core.finding_results import Finding
+from slowpath.core.finding_results import ContrastResult, Finding, NodePair
 from slowpath.core.limits import LARGEST, LARGEST_NUMBER, LONGEST_NAME, LONGEST_TEXT, SMALLEST_NUMBER
 from slowpath.core.result import Result
 from slowpath.core.results import Results
@@ -64,7 +63,7 @@ CONDITIONS: dict[type[Result], list[Schema]] = {
 
 
 def results_schema() -> Schema:
-    """Of a run's whole results.json."""
+    """Return the schema of a run's results.json."""
     about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing and has its reason."
     return schema_of(Results, "results.json: what a run concluded", about, CONDITIONS)
 
@@ -79,7 +78,8 @@ def schema_of(
     found = msgspec.json.schema(root)
     structs = {struct.__name__: struct for struct in Result.__subclasses__()}
     definitions = {
-        name: _closed(structs[name], one, conditions.get(structs[name], ())) for name, one in found["$defs"].items()
+        name: _closed(structs[name], definition, conditions.get(structs[name], ()))
+        for name, definition in found["$defs"].items()
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -96,8 +96,8 @@ def _closed(struct: type[Result], found: Schema, besides: Sequence[Schema]) -> S
     fields = msgspec.structs.fields(struct)
     absent = {field.encode_name for field in fields if omits and _has_default(field)}
     properties = {
-        name: _present(one) if name in absent else {key: value for key, value in one.items() if key != "default"}
-        for name, one in found["properties"].items()
+        name: _present(schema) if name in absent else {key: value for key, value in schema.items() if key != "default"}
+        for name, schema in found["properties"].items()
     }
     reasons = [reason_where(f"{name}_reason", has(name, NULL)) for name in properties if f"{name}_reason" in properties]
     conditions = [*reasons, *besides]
@@ -125,7 +125,7 @@ def _present(node: Schema) -> Schema:
 def _simple(node: Any) -> Any:
     """The same in fewer words: a choice of words is an enum, `or null` stands in the type."""
     if isinstance(node, list):
-        return [_simple(one) for one in node]
+        return [_simple(item) for item in node]
     if not isinstance(node, dict):
         return node
     words = _WORDS.fullmatch(node["pattern"]) if isinstance(node.get("pattern"), str) else None

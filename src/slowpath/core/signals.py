@@ -88,7 +88,7 @@ def as_user_had(mask: set[signal.Signals] | set[int]) -> Callable[[], None]:
 
 
 def as_job() -> None:
-    """What a child does before it becomes a job of ours, which has to end when it is asked to."""
+    """Prepare a child for a job of ours, which has to end when it is asked to."""
     _reset(set())
     for number in _END_A_JOB:
         signal.signal(number, signal.SIG_DFL)

@@ -53,7 +53,7 @@ def _too_many_bytes(text: str) -> str:
 
 
 def _bytes_mistake(text: str) -> str:
-    """What is wrong with `text` and the nearest right spelling."""
+    """Return what is wrong with `text` and the nearest right spelling."""
     if re.fullmatch(r"-[0-9].*", text):
         return f"it is negative; write {text[1:]} or another number that is 0 or more"
     if re.fullmatch(r"[0-9.]+[eE]\+?[0-9]{1,2}", text):
@@ -266,7 +266,7 @@ def share_words(share: float, interval: tuple[float, float] | None) -> str:
     """
     if interval is None:
         return f"{100 * _finite(share, 'a share'):.0f} %"
-    value, low, high = (100 * _finite(one, "a share") for one in (share, *interval))
+    value, low, high = (100 * _finite(part, "a share") for part in (share, *interval))
     if value <= 0 and high < 100:
         return f"at most {high:.0f} %" if round(high) > 0 else "none"
     if high - low <= 100 * _WIDEST_SHARE:
@@ -285,3 +285,13 @@ def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit:
 def listed(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+
+
+# Whole numbers in text that somebody else wrote.
+
+_WHOLE = re.compile("[0-9]{1,18}")  # below 2**63
+
+
+def whole_number(text: str) -> int | None:
+    """`17` -> 17; None for what is none, such as a superscript two, or has more digits than a number of ours."""
+    return int(text) if _WHOLE.fullmatch(text) else None

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Finding, Results
@@ -52,30 +54,31 @@ class Asked:
         group = survey.cell(contrast.a.cell).group
         return any(group in GROUPS.get(rule, (group,)) for rule in self.rules)
 
-    def groups(self, survey: str) -> set[str]:
+    def groups(self, survey: Campaign) -> set[str]:
         """Groups of the survey's cells that can show it, and the A/A control."""
-        there = {name for kind, name, _ in _tables(survey) if kind == "cells"}
+        there = {group.name for group in survey.cells}
         if not self or any(rule not in GROUPS for rule in self.rules):
             return there
         kept = {group for rule in self.rules for group in GROUPS[rule]}
         kept |= {group for name, group in _questions(survey).items() if name in self.questions}
         return there & {_CONTROL, *kept}
 
-    def narrowed(self, survey: str) -> str:
-        """The survey's text with these groups alone."""
+    def narrowed(self, survey: Campaign) -> Campaign:
+        """The survey with these groups alone."""
         if not self:
             return survey
         kept = self.groups(survey)
-        return "\n\n".join(text for kind, name, text in _tables(survey) if kind not in _OF_CELLS or name in kept) + "\n"
+        return replace(
+            survey,
+            cells=[group for group in survey.cells if group.name in kept],
+            contrasts=[contrast for contrast in survey.contrasts if contrast.cells in kept],
+        )
 
 
-_OF_CELLS = ("cells", "contrast")  # tables that go where the group of cells goes
-
-
-def asked_for(words: Sequence[str], survey: str) -> Asked:
+def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
     """What `--only` means.
 
-    Args: words: codes or names of rules, names of the survey's contrasts.  survey: its text on this machine.
+    Args: words: codes or names of rules, names of the survey's contrasts.  survey: that of this machine.
     Raises: UsageError: a word is neither, or nothing of this machine's survey can show it.
     """
     questions = _questions(survey)
@@ -92,7 +95,7 @@ def asked_for(words: Sequence[str], survey: str) -> Asked:
             )
         rules |= codes
         named |= same
-    there = {name for kind, name, _ in _tables(survey) if kind == "cells"}
+    there = {group.name for group in survey.cells}
     for code in sorted(rules):
         if not named and not there & set(GROUPS.get(code, there)):
             why = (
@@ -109,20 +112,6 @@ def _is_code(word: str, code: str) -> bool:
     return found is not None and code == f"SP{int(found[1]):03d}"
 
 
-def _questions(survey: str) -> dict[str, str]:
+def _questions(survey: Campaign) -> dict[str, str]:
     """Names of contrasts -> their group of cells, the A/A control left out."""
-    tables = tomllib.loads(survey).get("contrast", [])
-    return {one["name"]: one["cells"] for one in tables if not one.get("control")}
-
-
-def _tables(survey: str) -> Iterator[tuple[str, str, str]]:
-    """Each top-level table of a campaign: kind, name (of a contrast: its group of cells), text."""
-    starts = [found.start() for found in re.finditer(r"^\[\[|^\[campaign\]", survey, re.MULTILINE)]
-    for start, end in zip(starts, [*starts[1:], len(survey)], strict=True):
-        lines = survey[start:end].rstrip().splitlines()
-        while lines and lines[-1].startswith("#"):  # it is about the next table
-            lines.pop()
-        text = "\n".join(lines).rstrip()
-        ((kind, value),) = tomllib.loads(text).items()
-        one = value[0] if isinstance(value, list) else value
-        yield kind, one["cells"] if kind == "contrast" else one["name"], text
+    return {contrast.name: contrast.cells for contrast in survey.contrasts if not contrast.control}

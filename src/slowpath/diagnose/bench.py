@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from slowpath.analyse.build import build_results
-from slowpath.core.cell_check import CheckCells
+from slowpath.core.campaign import Campaign
+from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
@@ -22,7 +25,7 @@ from slowpath.report.write import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.prepare import Prepared, checker_of, estimated_s, prepare_text
+from slowpath.run.prepare import PreparedRun, checker_of, estimated_s, prepare_campaign
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, require_machine_of
 from slowpath.run.trust import choosing_code
@@ -85,29 +88,30 @@ class Bench:
             preload=self.preload,
         )
 
-    def estimate(self, text: str) -> float:
-        """Seconds that a campaign would take, by its plan alone.  Raises: UsageError: it is none."""
-        return estimated_s(text, self.built, self.description, self.job.nodes)
+    def estimate(self, campaign: Campaign) -> float:
+        """Seconds that a campaign would take, by its plan alone.  Raises: UsageError."""
+        return estimated_s(campaign, self.built, self.description, self.job.nodes)
 
-    def prepare(self, text: str, kind: str) -> Prepared:
+    def prepare(self, campaign: Campaign, kind: str) -> PreparedRun:
         """A campaign as it would run here.
 
         What a resumed diagnosis proposes follows from its folder: variables that choose what is run are refused there.
 
-        Args: text: TOML.  kind: of the step, for messages.  Raises: UsageError: this engine can't measure it.
+        Args: kind: of the step, for messages.  Raises: UsageError: this engine can't measure it.
         """
-        prepared = prepare_text(text, f"{kind} campaign", self.built, self.description, self.environ)
+        named = msgspec.structs.replace(campaign, source=f"{kind} campaign", text=None)
+        prepared = prepare_campaign(named, self.built, self.description, self.environ)
         found = [] if self.trust else choosing_code(prepared.plan.environments, {})
         found = [one for one in found if one.name != PRELOAD or one.value != str(self.preload)]
         if found:
             raise UsageError(f"{kind} campaign: sets {found[0].words}; look at it, then add --trust")
         return prepared
 
-    def create(self, prepared: Prepared, folder: Path) -> None:
+    def create(self, prepared: PreparedRun, folder: Path) -> None:
         """The run's folder, with its plan.  Raises: EnvironmentFailure."""
         create(prepared, folder, self.command)
 
-    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None) -> None:
+    def measure(self, prepared: PreparedRun, folder: Path, budget_s: float | None) -> None:
         """Launch it.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
         measure_prepared(folder, prepared, RunLimits(self.cell_timeout_s, budget_s), self.progress())
 

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from slowpath.core.campaign import PlacementTable
 
 
 @dataclass(frozen=True)
 class Place:
-    """A [[placement]] without its name. ranks: None: as many as the campaign has.  nodes, ranks_per_node, spread: None:
+    """A placement without its name. ranks: None: as many as the campaign has.  nodes, ranks_per_node, spread: None:
     as the launcher has it.
     """
 
@@ -18,15 +21,14 @@ class Place:
     ranks_per_node: int | None = None
     spread: str | None = None
 
-    @property
-    def lines(self) -> list[str]:
-        """Its keys, as TOML."""
-        numbers = {"ranks": self.ranks, "nodes": self.nodes, "ranks_per_node": self.ranks_per_node}
-        return [
-            f'bind = "{self.bind}"',
-            *(f"{key} = {value}" for key, value in numbers.items() if value is not None),
-            *([f'spread = "{self.spread}"'] if self.spread is not None else []),
-        ]
+    def named(self, name: str) -> PlacementTable:
+        """Return it as a placement of a campaign."""
+        return PlacementTable(name, self.bind, self.spread, self.nodes, self.ranks_per_node, ranks=self.ranks)
 
 
 ANYWHERE = Place()  # each rank bound to a core, as the launcher has them
+
+
+def named_places(places: Mapping[str, Place]) -> list[PlacementTable]:
+    """Return the placements of a campaign, by their names."""
+    return [place.named(name) for name, place in places.items()]

@@ -29,7 +29,7 @@ from slowpath.findings.least_seen import least_seen
 from slowpath.findings.order import by_cost
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
-from slowpath.run.prepare import Prepared
+from slowpath.run.prepare import PreparedRun
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 
@@ -78,13 +78,13 @@ class Session:
         """Of the steps that were measured, the survey first."""
         return [one.results for one in self._measured]
 
-    def _next(self) -> tuple[Proposal, Prepared] | None:
+    def _next(self) -> tuple[Proposal, PreparedRun] | None:
         """The most valuable run that fits what is left of the budget; a required one whatever is left."""
         left_s = self.diagnosis.budget_s - self.diagnosis.spent_s
         for proposal in proposals(self._state(), self.diagnosis.name_only):
             required = kind_of(proposal.task).required
             try:
-                prepared = self._bench.prepare(proposal.text, proposal.task.kind)
+                prepared = self._bench.prepare(proposal.campaign, proposal.task.kind)
             except UsageError as error:
                 if required:
                     raise
@@ -96,7 +96,7 @@ class Session:
                 return proposal, prepared
         return None
 
-    def _take(self, proposal: Proposal, prepared: Prepared) -> None:
+    def _take(self, proposal: Proposal, prepared: PreparedRun) -> None:
         """Measure one campaign into its folder and conclude from it."""
         keep_held()
         number, required = len(self.diagnosis.steps) + 1, kind_of(proposal.task).required

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from slowpath.core.campaign import EnvironmentTable, PlacementTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, EnvironmentResult, Finding, Results
-from slowpath.diagnose.places import ANYWHERE, Place
+from slowpath.diagnose.places import ANYWHERE, Place, named_places
 from slowpath.findings.words import SPEAKING
 
 
@@ -28,6 +29,17 @@ class Condition:
     def place(self) -> Place:
         """Of its launches."""
         return replace(self.at, bind=self.bind)
+
+
+def environments_of(conditions: Sequence[Condition]) -> list[EnvironmentTable]:
+    """Return the environments of conditions, each once."""
+    by_name = {condition.environment: condition for condition in conditions}
+    return [EnvironmentTable(name, under.variables, under.unset) for name, under in by_name.items()]
+
+
+def placements_of(conditions: Sequence[Condition]) -> list[PlacementTable]:
+    """Return the placements of conditions, each once."""
+    return named_places({condition.placement: condition.place for condition in conditions})
 
 
 @dataclass(frozen=True)

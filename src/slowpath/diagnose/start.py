@@ -135,7 +135,7 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     """What the survey would do, and how the rest is decided.  Raises: UsageError: nothing here is called as in only."""
     asked = asked_for(only, whole_survey(bench.state([], [])))
     survey = next(proposals(bench.state([], [], asked)))
-    prepared = bench.prepare(survey.text, survey.task.kind)
+    prepared = bench.prepare(survey.campaign, survey.task.kind)
     plan, cost = prepared.plan, prepared.cost
     cells = sum(cell.skip is None for cell in plan.cells)
     forced = bench.library.forced(bench.environ)

@@ -10,7 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from slowpath.core.cell_check import CheckCells, nothing_checked
+from slowpath.core.campaign import Campaign
+from slowpath.core.engine_description import CheckCells, nothing_checked
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.ranks.job import A_PAIR, PAIR, Job
@@ -60,10 +61,10 @@ class MeasuredStep:
 
 @dataclass(frozen=True)
 class Proposal:
-    """One run to make. text: its campaign, as TOML."""
+    """One run to make."""
 
     task: Task
-    text: str
+    campaign: Campaign
     why: str
 
 
@@ -74,7 +75,7 @@ class State:
     asked for.  cores: that ranks can have here; None: not known.  settings: the user's own, as they are now.
 
     ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine, with all
-    of their patterns.  estimate: seconds that a campaign's text takes; None: not known.  budget_s: of the diagnosis.
+    of their patterns.  estimate: seconds that a campaign takes; None: not known.  budget_s: of the diagnosis.
     preload: libslowpath-coll.so of this engine; None: it has none.
     """
 

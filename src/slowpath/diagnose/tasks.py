@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from slowpath.core.limits import Name, Number, Whole
-from slowpath.core.results import LawForecast, LawSourceResult, Snippet
+from slowpath.core.results import LawForecast, LawSource, Snippet
 from slowpath.mpi.own_settings import OwnSetting
 
 # How a trial has the fast side: the remedied cell is on it; the remedy changes nothing there; it is measured with the
@@ -118,7 +118,7 @@ class ForecastEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The law of one finding. like: cell of the survey under whose conditions its places are measured."""
 
     finding: Name
-    source: LawSourceResult
+    source: LawSource
     like: Whole
     anchors: list[PredictedAnchor]
     places: list[PredictedPlace]

@@ -3,9 +3,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
+
+# From the checks: what can be measured here, and what can't and why.
+
+
+class Ability(msgspec.Struct, frozen=True):
+    """One thing to measure, whether it can be here, and why not."""
+
+    what: str
+    possible: bool
+    why: str | None = None
+
+
+# What to measure, and the checks without which it can't be.
+NEEDS = (
+    (
+        "two ranks on this machine: latency, bandwidth, first against later messages",
+        ("MPI", "C++20 compiler", "CMake"),
+    ),
+    ("Cannon's algorithm in many communication styles: cannon", ("MPI", "C++20 compiler", "CMake", "BLAS")),
+    ("page kinds of host memory", ("transparent huge pages",)),
+    ("one copy against two inside a node", ("CMA",)),
+    ("memory that a GPU driver pins: pinned_host", ("GPU",)),
+    ("GPU memory: device, managed", ("GPU", "MPI and GPU memory")),
+)
+
+
+def abilities(checks: Sequence[Check]) -> list[Ability]:
+    """Return what NEEDS states for these checks."""
+    by_name = {check.name: check for check in checks}
+    return [Ability(what, *_possible([by_name[name] for name in names if name in by_name])) for what, names in NEEDS]
+
+
+def _possible(needed: list[Check]) -> tuple[bool, str | None]:
+    for check in needed:
+        if check.status == "missing" or check.value in ("refused", "never"):
+            return False, check.means
+    return True, None
+
 
 Status = Literal["ok", "warn", "missing"]
 

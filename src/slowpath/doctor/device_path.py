@@ -135,7 +135,7 @@ def judge(device: Transfer, reference: Transfer, host: Transfer) -> DevicePath:
 def _path(
     device_bytes_per_s: float, reference: Transfer, host: Transfer
 ) -> tuple[Way | None, Method | None, list[str]]:
-    """By the reference where there is a usable one, else by host memory; and what is lacking."""
+    """Judge by the reference where there is a usable one, else by host memory; also return what is lacking."""
     usable, why_not = _usable(reference)
     no_host = [] if host.bytes_per_s else [f"the same from host memory gave no number: {host.reason}"]
     if usable is not None:

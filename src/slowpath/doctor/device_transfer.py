@@ -77,7 +77,9 @@ def transfer(
 
 
 def how_it_ended(outcome: Outcome) -> str:
-    """How a job that failed ended, and the line of its output that states the cause, unless that is one of times."""
+    """Return how a job that failed ended, and the line of its output that states the cause, unless that is one of
+    times.
+    """
     how = f"{outcome.ended} by {outcome.signal}" if outcome.signal else outcome.ended
     reason = (outcome.reason or "").removeprefix("# ")
     stated = bool(reason) and reason != f"ended by {outcome.signal}" and re.match(r"\d+\s+[\d.]+", reason) is None

@@ -3,47 +3,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 
-from slowpath.doctor import (
-    blas,
-    clock,
-    gpu,
-    memory,
-    mpi_gpu,
-    own_settings,
-    processor,
-    scheduler,
-    single_copy,
-    toolchain,
-)
-from slowpath.doctor.check import Check
+import msgspec
+
+from slowpath.doctor import gpu, machine, mpi_gpu, single_copy, toolchain
+from slowpath.doctor.check import Ability, Check
 from slowpath.doctor.mpi_gpu import Proof, Tell
 
 CHECKS: tuple[Callable[[], Check], ...] = (
     toolchain.mpi_in_use,
     toolchain.other_mpis,
-    own_settings.own_settings,
+    machine.own_settings,
     toolchain.compiler,
     toolchain.cmake,
-    blas.blas,
-    scheduler.allocation,
+    toolchain.blas,
+    machine.allocation,
     gpu.gpus,
     single_copy.cma,
     single_copy.ptrace_scope,
     single_copy.xpmem,
     single_copy.knem,
-    memory.transparent_huge_pages,
-    memory.reserved_huge_pages,
-    memory.locked_memory,
-    processor.cores,
-    processor.numa,
-    processor.threads,
-    processor.cpu_limit,
-    processor.load,
-    processor.governor,
-    clock.clock,
-    clock.kernel,
+    machine.transparent_huge_pages,
+    machine.reserved_huge_pages,
+    machine.locked_memory,
+    machine.cores,
+    machine.numa,
+    machine.threads,
+    machine.cpu_limit,
+    machine.load,
+    machine.governor,
+    machine.clock,
+    machine.kernel,
 )
 
 
@@ -67,3 +59,44 @@ def _guarded(check: Callable[..., Check], *arguments: object) -> Check:
             "warn",
             f"this check failed itself ({type(error).__name__}: {error}); please report it",
         )
+
+
+# The doctor's answers as text and as JSON.
+
+MARKS = {"ok": "ok  ", "warn": "WARN", "missing": "MISS"}
+WIDTH = 100
+
+
+def as_text(checks: Sequence[Check], abilities: Sequence[Ability]) -> str:
+    """A table of checks with what to do, then what can be measured."""
+    width = max(len(check.name) for check in checks)
+    lines = []
+    for check in checks:
+        first = f"{MARKS[check.status]}  {check.name:<{width}}  "
+        lines += _wrapped(first, check.value or "unknown")
+        lines += _wrapped(" " * len(first), check.means)
+        if check.do:
+            lines += _wrapped(" " * len(first), f"-> {check.do}")
+    lines += ["", "What can be measured here:"]
+    for ability in abilities:
+        lines += _wrapped("  yes  " if ability.possible else "  no   ", ability.what)
+        if ability.why:
+            lines += _wrapped(" " * 7, f"because: {ability.why}")
+    return "\n".join(lines) + "\n"
+
+
+def as_json(checks: Sequence[Check], abilities: Sequence[Ability]) -> str:
+    """{"checks": [...], "possible": [...]}"""
+    content = {"checks": list(checks), "possible": list(abilities)}
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+
+
+def _wrapped(first: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -71,7 +71,7 @@ def _device(name: str, path: Path, use: str) -> Check:
 
 
 def _read_from_sibling() -> str | None:
-    """None if one child can read another's memory, else the system's error text."""
+    """Return None if one child can read another's memory, else the system's error text."""
     target = ctypes.create_string_buffer(PROBE)
     sleeper = os.fork()
     if sleeper == 0:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from slowpath.core.errors import SlowpathError
@@ -12,9 +14,98 @@ from slowpath.doctor.check import Check
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.build import wheel_engine
+from slowpath.mpi.probe import output_of
+from slowpath.run.engine.blas import PLUGIN, BlasInSight, blas_in_sight, package_version
+from slowpath.run.engine.build import kept_engine, wheel_engine
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.toolchain import find_cmake, find_compiler
+
+# The BLAS that the experiment cannon multiplies with.
+
+NAME = "BLAS"
+INSTALL = "install OpenBLAS, BLIS, MKL or AOCL for developers, or: pip install 'slowpath[blas]'"
+# They choose the code that a BLAS runs, so that a forgotten one halves the rate and nothing shows it.
+STEERING = (
+    *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "BLIS_ARCH_TYPE", "BLIS_MODEL_TYPE"),
+    *("MKL_ENABLE_INSTRUCTIONS", "MKL_DEBUG_CPU_TYPE", "MKL_CBWR"),
+)
+# In a process of its own: a BLAS starts threads and takes memory when it is loaded.
+_ASK = """
+import ctypes, sys
+plugin = ctypes.CDLL(sys.argv[1])
+for name in ("name", "core", "file"):
+    function = getattr(plugin, "slowpath_blas_" + name)
+    function.restype = ctypes.c_char_p
+    print((function() or b"").decode())
+"""
+
+
+def blas() -> Check:
+    """Return what cannon multiplies with, and what steers it."""
+    steered = {name: os.environ[name] for name in STEERING if name in os.environ}
+    plugin = _plugin()
+    if plugin is not None:
+        return judged(_asked(plugin, os.environ), steered)
+    return unbuilt(blas_in_sight(os.environ), steered)
+
+
+def judged(found: tuple[str, str, str] | None, steered: Mapping[str, str]) -> Check:
+    """Judge the BLAS that the engine has.
+
+    Args: found: its name, the processor type of its code, its file; the first two may be empty. None: it can't be
+          loaded.
+    """
+    if found is None:
+        return Check(NAME, None, "missing", "the BLAS of the engine can't be loaded", "slowpath engine build --force")
+    name, core, file = found
+    value = ", ".join([name or Path(file).name, *([f"core {core}"] if core else []), file])
+    if not name and Path(file).resolve().parent.name in ("blas", "atlas-reference"):
+        means = (
+            "the reference BLAS is some ten times slower than a tuned one: every communication looks cheap next to it"
+        )
+        return Check(NAME, value, "warn", means, INSTALL)
+    return _with_variables(value, "multiplies in the experiment cannon", steered)
+
+
+def unbuilt(sight: BlasInSight, steered: Mapping[str, str]) -> Check:
+    """Before there is an engine: what its build will choose from."""
+    if sight.libraries:
+        seen = ", ".join(map(str, sight.libraries))
+        return _with_variables(seen, "CMake chooses among these when the engine is built, for cannon", steered)
+    if sight.package is not None:
+        value = f"scipy-openblas32 {package_version() or 'of unknown version'}"
+        return _with_variables(value, "goes into the engine when it is built, for cannon", steered)
+    return Check(NAME, "none", "missing", "the experiment cannon has nothing to multiply with", INSTALL)
+
+
+def _with_variables(value: str, means: str, steered: Mapping[str, str]) -> Check:
+    if not steered:
+        return Check(NAME, value, "ok", means)
+    listed = ", ".join(f"{name}={text}" for name, text in steered.items())
+    return Check(
+        NAME,
+        value,
+        "warn",
+        f"{listed} in the environment overrides the BLAS's own choice for this processor: it may run at half its rate",
+        f"unset {' '.join(steered)}",
+    )
+
+
+def _plugin() -> Path | None:
+    """Beside the engine of the MPI in use; None if that engine is not built, or has none."""
+    try:
+        engine = kept_engine(find_mpi(None))
+    except SlowpathError:
+        return None
+    plugin = engine.program.parent / PLUGIN if engine else None
+    return plugin if plugin and plugin.exists() else None
+
+
+def _asked(plugin: Path, environ: Mapping[str, str]) -> tuple[str, str, str] | None:
+    printed = output_of([sys.executable, "-c", _ASK, str(plugin)], {**environ, "OPENBLAS_NUM_THREADS": "1"})
+    lines = (printed or "").splitlines()
+    return (lines[-3], lines[-2], lines[-1]) if len(lines) >= 3 else None
+
 
 NOT_NEEDED = "none needed: the wheel's engine for the {} interface fits this MPI"
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.engine_description import Roles
 from slowpath.core.errors import RecordError
 from slowpath.core.plan import Plan
 from slowpath.core.result import Result
 from slowpath.core.results import ContrastResult, Line, SkippedRow
-from slowpath.core.roles import Roles
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.measurements import Measurements, Observer
 from slowpath.experiments.measured.recorded import recorded_bytes
@@ -122,7 +122,7 @@ class Experiment:
     program         that measures it
     study           its own section of results.json
     views           names of its sections of the report (report/studies.py)
-    timelines       pattern -> name of the timeline that a trace of it shows (report/trace/kinds.py)
+    timelines       pattern -> name of the timeline that a trace of it shows (report/trace/read.py)
     brief           effort of a short measurement next to another one
     side_effects    where a remedy might do harm
     """

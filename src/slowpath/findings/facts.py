@@ -15,17 +15,17 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.engine_description import Roles
+from slowpath.core.finding_results import LawForecast, LawSource
 from slowpath.core.results import ContrastResult, EnvironmentResult, Results
-from slowpath.core.roles import Roles
 from slowpath.findings.difference import DECIDED, WITHOUT_USER, Place, Slowdown, slowdown
 from slowpath.findings.processors import Processors, allowed
 from slowpath.findings.variations import Variation, Variations
-from slowpath.stats.laws.found import Forecast, LawSource
 
 NETWORK = "network_path"
 DEFAULT_EFFECT = 0.03  # minimum effect of a run that has no contrast
 # Forecasts that were written down and measured in another run, by what their law was fitted to.
-Later: TypeAlias = Mapping[LawSource, tuple[Forecast, ...]]
+Later: TypeAlias = Mapping[LawSource, tuple[LawForecast, ...]]
 _Found = TypeVar("_Found")
 _More = ParamSpec("_More")
 

@@ -14,10 +14,7 @@ from msgspec.structs import replace
 from slowpath.core.results import (
     Finding,
     LawCoefficient,
-    LawForecast,
-    LawPoint,
     LawResult,
-    LawSourceResult,
     Leg,
     Legs,
     LimitBracket,
@@ -31,8 +28,7 @@ from slowpath.findings.rivals.judged import Contest, held_against, uncontested
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.snippet import snippet
 from slowpath.findings.tried import with_tried
-from slowpath.stats.laws.forecast_words import forecast_words, open_words
-from slowpath.stats.laws.found import Coefficient, FittedLaw, FittedPoint, Forecast, LawSource, formula_words
+from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words, open_words
 
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)
@@ -137,43 +133,11 @@ def law_result(law: FittedLaw) -> LawResult:
         points=law.points,
         launches=law.launches,
         text=formula_words(law),
-        drawn=tuple(_point(one) for one in law.drawn),
+        drawn=law.drawn,
         is_excess=law.is_excess,
-        forecasts=tuple(_forecast(one) for one in law.forecasts),
+        forecasts=law.forecasts,
         predicted=law.predicted,
-        source=_source(law.source),
-    )
-
-
-def _source(one: LawSource | None) -> LawSourceResult | None:
-    if one is None:
-        return None
-    return LawSourceResult(law=one.law, cells=one.cells, metric=one.metric, phase=one.phase, less_phase=one.less_phase)
-
-
-def _forecast(one: Forecast) -> LawForecast:
-    return LawForecast(
-        place=dict(one.place),
-        kind=one.kind,
-        predicted_s=one.predicted_s,
-        interval=one.interval,
-        joint_ratio=one.joint_ratio,
-        span_s=one.span_s,
-        noise_ratio=one.noise_ratio,
-        seen_s=one.seen_s,
-        seen_interval=one.seen_interval,
-        held=one.held,
-        text=forecast_words(one),
-    )
-
-
-def _point(one: FittedPoint) -> LawPoint:
-    return LawPoint(
-        place=dict(one.place),
-        value_s=one.value_s,
-        interval=one.interval,
-        fitted_s=one.fitted_s,
-        page_bytes=one.page_bytes,
+        source=law.source,
     )
 
 

@@ -9,19 +9,18 @@ from dataclasses import replace
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import LawForecast, LawSource
 from slowpath.core.units import format_bytes
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts, Later
 from slowpath.findings.words import number, page_bytes
-from slowpath.stats.laws import blocks, constant, each, live_buffers, message, pages, queue, repetition, segments
+from slowpath.stats.laws import linear, pages, segments, steps
 from slowpath.stats.laws.choose import Choice, choose
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import drawn_points
-from slowpath.stats.laws.forecast_words import failed_words
-from slowpath.stats.laws.found import Coefficient, FittedLaw, Forecast, LawSource
+from slowpath.stats.laws.forecasts import held_out, to_measure
+from slowpath.stats.laws.found import Coefficient, FittedLaw, failed_words
 from slowpath.stats.laws.granules import alignment
-from slowpath.stats.laws.held_out import held_out
-from slowpath.stats.laws.later import to_measure
 from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.predict import verdict
 from slowpath.stats.laws.sweep import Sweep, make_sweep
@@ -36,13 +35,13 @@ _MESSAGE = "message_bytes"
 
 # The laws that rules ask for by name.
 _ASKED: tuple[Law, ...] = (
-    constant.LAW,
-    message.LAW,
+    linear.CONSTANT,
+    linear.BY_BYTE,
     pages.LAW,
-    blocks.LAW,
-    live_buffers.LAW,
-    queue.LAW,
-    repetition.LAW,
+    linear.BY_BLOCK,
+    steps.LIVE_BUFFERS,
+    linear.BY_QUEUE,
+    steps.REPETITIONS,
     segments.LAW,
 )
 
@@ -60,8 +59,8 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later
     Args: again: the same choice for another sweep.  later: what was measured of earlier forecasts.
     """
     winner, runner_up = choice.winner, choice.runner_up
-    source = LawSource(winner.name, sweep.cells, sweep.metric, sweep.phase, sweep.less_phase) if winner else None
-    forecasts: tuple[Forecast, ...] = ()
+    source = source_of(winner.name, sweep) if winner else None
+    forecasts: tuple[LawForecast, ...] = ()
     if winner is not None and source is not None:
         whole = bool(sweep.cells) and sweep.launches > 1
         new = (later or {}).get(source) or (to_measure(winner, sweep, curve(sweep)) if whole else ())
@@ -86,6 +85,11 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later
         predicted=predicted,
         source=source if sweep.cells else None,
     )
+
+
+def source_of(law: str, sweep: Sweep) -> LawSource:
+    """Return what a law of this name was fitted to."""
+    return LawSource(law=law, cells=sweep.cells, metric=sweep.metric, phase=sweep.phase, less_phase=sweep.less_phase)
 
 
 def with_bound(law: FittedLaw, sweep: Sweep) -> FittedLaw:
@@ -125,7 +129,7 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
         more = np.array(slow) - np.array(fast)
         if (more > 0).mean() > 0.5:
             rows[(length,)] = np.where(more > 0, more, np.nan).tolist()
-    law = _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+    law = _chosen(rows, (_MESSAGE,), minimum_effect, (linear.CONSTANT, linear.BY_BYTE))
     return replace(law, is_excess=True) if law else None
 
 
@@ -150,7 +154,7 @@ def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float)
         for length, values in excess_s.items()
         if sum(value > 0 for value in values) > len(values) / 2
     }
-    return _chosen(rows, (_MESSAGE,), minimum_effect, (constant.LAW, message.LAW))
+    return _chosen(rows, (_MESSAGE,), minimum_effect, (linear.CONSTANT, linear.BY_BYTE))
 
 
 def count_law(launches_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:
@@ -159,7 +163,7 @@ def count_law(launches_s: Mapping[float, Sequence[float]], minimum_effect: float
     Args: launches_s: count -> of each launch, seconds.  Returns: None with fewer than three counts.
     """
     rows: dict[tuple[float, ...], list[float]] = {(count,): list(times) for count, times in launches_s.items()}
-    return _chosen(rows, (each.COUNT,), minimum_effect, (constant.LAW, each.LAW))
+    return _chosen(rows, (linear.COUNT,), minimum_effect, (linear.CONSTANT, linear.BY_COUNT))
 
 
 def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
@@ -173,7 +177,7 @@ def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | No
             page, length = page_bytes(cell), number(cell, _MESSAGE)
             if page is not None and length is not None:
                 rows[length, page] = _values(cell, one.metric, phase)
-    return _chosen(rows, (_MESSAGE, "page_bytes"), minimum_effect, (constant.LAW, message.LAW, pages.LAW))
+    return _chosen(rows, (_MESSAGE, "page_bytes"), minimum_effect, (linear.CONSTANT, linear.BY_BYTE, pages.LAW))
 
 
 def _values(cell: CellResult, metric: str, phase: str) -> list[float]:

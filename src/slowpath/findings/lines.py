@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.roles import Roles
+from slowpath.core.engine_description import Roles
 from slowpath.findings.difference import LAW_RATIO, Ratio, Slowdown, ratio_of
 from slowpath.findings.facts import Facts, Later, once
 from slowpath.findings.laws import fitted, named

@@ -14,7 +14,7 @@ from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.words import OF_MESSAGES, is_switched_out
 from slowpath.stats.inputs import Floats
-from slowpath.stats.screening import Effect, Levels, decided, effects
+from slowpath.stats.screening import FactorEffect, Levels, decided, effects
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,13 @@ def _measured(group: Sequence[CellResult], metric: str) -> tuple[list[CellResult
 
 
 def _fact(
-    effect: Effect, factor: Factor, held: bool, cells: Sequence[CellResult], times: Floats, metric: str, factors: int
+    effect: FactorEffect,
+    factor: Factor,
+    held: bool,
+    cells: Sequence[CellResult],
+    times: Floats,
+    metric: str,
+    factors: int,
 ) -> Screened:
     ratio, interval = effect.ratio, effect.interval
     slow_value, fast_value = factor.upper, factor.lower

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.mpi import schedules as s
-from slowpath.mpi.message_graph import Graph, Message, Schedule, graph_of
+from slowpath.mpi.message_graph import Graph, GraphMessage, Schedule, graph_of
 
 # Reductions cut a vector in elements, so that parts of it differ by some of them; headers may be part of a part.
 SIZE_TOLERANCE_RATIO = 0.02
@@ -41,7 +41,9 @@ def _then(*parts: Callable[[int], Schedule]) -> Callable[[int], Schedule]:
 
 
 def _scaled(schedule: Schedule, factor: float) -> Schedule:
-    return [[Message(one.source, one.target, one.size * factor) for one in stage] for stage in schedule]
+    return [
+        [GraphMessage(message.source, message.target, message.size * factor) for message in stage] for stage in schedule
+    ]
 
 
 def _tree(way: Callable[..., Schedule], parent: s.Parents, *, subtree: bool = False) -> Callable[[int], Schedule]:
@@ -77,13 +79,13 @@ def _neighbour_exchange(p: int) -> Schedule:
     for step in range(p // 2):
         pairs = [(rank, (rank + 1) % p) for rank in range(step % 2, p, 2)]
         size = 1 if step == 0 else 2
-        stages.append([m for a, b in pairs for m in (Message(a, b, size), Message(b, a, size))])
+        stages.append([m for a, b in pairs for m in (GraphMessage(a, b, size), GraphMessage(b, a, size))])
     return stages
 
 
 def _double_ring(p: int) -> Schedule:
     """A message goes round twice: the barrier of a token."""
-    return [[Message(step % p, (step + 1) % p, 1)] for step in range(2 * p)]
+    return [[GraphMessage(step % p, (step + 1) % p, 1)] for step in range(2 * p)]
 
 
 _BINOMIAL = (s.lowest_bit_cleared, s.highest_bit_cleared)
@@ -210,7 +212,7 @@ class Recognised:
 
     @property
     def words(self) -> str:
-        """As a sentence has it."""
+        """Return the algorithms for a sentence."""
         if not self.names:
             return "none of the known algorithms"
         names = " or ".join(self.names)
@@ -218,21 +220,28 @@ class Recognised:
 
 
 def recognise(collective: str, counted: Graph, block_bytes: float | None) -> Recognised:
-    """Which algorithms send just these messages.
+    """Return which algorithms send just these messages.
 
     Args: counted: with sizes in bytes of the user's data.  block_bytes: of one block; None or 0: sizes aren't compared.
     """
-    known = [(one, graph_of(one.schedule(counted.ranks), counted.ranks)) for one in ALGORITHMS.get(collective, ())]
-    known = [(one, graph) for one, graph in known if graph.messages or counted.ranks == 1]
-    same = [one for one, graph in known if _same_graph(counted, graph, None if one.without_sizes else block_bytes)]
+    known = [
+        (algorithm, graph_of(algorithm.schedule(counted.ranks), counted.ranks))
+        for algorithm in ALGORITHMS.get(collective, ())
+    ]
+    known = [(algorithm, graph) for algorithm, graph in known if graph.messages or counted.ranks == 1]
+    same = [
+        algorithm
+        for algorithm, graph in known
+        if _same_graph(counted, graph, None if algorithm.without_sizes else block_bytes)
+    ]
     if same:
         return _of(same, exact=True)
-    return _of([one for one, graph in known if _same_numbers(counted, graph)], exact=False)
+    return _of([algorithm for algorithm, graph in known if _same_numbers(counted, graph)], exact=False)
 
 
 def _of(found: Sequence[Algorithm], *, exact: bool) -> Recognised:
-    names = tuple(dict.fromkeys(one.name for one in found))
-    return Recognised(names, tuple(dict.fromkeys(one.growth for one in found)), exact)
+    names = tuple(dict.fromkeys(algorithm.name for algorithm in found))
+    return Recognised(names, tuple(dict.fromkeys(algorithm.growth for algorithm in found)), exact)
 
 
 def _same_graph(counted: Graph, known: Graph, block_bytes: float | None) -> bool:

@@ -4,14 +4,85 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.whole import whole_number
-from slowpath.mpi.hostlist import expand_hostlist, names_in_file
+from slowpath.core.units import whole_number
 from slowpath.mpi.probe import output_of
+
+# Lists of host names as batch systems and launchers write them.
+
+MAX_HOSTS = 100_000  # a list that expands to more is damaged
+MOST_CHOICES = 2 * MAX_HOSTS  # in the brackets of one name
+_PART = re.compile(r"[^\[\]]+|\[[^\[\]]*\]")
+
+
+def expand_hostlist(text: str) -> list[str]:
+    """Names of `n[1-3,07],login` in their order, as Slurm and Flux write them.
+
+    Raises: EnvironmentFailure: a bracket is open or a range runs backwards; the text is quoted.
+    """
+    names: list[str] = []
+    for word in _split(text):
+        parts = _PART.findall(word)
+        if "".join(parts) != word:
+            raise _damaged(text)
+        choices: list[list[str]] = []
+        for part in parts:
+            choices.append(_choices(part, text))
+            if sum(map(len, choices)) > MOST_CHOICES:
+                raise _damaged(text)
+        names += ("".join(parts) for parts in itertools.islice(itertools.product(*choices), MAX_HOSTS - len(names)))
+    return names
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas outside of brackets."""
+    words, depth, word = [], 0, ""
+    for character in text.strip():
+        depth += (character == "[") - (character == "]")
+        if character == "," and depth == 0:
+            words.append(word)
+            word = ""
+        else:
+            word += character
+    if depth != 0:
+        raise _damaged(text)
+    return [word.strip() for word in (*words, word) if word.strip()]
+
+
+def _choices(part: str, text: str) -> list[str]:
+    if not part.startswith("["):
+        return [part]
+    found: list[str] = []
+    for item in part[1:-1].split(","):
+        first, dash, last = item.partition("-")
+        begin, end = whole_number(first), whole_number(last if dash else first)
+        if begin is None or end is None or not 0 <= end - begin < MAX_HOSTS:
+            raise _damaged(text)
+        if len(found) > MOST_CHOICES:
+            raise _damaged(text)
+        found += [str(n).zfill(len(first)) for n in range(begin, end + 1)]
+    return found
+
+
+def _damaged(text: str) -> EnvironmentFailure:
+    return EnvironmentFailure(f"'{text[:80]}' is not a list of hosts such as n[1-3,7]; is the job's variable cut?")
+
+
+def names_in_file(lines: Iterable[str]) -> list[str]:
+    """Return each host of a host file once: `n1:2`, `n1 slots=2` or one line a slot; comments begin with #."""
+    names: dict[str, None] = {}
+    for line in lines:
+        words = line.partition("#")[0].split()
+        if words:
+            names[words[0].partition(":")[0]] = None
+    return list(names)
+
 
 ReadLines = Callable[[str], list[str]]
 AskProgram = Callable[[Sequence[str], Mapping[str, str]], str | None]
@@ -43,7 +114,7 @@ class NodeAllocation:
 
 
 def read_lines(path: str) -> list[str]:
-    """Raises EnvironmentFailure where the file that a batch system names can't be read."""
+    """Read a file that the batch system names.  Raises: EnvironmentFailure: it can't be read."""
     try:
         return Path(path).read_text(errors="replace").splitlines()
     except OSError as error:
@@ -53,7 +124,7 @@ def read_lines(path: str) -> list[str]:
 
 
 def ask_once(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """As probe.output_of, asked once for each environment: an allocation does not change while a run lasts."""
+    """Ask as probe.output_of does, once for each environment: an allocation does not change while a run lasts."""
     return _answer(tuple(argv), tuple(sorted(environ.items())))
 
 
@@ -140,7 +211,9 @@ def of_grid_engine(around: Surroundings) -> NodeAllocation | None:
 
 
 def of_cobalt(around: Surroundings) -> NodeAllocation | None:
-    """Of the ALCF's machines until 2023 ("Running Jobs on XC40"): names only where COBALT_NODEFILE lists them."""
+    """Return the allocation of the ALCF's Cobalt, used until 2023 ("Running Jobs on XC40"): names only where
+    COBALT_NODEFILE lists them.
+    """
     environ = around.environ
     if not environ.get("COBALT_JOBID"):
         return None
@@ -150,7 +223,7 @@ def of_cobalt(around: Surroundings) -> NodeAllocation | None:
 
 
 def of_host_file(around: Surroundings) -> NodeAllocation | None:
-    """Without a batch system: the host file that a launcher would read."""
+    """Return the allocation without a batch system: the host file that a launcher would read."""
     environ = around.environ
     path = next((environ[name] for name in HOST_FILES if environ.get(name)), None)
     if path is None:

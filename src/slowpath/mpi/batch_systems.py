@@ -143,7 +143,7 @@ def find_allocation(
     Raises: EnvironmentFailure: the batch system's list of nodes is damaged or can't be read.
     """
     around = Surroundings(environ, read, ask)
-    for system in sorted(BATCH_SYSTEMS, key=lambda one: not one.nested):
+    for system in sorted(BATCH_SYSTEMS, key=lambda system: not system.nested):
         if (found := system.find(around)) is not None:
             return replace(found, launcher=system.launcher, title=system.title)
     return None

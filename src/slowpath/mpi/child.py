@@ -21,7 +21,7 @@ class ExitUnseen(EnvironmentFailure):
 
 
 class Child(subprocess.Popen[bytes]):
-    """As Popen; poll, wait and communicate raise ExitUnseen where the exit code was lost."""
+    """A started program, used as Popen; poll, wait and communicate raise ExitUnseen where the exit code was lost."""
 
     def poll(self) -> int | None:
         """The exit code, negative for a signal; None: it runs.  Raises: ExitUnseen."""

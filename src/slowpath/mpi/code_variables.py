@@ -10,11 +10,14 @@ Sources "in X" state the version in whose program or library the name was read (
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from slowpath.mpi.allocator import KEEP_FREED, TUNABLES
+# What the C library is asked to do with memory that MPI libraries take and free.
+
+TUNABLES = "GLIBC_TUNABLES"
+# malloc takes no mapping of its own for long blocks, and gives nothing back to the system.
+KEEP_FREED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615"
 
 
 @dataclass(frozen=True)
@@ -180,8 +183,8 @@ CODE_VARIABLES: tuple[CodeVariables, ...] = (
 
 
 def reader_of(name: str) -> CodeVariables | None:
-    """Who takes code from the variable of this name; None: nobody who is known."""
-    return next((row for row in CODE_VARIABLES if any(fnmatchcase(name, one) for one in row.names)), None)
+    """Return who takes code from the variable of this name; None: nobody who is known."""
+    return next((row for row in CODE_VARIABLES if any(fnmatchcase(name, pattern) for pattern in row.names)), None)
 
 
 # What looks like such a variable and makes the library read less than it would.
@@ -200,8 +203,3 @@ def why_code(name: str, value: str) -> str | None:
     if "/" in value or value.startswith(("~", ".")):
         return "it names a file or folder"
     return None
-
-
-def code_among(variables: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Those of `variables` that may choose what is run, with the reason."""
-    return {(name, value): why for name, value in variables if (why := why_code(name, value)) is not None}

@@ -48,5 +48,6 @@ PATH_VARIABLES: tuple[PathVariable, ...] = (
 
 
 def path_variable(name: str, library: str, version: str | None) -> PathVariable | None:
-    """Of this library; None: the table has none of this name."""
-    return next((one for one in PATH_VARIABLES if one.name == name and one.applies.fits(library, version, None)), None)
+    """Return the variable of this library; None: the table has none of this name."""
+    of_this_name = (variable for variable in PATH_VARIABLES if variable.name == name)
+    return next((variable for variable in of_this_name if variable.applies.fits(library, version, None)), None)

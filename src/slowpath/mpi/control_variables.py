@@ -47,7 +47,7 @@ class ControlVariables(msgspec.Struct, frozen=True):
     values: dict[str, str]
 
     def number(self, name: str) -> int | None:
-        """As a C int; None: not there, or not in hexadecimal digits."""
+        """Return the value as a C int; None: not there, or not in hexadecimal digits."""
         try:
             return int.from_bytes(bytes.fromhex(self.values[name])[:4], "little", signed=True)
         except (KeyError, ValueError):
@@ -57,7 +57,7 @@ class ControlVariables(msgspec.Struct, frozen=True):
 def read_control_variables(
     library: Path, wanted: Sequence[str], environ: Mapping[str, str], ask: Ask = output_of
 ) -> ControlVariables | None:
-    """What `library` reads for `wanted` under `environ`; None: it can't be asked, as a library without MPI_T."""
+    """Return what `library` reads for `wanted` under `environ`; None: it can't be asked, as a library without MPI_T."""
     said = ask([sys.executable, "-c", _QUESTION, str(library), *wanted], environ)
     try:
         return msgspec.json.decode((said or "").splitlines()[-1], type=ControlVariables)

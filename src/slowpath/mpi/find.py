@@ -18,8 +18,7 @@ from pathlib import Path
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest
-from slowpath.mpi.install.whole import why_not_started
+from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest, why_not_started
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import MPI_LIBRARIES
 from slowpath.mpi.loaded import Ask
@@ -40,7 +39,7 @@ WELL_KNOWN = (
 
 
 def embedded_folders() -> list[Path]:
-    """Where the scripts of this Python's packages lie, the embedded MPI's launcher among them."""
+    """Return where the scripts of this Python's packages lie, the embedded MPI's launcher among them."""
     return list(dict.fromkeys([Path(sys.prefix) / "bin", Path(sys.executable).parent]))
 
 

@@ -49,7 +49,7 @@ def _names_of(name: str) -> tuple[str, ...]:
     bare = next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), None)
     if bare is None:
         return (name,)
-    others = (prefix + one for one in _ALSO_CALLED.get(bare, (bare,)) for prefix in _PREFIXES)
+    others = (prefix + called for called in _ALSO_CALLED.get(bare, (bare,)) for prefix in _PREFIXES)
     return tuple(dict.fromkeys((name, *others)))
 
 
@@ -63,11 +63,14 @@ def forces(name: str, given: str, slow: str) -> bool:
 
 
 def _copies(name: str, components: str) -> int:
-    """How often a list of components has a message copied inside a node: once (CMA), twice, or 0: not by shared memory.
+    """Return how often a list of components has a message copied inside a node: once (CMA), twice, or 0: not by shared
+    memory.
 
     "^" leaves out what follows (Open MPI and UCX alike). CMA alone carries no short messages.
     """
-    named = frozenset().union(*(_COMPONENTS.get(one, frozenset()) for one in components.removeprefix("^").split(",")))
+    named = frozenset().union(
+        *(_COMPONENTS.get(component, frozenset()) for component in components.removeprefix("^").split(","))
+    )
     left = _ALL - named if components.startswith("^") else named
     if name != "OMPI_MCA_smsc" and not left & _SHARED:
         return 0

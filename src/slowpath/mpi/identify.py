@@ -11,7 +11,7 @@ from slowpath.mpi.libraries import MPI_LIBRARIES, MpiLibrary
 
 
 @dataclass(frozen=True)
-class Identity:
+class MpiIdentity:
     """What `mpiexec --version` reports: library (its name in libraries, or unknown), its version, its launcher."""
 
     name: str
@@ -20,7 +20,7 @@ class Identity:
     line: str
 
 
-def identify(version_text: str, called: str = "") -> Identity:
+def identify(version_text: str, called: str = "") -> MpiIdentity:
     """The library whose launcher printed `version_text`; `unknown` with launcher `mpiexec` if nothing matches.
 
     called: the launcher's file name, by which those of batch systems are known that print no version.
@@ -30,8 +30,8 @@ def identify(version_text: str, called: str = "") -> Identity:
         found = launcher.version_line.search(version_text) if launcher.version_line else None
         if found:
             version = found.group(1) if launcher.library else None
-            return Identity(launcher.library or "unknown", version, launcher.name, first.rstrip(":"))
-    return Identity("unknown", None, called if called in BATCH_NAMES else "mpiexec", first)
+            return MpiIdentity(launcher.library or "unknown", version, launcher.name, first.rstrip(":"))
+    return MpiIdentity("unknown", None, called if called in BATCH_NAMES else "mpiexec", first)
 
 
 def named_in(library_text: str) -> tuple[MpiLibrary, str | None] | None:

@@ -12,7 +12,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 from slowpath.mpi.libraries import MPI_LIBRARIES, TITLES
 from slowpath.mpi.own_settings import OwnSetting
 
@@ -35,7 +35,7 @@ _ONE_UNUSED = re.compile(r"(UCX_\w+)(?: \(maybe: ([^)]*)\))?")
 
 
 def unused_by_ucx(output: str) -> dict[str, str]:
-    """What UCX says that nothing reads, and what it takes each for; "": it has no guess."""
+    """Return what UCX says that nothing reads, and what it takes each for; "": it has no guess."""
     found: dict[str, str] = {}
     for line in _UNUSED.findall(output):
         found |= {name: (guess or "").rstrip("?") for name, guess in _ONE_UNUSED.findall(line)}
@@ -43,20 +43,21 @@ def unused_by_ucx(output: str) -> dict[str, str]:
 
 
 def why_ignored(
-    one: OwnSetting, library: str, control_variables: Mapping[str, Value], unused: Mapping[str, str]
+    setting: OwnSetting, library: str, control_variables: Mapping[str, Value], unused: Mapping[str, str]
 ) -> str | None:
     """Why the library does not do what the setting says; None: that is not known, or it does.
 
     Args: library: name of the MPI.  control_variables: MPI_T's names and values under the user's environment; empty:
           not read.  unused: as `unused_by_ucx`.
     """
-    if one.name in unused:
-        return f"ignored: nothing in UCX reads it here{_nearest_words([unused[one.name]] if unused[one.name] else [])}"
-    prefix = next((p for p in _ONE_READER if one.name.startswith(p)), None)
+    if setting.name in unused:
+        nearest = [unused[setting.name]] if unused[setting.name] else []
+        return f"ignored: nothing in UCX reads it here{_nearest_words(nearest)}"
+    prefix = next((p for p in _ONE_READER if setting.name.startswith(p)), None)
     if prefix is not None and not _reads(library, _ONE_READER[prefix]):
         return f"ignored: {TITLES[_ONE_READER[prefix]]} reads it, and this is {TITLES.get(library, library)}"
     known = _names(library, control_variables)
-    name = _in_mpi_t(one.name, library)
+    name = _in_mpi_t(setting.name, library)
     if not known or name is None:
         return None
     if name not in known:
@@ -64,14 +65,14 @@ def why_ignored(
             return None
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
         return f"ignored: {TITLES[library]} has no such variable{_nearest_words(near)}"
-    return _read_as(one.value, known[name])
+    return _read_as(setting.value, known[name])
 
 
-def is_unknown(one: OwnSetting, library: str) -> bool:
+def is_unknown(setting: OwnSetting, library: str) -> bool:
     """Whether nobody states that this library, or what lies below it, reads a variable of this prefix."""
     own = next((lib.prefixes for lib in MPI_LIBRARIES if lib.name == library), ())
     of_libraries = {prefix for lib in MPI_LIBRARIES for prefix in lib.prefixes}
-    return one.name.startswith(tuple(of_libraries)) and not one.name.startswith(own)
+    return setting.name.startswith(tuple(of_libraries)) and not setting.name.startswith(own)
 
 
 def _reads(library: str, reader: str) -> bool:
@@ -85,7 +86,7 @@ def _in_mpi_t(name: str, library: str) -> str | None:
     if prefix is None:
         return None
     if library == "mpich":
-        bare = next((name.removeprefix(one) for one in _MPICH if name.startswith(one)), None)
+        bare = next((name.removeprefix(prefix) for prefix in _MPICH if name.startswith(prefix)), None)
         return None if bare is None else f"{prefix}{bare}"
     return name if name.startswith(prefix) else None
 
@@ -101,11 +102,11 @@ def _is_complete(name: str, library: str, known: Iterable[str]) -> bool:
     if library == "mpich":
         return True
     component = "_".join(name.split("_")[:4]) + "_"  # OMPI_MCA_btl_sm_
-    return name.count("_") > 3 and any(one.startswith(component) for one in known)
+    return name.count("_") > 3 and any(variable.startswith(component) for variable in known)
 
 
 def _read_as(given: str | None, value: Value) -> str | None:
-    """Where what MPI_T reads back is a number or a switch and another one than was set."""
+    """Return where what MPI_T reads back is a number or a switch and another one than was set."""
     if given is None or isinstance(value, (str, type(None), Sequence)):
         return None
     word = given.strip().lower()

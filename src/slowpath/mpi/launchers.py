@@ -3,12 +3,245 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.errors import UsageError
-from slowpath.mpi.batch_launchers import BATCH_LAUNCHERS
 from slowpath.mpi.launcher import BINDINGS, Command, Launcher, RankPlacement
-from slowpath.mpi.library_launchers import LIBRARY_LAUNCHERS, OTHER
+
+# The first whose version_line matches is it. Intel's is a Hydra, too, but binds by variables of its own, so it stands
+# before MPICH's. Of one library's launchers the newest stands first.
+LIBRARY_LAUNCHERS = (
+    Launcher(
+        name="hydra-intel",
+        library="intelmpi",
+        version_line=re.compile(r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)"),
+        rank_variables=("PMI_RANK",),
+        ranks=("-n", "{ranks}"),
+        bind=dict.fromkeys(BINDINGS, ()),
+        bind_variables={
+            "core": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "core"},
+            "socket": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "socket"},
+            "numa": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "numa"},
+            "none": {"I_MPI_PIN": "off"},
+        },
+        per_node=("-ppn", "{per_node}"),
+        hosts=("-hosts", "{hosts}"),
+        placing={"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"},
+        spread_variables={"core": {"I_MPI_PIN_ORDER": "compact"}, "socket": {"I_MPI_PIN_ORDER": "scatter"}},
+        export=("-genv", "{name}", "{value}"),
+        exported=("I_MPI_",),
+        verified="Intel MPI 2021.18; nodes by name, too",
+        traps=(
+            "binds by variables: -bind-to of MPICH is ignored unless I_MPI_PIN is off",
+            "inside a batch job -ppn is ignored unless I_MPI_JOB_RESPECT_PROCESS_PLACEMENT is off",
+        ),
+    ),
+    Launcher(
+        name="prterun",
+        library="openmpi",
+        version_line=re.compile(r"\((?:Open MPI|OpenRTE)\) ([5-9]\d*\.[\w.]*|[1-9]\d+\.[\w.]*)"),
+        rank_variables=("PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
+        ranks=("-n", "{ranks}"),
+        bind={
+            "core": ("--bind-to", "core"),
+            "socket": ("--bind-to", "package"),
+            "numa": ("--bind-to", "numa"),
+            "none": ("--bind-to", "none"),
+        },
+        hosts=("--host", "{hosts}"),
+        host="{host}:{per_node}",
+        map_by=("--map-by", "{map}"),
+        maps={"core": "core", "core_group": "l3cache", "numa": "numa", "socket": "package"},
+        map_per_node="ppr:{per_node}:node",
+        oversubscribe_map=":OVERSUBSCRIBE",
+        oversubscribe_bind={"core": ("--bind-to", "core:overload-allowed")},
+        export=("-x", "{name}={value}"),
+        exported=("OMPI_", "PRTE_MCA_", "PMIX_MCA_"),
+        verified="Open MPI 5.0.11; nodes by name, too",
+        traps=(
+            "a socket is spelled package; options have two dashes, and one with a single dash is taken for the program",
+            "only one --map-by counts, so that qualifiers such as OVERSUBSCRIBE belong behind the mapping",
+            'more ranks than cores are refused with "binding more processes than cpus" without overload-allowed',
+            "variables reach ranks on other nodes by -x alone, but for OMPI_, PRTE_MCA_ and PMIX_MCA_",
+            "refuses to start as root without OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+        ),
+    ),
+    Launcher(
+        name="orterun",  # Open MPI 2 to 4, which calls itself OpenRTE when it is started as mpiexec
+        library="openmpi",
+        version_line=re.compile(r"\((?:Open MPI|OpenRTE)\) ([1-4]\.[\w.]*)"),
+        rank_variables=("PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
+        ranks=("-n", "{ranks}"),
+        bind={kind: ("--bind-to", kind) for kind in BINDINGS},
+        hosts=("--host", "{hosts}"),
+        host="{host}:{per_node}",
+        map_by=("--map-by", "{map}"),
+        maps={"core": "core", "core_group": "l3cache", "numa": "numa", "socket": "socket"},
+        map_per_node="ppr:{per_node}:node",
+        oversubscribe=("--oversubscribe",),
+        oversubscribe_bind={"core": ("--bind-to", "core:overload-allowed")},
+        export=("-x", "{name}={value}"),
+        exported=("OMPI_", "PMIX_MCA_"),
+        verified="Open MPI 4.1.4, ranks, binding and environment; nodes and spread not run",
+        traps=(
+            "without --bind-to two ranks are bound to cores, more than two to sockets",
+            "variables reach ranks on other nodes by -x alone, but for OMPI_ and PMIX_MCA_",
+        ),
+    ),
+    Launcher(
+        name="orterun-spectrum",
+        library="spectrummpi",
+        version_line=re.compile(r"\(IBM Spectrum MPI\) (\d[\w.]*)"),
+        rank_variables=("PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
+        ranks=("-n", "{ranks}"),
+        bind={kind: ("--bind-to", kind) for kind in BINDINGS},
+        hosts=("--host", "{hosts}"),
+        host="{host}:{per_node}",
+        map_by=("--map-by", "{map}"),
+        maps={"core": "core", "numa": "numa", "socket": "socket"},
+        map_per_node="ppr:{per_node}:node",
+        oversubscribe=("--oversubscribe",),
+        export=("-x", "{name}={value}"),
+        exported=("OMPI_", "PMIX_MCA_"),
+        traps=("made from that of Open MPI 3 and taken for alike; under LSF jobs are started by jsrun",),
+    ),
+    Launcher(
+        name="hydra",
+        library="mpich",
+        version_line=re.compile(r"HYDRA build details:.*?Version:\s+(\d[\w.]*)", re.DOTALL),
+        rank_variables=("PMI_RANK",),
+        ranks=("-n", "{ranks}"),
+        bind={kind: ("-bind-to", kind) for kind in BINDINGS},
+        per_node=("-ppn", "{per_node}"),
+        hosts=("-hosts", "{hosts}"),
+        map_by=("-map-by", "{map}"),
+        maps={"core": "core", "core_group": "l3cache", "numa": "numa", "socket": "socket"},
+        export=("-genv", "{name}", "{value}"),
+        verified="MPICH 5.0.2; nodes by name, too",
+        traps=(
+            "options have one dash; Open MPI's --bind-to and -x are not known to it",
+            "without -ppn a node is filled up to its slots first, so two ranks of a job on two nodes may share one",
+            "inside a Slurm allocation it starts its proxies by srun, whose own limits and plugins then hold",
+        ),
+    ),
+)
+
+OTHER = Launcher(
+    name="mpiexec",
+    ranks=("-n", "{ranks}"),
+    bind={"none": ()},
+    traps=("nothing but -n is asked of a launcher that is not known, so its binding is its own",),
+    verified="by its definition",
+)
+
+
+BATCH_LAUNCHERS = (
+    Launcher(
+        name="srun",
+        batch=True,
+        version_line=re.compile(r"^slurm (?:\S*-)?(\d[\w.]*)", re.MULTILINE),
+        rank_variables=("SLURM_PROCID",),
+        ranks=("-n", "{ranks}"),
+        bind={
+            "core": ("--cpu-bind=cores",),
+            "socket": ("--cpu-bind=sockets",),
+            "numa": ("--cpu-bind=ldoms",),
+            "none": ("--cpu-bind=none",),
+        },
+        fixed=("--export=ALL",),
+        # With the wrong one every rank starts as a job of its own, without a message. Cray MPICH speaks that of Slurm's
+        # plugin cray_shasta, which is the default where it runs.
+        pmi={"mpich": "--mpi=pmi2", "intelmpi": "--mpi=pmi2", "mvapich": "--mpi=pmi2", "openmpi": "--mpi=pmix"},
+        pmi_chosen_by="SLURM_MPI_TYPE",
+        where_set={"SLURM_STEP_ID": ("--overlap",)},
+        per_node=("-N", "{nodes}", "--ntasks-per-node={per_node}"),
+        hosts=("--nodelist={hosts}",),
+        map_by=("--distribution={map}",),
+        maps={"core": "block:block", "socket": "block:cyclic"},
+        oversubscribe=("--overcommit",),
+        verified="Slurm 22.05, MPICH 5.0.2 by PMI2 and Open MPI 5.0.11 by PMIx, two nodes (tests/slurm)",
+        traps=(
+            "with a PMI that the library does not speak each rank starts alone, without a message: --mpi is given",
+            "since Slurm 22.05 a step takes no --cpus-per-task from sbatch: a rank gets one core, as bind=core asks",
+            "passes the environment on unless SLURM_EXPORT_ENV forbids it: --export=ALL is given",
+            "inside another step (srun --pty bash) a step waits for processors forever: --overlap is given there",
+            "in a job of several nodes two ranks go to two nodes unless -N is given",
+            "--cpu-bind is refused or ignored where the site has no task/affinity or task/cgroup plugin",
+        ),
+    ),
+    Launcher(
+        name="flux",
+        batch=True,
+        version_line=re.compile(r"^libflux-core:\s+(\d[\w.]*)", re.MULTILINE),  # from documentation, not run
+        rank_variables=("FLUX_TASK_RANK",),
+        leading=("run",),
+        ranks=("-n", "{ranks}"),
+        bind={"core": ("-o", "cpu-affinity=per-task"), "none": ("-o", "cpu-affinity=off")},
+        per_node=("-N", "{nodes}"),
+        hosts=("--requires=host:{hosts}",),
+        traps=(
+            "cpu-affinity is on by default and gives all tasks of a node the same cores; per-task divides them",
+            "-n and --tasks-per-node exclude each other; with -n and -N the tasks are divided evenly",
+            "the PMI is a shell plugin: Open MPI 5 needs -o pmi=pmix where flux-pmix is installed",
+        ),
+    ),
+    Launcher(
+        name="aprun",
+        batch=True,
+        version_line=re.compile(r"^aprun \(ALPS\) (\d[\w.]*)", re.MULTILINE),  # from documentation, not run
+        ranks=("-n", "{ranks}"),
+        bind={"core": ("-cc", "cpu"), "numa": ("-cc", "numa_node"), "none": ("-cc", "none")},
+        per_node=("-N", "{per_node}"),
+        hosts=("-L", "{hosts}"),
+        traps=(
+            "-N is ranks on each node here, where srun means the number of nodes",
+            "HPE PALS has an aprun of its own that takes the same options, where ALPS is gone",
+            "the batch script runs on a service node: nothing that it finds out about processors holds for the ranks",
+        ),
+    ),
+    Launcher(
+        name="pals",
+        batch=True,
+        # It prints no name: "mpiexec version 1.8.0 revision 0a1b2c" (recognised as E3SM's mache does; not run here).
+        version_line=re.compile(r"^mpiexec version (\d[\w.]*) revision\b|\bPALS\b", re.MULTILINE),
+        ranks=("-n", "{ranks}"),
+        bind={kind: (f"--cpu-bind={kind}",) for kind in BINDINGS},
+        per_node=("--ppn", "{per_node}"),
+        hosts=("--hosts={hosts}",),
+        export=("--env", "{name}={value}"),
+        traps=(
+            "it comes as mpiexec, without a compiler wrapper next to it, and knows no option of MPICH or Open MPI",
+            "without --ppn the nodes of a job are filled one after the other",
+        ),
+    ),
+    Launcher(
+        name="jsrun",
+        batch=True,
+        ranks=("-n", "{ranks}", "-a", "1", "-c", "1"),  # resource sets, of one rank and one core each
+        bind={"core": ("-b", "packed:1"), "none": ("-b", "none")},
+        per_node=("-r", "{per_node}"),
+        export=("-E", "{name}={value}"),
+        traps=(
+            "-n counts resource sets, not ranks: each set is given one rank here",
+            "a set never spans nodes or sockets, and without -b its ranks are bound by a rule of their own",
+            "the batch script runs on a launch node, which stands first among the job's hosts and holds no rank; with "
+            "bsub -ln_slots it has several slots and is taken for a node",
+        ),
+    ),
+    Launcher(
+        name="ibrun",
+        batch=True,
+        ranks=("-n", "{ranks}", "-o", "0"),
+        bind={"none": ()},
+        traps=(
+            "knows -n and -o (an offset into the job's slots), given together, and nothing more: binding is that of "
+            "the library behind it",
+            "ranks on each node follow from the batch script's own request, so that one job has one placement",
+        ),
+    ),
+)
+
 
 __all__ = [
     "BATCH_NAMES",
@@ -43,9 +276,11 @@ def launcher_named(name: str) -> Launcher:
 
 
 def binding_line(library: str, bind: str) -> str | None:
-    """How ranks are bound under this library, as a line for a shell; None: its launcher is not known."""
+    """Return how ranks are bound under this library, as a line for a shell; None: its launcher is not known."""
     name = _LAUNCHED_BY.get(library)
-    launcher = next((one for one in LAUNCHERS if (library and library == one.library) or name == one.name), None)
+    launcher = next(
+        (launcher for launcher in LAUNCHERS if (library and library == launcher.library) or name == launcher.name), None
+    )
     if launcher is None or bind not in launcher.bind:
         return None
     if variables := launcher.bind_variables.get(bind):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.mpi.identify import Identity, link_folders, named_in
+from slowpath.mpi.identify import MpiIdentity, link_folders, named_in
 from slowpath.mpi.libraries import MPI_LIBRARIES, MpiLibrary
 
 Ask = Callable[[list[str], Mapping[str, str]], str | None]
@@ -50,7 +50,7 @@ def prefers_cray_wrapper(environ: Mapping[str, str]) -> bool:
 
 
 def linked_by(mpicxx: Path, environ: Mapping[str, str], ask: Ask) -> Linked:
-    """What the wrapper at `mpicxx` says that it links; nothing where it does not say."""
+    """Return what the wrapper at `mpicxx` says that it links; nothing where it does not say."""
     option = "--cray-print-opts=all" if mpicxx.name == CRAY_WRAPPER else "-show"
     options = ask([str(mpicxx), option], environ) or ""
     return Linked(options, tuple(link_folders(options)), tuple(dict.fromkeys(_LINKED.findall(options))))
@@ -67,8 +67,8 @@ def prefix_of(mpicxx: Path, linked: Linked, environ: Mapping[str, str]) -> Path:
 
 
 def identity_behind(
-    mpicxx: Path | None, prefix: Path, linked: Linked, launcher: Identity, environ: Mapping[str, str], ask: Ask
-) -> Identity:
+    mpicxx: Path | None, prefix: Path, linked: Linked, launcher: MpiIdentity, environ: Mapping[str, str], ask: Ask
+) -> MpiIdentity:
     """`launcher` with the library's own name and version in place of the launcher's, where it gives another name.
 
     MVAPICH and others come with MPICH's launcher, batch systems' launchers with none.
@@ -80,20 +80,22 @@ def identity_behind(
         if library.name == launcher.name:
             return launcher
         first = next(line.strip() for line in text.splitlines() if line.strip())
-        return Identity(library.name, version, launcher.launcher, first)
+        return MpiIdentity(library.name, version, launcher.launcher, first)
     loaded = _loaded(mpicxx, prefix, environ)
     if launcher.name != "unknown" or loaded is None:
         return launcher
     version = environ[loaded.version_variable]
-    return Identity(loaded.name, version, launcher.launcher, f"{loaded.version_variable}={version}")
+    return MpiIdentity(loaded.name, version, launcher.launcher, f"{loaded.version_variable}={version}")
 
 
-def doubt_about(identity: Identity, linked: Linked, environ: Mapping[str, str]) -> str:
-    """What is known to go wrong with what is loaded, and what to do; empty: nothing.
+def doubt_about(identity: MpiIdentity, linked: Linked, environ: Mapping[str, str]) -> str:
+    """Return what is known to go wrong with what is loaded, and what to do; empty: nothing.
 
     Source: cscs-docs, Cray MPICH, for the GTL library; without it MPI_Init fails where GPU support is asked for.
     """
-    library = next((one for one in MPI_LIBRARIES if one.name == identity.name and one.is_loaded(environ)), None)
+    library = next(
+        (library for library in MPI_LIBRARIES if library.name == identity.name and library.is_loaded(environ)), None
+    )
     if library is None:
         return ""
     if environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1" and linked.options and "mpi_gtl" not in linked.options:

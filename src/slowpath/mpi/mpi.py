@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.mpi.identify import Identity, identify
+from slowpath.mpi.identify import MpiIdentity, identify
 from slowpath.mpi.install.place import read_manifest, variables
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import STANDARD_SONAME, abi_of
@@ -24,7 +24,52 @@ from slowpath.mpi.loaded import (
     prefix_of,
 )
 from slowpath.mpi.probe import output_of
-from slowpath.mpi.quick_start import quick_start
+
+# What keeps a library from wasting time at its start, where that changes nothing else.
+#
+# Open MPI's BTL ofi ends with sleep(1) (opal/mca/btl/ofi/btl_ofi_component.c, mca_btl_ofi_component_close, since 4.0).
+# It is asked and closed again in MPI_Init wherever libfabric has no network with remote memory access: a second in each
+# launch, of which a diagnosis has a hundred.
+
+_BTL = "OMPI_MCA_btl"
+# Where Linux lists network cards with remote memory access: InfiniBand, RoCE, Omni-Path and EFA; Slingshot.
+FABRICS = (Path("/sys/class/infiniband"), Path("/sys/class/cxi"))
+
+
+def has_fabric(folders: Sequence[Path] = FABRICS) -> bool:
+    """Whether this node has such a card, or may have one: a folder that can't be read."""
+    try:
+        return any(any(folder.iterdir()) for folder in folders if folder.is_dir())
+    except OSError:
+        return True
+
+
+def quick_start(
+    library: str, launcher: str, prefix: Path, environ: Mapping[str, str], fabrics: Sequence[Path] = FABRICS
+) -> dict[str, str]:
+    """Variables that leave the BTL ofi out, where it could not be used and nobody says which BTLs are.
+
+    Args: launcher: by name; those of batch systems start ranks on nodes that this one does not know.
+    """
+    own = launcher in ("prterun", "orterun")
+    if library != "openmpi" or not own or _BTL in environ or has_fabric(fabrics):
+        return {}
+    home = environ.get("HOME")
+    files = [prefix / "etc" / "openmpi-mca-params.conf"]
+    files += [Path(home) / ".openmpi" / "mca-params.conf"] if home else []
+    return {} if any(_sets_btl(file) for file in files) else {_BTL: "^ofi"}
+
+
+def _sets_btl(file: Path) -> bool:
+    """Whether a parameter file says which BTLs there are; one that can't be read may."""
+    try:
+        lines = file.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return any(line.partition("=")[0].strip() == "btl" for line in lines)
+
 
 # C++ wrappers of MPI libraries; the last is that of the Cray programming environment.
 WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", CRAY_WRAPPER)
@@ -79,7 +124,7 @@ class Mpi:
 
     @property
     def build_identity(self) -> str:
-        """What an engine built for this MPI depends on."""
+        """Return what an engine built for this MPI depends on."""
         facts = [self.name, self.version or "", self.abi, str(self.prefix), str(self.mpicxx)]
         return "\n".join([*facts, *filter(None, (self.variant, self.links))])
 
@@ -174,13 +219,13 @@ def _wrapper_near(
     return None
 
 
-def _library_behind(mpicxx: Path, launcher: Identity, environ: Mapping[str, str], ask: Ask) -> Identity:
+def _library_behind(mpicxx: Path, launcher: MpiIdentity, environ: Mapping[str, str], ask: Ask) -> MpiIdentity:
     """The library of a wrapper whose launcher is the batch system's: asked from the mpiexec next to the wrapper."""
     near = mpicxx.parent / "mpiexec"
     library = identify(ask([str(near), "--version"], environ) or "") if near.exists() else launcher
     if library.launcher in BATCH_NAMES:
         return launcher
-    return Identity(library.name, library.version, launcher.launcher, launcher.line)
+    return MpiIdentity(library.name, library.version, launcher.launcher, launcher.line)
 
 
 def _file_names(folders: list[str]) -> set[str]:

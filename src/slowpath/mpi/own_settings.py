@@ -90,7 +90,7 @@ class ParameterFile:
 def own_settings(
     environ: Mapping[str, str], needed: Iterable[str] = (), files: Sequence[ParameterFile] = ()
 ) -> tuple[OwnSetting, ...]:
-    """All of them, variables by name first, then lines of files in their order.
+    """Return all of them, variables by name first, then lines of files in their order.
 
     Args: needed: names that this MPI needs to start here.
     """
@@ -98,18 +98,18 @@ def own_settings(
     of_environment = [
         _own(name, value, _why_left_in(name, without)) for name, value in sorted(environ.items()) if _reaches(name)
     ]
-    found = {one.name: one for one in of_environment}
+    found = {setting.name: setting for setting in of_environment}
     lines: list[OwnSetting] = []
     for file in files:
         of_file = _lines(file, found)
-        found |= {one.name: one for one in of_file if one.name not in found}
+        found |= {setting.name: setting for setting in of_file if setting.name not in found}
         lines += of_file
     return (*of_environment, *lines)
 
 
 def removable(settings: Iterable[OwnSetting]) -> tuple[OwnSetting, ...]:
-    """Those that can be taken away."""
-    return tuple(one for one in settings if one.left_in is None)
+    """Return the settings that can be taken away."""
+    return tuple(setting for setting in settings if setting.left_in is None)
 
 
 def _reaches(name: str) -> bool:
@@ -133,7 +133,7 @@ def _why_left_in(name: str, needed: frozenset[str]) -> str | None:
 
 
 def _is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, one) for one in patterns)
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 # "btl_sm_eager_limit = 4096", "-mca btl self,sm" is the form of --tune files and not read here.
@@ -155,17 +155,21 @@ def _lines(file: ParameterFile, given: Mapping[str, OwnSetting]) -> list[OwnSett
         left_in = file.left_in or (f"{given[name].where} overrides it" if name in given else None)
         found[name] = _own(name, value, left_in or _why_left_in(name, frozenset()), file.path, number)
     lines = list(found.values())
-    stuck = next((one for one in lines if one.why_no_value or (one.left_in and one.name not in given)), None)
+    stuck = next(
+        (setting for setting in lines if setting.why_no_value or (setting.left_in and setting.name not in given)), None
+    )
     if stuck is None:
         return lines
     why = stuck.left_in or f"its value is not recorded: {stuck.why_no_value}"
     if file.left_in is None:
         why = f"line {stuck.line} of the file can't be left out ({stuck.name}: {why}), and so no other one"
-    return [_left(one, why) for one in lines]
+    return [_left(setting, why) for setting in lines]
 
 
-def _left(one: OwnSetting, why: str) -> OwnSetting:
-    return OwnSetting(one.name, one.value, one.file, one.line, one.why_no_value, one.left_in or why)
+def _left(setting: OwnSetting, why: str) -> OwnSetting:
+    return OwnSetting(
+        setting.name, setting.value, setting.file, setting.line, setting.why_no_value, setting.left_in or why
+    )
 
 
 @dataclass(frozen=True)
@@ -182,16 +186,16 @@ def without(settings: Sequence[OwnSetting], gone: Iterable[OwnSetting]) -> Witho
     A line of a file goes by leaving all files out and giving the other lines as variables.
     """
     away = tuple(gone)
-    unset = list(dict.fromkeys(one.name for one in away))
-    if not any(one.file for one in away):
+    unset = list(dict.fromkeys(setting.name for setting in away))
+    if not any(setting.file for setting in away):
         return Without(tuple(unset), {})
-    lines = [one for one in settings if one.file and one.left_in is None and one not in away]
-    kept = {one.name: one.value or "" for one in lines}
+    lines = [setting for setting in settings if setting.file and setting.left_in is None and setting not in away]
+    kept = {setting.name: setting.value or "" for setting in lines}
     return Without(tuple(name for name in unset if name not in kept and name not in NO_FILES), {**kept, **NO_FILES})
 
 
 def unset_in_ranks(library: str, unset: Iterable[str], variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Of the names that an environment takes out: those that the launcher would hand to the ranks all the same."""
+    """Return the names that an environment takes out and that the launcher would still hand to the ranks."""
     if library != "openmpi" or not NO_FILES.items() <= variables.items():
         return ()
     return tuple(name for name in unset if name.startswith("OMPI_MCA_"))

@@ -22,7 +22,7 @@ _STARTS = "it steers how ranks are started, not their messages"
 
 
 def settings_of(mpi: Mpi, environ: Mapping[str, str]) -> tuple[OwnSetting, ...]:
-    """All settings of the user's that reach this MPI, with where each comes from."""
+    """Return all settings of the user's that reach this MPI, with where each comes from."""
     needed = {*mpi.env, *needed_variables(mpi.name, mpi.prefix, {}, 0)}
     if read_manifest(mpi.prefix):
         needed |= {*variables(mpi.prefix, environ)}
@@ -30,7 +30,7 @@ def settings_of(mpi: Mpi, environ: Mapping[str, str]) -> tuple[OwnSetting, ...]:
 
 
 def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:
-    """Those that are there and can be read; of one parameter the first one counts."""
+    """Return the files that can be read; of one parameter the first one counts."""
     home = Path(environ["HOME"]) if environ.get("HOME") else None
     for path, prefix, left_in in _places(mpi, environ, home):
         try:
@@ -46,7 +46,7 @@ def _places(mpi: Mpi, environ: Mapping[str, str], home: Path | None) -> Iterator
         yield etc / "openmpi-mca-params-override.conf", "OMPI_MCA_", _OVERRIDES
         named = environ.get("OMPI_MCA_mca_base_param_files")
         if named is not None:
-            yield from ((Path(one), "OMPI_MCA_", None) for one in re.split("[,:]", named) if one.startswith("/"))
+            yield from ((Path(path), "OMPI_MCA_", None) for path in re.split("[,:]", named) if path.startswith("/"))
         else:
             if home:
                 yield home / ".openmpi" / "mca-params.conf", "OMPI_MCA_", None

@@ -72,7 +72,9 @@ def end_group(process: Child) -> None:
 
 
 def output_of(argv: Sequence[str], environ: Mapping[str, str], limit_s: float = QUESTION_LIMIT_S) -> str | None:
-    """What `argv` prints on stdout and stderr together; None if it can't be run, fails, or takes over `limit_s`."""
+    """Return what `argv` prints on stdout and stderr together; None if it can't be run, fails, or takes over
+    `limit_s`.
+    """
     try:
         done = ask(argv, environ, limit_s, together=True)
     except (OSError, subprocess.TimeoutExpired):

@@ -59,7 +59,7 @@ class Shape(Enum):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedVariable:
     """names: pattern of whole names.  shape: what a value must look like.  what: for people."""
 
     names: re.Pattern[str]
@@ -67,8 +67,8 @@ class Recorded:
     what: str
 
 
-def _row(names: str, shape: Shape, what: str) -> Recorded:
-    return Recorded(re.compile(names), shape, what)
+def _row(names: str, shape: Shape, what: str) -> RecordedVariable:
+    return RecordedVariable(re.compile(names), shape, what)
 
 
 # PMIx has its tuning below PMIX_MCA_; what else begins with PMIX_ belongs to one job: addresses, name spaces, cookies.
@@ -77,7 +77,7 @@ _LIBRARIES = "|".join(re.escape(prefix) for prefix in _TUNING)
 # Words of names that are one job's own: where its daemons listen, and what its processes know one another by.
 _ONE_JOB = re.compile(r"(?:^|_)(?:URI|URL|UUID|HNP|CONTACT)(?:_|$)|precondition_transports", re.IGNORECASE)
 
-RECORDED: tuple[Recorded, ...] = (
+RECORDED: tuple[RecordedVariable, ...] = (
     _row(r"(?:CUDA|HIP|ROCR|NVIDIA)_VISIBLE_DEVICES|SLURM_(?:JOB|STEP)_GPUS", Shape.DEVICES, "devices"),
     _row(r"(?:UCX_NET_DEVICES|FI_\w+_IFACE|MPICH_OFI_NIC_\w+)", Shape.TUNING, "network devices"),
     _row(rf"(?:{_LIBRARIES})\w+", Shape.TUNING, "settings of MPI libraries, their launchers and transports"),
@@ -122,7 +122,7 @@ def why_not(name: str, value: str) -> str | None:
     """Why the value of a variable is not recorded; None: it is."""
     if has_secret_name(name):
         return BY_NAME
-    row = next((one for one in RECORDED if one.names.fullmatch(name)), None)
+    row = next((recorded for recorded in RECORDED if recorded.names.fullmatch(name)), None)
     if row is None or _ONE_JOB.search(name):
         return NOT_LISTED
     return _unfit(row.shape, value)
@@ -135,14 +135,16 @@ def _unfit(shape: Shape, value: str) -> str | None:
 
 
 def recorded_variables(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Of the variables that steer MPI: those whose value is recorded, and why that of each other one is not."""
+    """Return the variables that steer MPI: those whose value is recorded, and the reason why each other one is not."""
     steering = {name: value for name, value in sorted(environ.items()) if name.startswith(STEERING_PREFIXES)}
     hidden = {name: reason for name, value in steering.items() if (reason := why_not(name, value))}
     return {name: value for name, value in steering.items() if name not in hidden}, hidden
 
 
 def clean_machine(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """What run.json states of the machine, of a folder that may be older than the list, or made by someone else."""
+    """Return what run.json states of the machine, of a folder that may be older than the list, or made by someone
+    else.
+    """
     given = machine.get(VARIABLES)
     if not isinstance(given, dict):
         return dict(machine)

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slowpath.mpi.message_graph import Message, Schedule
+from slowpath.mpi.message_graph import GraphMessage, Schedule
 
 Parents = Callable[[int], int]  # a rank above 0 -> the rank above it in the tree
 
 
 def lowest_bit_cleared(rank: int) -> int:
-    """Of a binomial tree in which a subtree holds neighbouring ranks."""
+    """Return the parent in a binomial tree in which a subtree holds neighbouring ranks."""
     return rank & (rank - 1)
 
 
 def highest_bit_cleared(rank: int) -> int:
-    """Of a binomial tree that doubles the ranks 0 to k - 1 that are reached."""
+    """Return the parent in a binomial tree that doubles the ranks 0 to k - 1 that are reached."""
     return rank ^ (1 << (rank.bit_length() - 1))
 
 
 def binary_parent(rank: int) -> int:
-    """Of a tree in which each rank has two others below it."""
+    """Return the parent in a tree in which each rank has two others below it."""
     return (rank - 1) // 2
 
 
@@ -37,7 +37,9 @@ def binary_parent_dealt(rank: int) -> int:
 
 
 def base_4_parent(rank: int) -> int:
-    """Of a tree in which the root sends to three ranks in each quarter: the lowest digit to base 4 cleared."""
+    """Return the parent in a tree in which the root sends to three ranks in each quarter: the lowest digit to base 4
+    cleared.
+    """
     digit = 1
     while rank % (4 * digit) == 0:
         digit *= 4
@@ -45,12 +47,12 @@ def base_4_parent(rank: int) -> int:
 
 
 def before(rank: int) -> int:
-    """Of a chain."""
+    """Return the parent in a chain."""
     return rank - 1
 
 
 def always_root(_: int) -> int:
-    """All ranks right below the root."""
+    """Return the parent in a tree in which all ranks are right below the root."""
     return 0
 
 
@@ -62,65 +64,79 @@ def _depth(rank: int, parent: Parents) -> int:
 
 
 def _below(ranks: int, parent: Parents) -> list[int]:
-    """How many ranks each one's subtree holds, itself included."""
+    """Return how many ranks each one's subtree holds, itself included."""
     held = [1] * ranks
-    for rank in sorted(range(1, ranks), key=lambda one: -_depth(one, parent)):
+    for rank in sorted(range(1, ranks), key=lambda rank: -_depth(rank, parent)):
         held[parent(rank)] += held[rank]
     return held
 
 
 def down(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
-    """From the root to all. subtree: each message holds a block for each rank below (scatter), else one (broadcast)."""
+    """Return the stages from the root to all ranks.
+
+    Args: subtree: each message holds a block for each rank below (scatter), else one (broadcast).
+    """
     held = _below(ranks, parent)
-    order = sorted(range(1, ranks), key=lambda one: (_depth(one, parent), -held[one]))
-    deepest = max((_depth(one, parent) for one in order), default=0)
+    order = sorted(range(1, ranks), key=lambda rank: (_depth(rank, parent), -held[rank]))
+    deepest = max((_depth(rank, parent) for rank in order), default=0)
     return [
-        [Message(parent(one), one, held[one] if subtree else 1) for one in order if _depth(one, parent) == depth]
+        [
+            GraphMessage(parent(rank), rank, held[rank] if subtree else 1)
+            for rank in order
+            if _depth(rank, parent) == depth
+        ]
         for depth in range(1, deepest + 1)
     ]
 
 
 def up(ranks: int, parent: Parents, *, subtree: bool = False) -> Schedule:
-    """From all to the root. subtree: each message holds a block of each rank below (gather), else one (reduction)."""
+    """Return the stages from all ranks to the root.
+
+    Args: subtree: each message holds a block of each rank below (gather), else one (reduction).
+    """
     return [
-        [Message(one.target, one.source, one.size) for one in stage]
+        [GraphMessage(message.target, message.source, message.size) for message in stage]
         for stage in reversed(down(ranks, parent, subtree=subtree))
     ]
 
 
 def all_at_once(ranks: int) -> Schedule:
-    """Each rank to each other one, nobody waits."""
-    return [[Message(rank, (rank + step) % ranks, 1) for rank in range(ranks) for step in range(1, ranks)]]
+    """Return the schedule in which each rank sends to each other one, and nobody waits."""
+    return [[GraphMessage(rank, (rank + step) % ranks, 1) for rank in range(ranks) for step in range(1, ranks)]]
 
 
 def pairwise(ranks: int) -> Schedule:
-    """Each rank to each other one, one after the other: step k to the rank k further."""
-    return [[Message(rank, (rank + step) % ranks, 1) for rank in range(ranks)] for step in range(1, ranks)]
+    """Return the schedule in which each rank sends to each other one in turn: in step k to the rank k further."""
+    return [[GraphMessage(rank, (rank + step) % ranks, 1) for rank in range(ranks)] for step in range(1, ranks)]
 
 
 def pairwise_xor(ranks: int) -> Schedule:
     """The same with partner rank XOR k; powers of two alone."""
     if not is_power(ranks):
         return []
-    return [[Message(rank, rank ^ step, 1) for rank in range(ranks)] for step in range(1, ranks)]
+    return [[GraphMessage(rank, rank ^ step, 1) for rank in range(ranks)] for step in range(1, ranks)]
 
 
 def by_peer_order(ranks: int) -> Schedule:
-    """Each rank exchanges with peers 0, 1, ... in this order and waits for each: pairs queue up behind one another."""
+    """Return the schedule in which each rank exchanges with peers 0, 1, ... and waits for each: pairs queue up behind
+    one another.
+    """
     left = {(a, b) for a in range(ranks) for b in range(a + 1, ranks)}
-    stages: list[list[Message]] = []
+    stages: list[list[GraphMessage]] = []
     while left:
         pairs = {
-            (a, b) for a, b in left if (a, b) == min(one for one in left if a in one) == min(x for x in left if b in x)
+            (a, b)
+            for a, b in left
+            if (a, b) == min(pair for pair in left if a in pair) == min(x for x in left if b in x)
         }
         left -= pairs
-        stages.append([message for a, b in sorted(pairs) for message in (Message(a, b, 1), Message(b, a, 1))])
+        stages.append([message for a, b in sorted(pairs) for message in (GraphMessage(a, b, 1), GraphMessage(b, a, 1))])
     return stages
 
 
 def ring(ranks: int, size: float = 1, times: int = 1) -> Schedule:
     """ranks - 1 steps, in each of which every rank hands a block on to the next one."""
-    return [[Message(rank, (rank + 1) % ranks, size) for rank in range(ranks)] for _ in range(times * (ranks - 1))]
+    return [[GraphMessage(rank, (rank + 1) % ranks, size) for rank in range(ranks)] for _ in range(times * (ranks - 1))]
 
 
 def dissemination(ranks: int, *, growing: bool = False, forward: bool = True) -> Schedule:
@@ -129,7 +145,7 @@ def dissemination(ranks: int, *, growing: bool = False, forward: bool = True) ->
     while distance < ranks:
         size = min(distance, ranks - distance) if growing else 1
         sign = 1 if forward else -1
-        stages.append([Message(rank, (rank + sign * distance) % ranks, size) for rank in range(ranks)])
+        stages.append([GraphMessage(rank, (rank + sign * distance) % ranks, size) for rank in range(ranks)])
         distance *= 2
     return stages
 
@@ -139,7 +155,7 @@ def bruck_alltoall(ranks: int) -> Schedule:
     stages, distance = [], 1
     while distance < ranks:
         size = sum(bool(block & distance) for block in range(ranks))
-        stages.append([Message(rank, (rank + distance) % ranks, size) for rank in range(ranks)])
+        stages.append([GraphMessage(rank, (rank + distance) % ranks, size) for rank in range(ranks)])
         distance *= 2
     return stages
 
@@ -148,7 +164,7 @@ def prefix_doubling(ranks: int) -> Schedule:
     """Step k exchanges with the rank whose bit k differs, where there is one (scan)."""
     stages, distance = [], 1
     while distance < ranks:
-        stages.append([Message(rank, rank ^ distance, 1) for rank in range(ranks) if rank ^ distance < ranks])
+        stages.append([GraphMessage(rank, rank ^ distance, 1) for rank in range(ranks) if rank ^ distance < ranks])
         distance *= 2
     return stages
 
@@ -168,14 +184,16 @@ def folded(ranks: int, inner: Schedule, size: float = 1, back: float = 1) -> Sch
     """
     rest = ranks - power_below(ranks)
 
-    def real(one: int) -> int:
-        return 2 * one + 1 if one < rest else one + rest
+    def real(virtual: int) -> int:
+        return 2 * virtual + 1 if virtual < rest else virtual + rest
 
-    middle = [[Message(real(one.source), real(one.target), one.size) for one in stage] for stage in inner]
+    middle = [
+        [GraphMessage(real(message.source), real(message.target), message.size) for message in stage] for stage in inner
+    ]
     if not rest:
         return middle
-    first = [Message(2 * one, 2 * one + 1, size) for one in range(rest)]
-    last = [Message(2 * one + 1, 2 * one, back) for one in range(rest)]
+    first = [GraphMessage(2 * number, 2 * number + 1, size) for number in range(rest)]
+    last = [GraphMessage(2 * number + 1, 2 * number, back) for number in range(rest)]
     return [first, *middle, last] if back else [first, *middle]
 
 
@@ -184,8 +202,8 @@ def folded_behind(ranks: int, inner: Schedule) -> Schedule:
     power = power_below(ranks)
     if power == ranks:
         return inner
-    first = [Message(one, one - power, 1) for one in range(power, ranks)]
-    return [first, *inner, [Message(one.target, one.source, 1) for one in first]]
+    first = [GraphMessage(rank, rank - power, 1) for rank in range(power, ranks)]
+    return [first, *inner, [GraphMessage(message.target, message.source, 1) for message in first]]
 
 
 def doubling(ranks: int, *, growing: bool = False, whole: float = 1) -> Schedule:
@@ -195,7 +213,7 @@ def doubling(ranks: int, *, growing: bool = False, whole: float = 1) -> Schedule
     stages, distance = [], 1
     while distance < ranks:
         size = whole * distance / ranks if growing else whole
-        stages.append([Message(rank, rank ^ distance, size) for rank in range(ranks)])
+        stages.append([GraphMessage(rank, rank ^ distance, size) for rank in range(ranks)])
         distance *= 2
     return stages
 
@@ -203,6 +221,6 @@ def doubling(ranks: int, *, growing: bool = False, whole: float = 1) -> Schedule
 def halving(ranks: int, whole: float = 1) -> Schedule:
     """Step k exchanges half of what is left, with the farthest first; powers of two alone."""
     return [
-        [Message(one.source, one.target, one.size) for one in stage]
+        [GraphMessage(message.source, message.target, message.size) for message in stage]
         for stage in reversed(doubling(ranks, growing=True, whole=whole))
     ]

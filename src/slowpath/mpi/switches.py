@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 from slowpath.mpi.applies import AppliesTo
 
 
@@ -138,7 +138,7 @@ SWITCHES: tuple[SwitchVariable, ...] = (
 
 
 def switches_of(library: str | None, version: str | None, transport: str | None = None) -> tuple[SwitchVariable, ...]:
-    """Those that this library has."""
+    """Return the switches that this library has."""
     return tuple(switch for switch in SWITCHES if switch.applies.fits(library, version, transport))
 
 

@@ -1,11 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processors of this node share a core, a core group (the last cache), a NUMA node, a socket."""
+"""Which processors of this node share a core, a last cache (core group), a NUMA node or a socket; its network."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
+
+# Whether this node has a network other than the loopback.
+
+ROUTES = (Path("/proc/net/route"), Path("/proc/net/ipv6_route"))
+
+
+def network_is_up(routes: tuple[Path, Path] = ROUTES) -> bool:
+    """Whether some route leads over another interface than lo: UCX takes none of them otherwise.
+
+    True also where the kernel does not report it: then the launch shows it.
+    """
+    known = [path for path in routes if path.is_file()]
+    return not known or any(_leads_out(path, head) for path, head in zip(routes, (1, 0), strict=True) if path in known)
+
+
+def _leads_out(path: Path, head_lines: int) -> bool:
+    rows = [line.split() for line in path.read_text().splitlines()[head_lines:]]
+    # The interface is the first word of an IPv4 route and the last one of an IPv6 route.
+    names = {row[0] if head_lines else row[-1] for row in rows if row}
+    return bool(names - {"lo"})
+
 
 SYSTEM = Path("/sys/devices/system/cpu")
 Groups = dict[str, list[list[int]]]  # level, as in launcher.SPREADS -> groups of processors, each ascending
@@ -41,9 +62,9 @@ def _list(path: Path) -> str | None:
 
 
 def _last_cache(folder: Path) -> str | None:
-    """Who shares the cache of the highest level; the core itself where each has its own."""
+    """Return who shares the cache of the highest level; the core itself where each has its own."""
     try:
-        caches = [(int((one / "level").read_text()), one) for one in folder.glob("index*")]
+        caches = [(int((cache / "level").read_text()), cache) for cache in folder.glob("index*")]
     except (OSError, ValueError):
         return None
     return _list(max(caches)[1] / "shared_cpu_list") if caches else None

@@ -98,7 +98,7 @@ def ranges(picks: Sequence[Pick], kind: Kind, grid: Sequence[int]) -> list[Range
     """Picks of one kind with lengths next to each other in the grid put together; no length outside of them."""
     found: list[Range] = []
     place = {length: number for number, length in enumerate(sorted(set(grid)))}
-    for pick in sorted(one for one in picks if one.kind == kind):
+    for pick in sorted(candidate for candidate in picks if candidate.kind == kind):
         last = found[-1] if found else None
         if (
             last is not None
@@ -114,8 +114,8 @@ def ranges(picks: Sequence[Pick], kind: Kind, grid: Sequence[int]) -> list[Range
 def tuning_text(mpi: str, picks: Sequence[Pick], grid: Sequence[int]) -> str:
     """tuning.json of the mock-ups among `picks`."""
     rows = [
-        TuningRow(one.collective, (one.ranks, one.ranks), (one.first, one.last), one.name)
-        for one in ranges(picks, "mockup", grid)
+        TuningRow(picked.collective, (picked.ranks, picked.ranks), (picked.first, picked.last), picked.name)
+        for picked in ranges(picks, "mockup", grid)
     ]
     text = msgspec.json.format(msgspec.json.encode(TuningFile(mpi, tuple(rows))), indent=1)
     return text.decode() + "\n"

@@ -49,7 +49,7 @@ class Protocol:
 
 
 def protocols(text: str) -> list[Protocol]:
-    """All rows of all tables in `text`, in order; other lines are passed over."""
+    """Return all rows of all tables in `text`, in order; other lines are passed over."""
     found: list[Protocol] = []
     scope, operation = "", ""
     for line in text.splitlines():
@@ -65,7 +65,7 @@ def protocols(text: str) -> list[Protocol]:
 
 
 def moving(found: Sequence[Protocol], message_bytes: int) -> list[Protocol]:
-    """Those that carry the data of a message of this length to another process."""
+    """Return the protocols that carry the data of a message of this length to another process."""
     return [
         protocol
         for protocol in found
@@ -76,7 +76,7 @@ def moving(found: Sequence[Protocol], message_bytes: int) -> list[Protocol]:
 
 
 def in_words(found: Sequence[Protocol]) -> str | None:
-    """Each way once, `rendezvous zero-copy read from remote on cuda_ipc/cuda`; None where there is none."""
+    """Return each way once, `rendezvous zero-copy read from remote on cuda_ipc/cuda`; None where there is none."""
     return "; ".join(dict.fromkeys(f"{protocol.how} on {protocol.transports}" for protocol in found)) or None
 
 

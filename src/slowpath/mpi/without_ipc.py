@@ -50,7 +50,7 @@ def variables_without_ipc(
     environ: what the user has set: a list of transports of their own can't be both kept and changed.
     """
     for row in TABLE:
-        if any(one.is_for(library, transport) for one in row.applies):
+        if any(condition.is_for(library, transport) for condition in row.applies):
             taken = [name for name in row.variables if environ.get(name)]
             if taken:
                 return {}, f"{taken[0]} is set in your environment, and the reference needs another value"

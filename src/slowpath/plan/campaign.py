@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign file: read, decoded, checked in itself. `plan.expand` checks what needs the engine."""
+"""Campaigns read from TOML files, and the checks that every campaign passes, whoever made it.
+
+Every complaint names the file, the table, the key, what is wrong and the nearest valid word. `plan.expand` checks what
+needs the engine.
+"""
 
 from __future__ import annotations
 
@@ -7,48 +11,48 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
+from slowpath.core.campaign import (
+    CHOICES,
+    Campaign,
+    CellsTable,
+    ContrastTable,
+    EnvironmentTable,
+    Name,
+    PlacementTable,
+    RankCount,
+    Table,
+    scalars,
+    stated,
+    wrong,
+)
 from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import ALL
 from slowpath.core.resources import data_folder
 from slowpath.core.secrets import BY_NAME, BY_VALUE, has_secret_name, is_yes_or_no, looks_secret
-from slowpath.plan.tables import (
-    CampaignTable,
-    CellsTable,
-    ContrastTable,
-    EnvironmentTable,
-    PlacementTable,
-    Table,
-    convert,
-    scalars,
-    table_title,
-    wrong,
-)
 
 MAX_FILE_BYTES = 2**20  # a campaign is written by people; anything larger is another kind of file
 _KINDS = ("campaign", "environment", "placement", "cells", "contrast")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Campaign(msgspec.Struct, frozen=True):
-    """A campaign as given. `text` is the file byte for byte; `source` is what errors call it."""
+class CampaignTable(msgspec.Struct, frozen=True):
+    """[campaign]: who it is, how many ranks, how often, the smallest difference that counts, and under which MPIs.
 
-    name: str
-    title: str
-    ranks: list[int]  # of launches, ascending: everything is measured with each of them
-    rounds: int
-    minimum_effect: float
-    mpi: list[str] | None  # as find_mpi takes each, or "all" alone; None: the one that is found first
-    environments: list[EnvironmentTable]
-    placements: list[PlacementTable]
-    cells: list[CellsTable]
-    contrasts: list[ContrastTable]
-    source: str
-    text: bytes
+    ranks: of each launch; several: everything is measured with each number of them.
+    """
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
+    title: Name
+    ranks: RankCount | Annotated[list[RankCount], Meta(max_length=100)] = 2
+    rounds: Annotated[int, Meta(ge=1, le=1000)] = 8
+    minimum_effect: Annotated[float, Meta(gt=0, le=1)] = 0.03
+    mpi: Name | list[Name] | None = None
 
 
 def shipped() -> dict[str, Path]:
@@ -92,31 +96,49 @@ def decode(content: bytes, source: str) -> Campaign:
             raise wrong(source, f"table [{key}]", None, f"is unknown{nearest(key, _KINDS)}")
     if "campaign" not in raw:
         raise wrong(source, "table [campaign]", None, "is missing; it gives name and title")
-    head = convert(raw["campaign"], CampaignTable, source, "[campaign]")
-    environments = _tables(raw, "environment", EnvironmentTable, source) or [EnvironmentTable("default")]
-    placements = _tables(raw, "placement", PlacementTable, source) or [PlacementTable("bound")]
-    cells = _tables(raw, "cells", CellsTable, source)
-    contrasts = _tables(raw, "contrast", ContrastTable, source)
-    if not cells:
-        raise wrong(source, "table [[cells]]", None, "is missing; a campaign measures at least one group of cells")
-    for environment in environments:
-        _check_environment(environment, source)
-    witnessed = [environment.name for environment in environments if environment.witness]
-    for contrast in contrasts:
-        _check_timed(contrast, witnessed, source)
-        if contrast.cells not in (names := [group.name for group in cells]):
-            problem = f"there are no cells '{contrast.cells}'{nearest(contrast.cells, names)}"
-            raise wrong(source, f"[[contrast]] '{contrast.name}'", "cells", problem)
-    fields = msgspec.structs.asdict(head) | {"mpi": _mpis(head, source), "ranks": _ranks(head, source)}
-    return Campaign(
-        **fields,
-        environments=environments,
-        placements=placements,
-        cells=cells,
-        contrasts=contrasts,
+    head = _convert(raw["campaign"], CampaignTable, source, "[campaign]")
+    campaign = Campaign(
+        name=head.name,
+        title=head.title,
+        ranks=_ranks(head, source),
+        rounds=head.rounds,
+        minimum_effect=head.minimum_effect,
+        mpi=_mpis(head, source),
+        environments=_tables(raw, "environment", EnvironmentTable, source) or [EnvironmentTable("default")],
+        placements=_tables(raw, "placement", PlacementTable, source) or [PlacementTable("bound")],
+        cells=_tables(raw, "cells", CellsTable, source),
+        contrasts=_tables(raw, "contrast", ContrastTable, source),
         source=source,
         text=content,
     )
+    _require_consistent(campaign)
+    return campaign
+
+
+def require_sound(campaign: Campaign) -> None:
+    """Check a campaign that the program made as its file is checked: every table, and what tables say of each other.
+
+    Raises: UsageError.
+    """
+    _check_tables(campaign.environments, "environment", EnvironmentTable, campaign.source)
+    _check_tables(campaign.placements, "placement", PlacementTable, campaign.source)
+    _check_tables(campaign.cells, "cells", CellsTable, campaign.source)
+    _check_tables(campaign.contrasts, "contrast", ContrastTable, campaign.source)
+    _require_consistent(campaign)
+
+
+def _require_consistent(campaign: Campaign) -> None:
+    source = campaign.source
+    if not campaign.cells:
+        raise wrong(source, "table [[cells]]", None, "is missing; a campaign measures at least one group of cells")
+    for environment in campaign.environments:
+        _check_environment(environment, source)
+    witnessed = [environment.name for environment in campaign.environments if environment.witness]
+    for contrast in campaign.contrasts:
+        _check_timed(contrast, witnessed, source)
+        if contrast.cells not in (names := [group.name for group in campaign.cells]):
+            problem = f"there are no cells '{contrast.cells}'{nearest(contrast.cells, names)}"
+            raise wrong(source, f"[[contrast]] '{contrast.name}'", "cells", problem)
 
 
 def _check_timed(contrast: ContrastTable, witnessed: Sequence[str], source: str) -> None:
@@ -143,14 +165,23 @@ def _parse(content: bytes, source: str) -> dict[str, Any]:
         raise UsageError(f"{source}: is not valid TOML: {str(error) or 'nested too deeply'}") from error
 
 
-def _tables(raw: dict[str, Any], kind: str, struct: type[Table], source: str) -> list[Table]:
+Kind = TypeVar("Kind", CampaignTable, EnvironmentTable, PlacementTable, CellsTable, ContrastTable)
+
+
+def _tables(raw: dict[str, Any], kind: str, struct: type[Kind], source: str) -> list[Kind]:
     """All tables of a kind, in the order of the file, names distinct."""
     given = raw.get(kind, [])
     if not isinstance(given, list):
         raise wrong(source, f"table [{kind}]", None, f"stands alone; write it with two brackets: [[{kind}]]")
-    tables = [convert(item, struct, source, table_title(kind, item, i)) for i, item in enumerate(given, start=1)]
+    tables = [_convert(item, struct, source, _title(kind, item, i)) for i, item in enumerate(given, start=1)]
     _check_distinct([table.name for table in tables if not isinstance(table, CampaignTable)], kind, source)
     return tables
+
+
+def _check_tables(tables: Sequence[Table], kind: str, struct: type[Kind], source: str) -> None:
+    for table in tables:
+        _convert(stated(table), struct, source, f"[[{kind}]] '{table.name}'")
+    _check_distinct([table.name for table in tables], kind, source)
 
 
 def _check_distinct(names: Sequence[str], kind: str, source: str) -> None:
@@ -196,3 +227,52 @@ def _check_environment(environment: EnvironmentTable, source: str) -> None:
     for name in environment.unset:
         if not _VARIABLE.fullmatch(name):
             raise wrong(source, title, "unset", f"holds '{name}', which is not a name of an environment variable")
+
+
+def _title(kind: str, raw: Any, index: int) -> str:
+    """`[[cells]] 'fresh'`, or the table's position when it has no usable name."""
+    name = raw.get("name") if isinstance(raw, dict) else None
+    return f"[[{kind}]] '{name}'" if isinstance(name, str) and name else f"[[{kind}]] number {index}"
+
+
+def _convert(raw: Any, kind: type[Kind], source: str, title: str) -> Kind:
+    """One table, checked.  Raises: UsageError."""
+    if not isinstance(raw, dict):
+        raise wrong(source, title, None, f"must be a table, not {type(raw).__name__}; write {title.split(chr(32))[0]}")
+    fields = msgspec.structs.fields(kind)
+    for key in raw:
+        if key not in kind.__struct_fields__:
+            raise wrong(source, title, key, f"is unknown{nearest(key, kind.__struct_fields__)}")
+    for field in fields:
+        if field.required and field.name not in raw:
+            raise wrong(source, title, field.name, "is missing")
+    for key, value in raw.items():
+        _no_empty_list(source, title, key, value)
+        if isinstance(value, str) and value not in (words := CHOICES.get(key, (value,))):
+            raise wrong(source, title, key, f"'{value}' is not one of {', '.join(words)}{nearest(value, words)}")
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise _translated(error, raw, source, title) from error
+
+
+def _no_empty_list(source: str, title: str, key: str, value: Any) -> None:
+    if value == []:
+        raise wrong(source, title, key, "is an empty list; list at least one value or leave the key out")
+    if isinstance(value, dict):
+        for inner, item in value.items():
+            _no_empty_list(source, title, f"{key}.{inner}", item)
+
+
+def _translated(error: msgspec.ValidationError, raw: dict[str, Any], source: str, title: str) -> UsageError:
+    """msgspec's complaint in the words of a campaign file."""
+    text, _, path = str(error).partition(" - at `$")
+    key = path.rstrip("`").lstrip(".") or None
+    text = text.replace("`", "'").replace("'str'", "text").replace("'int'", "a whole number")
+    text = text.replace("'int | array'", "a whole number or a list of them")
+    text = text.replace("'float'", "a number").replace("'object'", "a table").replace("'array'", "a list")
+    if "matching regex" in text:
+        given = raw.get((key or "").partition("[")[0])
+        rule = "letters, digits, - and _ only" if title == "[campaign]" and key == "name" else "one printable line"
+        text = f"'{given}' is not allowed: write {rule}, not empty"
+    return wrong(source, title, key, text[:1].lower() + text[1:])

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of cells that differ in one axis and in nothing else."""
+"""Pairs of cells that differ in one axis and in nothing else: those that a campaign asks for, and, where it runs under
+several MPIs, each other MPI against the first.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from slowpath.core.cell_check import Verdicts
-from slowpath.core.engine_description import DescribedExperiment, expand_parameter, nearest
+from slowpath.core.campaign import ContrastTable, scalars, wrong
+from slowpath.core.engine_description import DescribedExperiment, Verdicts, expand_parameter, nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import readable_value
-from slowpath.core.plan import LIBRARIES, Cell, Contrast, Side
+from slowpath.core.plan import LIBRARIES, Cell, Contrast, PlannedMpi, Side
 from slowpath.experiments.registry import not_comparable
-from slowpath.plan.check import require_metric
-from slowpath.plan.tables import ContrastTable, scalars, wrong
 from slowpath.slowpaths.advice import find_advice
 
 PHASES = ("steady", "first")
+MPI_AXIS = "mpi"
 
 
 class GroupCells(msgspec.Struct, frozen=True):
@@ -113,7 +114,7 @@ def _check_measured(cell: Cell, experiment: DescribedExperiment, name: str, verd
     pattern = next(metric.pattern for metric in experiment.metrics if metric.name == name)
     if pattern and cell.parameters.get("pattern", pattern) != pattern:
         raise UsageError(f"key metric: '{name}' is measured with pattern={pattern} only; narrow where")
-    require_metric(cell, verdicts, name)
+    _require_metric(cell, verdicts, name)
 
 
 def _values(axis: str, written: list[str], group: GroupCells, key: str) -> list[str]:
@@ -179,3 +180,72 @@ def _pairs(table: ContrastTable, cells: list[Cell], a: str, b: str) -> Iterator[
 
 def _readable(group: GroupCells, axis: str, side: Side) -> Side:
     return msgspec.structs.replace(side, value=readable_value(group.experiment, axis, side.value))
+
+
+def _require_metric(cell: Cell, verdicts: Verdicts, metric: str) -> None:
+    """Raises UsageError where the cell does not yield the metric that it is to be compared by."""
+    verdict = verdicts.get(cell.cell)
+    if verdict is not None and metric not in verdict.metrics:
+        raise UsageError(
+            f"key metric: '{metric}' is not measured by cell '{cell.label}', which yields "
+            f"{', '.join(verdict.metrics)}; take one of these, or narrow where"
+        )
+
+
+def between_mpis(
+    groups: Iterable[GroupCells], mpis: Sequence[PlannedMpi], written: Sequence[ContrastTable], verdicts: Verdicts
+) -> list[Contrast]:
+    """One for each cell of an MPI and the same cell of the first; none where the campaign compares MPIs itself.
+
+    Args: groups: of cells with times.  mpis: in the order in which the user named them; the first that is there is
+          side a.  written: the campaign's own tables.  verdicts: on cells, those that the engine gave.
+    """
+    names = [one.name for one in mpis if one.unavailable is None]
+    if len(names) < 2 or any(table.axis == MPI_AXIS for table in written):
+        return []
+    return [one for group in groups for other in names[1:] for one in _of_group(group, names[0], other, verdicts)]
+
+
+def _of_group(group: GroupCells, first: str, other: str, verdicts: Verdicts) -> Iterator[Contrast]:
+    name = f"{other} against {first}: {group.name}"
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    pairs = (
+        (a, b, metric) for a, b in _same_cells(group.cells, first, other) if (metric := _metric(group, a, b, verdicts))
+    )
+    for number, (a, b, metric) in enumerate(pairs, start=1):
+        yield Contrast(
+            id=f"{slug}-{number}",
+            group=name,
+            question=f"Is {other} slower than {first} in '{group.name}'?"[:400],
+            axis=MPI_AXIS,
+            metric=metric,
+            a=Side(a.cell, "steady", first),
+            b=Side(b.cell, "steady", other),
+        )
+
+
+def _same_cells(cells: Sequence[Cell], first: str, other: str) -> Iterator[tuple[Cell, Cell]]:
+    """Cells that differ in nothing but the MPI; second copies are for controls alone, skipped cells have no times."""
+    there = {_all_but_mpi(cell): cell for cell in cells if cell.mpi == other and cell.skip is None}
+    for cell in cells:
+        if cell.mpi == first and cell.skip is None and cell.copy == 1 and _all_but_mpi(cell) in there:
+            yield cell, there[_all_but_mpi(cell)]
+
+
+def _all_but_mpi(cell: Cell) -> tuple[tuple[str, str], ...]:
+    return tuple(item for item in coordinates(cell).items() if item[0] != MPI_AXIS)
+
+
+def _metric(group: GroupCells, a: Cell, b: Cell, verdicts: Verdicts) -> str | None:
+    """The first time that both cells yield."""
+    times = _times(group.experiment, a.parameters.get("pattern"))
+    known = [verdict.metrics for cell in (a, b) if (verdict := verdicts.get(cell.cell)) is not None]
+    return next((name for name in times if all(name in metrics for metrics in known)), None)
+
+
+def _times(experiment: DescribedExperiment, pattern: str | None) -> list[str]:
+    return [
+        metric.name
+        for metric in experiment.metrics
+        if metric.unit == "s" and (metric.pattern is None or pattern is None or metric.pattern == pattern)
+    ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan costs: its time as estimated before the run and as measured during it, a budget.
+"""What a plan costs: its time as estimated before the run and as measured during it, a budget, bytes on disk.
 
 Each experiment says what a cell of its costs (`Experiment.seconds`). The constants are of the order of a slow 2-core
 machine; they only have to rank campaigns and to keep a promise such as "about a minute". `Progress` replaces them by
@@ -19,6 +19,7 @@ from slowpath.experiments.registry import experiment_named
 
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/internals/statistics.md)
 _LEAST_ROUNDS = 2  # one launch has no spread between launches at all
+LAUNCH_BYTES = 64 * 1024  # plan, launch record, captured output, what is measured without MPI
 LAUNCH_S = 0.3  # start and end of an MPI job of two ranks
 RANK_S = 0.005  # each further one
 Kind = tuple[str, str, int]  # environment, placement, lowest cell
@@ -143,3 +144,12 @@ def fit_budget(plan: Plan, budget_s: float, nodes: int = 1) -> tuple[Plan, str |
             f"give {math.ceil(FEWEST_ROUNDS * round_s)} s or more"
         )
     return reduced, note
+
+
+def needed_bytes(plan: Plan) -> int:
+    """Upper estimate of what a run of `plan` writes, bytes."""
+    per_cell = {
+        cell.cell: experiment_named(cell.experiment).recorded_bytes(cell.parameters, plan.ranks_of(cell.placement))
+        for cell in plan.cells
+    }
+    return sum(LAUNCH_BYTES + sum(per_cell[cell] for cell in launch.cells) for launch in plan.launches)

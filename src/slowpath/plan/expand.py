@@ -10,20 +10,16 @@ from typing import Any
 import msgspec
 
 from slowpath.core import engine_description
-from slowpath.core.cell_check import CheckCells, Verdict, Verdicts, nothing_checked
-from slowpath.core.engine_description import EngineDescription
+from slowpath.core.campaign import Campaign, wrong
+from slowpath.core.engine_description import CellVerdict, CheckCells, EngineDescription, Verdicts, nothing_checked
 from slowpath.core.errors import UsageError
 from slowpath.core.labels import unique_labels
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Placement, Plan, PlannedMpi
-from slowpath.plan.between_mpis import between_mpis
-from slowpath.plan.campaign import Campaign
 from slowpath.plan.cells import TOO_FEW_RANKS, Shared, expand_group
-from slowpath.plan.check import require_accepted
-from slowpath.plan.contrasts import GroupCells, contrasts_of
+from slowpath.plan.contrasts import GroupCells, between_mpis, contrasts_of
 from slowpath.plan.mpis import MpiInUse, resolve_environments
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes, resolve_placements
-from slowpath.plan.tables import wrong
 
 
 def expand(
@@ -59,7 +55,7 @@ def expand(
     groups = _expand_groups(campaign, description, Shared(counts, planned, environments, placements))
     cells = [cell for group in groups.values() for cell in group.cells]
     verdicts = _checked(check, cells, placements, counts)
-    require_accepted(cells, verdicts, campaign.source)
+    _require_accepted(cells, verdicts, campaign.source)
     return Plan(
         schema=PLAN_SCHEMA,
         campaign=campaign.name,
@@ -84,7 +80,7 @@ def _checked(
 ) -> Verdicts:
     """All cells judged, each with the number of ranks that it is to have."""
     of_placement = {placement.name: placement.ranks or counts[-1] for placement in placements}
-    verdicts: dict[int, Verdict] = {}
+    verdicts: dict[int, CellVerdict] = {}
     for count in counts:
         mine = [cell for cell in cells if of_placement[cell.placement] == count and not _too_few(cell)]
         verdicts |= check(mine, count) if mine else {}
@@ -143,3 +139,11 @@ def _expand_groups(campaign: Campaign, description: EngineDescription, shared: S
         groups[table.name] = expand_group(campaign, table, description, shared, first)
         first += len(groups[table.name].cells)
     return groups
+
+
+def _require_accepted(cells: Sequence[Cell], verdicts: Verdicts, source: str) -> None:
+    """Raises UsageError for the first refused cell, naming the campaign's file, its table and the cell."""
+    for cell in cells:
+        verdict = verdicts.get(cell.cell)
+        if verdict is not None and verdict.reason is not None:
+            raise wrong(source, f"[[cells]] '{cell.group}'", "parameters", f"{cell.label}: {verdict.reason}")

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from slowpath.core.campaign import EnvironmentTable
 from slowpath.core.plan import Environment, PlannedMpi
-from slowpath.plan.tables import EnvironmentTable
 
 ResolveSetting = Callable[[str], tuple[dict[str, str], str | None]]
 

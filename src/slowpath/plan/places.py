@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from slowpath.core.campaign import PlacementTable, wrong
 from slowpath.core.plan import Placement
-from slowpath.plan.tables import PlacementTable, wrong
 
 MORE_NODES = "ask the batch system for them (slowpath script --nodes {nodes}), or name them in the launcher's host file"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,181 @@ from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
-from slowpath.core.limits import FILE_BYTES
-from slowpath.record.layout import COLUMN_START, Layout, columns_in, layout
-from slowpath.record.walk import Header, as_array, damaged_note, damaged_payloads, walk
+from slowpath.core.limits import FILE_BYTES, LARGEST_GAP_BYTES, MOST_SAMPLES_BYTES
+from slowpath.record.layout import COLUMN_DURATION, COLUMN_START, Layout, columns_in, layout
 from slowpath.record.writing import Block, Witness, write_blocks
 
+# Finds the blocks of a samples.blk, whatever happened to the file.
+#
+# A job may be killed, a disk fill up, a bit flip. Whatever can still be proven by a checksum is kept; everything else
+# becomes a note.
+
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class BlockHeader:
+    """One verified header and where it stands."""
+
+    raw: bytes
+    offset: int
+    end: int  # of the payload
+    cell: int
+    payload_crc: int
+
+    @property
+    def payload_offset(self) -> int:
+        return self.offset + len(self.raw)
+
+
+@dataclass
+class _BlockFile:
+    """An open block file; reads never go past the size it had when it was opened, because it may still
+    grow.
+    """
+
+    descriptor: int
+    size: int
+    path: Path
+    layout: Layout
+    notes: list[str] = field(default_factory=list)
+
+    def header_at(self, offset: int) -> BlockHeader | None:
+        """The verified header at `offset`, or None. Raises: RecordError when a newer version wrote it."""
+        layout = self.layout
+        raw = os.pread(self.descriptor, min(layout.header.itemsize, max(self.size - offset, 0)), offset)
+        if len(raw) < layout.header.itemsize or not raw.startswith(layout.magic):
+            return None
+        values = np.frombuffer(raw, layout.header)[0]
+        length, version = int(values["header_bytes"]), int(values["version"])
+        if version > layout.version and self._seals(offset, length):
+            raise RecordError(
+                f"{self.path}: written by a newer slowpath (block version {version}, this one reads up to "
+                f"{layout.version}); read it with a newer slowpath"
+            )
+        if length != len(raw) or version < 1 or zlib.crc32(raw[:-4]) != int(values["header_crc"]):
+            return None
+        columns, count = int(values["columns"]), int(values["n"])
+        if count > MOST_SAMPLES_BYTES // 8:
+            self.notes.append(f"{self.path.name}: the block at byte {offset} is said to hold {count} samples; left out")
+            return None
+        if not columns & COLUMN_DURATION or columns & ~(COLUMN_DURATION | COLUMN_START) or values["batch"] < 1:
+            self.notes.append(
+                f"{self.path.name}: the block at byte {offset} has columns {columns} and "
+                f"batch {values['batch']}, which block version 1 does not allow; left out"
+            )
+            return None
+        end = offset + len(raw) + 8 * count * columns_in(columns)
+        return BlockHeader(raw, offset, end, int(values["cell"]), int(values["payload_crc"]))
+
+    def _seals(self, offset: int, length: int) -> bool:
+        """Whether a header of any version is whole: its last four bytes are always the CRC of what stands
+        before.
+        """
+        raw = os.pread(self.descriptor, length, offset)
+        return length >= 8 and len(raw) == length and zlib.crc32(raw[:-4]) == int.from_bytes(raw[-4:], "little")
+
+    def next_header(self, start: int) -> BlockHeader | None:
+        """First verified header at or after `start`, as far as is looked: LARGEST_GAP_BYTES."""
+        magic = self.layout.magic
+        end = start + LARGEST_GAP_BYTES
+        while start < min(self.size, end):
+            chunk = os.pread(self.descriptor, min(_CHUNK_BYTES, self.size - start), start)
+            at = chunk.find(magic)
+            while at >= 0:
+                found = self.header_at(start + at)
+                if found is not None:
+                    return found
+                at = chunk.find(magic, at + 1)
+            if len(chunk) < len(magic):
+                return None
+            start += len(chunk) - len(magic) + 1
+        return None
+
+    def payload_is_whole(self, header: BlockHeader) -> bool:
+        """Whether the payload is all there and its CRC is right. Reads it piece by piece."""
+        crc = 0
+        offset = header.payload_offset
+        while offset < header.end:
+            chunk = os.pread(self.descriptor, min(_CHUNK_BYTES, header.end - offset), offset)
+            if not chunk:
+                return False
+            crc = zlib.crc32(chunk, crc)
+            offset += len(chunk)
+        return crc == header.payload_crc
+
+
+def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[BlockHeader], list[str]]:
+    """Return all blocks with a valid header and a payload that lies inside the file, and notes on everything else.
+
+    Raises: RecordError: a newer version wrote the file, or nothing in it is a block.
+    """
+    file = _BlockFile(descriptor, os.fstat(descriptor).st_size, path, layout)
+    found: list[BlockHeader] = []
+    position = 0
+    while position < file.size:
+        header = file.header_at(position)
+        if header is not None and header.end <= file.size:
+            found.append(header)
+            position = header.end
+            continue
+        resumed = _resume(file, found, header, position)
+        if resumed is None:
+            break
+        position = resumed
+    if not found and file.size >= layout.header.itemsize and not _looks_torn(file):
+        raise RecordError(f"{path}: holds no block; a samples.blk starts with {layout.magic.decode()}, is this one?")
+    return found, file.notes
+
+
+def _looks_torn(file: _BlockFile) -> bool:
+    return os.pread(file.descriptor, len(file.layout.magic), 0) == file.layout.magic
+
+
+def _resume(file: _BlockFile, found: list[BlockHeader], torn: BlockHeader | None, position: int) -> int | None:
+    """Return where reading goes on after `position` could not be read; notes what is lost. None: nothing follows."""
+    search = position + 1
+    if torn is None and found and not file.payload_is_whole(found[-1]):
+        # The block before may have been cut short (a full disk) with the next one right behind it: look
+        # inside.
+        lost = found.pop()
+        search, position = lost.payload_offset, lost.offset
+        file.notes.append(_lost(file.path, lost, "its payload is damaged"))
+    following = file.next_header(search)
+    if following is None:
+        file.notes.append(
+            f"{file.path.name}: the last {file.size - position} bytes, from byte {position} on, are no "
+            "whole block (was the job killed?); everything before is kept"
+        )
+        return None
+    file.notes.append(
+        f"{file.path.name}: damaged between byte {position} and byte {following.offset}; these bytes are left out"
+    )
+    return following.offset
+
+
+def damaged_payloads(path: Path, descriptor: int, headers: list[BlockHeader], layout: Layout) -> list[int]:
+    """Positions in `headers` whose payload does not match its CRC."""
+    file = _BlockFile(descriptor, os.fstat(descriptor).st_size, path, layout)
+    return [i for i, header in enumerate(headers) if not file.payload_is_whole(header)]
+
+
+def _lost(path: Path, header: BlockHeader, why: str) -> str:
+    return f"{path.name}: block of cell {header.cell} at byte {header.offset} left out: {why}"
+
+
+def damaged_note(path: Path, header: BlockHeader) -> str:
+    """The note on a block whose payload does not match its CRC."""
+    return _lost(path, header, "its samples do not match their checksum")
+
+
+def as_array(headers: list[BlockHeader], layout: Layout) -> np.ndarray[Any, Any]:
+    """Structured array of the headers, shape (blocks,)."""
+    return np.frombuffer(b"".join(header.raw for header in headers), layout.header)
+
+
 __all__ = [
-    "PHASES", "Block", "BlockIndex", "Samples", "Witness", "opened", "read", "read_from", "scan", "write_blocks",
+    "PHASES", "Block", "BlockIndex", "BlockSamples", "Witness", "opened", "read", "read_from", "scan", "write_blocks",
 ]  # fmt: skip
 
 PHASES: Mapping[int, str] = layout().phases  # number in the header -> name
@@ -88,14 +257,16 @@ class BlockIndex:
         return PHASES.get(number, f"phase {number}")
 
     def flag(self, name: str, among: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
-        """Where the flag of this name (witness, reused_address, ...) is set, shape (blocks,) or that of `among`."""
+        """Return where the flag of this name (witness, reused_address, ...) is set, shape (blocks,) or that of
+        `among`.
+        """
         flags = self.headers["flags"]
         set_: NDArray[np.bool_] = ((flags if among is None else flags[among]) & layout().flags[name]) != 0
         return set_
 
 
 @dataclass(frozen=True)
-class Samples:
+class BlockSamples:
     """Payload of one block: undivided times of `batch` operations, and when each began, relative to t0_ns."""
 
     duration_ns: NDArray[np.int64]  # shape (n,)
@@ -134,7 +305,7 @@ def scan(path: str | os.PathLike[str], *, verify: bool = True) -> BlockIndex:
     return BlockIndex(path, as_array(kept, known), offsets, tuple(notes))
 
 
-def _verify(path: Path, descriptor: int, headers: list[Header], known: Layout) -> set[int]:
+def _verify(path: Path, descriptor: int, headers: list[BlockHeader], known: Layout) -> set[int]:
     """Positions of the headers whose payload is damaged; contiguous parts of the file go to one thread
     each.
     """
@@ -147,7 +318,7 @@ def _verify(path: Path, descriptor: int, headers: list[Header], known: Layout) -
         return {int(start) + i for start, bad in zip(cuts[:-1], found, strict=True) for i in bad}
 
 
-def read_from(descriptor: int, index: BlockIndex, i: int) -> Samples:
+def read_from(descriptor: int, index: BlockIndex, i: int) -> BlockSamples:
     """`read` from a file that is open already."""
     header = index.headers[i]
     n, columns = int(header["n"]), columns_in(int(header["columns"]))
@@ -163,10 +334,10 @@ def read_from(descriptor: int, index: BlockIndex, i: int) -> Samples:
         raise RecordError(f"{index.path}: became shorter while it was read; was it overwritten by another run?")
     with_start = bool(int(header["columns"]) & COLUMN_START)
     native = values.astype(np.int64, copy=False)
-    return Samples(native[0], native[1] if with_start else None)
+    return BlockSamples(native[0], native[1] if with_start else None)
 
 
-def read(index: BlockIndex, i: int) -> Samples:
+def read(index: BlockIndex, i: int) -> BlockSamples:
     """Samples of block i. For many blocks, open the file once: `opened` and `read_from`.
 
     Raises: RecordError: the file is gone or became shorter since the scan.

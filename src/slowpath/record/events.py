@@ -18,20 +18,40 @@ from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES
-from slowpath.record.events_cell import Allocation, CellBegin, CellEnd, Intervals, Release, Repetitions
-from slowpath.record.events_counted import CallCount, Calls, Instructions, Messages, Share
-from slowpath.record.events_launch import Blas, Grid, LaunchBegin, LaunchEnd, Note, ProgressMade, ThreadLevel
+from slowpath.record.events_cell import (
+    Allocation,
+    CellBegin,
+    CellEnd,
+    CountedFunction,
+    Instructions,
+    Intervals,
+    Release,
+    Repetitions,
+    SocketMessages,
+    WitnessedCallCount,
+    WitnessedCalls,
+)
+from slowpath.record.events_launch import (
+    Blas,
+    FixedWork,
+    Grid,
+    LaunchBegin,
+    LaunchEnd,
+    Note,
+    ProcessorTime,
+    ProgressMade,
+    ThreadLevel,
+    Yardstick,
+)
 from slowpath.record.events_ranks import Clock, Rank
-from slowpath.record.events_yardstick import FixedWork, ProcessorTime, Yardstick
 
 __all__ = [
     "Allocation",
     "Blas",
-    "CallCount",
-    "Calls",
     "CellBegin",
     "CellEnd",
     "Clock",
+    "CountedFunction",
     "Event",
     "FixedWork",
     "Grid",
@@ -40,15 +60,16 @@ __all__ = [
     "LaunchBegin",
     "LaunchEnd",
     "LaunchEvents",
-    "Messages",
     "Note",
     "ProcessorTime",
     "ProgressMade",
     "Rank",
     "Release",
     "Repetitions",
-    "Share",
+    "SocketMessages",
     "ThreadLevel",
+    "WitnessedCallCount",
+    "WitnessedCalls",
     "Yardstick",
     "read_events",
 ]
@@ -61,8 +82,8 @@ Event: TypeAlias = (
     | CellBegin
     | Allocation
     | Instructions
-    | Calls
-    | Messages
+    | WitnessedCalls
+    | SocketMessages
     | Intervals
     | Repetitions
     | Release
@@ -80,8 +101,8 @@ _Kind = TypeVar(
     CellBegin,
     Allocation,
     Instructions,
-    Calls,
-    Messages,
+    WitnessedCalls,
+    SocketMessages,
     Intervals,
     Repetitions,
     Release,
@@ -95,6 +116,9 @@ _Kind = TypeVar(
 )
 
 
+_OF_A_CELL = (Allocation, Instructions, WitnessedCalls, SocketMessages, Intervals, Repetitions, Release)
+
+
 @dataclass(frozen=True)
 class LaunchEvents:
     """The events of one launch in file order, and a line on each thing that could not be read."""
@@ -103,7 +127,7 @@ class LaunchEvents:
     notes: tuple[str, ...] = ()
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
-        """All events of one kind."""
+        """Return all events of one kind."""
         return [event for event in self._by_kind.get(kind, ()) if isinstance(event, kind)]
 
     @cached_property
@@ -116,10 +140,12 @@ class LaunchEvents:
 
     @cached_property
     def _by_cell(self) -> dict[tuple[type[Event], int], list[Event]]:
-        """Those of kinds that are of one cell each."""
+        """Return the events that belong to one cell each, by type and cell."""
         found: dict[tuple[type[Event], int], list[Event]] = {}
         for event in self.events:
-            if isinstance(event, (Allocation, Instructions, Calls, Messages, Intervals, Repetitions, Release)):
+            if isinstance(
+                event, (Allocation, Instructions, WitnessedCalls, SocketMessages, Intervals, Repetitions, Release)
+            ):
                 found.setdefault((type(event), event.cell), []).append(event)
         return found
 
@@ -128,12 +154,12 @@ class LaunchEvents:
 
     @cached_property
     def begin(self) -> LaunchBegin | None:
-        """None: the engine never got as far."""
+        """Return the event of the launch's begin; None: the engine never got as far."""
         return next(iter(self.of(LaunchBegin)), None)
 
     @cached_property
     def end(self) -> LaunchEnd | None:
-        """None: the launch did not end by itself."""
+        """Return the event of the launch's end; None: the launch did not end by itself."""
         return next(iter(self.of(LaunchEnd)), None)
 
     @property
@@ -153,13 +179,13 @@ class LaunchEvents:
         """Counts of one cell, all ranks and regions."""
         return self._of_cell(Instructions, cell)
 
-    def calls(self, cell: int) -> list[Calls]:
-        """What the ranks of a witnessed launch called in one cell, all ranks and phases."""
-        return self._of_cell(Calls, cell)
+    def calls(self, cell: int) -> list[WitnessedCalls]:
+        """Return what the ranks of a witnessed launch called in one cell, all ranks and phases."""
+        return self._of_cell(WitnessedCalls, cell)
 
-    def messages(self, cell: int) -> list[Messages]:
-        """What went through the sockets of the ranks of a witnessed launch in one cell's marked calls."""
-        return self._of_cell(Messages, cell)
+    def messages(self, cell: int) -> list[SocketMessages]:
+        """Return what went through the sockets of the ranks of a witnessed launch in one cell's marked calls."""
+        return self._of_cell(SocketMessages, cell)
 
     def intervals(self, cell: int) -> list[Intervals]:
         """Steps of the intervals of one cell, all ranks and parts."""
@@ -171,7 +197,7 @@ class LaunchEvents:
 
     @cached_property
     def cell_ends(self) -> dict[int, CellEnd]:
-        """How each cell that ended did so; the last word counts."""
+        """Return how each cell that ended did so; the last word counts."""
         return {event.cell: event for event in self.of(CellEnd)}
 
     @property

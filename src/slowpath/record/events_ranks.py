@@ -78,7 +78,7 @@ class NodeRanks(msgspec.Struct, frozen=True):
 
 
 def ranks_of(nodes: Iterable[NodeRanks], size: int) -> tuple[Rank, ...]:
-    """All ranks, by number.  Raises: ValueError: they are not 0 to size - 1, or a list has a wrong length."""
+    """Return all ranks, by number.  Raises: ValueError: they are not 0 to size - 1, or a list has a wrong length."""
     found = sorted((rank for node in nodes for rank in node.each()), key=lambda rank: rank.rank)
     if [rank.rank for rank in found] != list(range(len(found))) or len(found) != size:
         raise ValueError(f"nodes name {len(found)} ranks, not each of {size} once")
@@ -100,7 +100,7 @@ def _spread(column: _Value | tuple[_Value | None, ...] | None, count: int) -> tu
 
 
 def _numbers(text: str, count: int) -> list[int]:
-    """Of "0-3,8"; never more than `count`, whatever a damaged record says."""
+    """Return the numbers in "0-3,8"; never more than `count`, whatever a damaged record says."""
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")

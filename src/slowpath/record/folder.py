@@ -70,7 +70,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     def measured_on(self) -> list[dict[str, Any]]:
         """Every machine that launches may name, its own first; `engines`: key of the engine by the MPI's name."""
         stated = self.mpis or [{**self.mpi, "engine": self.machine.get("engine")}]
-        engines = {str(one.get("short_name")): engine_key_of(one) for one in stated}
+        engines = {str(engine.get("short_name")): engine_key_of(engine) for engine in stated}
         return [{**self.machine, "engines": {name: key for name, key in engines.items() if key}}, *self.machines]
 
 
@@ -127,7 +127,7 @@ def create_run_folder(campaign: str, out: Path | None = None, now: datetime | No
 
 
 def _claim(path: Path) -> Path:
-    """Of two runs that want one folder at the same time, the one whose mkdir of `launches` succeeds gets
+    """Claim the folder: of two runs that want it at the same time, the one whose mkdir of `launches` succeeds gets
     it.
     """
     require_utf8(path.absolute())
@@ -146,7 +146,7 @@ def _claim(path: Path) -> Path:
 
 
 def launch_folder(run: Path, launch: int) -> Path:
-    """Where launch number `launch` keeps its files."""
+    """Return where launch number `launch` keeps its files."""
     return run / "launches" / f"{launch:06d}"
 
 
@@ -221,7 +221,7 @@ def launch_folders(run: Path) -> list[Path]:
     try:
         with os.scandir(parent) as entries:
             names = list(
-                itertools.islice((one.name for one in entries if _LAUNCH.fullmatch(one.name)), MOST_LAUNCHES + 1)
+                itertools.islice((entry.name for entry in entries if _LAUNCH.fullmatch(entry.name)), MOST_LAUNCHES + 1)
             )
     except OSError as error:
         raise RecordError(f"{parent}: cannot be read: {error.strerror or error}; check its permissions") from error

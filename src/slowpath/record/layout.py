@@ -27,7 +27,10 @@ class Layout:
     flags: dict[str, int]  # name -> bit
 
     def phase_number(self, name: str) -> int:
-        """Raises: ValueError for a name that the schema does not have."""
+        """Return the number of a phase in the header of a block.
+
+        Raises: ValueError: the schema does not have this name.
+        """
         for number, known in self.phases.items():
             if known == name:
                 return number

@@ -51,7 +51,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldBy:
     """The record that counts. owner: None: it can't be read, for `why`.  stamp_ns: time of its last change."""
 
     number: int
@@ -61,7 +61,7 @@ class Held:
     why: str | None = None
 
 
-def latest(folder: Path) -> Held | None:
+def latest(folder: Path) -> HeldBy | None:
     """The record that counts in `folder`; None: nobody has taken it yet.
 
     Raises: RecordError: `owner` leads out of the folder, or can't be listed.
@@ -77,7 +77,7 @@ def latest(folder: Path) -> Held | None:
 
 
 def record_path(folder: Path, number: int) -> Path:
-    """Where the record of this number lies."""
+    """Return where the record of this number lies."""
     return folder / OWNER_FOLDER / f"{number:06d}.json"
 
 
@@ -87,19 +87,19 @@ def number_of(path: Path) -> int | None:
 
 
 def encoded(owner: Owner) -> bytes:
-    """As the file has it."""
+    """Return the content of the owner's file."""
     return msgspec.json.format(msgspec.json.encode(owner), indent=1) + b"\n"
 
 
-def _held(path: Path) -> Held:
+def _held(path: Path) -> HeldBy:
     number, stamp_ns = int(path.stem), _stamp_ns(path)
     try:
         owner = msgspec.json.decode(read_bytes(path, _LIMIT_BYTES), type=Owner)
     except RecordError as error:
-        return Held(number, path, None, stamp_ns, str(error))
+        return HeldBy(number, path, None, stamp_ns, str(error))
     except DAMAGE:
-        return Held(number, path, None, stamp_ns, f"{path}: is damaged")
-    return Held(number, path, owner, stamp_ns)
+        return HeldBy(number, path, None, stamp_ns, f"{path}: is damaged")
+    return HeldBy(number, path, owner, stamp_ns)
 
 
 def _stamp_ns(path: Path) -> int:

@@ -8,17 +8,11 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-import msgspec
-
-from slowpath.core.engine_description import DescribedExperiment, Parameter
-from slowpath.core.resources import data_folder
+from slowpath.core.engine_description import Parameter
+from slowpath.core.recorded_engine import recorded
 
 _WHOLE = re.compile(r"[0-9]{1,18}")  # below 2**63
 _SECONDS = re.compile(r"[0-9.eE+-]{1,40}")
-
-
-class _Described(msgspec.Struct):
-    experiments: list[DescribedExperiment]
 
 
 def require_parameters(experiment: str, parameters: Mapping[str, str]) -> None:
@@ -36,9 +30,7 @@ def require_parameters(experiment: str, parameters: Mapping[str, str]) -> None:
 
 @lru_cache(maxsize=1)
 def _known() -> dict[str, dict[str, Parameter]]:
-    content = (data_folder("schema") / "engine.json").read_bytes()
-    described = msgspec.json.decode(content, type=_Described)
-    return {one.name: {p.name: p for p in one.parameters} for one in described.experiments}
+    return {one.name: {p.name: p for p in one.parameters} for one in recorded().experiments}
 
 
 @lru_cache(maxsize=65536)

@@ -14,7 +14,10 @@ Key = TypeVar("Key")
 
 
 def require_consistent(plan: Plan) -> None:
-    """Raises: ValueError: two of one name or number, or a name or number that nothing in the plan has."""
+    """Check that a plan refers only to what it has.
+
+    Raises: ValueError: two of one name or number, or a name or number that nothing in the plan has.
+    """
     cells = {cell.cell: cell for cell in plan.cells}
     _require_once("cell", [cell.cell for cell in plan.cells])
     _require_once("launch", [launch.launch for launch in plan.launches])
@@ -36,19 +39,19 @@ def require_consistent(plan: Plan) -> None:
 
 
 def require_launches(plan: Plan, launches: Sequence[LaunchInfo]) -> None:
-    """Raises: ValueError: a launch that was made names what the plan does not have."""
+    """Check launches that were made against the plan.  Raises: ValueError: one names what the plan does not have."""
     for launch in launches:
         _require_places(f"launch {launch.launch}", plan, launch)
 
 
-def _require_places(who: str, plan: Plan, one: Cell | Launch | LaunchInfo) -> None:
-    _require_known(who, "placement", [one.placement], {placement.name for placement in plan.placements})
+def _require_places(who: str, plan: Plan, placed: Cell | Launch | LaunchInfo) -> None:
+    _require_known(who, "placement", [placed.placement], {placement.name for placement in plan.placements})
     if plan.mpis:
-        _require_known(who, "MPI", [one.mpi], {mpi.name for mpi in plan.mpis})
+        _require_known(who, "MPI", [placed.mpi], {mpi.name for mpi in plan.mpis})
     try:
-        plan.environment(one.environment, one.mpi)
+        plan.environment(placed.environment, placed.mpi)
     except KeyError:
-        raise ValueError(f"{who}: there is no environment '{one.environment[:80]}'") from None
+        raise ValueError(f"{who}: there is no environment '{placed.environment[:80]}'") from None
 
 
 def _require_sides(contrast: Contrast, cells: Iterable[int]) -> None:
@@ -56,7 +59,7 @@ def _require_sides(contrast: Contrast, cells: Iterable[int]) -> None:
 
 
 def _require_known(who: str, what: str, asked: Sequence[Key], known: Iterable[Key]) -> None:
-    unknown = next((one for one in asked if one not in known), None)
+    unknown = next((name for name in asked if name not in known), None)
     if unknown is not None:
         raise ValueError(f"{who}: there is no {what} {str(unknown)[:80]!r}")
 

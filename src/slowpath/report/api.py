@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`slowpath.open(path)`: a run folder in Python, without pandas.
+"""`slowpath.open(path)`: runs and diagnoses in Python, without pandas.
 
     run = slowpath.open("slowpath-runs/checkup-20260131-120000")
     for contrast in run.contrasts:
@@ -26,7 +26,11 @@ from numpy.typing import NDArray
 from slowpath.analyse.build import build_results
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult
+from slowpath.core.decoding import decoded
+from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, DiagnosisInfo, read_info, step_folders
 from slowpath.core.errors import UsageError
+from slowpath.core.files import read_bytes
+from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Result
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
@@ -34,7 +38,7 @@ from slowpath.experiments.measured.series import Absent
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.blocks import opened, read_from
 from slowpath.record.folder import read_run
-from slowpath.report.rows import contrast_rows, data_frame, estimate_rows
+from slowpath.report.rows import Row, contrast_rows, data_frame, estimate_rows
 
 if TYPE_CHECKING:
     from slowpath.analyse.source import Recorded
@@ -45,11 +49,12 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Samples:
-    """One block of the record: what a rank timed, undivided.
+class RecordedBlock:
+    """A block of the record: the undivided samples of a rank.
 
-    duration_ns: int64, shape (n,), nanoseconds of `batch` operations each. start_ns: int64, shape (n,), on that node's
-    CLOCK_MONOTONIC; None where it was not recorded. doubtful: the record says of a value in it that it is suspect.
+    Args: duration_ns: int64, shape (n,), nanoseconds of `batch` operations each. start_ns: int64, shape (n,), on the
+          node's CLOCK_MONOTONIC, or None if it was not recorded. doubtful: whether the record marks a value in it as
+          suspect.
     """
 
     launch: int
@@ -63,13 +68,13 @@ class Samples:
     doubtful: bool
 
     def to_dict(self) -> Json:
-        """Plain values, with the arrays as lists."""
+        """Return plain values, with the arrays as lists."""
         start = None if self.start_ns is None else self.start_ns.tolist()
         return {**self.__dict__, "duration_ns": self.duration_ns.tolist(), "start_ns": start}
 
 
-class Cell:
-    """One cell: what was measured at one point. `to_dict` is its entry in results.json (docs/reference/results.md)."""
+class RunCell:
+    """A cell of a run. `to_dict` returns its entry in results.json (docs/reference/results.md)."""
 
     def __init__(self, run: Run, entry: CellResult) -> None:
         self._run, self._entry = run, entry
@@ -86,31 +91,32 @@ class Cell:
         self.parameters = dict(entry.parameters)
 
     def __repr__(self) -> str:
-        return f"<Cell {self.number} {self.label!r} {self.status}>"
+        return f"<RunCell {self.number} {self.label!r} {self.status}>"
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the metrics that this cell has."""
+        """Return the names of the cell's metrics."""
         return list(self._entry.metrics)
 
     def estimate(self, metric: str | None = None, phase: str = "steady") -> Json | None:
-        """The estimate of a metric and phase over launches; None if this cell has none, as absent() explains.
+        """Return the estimate of a metric and phase over launches, or None if this cell has none (see `absent`).
 
-        Args:   metric: None: the cell's first.  Raises: UsageError for a metric that nobody knows.
+        Args: metric: None takes the cell's first metric.
+        Raises: UsageError: the metric does not exist.
         """
         name = self._metric(metric)
         found = self._entry.estimate(name, phase) if name else None
         return _plain(found) if found else None
 
     def absent(self, metric: str) -> str | None:
-        """Why this cell lacks a metric; None if it has it, or if nobody expects it of this cell."""
+        """Return why this cell lacks a metric, or None if it has the metric or is not expected to have it."""
         name = self._metric(metric)
         return self._entry.absent.get(name) if name else None
 
     def values_s(self, metric: str | None = None, phase: str = "steady") -> dict[int, NDArray[np.float64]]:
-        """What the estimate rests on: launch -> samples, seconds per operation, shape (n,), in the order taken.
+        """Return the samples behind the estimate by launch: seconds per operation, shape (n,), in the order taken.
 
-        Raises: UsageError for a metric that nobody knows; RecordError if the record can't be read.
+        Raises: UsageError: the metric does not exist. RecordError: the record can't be read.
         """
         name = self._metric(metric)
         experiment = experiment_named(self._entry.experiment)
@@ -125,8 +131,8 @@ class Cell:
 
     def samples(
         self, phase: str | None = None, launch: int | None = None, rank: int | None = None
-    ) -> Iterator[Samples]:
-        """Blocks of this cell as recorded, one at a time; None: of every phase, launch, rank. Bad launches included."""
+    ) -> Iterator[RecordedBlock]:
+        """Yield the recorded blocks of this cell, also of failed launches. None selects every phase, launch or rank."""
         for record in self._run.launches:
             index = record.blocks
             if index is None or launch not in (None, record.info.launch):
@@ -134,7 +140,7 @@ class Cell:
             with opened(index.path) as descriptor:
                 for i in index.select(cell=self.number, rank=rank, phase=phase):
                     head, read = index.headers[i], read_from(descriptor, index, int(i))
-                    yield Samples(
+                    yield RecordedBlock(
                         record.info.launch,
                         int(head["rank"]),
                         index.phase(int(i)),
@@ -147,7 +153,7 @@ class Cell:
                     )
 
     def to_dict(self) -> Json:
-        """Its entry in results.json."""
+        """Return the cell's entry in results.json."""
         return _plain(self._entry)
 
     def _metric(self, name: str | None) -> str | None:
@@ -156,9 +162,10 @@ class Cell:
         return name or next(iter(self.metrics), None)
 
 
-class Side:
-    """One side of a contrast: a cell in one phase. value: of the contrast's axis there.  value_s: its time; None: the
-    contrast was not measured.
+class RunContrastSide:
+    """One side of a contrast: a cell in one phase.
+
+    Args: value: value of the contrast's axis. value_s: time in seconds, or None if the contrast was not measured.
     """
 
     def __init__(self, run: Run, entry: ContrastSide, value_s: float | None) -> None:
@@ -168,16 +175,16 @@ class Side:
         self.value_s = value_s
 
     def __repr__(self) -> str:
-        return f"<Side {self.value!r} {self.phase}>"
+        return f"<RunContrastSide {self.value!r} {self.phase}>"
 
     @property
-    def cell(self) -> Cell:
-        """With its parameters, MPI and placement."""
+    def cell(self) -> RunCell:
+        """Return the cell of this side."""
         return self._run.cell(self._cell)
 
 
-class Contrast:
-    """b against a, which differ in one thing. `to_dict` is its entry in results.json (docs/reference/results.md)."""
+class RunContrast:
+    """A contrast: b compared with a, which differ in one setting. `to_dict` returns its entry in results.json."""
 
     def __init__(self, run: Run, entry: ContrastResult) -> None:
         self._entry = entry
@@ -185,8 +192,8 @@ class Contrast:
         self.group = entry.group
         self.axis = entry.axis
         self.metric = entry.metric
-        self.a = Side(run, entry.a, entry.a_value_s)
-        self.b = Side(run, entry.b, entry.b_value_s)
+        self.a = RunContrastSide(run, entry.a, entry.a_value_s)
+        self.b = RunContrastSide(run, entry.b, entry.b_value_s)
         self.question = entry.question
         self.verdict: str | None = entry.verdict
         self.reason = entry.reason
@@ -195,20 +202,20 @@ class Contrast:
         self.interval = entry.interval
 
     def __repr__(self) -> str:
-        return f"<Contrast {self.id!r} {self.verdict}>"
+        return f"<RunContrast {self.id!r} {self.verdict}>"
 
     @property
     def pairs_s(self) -> NDArray[np.float64]:
-        """What it rests on: seconds of a and b in each round, shape (rounds, 2)."""
+        """Return the seconds of a and b in each round, shape (rounds, 2)."""
         return np.array(self._entry.pairs, dtype=np.float64).reshape(-1, 2)
 
     def to_dict(self) -> Json:
-        """Its entry in results.json."""
+        """Return the contrast's entry in results.json."""
         return _plain(self._entry)
 
 
 class Run:
-    """A run folder. Made by `slowpath.open`."""
+    """A run folder, as `slowpath.open` returns it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -222,36 +229,36 @@ class Run:
 
     @cached_property
     def info(self) -> RunInfo:
-        """run.json; of a folder that slowpath-ipc wrote by itself, what stands for it."""
+        """Return run.json, or its equivalent for a folder that slowpath-ipc wrote."""
         return read_run(self.path) if (self.path / "run.json").exists() else self._recorded.info
 
     @property
     def launches(self) -> list[LaunchRecord]:
-        """Every launch that is over, by number."""
+        """Return every launch that has ended, by number."""
         return self._recorded.launches
 
     @cached_property
     def results(self) -> Results:
-        """results.json, worked out anew from the record (docs/reference/results.md). Raises: RecordError."""
+        """Return the results, analysed from the record (docs/reference/results.md).  Raises: RecordError."""
         return build_results(self.path)
 
     @cached_property
-    def cells(self) -> list[Cell]:
-        """All cells, by number."""
-        return [Cell(self, entry) for entry in self.results.cells]
+    def cells(self) -> list[RunCell]:
+        """Return all cells by number."""
+        return [RunCell(self, entry) for entry in self.results.cells]
 
     @cached_property
-    def contrasts(self) -> list[Contrast]:
-        """All contrasts, in the order of the campaign."""
-        return [Contrast(self, entry) for entry in self.results.contrasts]
+    def contrasts(self) -> list[RunContrast]:
+        """Return all contrasts in the order of the campaign."""
+        return [RunContrast(self, entry) for entry in self.results.contrasts]
 
     @property
     def findings(self) -> list[Finding]:
-        """Slow paths by name (docs/reference/findings.md), typed; `msgspec.to_builtins(finding)` gives plain values."""
+        """Return the slow paths (docs/reference/findings.md); `msgspec.to_builtins(finding)` gives plain values."""
         return self.results.findings
 
-    def cell(self, which: int | str) -> Cell:
-        """The cell of this number or label.  Raises: UsageError if there is none."""
+    def cell(self, which: int | str) -> RunCell:
+        """Return the cell of this number or label.  Raises: UsageError: there is none."""
         for cell in self.cells:
             if which in (cell.number, cell.label):
                 return cell
@@ -259,13 +266,13 @@ class Run:
 
     @cached_property
     def printed(self) -> list[PrintedTable]:
-        """Imported tables of other benchmarks as they were printed; [] in any other run."""
+        """Return imported tables of other benchmarks as they were printed, [] in any other run."""
         from slowpath.record.imports.printed import read_printed
 
         return [table for launch in self.launches for table in read_printed(launch.folder)]
 
     def launches_of(self, cell: int) -> list[LaunchRecord]:
-        """The launches that count for a cell: the first good one of each round."""
+        """Return the launches that count for a cell: the first successful one of each round."""
         chosen = self._chosen
         return [launch for launch in self.launches if cell in chosen[launch.info.launch]]
 
@@ -274,27 +281,71 @@ class Run:
         return first_good_launches(self.launches)
 
     def rows(self) -> list[Json]:
-        """One flat row of numbers and words for each cell, metric and phase: `pandas.DataFrame(run.rows())`.
+        """Return a flat row for each cell, metric and phase, as for `pandas.DataFrame(run.rows())`.
 
-        Every parameter of any cell is a column, numbers as numbers, next to mpi, environment, placement and the
-        estimate's fields. Missing values are None.
+        Every parameter of any cell is a column, next to mpi, environment, placement and the fields of the estimate.
+        Missing values are None.
         """
         return estimate_rows(self.results)
 
     def contrast_rows(self) -> list[Json]:
-        """One flat row for each contrast, with both of its sides."""
+        """Return a flat row for each contrast, with both of its sides."""
         return contrast_rows(self.results)
 
     def to_pandas(self) -> Any:
-        """`rows()` as a pandas.DataFrame.  Raises: UsageError: pandas is not installed; it is not needed elsewhere."""
+        """Return `rows()` as a pandas.DataFrame.  Raises: UsageError: pandas is not installed."""
         return data_frame(self.rows())
 
     def to_dict(self) -> Json:
-        """results.json."""
+        """Return the results as plain values."""
         return _plain(self.results)
 
 
-def _plain(one: Result) -> Json:
-    """As json.load returns it from results.json."""
-    found: Json = msgspec.json.decode(msgspec.json.encode(one))
+def _plain(result: Result) -> Json:
+    """Return the plain values that json.load would return."""
+    found: Json = msgspec.json.decode(msgspec.json.encode(result))
     return found
+
+
+class _Findings(msgspec.Struct):
+    findings: list[Finding] = []
+
+
+class DiagnosisRun(Run):
+    """A diagnosis. Cells, contrasts and samples are those of its survey; `steps` has all its runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.diagnosis: DiagnosisInfo = read_info(folder)
+        super().__init__(step_folders(folder)[0])
+
+    def __repr__(self) -> str:
+        return f"<DiagnosisRun {self.folder.name!r} {self.diagnosis.status}>"
+
+    @cached_property
+    def steps(self) -> list[Run]:
+        """Return the runs of the diagnosis, the survey first."""
+        return [Run(folder) for folder in step_folders(self.folder)]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Return the findings of all steps.  Raises: RecordError: the file has an older schema."""
+        path = self.folder / DIAGNOSIS_FILE
+        advice = "if an older slowpath wrote it: slowpath diagnose --resume"
+        return decoded(
+            read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder), _Findings, path, advice
+        ).findings
+
+    def rows(self) -> list[Row]:
+        """Return the rows of all steps, each with its step's folder."""
+        return [{"step": run.path.name, **row} for run in self.steps for row in run.rows()]
+
+    def contrast_rows(self) -> list[Row]:
+        """Return the contrasts of all steps, each with its step's folder."""
+        return [{"step": run.path.name, **row} for run in self.steps for row in run.contrast_rows()]
+
+    def to_diagnosis_dict(self) -> dict[str, Any]:
+        """Return diagnosis.json as plain values."""
+        path = self.folder / DIAGNOSIS_FILE
+        content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder)
+        return decoded(content, dict[str, Any], path, "name a folder that slowpath diagnose wrote")

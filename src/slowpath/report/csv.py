@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cells.csv and contrasts.csv: unrounded, SI units, an empty field where a value is missing, no field a formula."""
+"""cells.csv and contrasts.csv: unrounded, in SI units, with empty fields for missing values and no formulas."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ _METRIC: Columns[MetricResult] = (
     ("better", lambda metric: metric.better),
 )
 _ESTIMATE: Columns[MetricEstimate] = (
-    ("value", lambda one: one.value),
-    ("interval_low", lambda one: _end(one.interval, 0)),
-    ("interval_high", lambda one: _end(one.interval, 1)),
-    ("interval_kind", lambda one: one.interval_kind),
-    ("level", lambda one: one.level),
-    ("launches", lambda one: one.launches),
-    ("samples", lambda one: one.samples),
-    ("min", lambda one: one.min),
-    ("p50", lambda one: one.p50),
-    ("p90", lambda one: one.p90),
-    ("p99", lambda one: one.p99),
-    ("p999", lambda one: one.p999),
-    ("p999_reason", lambda one: one.p999_reason),
-    ("max", lambda one: one.max),
-    ("within_ratio", lambda one: one.within_ratio),
-    ("between_ratio", lambda one: one.between_ratio),
-    ("outliers_mild", lambda one: one.outliers.mild),
-    ("outliers_severe", lambda one: one.outliers.severe),
-    ("severe_time_ratio", lambda one: one.outliers.severe_time_ratio),
-    ("quantum_ratio", lambda one: one.quantum_ratio),
-    ("steady_class", lambda one: one.steady_class),
+    ("value", lambda estimate: estimate.value),
+    ("interval_low", lambda estimate: _end(estimate.interval, 0)),
+    ("interval_high", lambda estimate: _end(estimate.interval, 1)),
+    ("interval_kind", lambda estimate: estimate.interval_kind),
+    ("level", lambda estimate: estimate.level),
+    ("launches", lambda estimate: estimate.launches),
+    ("samples", lambda estimate: estimate.samples),
+    ("min", lambda estimate: estimate.min),
+    ("p50", lambda estimate: estimate.p50),
+    ("p90", lambda estimate: estimate.p90),
+    ("p99", lambda estimate: estimate.p99),
+    ("p999", lambda estimate: estimate.p999),
+    ("p999_reason", lambda estimate: estimate.p999_reason),
+    ("max", lambda estimate: estimate.max),
+    ("within_ratio", lambda estimate: estimate.within_ratio),
+    ("between_ratio", lambda estimate: estimate.between_ratio),
+    ("outliers_mild", lambda estimate: estimate.outliers.mild),
+    ("outliers_severe", lambda estimate: estimate.outliers.severe),
+    ("severe_time_ratio", lambda estimate: estimate.outliers.severe_time_ratio),
+    ("quantum_ratio", lambda estimate: estimate.quantum_ratio),
+    ("steady_class", lambda estimate: estimate.steady_class),
 )
 _CELL_END: Columns[CellResult] = (
     ("validated_bytes", lambda cell: cell.validated_bytes),
@@ -63,10 +63,10 @@ _CELL_END: Columns[CellResult] = (
     ("reproduce", lambda cell: cell.reproduce),
 )
 _CONTRAST: Columns[ContrastResult] = (
-    ("id", lambda one: one.id),
-    ("group", lambda one: one.group),
-    ("question", lambda one: one.question),
-    ("axis", lambda one: one.axis),
+    ("id", lambda contrast: contrast.id),
+    ("group", lambda contrast: contrast.group),
+    ("question", lambda contrast: contrast.question),
+    ("axis", lambda contrast: contrast.axis),
 )
 _SIDE: Columns[ContrastSide] = (
     ("cell", lambda side: side.cell),
@@ -75,34 +75,34 @@ _SIDE: Columns[ContrastSide] = (
     ("value", lambda side: side.value),
 )
 _CONTRAST_END: Columns[ContrastResult] = (
-    ("metric", lambda one: one.metric),
-    ("a_value_s", lambda one: one.a_value_s),
-    ("b_value_s", lambda one: one.b_value_s),
-    ("ratio", lambda one: one.ratio),
-    ("interval_low", lambda one: _end(one.interval, 0)),
-    ("interval_high", lambda one: _end(one.interval, 1)),
-    ("interval_kind", lambda one: one.interval_kind),
-    ("level", lambda one: one.level),
-    ("verdict", lambda one: one.verdict),
-    ("p", lambda one: one.p),
-    ("p_adjusted", lambda one: one.p_adjusted),
-    ("family", lambda one: one.family),
-    ("family_size", lambda one: one.family_size),
-    ("minimum_effect", lambda one: one.minimum_effect),
-    ("launches", lambda one: one.launches),
-    ("within_launch", lambda one: one.within_launch),
-    ("interleaved", lambda one: one.interleaved),
-    ("control", lambda one: one.control),
-    ("more_pairs", lambda one: one.more_pairs),
-    ("remedy", lambda one: one.remedy),
-    ("reproduce_a", lambda one: one.reproduce.a),
-    ("reproduce_b", lambda one: one.reproduce.b),
-    ("suspect", lambda one: "; ".join(one.suspect)),
+    ("metric", lambda contrast: contrast.metric),
+    ("a_value_s", lambda contrast: contrast.a_value_s),
+    ("b_value_s", lambda contrast: contrast.b_value_s),
+    ("ratio", lambda contrast: contrast.ratio),
+    ("interval_low", lambda contrast: _end(contrast.interval, 0)),
+    ("interval_high", lambda contrast: _end(contrast.interval, 1)),
+    ("interval_kind", lambda contrast: contrast.interval_kind),
+    ("level", lambda contrast: contrast.level),
+    ("verdict", lambda contrast: contrast.verdict),
+    ("p", lambda contrast: contrast.p),
+    ("p_adjusted", lambda contrast: contrast.p_adjusted),
+    ("family", lambda contrast: contrast.family),
+    ("family_size", lambda contrast: contrast.family_size),
+    ("minimum_effect", lambda contrast: contrast.minimum_effect),
+    ("launches", lambda contrast: contrast.launches),
+    ("within_launch", lambda contrast: contrast.within_launch),
+    ("interleaved", lambda contrast: contrast.interleaved),
+    ("control", lambda contrast: contrast.control),
+    ("more_pairs", lambda contrast: contrast.more_pairs),
+    ("remedy", lambda contrast: contrast.remedy),
+    ("reproduce_a", lambda contrast: contrast.reproduce.a),
+    ("reproduce_b", lambda contrast: contrast.reproduce.b),
+    ("suspect", lambda contrast: "; ".join(contrast.suspect)),
 )
 
 
 def cells_csv(results: Results) -> str:
-    """One row for each cell, metric and phase; a cell without a metric has one row, with its reason."""
+    """Return a row for each cell, metric and phase. A cell without a metric has one row with its reason."""
     header = [*_names(_CELL), "metric", *_names(_METRIC), "phase", *_names(_ESTIMATE), *_names(_CELL_END)]
     return as_csv(header, (row for cell in results.cells for row in _cell_rows(cell)))
 
@@ -119,18 +119,23 @@ def _cell_rows(cell: CellResult) -> Iterator[list[Value]]:
 
 
 def contrasts_csv(results: Results) -> str:
-    """One row for each contrast, b over a."""
+    """Return a row for each contrast, b over a."""
     sides = [f"{side}_{name}" for side in "ab" for name in _names(_SIDE)]
     header = [*_names(_CONTRAST), *sides, *_names(_CONTRAST_END)]
     return as_csv(header, map(_contrast_row, results.contrasts))
 
 
-def _contrast_row(one: ContrastResult) -> list[Value]:
-    return [*_values(_CONTRAST, one), *_values(_SIDE, one.a), *_values(_SIDE, one.b), *_values(_CONTRAST_END, one)]
+def _contrast_row(contrast: ContrastResult) -> list[Value]:
+    return [
+        *_values(_CONTRAST, contrast),
+        *_values(_SIDE, contrast.a),
+        *_values(_SIDE, contrast.b),
+        *_values(_CONTRAST_END, contrast),
+    ]
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
-    """Flat rows; a column that a row lacks is an empty field."""
+    """Return flat rows as CSV, with an empty field for each missing column."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return as_csv(names, ([row.get(name) for name in names] for row in rows))
 
@@ -143,12 +148,12 @@ def _names(columns: Columns[T]) -> list[str]:
     return [name for name, _ in columns]
 
 
-def _values(columns: Columns[T], one: T) -> list[Value]:
-    return [value(one) for _, value in columns]
+def _values(columns: Columns[T], entry: T) -> list[Value]:
+    return [value(entry) for _, value in columns]
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:
-    """RFC 4180, but with line feeds alone. Floats have the digits that it takes to read them back exactly."""
+    """Return CSV as in RFC 4180, but with line feeds. Floats have enough digits to be read back exactly."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(header)

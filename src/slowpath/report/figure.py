@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every chart of the page is made of: a heading, rows or a picture, and its numbers as a table."""
+"""Figures of the page: a heading, rows or a picture, and their numbers as a table."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a chart of tracks: words, picture, numbers."""
+class TrackRow:
+    """A row of a chart of tracks: words, picture, numbers."""
 
     label: str
     cell: int
@@ -27,7 +27,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FigureTable:
     """The numbers of a figure."""
 
     head: list[str]
@@ -36,29 +36,29 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its title and its numbers: rows of tracks on one axis, or one picture."""
+    """A chart with its title and numbers: rows of tracks on one axis, or one picture."""
 
     title: str
     group: str
-    table: Table
+    table: FigureTable
     axis: Markup | None = None
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TrackRow] = field(default_factory=list)
     picture: Markup | None = None
 
 
 def heading(metric: str, *more: str) -> str:
-    """Heading of a figure: the metric in words, with a capital."""
+    """Return the heading of a figure: the metric in words, capitalised."""
     words = ", ".join((fmt.metric_name(metric), *more))
     return words[:1].upper() + words[1:]
 
 
 def metrics_of(cell: CellResult, unit: str | None = None) -> Iterator[tuple[str, MetricResult]]:
-    """Name and metric, those of one unit alone where it is given."""
+    """Yield name and metric, optionally of one unit only."""
     return ((n, m) for n, m in cell.metrics.items() if unit is None or m.unit == unit)
 
 
 def grouped(cells: Iterable[CellResult], key: Callable[[CellResult], K]) -> dict[K, list[CellResult]]:
-    """Cells by `key`, in the order in which each key first occurs."""
+    """Group cells by `key`, in the order in which each key first occurs."""
     found: dict[K, list[CellResult]] = {}
     for cell in cells:
         found.setdefault(key(cell), []).append(cell)
@@ -66,11 +66,11 @@ def grouped(cells: Iterable[CellResult], key: Callable[[CellResult], K]) -> dict
 
 
 def main_metric(cell: CellResult) -> str | None:
-    """The metric that stands for a cell in overviews: its first one in seconds."""
+    """Return the metric that represents a cell in overviews: its first one in seconds."""
     return next((name for name, _ in metrics_of(cell, "s")), None)
 
 
 def shown_interval(estimate: MetricEstimate, unit: str = "s") -> str:
-    """`[1.20, 1.27] ms, signed-rank 95 %`, or "no interval" and why."""
+    """Return an interval such as `[1.20, 1.27] ms, signed-rank 95 %`, or "no interval" and the reason."""
     shown = fmt.quantity_interval(estimate.value, unit, estimate.interval)
     return fmt.with_kind(shown, estimate.interval_kind)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as the report shows them: `slowpath.core.units` rounds, this adds intervals, missing values and words."""
+"""Numbers as the report shows them: rounding by `slowpath.core.units`, plus intervals, missing values and words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PHRASES = {
 
 
 def metric_name(name: str) -> str:
-    """What a metric is called in prose."""
+    """Return the name of a metric in prose."""
     return PHRASES.get(name, name.removesuffix("_s").replace("_", " "))
 
 
@@ -35,7 +35,7 @@ def _half(interval: Interval) -> float | None:
 
 
 def quantity(value: float | None, unit: str = "s", interval: Interval = None) -> str:
-    """`value` in `unit` ("s", "B/s", "1/s" or any other), with a prefix and rounded to its interval."""
+    """Return `value` in `unit` ("s", "B/s", "1/s" or any other), with a prefix and rounded to its interval."""
     if value is None:
         return MISSING
     if unit == "s":
@@ -46,7 +46,7 @@ def quantity(value: float | None, unit: str = "s", interval: Interval = None) ->
 
 
 def quantity_interval(value: float | None, unit: str, interval: Interval) -> str | None:
-    """The interval of a quantity, in the unit and with the digits of the value itself; None where there is none."""
+    """Return the interval of a quantity with the unit and digits of its value, or None."""
     if value is None or interval is None:
         return None
     name = quantity(value, unit, interval).partition(" ")[2]
@@ -56,52 +56,52 @@ def quantity_interval(value: float | None, unit: str, interval: Interval) -> str
 
 
 def with_kind(shown: str | None, kind: str | None) -> str:
-    """An interval with its kind, or "no interval" and why: every number that is shown has the one or the other."""
+    """Return an interval with its kind, or "no interval" and the reason."""
     if shown is None:
         return kind if kind and "no interval" in kind else f"no interval: {kind or 'no reason was recorded'}"
     return f"{shown}, {kind}" if kind else shown
 
 
 def time(value_s: float | None, interval: Interval = None) -> str:
-    """Seconds, with ns, us, ms or s; a page shows `µs` (slowpath.report.page)."""
+    """Return seconds as ns, us, ms or s. Pages show `µs` (slowpath.report.page)."""
     return quantity(value_s, "s", interval)
 
 
 def ratio(value: float | None, interval: Interval = None) -> str:
-    """A ratio, as 2.71×."""
+    """Return a ratio, such as 2.71×."""
     return MISSING if value is None else f"{format_ratio(value, _half(interval))}×"
 
 
 def number(value: float | None, interval: Interval = None) -> str:
-    """A number whose unit stands elsewhere, rounded to its interval."""
+    """Return a number without a unit, rounded to its interval."""
     return MISSING if value is None else format_ratio(value, _half(interval))
 
 
 def ratio_interval(value: float | None, interval: Interval) -> str | None:
-    """The interval of a ratio with the digits of the ratio itself; None where there is none."""
+    """Return the interval of a ratio with the digits of the ratio, or None."""
     if value is None or interval is None:
         return None
     return format_interval((interval[0], interval[1]), value)
 
 
 def count_bytes(count: int | None) -> str:
-    """An exact number of bytes: 1 GiB + 1 B."""
+    """Return an exact number of bytes, such as 1 GiB + 1 B."""
     return MISSING if count is None else format_bytes(int(count))
 
 
 def percent(share: float | None, places: int = 1) -> str:
-    """A share as a percentage."""
+    """Return a share as a percentage."""
     return MISSING if share is None else f"{100 * share:.{places}f} %"
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
-    """`1 launch`, `8 launches`."""
-    word = one if count == 1 else many or (f"{one}es" if one.endswith("ch") else f"{one}s")
+def plural(count: int, singular: str, many: str | None = None) -> str:
+    """Return a count with its noun, such as `1 launch` or `8 launches`."""
+    word = singular if count == 1 else many or (f"{singular}es" if singular.endswith("ch") else f"{singular}s")
     return f"{count} {word}"
 
 
 def duration(seconds: float | None) -> str:
-    """Wall time: 43 s, 12 min 5 s, 2 h 3 min."""
+    """Return a wall time, such as 43 s, 12 min 5 s or 2 h 3 min."""
     if seconds is None:
         return MISSING
     whole = round(seconds)

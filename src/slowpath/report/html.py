@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as one HTML file that opens without a network. Only the explorer needs JavaScript."""
+"""The report as a self-contained HTML file. Only the explorer needs JavaScript."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from slowpath.core.clean import text
 from slowpath.core.results import Results
-from slowpath.report import page, samples, view_cells, view_contrasts, view_curves, view_findings, view_run
+from slowpath.report import page, samples, view_cells, view_contrasts, view_findings, view_run
 from slowpath.report.shown import FEWER, PAGE_BYTES, samples_budget, shown_cells
 from slowpath.report.studies import views_of
 from slowpath.report.view_node_pairs import pair_figures
@@ -16,17 +16,17 @@ from slowpath.report.view_places import places
 
 
 def _labels(results: Results) -> dict[int, str]:
-    """Label of each cell, those that a verdict names first: the explorer opens with them and gives them up last."""
+    """Return labels by cell. Cells named by a verdict come first, so that the explorer opens with them."""
     named = {line.contrast for line in results.verdict.lines}
     sides = [side.cell for c in results.contrasts if c.id in named for side in (c.b, c.a)]
     labels = {cell.cell: text(f"{cell.group}: {cell.label}") for cell in results.cells}
     return {cell: labels[cell] for cell in dict.fromkeys([*sides, *labels]) if cell in labels}
 
 
-def render_html(results: Results, series: Iterable[samples.Series] = ()) -> str:
-    """The whole page, smaller than a megabyte whatever the run.
+def render_html(results: Results, series: Iterable[samples.SampleSeries] = ()) -> str:
+    """Return the page, which stays below a megabyte for any run.
 
-    Args: results: as docs/reference/results.md.  series: raw samples for the explorer, which says so if there are none.
+    Args: results: as in docs/reference/results.md. series: raw samples for the explorer.
     """
     for most in FEWER:
         shown = _shown(results, most)
@@ -38,7 +38,7 @@ def render_html(results: Results, series: Iterable[samples.Series] = ()) -> str:
 
 
 def _shown(results: Results, most: int) -> dict[str, Any]:
-    """What the template shows, but for the samples. most: cells in pictures, and contrasts that open."""
+    """Return the template's values without samples.  Args: most: limit of cells in pictures and of open contrasts."""
     few = shown_cells(results, most)
     findings = view_findings.findings(results)
     groups = view_contrasts.groups(results, most)
@@ -57,11 +57,11 @@ def _shown(results: Results, most: int) -> dict[str, Any]:
         "node_pairs": pair_figures(results),
         "groups": groups,
         "anchor": view_contrasts.anchor,
-        "known": {one.id for one in results.contrasts if view_contrasts.anchor(one.id) in rows},
+        "known": {contrast.id for contrast in results.contrasts if view_contrasts.anchor(contrast.id) in rows},
         "cells": len(results.cells),
         "known_cells": {cell.cell for cell in few.cells},
         "first": view_cells.first_figures(few),
-        "curves": view_curves.curve_figures(results),
+        "curves": view_cells.curve_figures(results),
         "spread": view_cells.distribution_figures(few),
         "skipped": view_run.skipped_groups(results),
         "embedded_json": page.embedded_json,

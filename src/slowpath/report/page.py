@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every HTML page of this program is made with: templates, one style, scripts, and how numbers are set."""
+"""Shared parts of all HTML pages: templates, style, scripts, and the typesetting of numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIMES = re.compile(r"(?<=\d)x(?=$|[\s.,;:)])")
 
 
 def render(template: str, folder: Path = HERE, **shown: Any) -> str:
-    """A page. Everything that a template shows passes `typeset`, but for what it filters by `verbatim`.
+    """Return a page. All text passes `typeset`, except text with the filter `verbatim`.
 
     Args: template: name of a file in `folder`, or in the templates of this package.
     """
@@ -39,23 +39,23 @@ def render(template: str, folder: Path = HERE, **shown: Any) -> str:
 
 
 def script(name: str) -> Markup:
-    """A script of the templates, to be written into a page."""
+    """Return a script of the templates, to embed in a page."""
     return _inline(name)
 
 
 def style(name: str) -> Markup:
-    """What one kind of page adds to the style of all, to be written into it."""
+    """Return a style sheet of the templates, to embed in a page."""
     return _inline(name)
 
 
 class Verbatim(str):
-    """Text that a page shows as it is: lines to copy, what a program printed."""
+    """Text that a page shows unchanged: lines to copy, or output of a program."""
 
 
 def typeset(value: object) -> object:
-    """`µs` and `×` for the `us` and `x` of plain text (docs/reference/report.md, numbers): the one place for pages.
+    """Replace `us` and `x` in plain text by `µs` and `×`.
 
-    What a macro made passes once more where it is called, with its `pre` elements: those stay as they are.
+    Macros pass their output once more when they are called. `pre` elements in that output stay unchanged.
     """
     if isinstance(value, Markup):
         return Markup("".join(part if part.startswith("<pre") else _set(part) for part in _PRE.split(value)))
@@ -79,14 +79,14 @@ def _environment(folder: Path) -> Environment:
 
 
 def badge(verdict: str) -> Markup:
-    """The marker of a verdict, to stand next to its word."""
+    """Return the marker of a verdict, to place next to its word."""
     d = marks.SHAPES.get(verdict, "M-2-7H2V-3H-2zM-2-1H2V7H-2z")
     path = element("path", d=d, class_=f"mark {verdict}")
     return Markup(element("svg", path, class_="badge", width=16, height=16, viewBox="-8 -8 16 16", aria_hidden="true"))
 
 
 def embedded_json(text: str) -> Markup:
-    """JSON that may stand in a script element: no `</script>` or `<!--` can end or open anything."""
+    """Return JSON that is safe in a script element, where no `</script>` or `<!--` can end or open anything."""
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a run folder to its results and to everything that is derived from them."""
+"""Analysis of a run folder and all files derived from it."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import platform
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,122 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import cannot, open_regular, read_bytes
 from slowpath.core.limits import MIB, limit_bytes
 from slowpath.core.results import Results
+from slowpath.core.secrets import KnownSecrets
+from slowpath.core.units import whole_number
 from slowpath.record.folder import SUPERSEDED, create_run_folder, read_run
 from slowpath.record.owner import OWNER_FOLDER
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES
-from slowpath.report.gather_names import Names
-from slowpath.report.stand_ins import Redactor
+from slowpath.report.stand_ins import FILE, PATH, STAND_IN, Redactor
+
+_HOME = re.compile(r"/(?:home|users|people|Users|u)/([\w.-]+)")
+_TILDE = re.compile(r"(?<![\w./-])~([A-Za-z_][\w.-]*)/")
+_AT = re.compile(r"\b([A-Za-z_][\w.-]*)@([A-Za-z0-9][\w.-]*)")
+_URL_HOST = re.compile(r"\b[a-z][a-z+.-]*://(?:[^\s/@]*@)?([A-Za-z][\w.-]*)")
+_DEVICE_LINE = re.compile(r"\bPid +\d+ on +(\S+) device\b")  # nccl-tests
+_USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "SLURM_JOB_ACCOUNT", "PBS_O_LOGNAME", "SLURM_SUBMIT_USER")
+_HOST_VARIABLES = ("HOSTNAME", "SLURMD_NODENAME", "SLURM_SUBMIT_HOST", "SLURM_TOPOLOGY_ADDR", "PBS_O_HOST")
+_HOST_FIELDS = frozenset(("host", "hostname", "node", *_HOST_VARIABLES))
+_HOST_LISTS = frozenset(("hosts", "nodes", "nodelist"))
+_PATH_FIELDS = frozenset(("argv", "command", "folder", "prefix", "mpiexec", "path", "log"))
+_MOST_NODES = 65536  # of one range: no machine has more, a damaged record may
+# Names of runs and campaigns that Slowpath gives itself.
+_OWN_NAME = re.compile(r"[a-z-]+-\d{8}-\d{6}(?:-\d+)?|imported-[0-9a-f]+|\d\d+-[a-z]+")
+_QUOTED = re.compile(r"(['\"`])((?:~|\.{1,2})?/[^'\"`\n]{1,1000})\1")
+
+
+@dataclass
+class Names:
+    """The names to replace, collected file by file."""
+
+    hosts: set[str] = field(default_factory=set)
+    users: set[str] = field(default_factory=set)
+    paths: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)
+    exact: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    variables: dict[str, str] = field(default_factory=dict)  # whose secrets are taken out of all else
+    _seen: set[str] = field(default_factory=set)
+
+    def redactor(self, also: tuple[str, ...] = ()) -> Redactor:
+        """Return the redactor that replaces the names."""
+        # The short name of a host is a name of it as well; that of the server of a mail address is a word like others.
+        short = {host.split(".")[0] for host in self.hosts if not re.fullmatch(r"[\d.]+", host)}
+        secrets = KnownSecrets(self.variables).text
+        return Redactor(self.hosts | short, self.users, also, self.paths, self.files, self.exact, self.taken, secrets)
+
+    def add_text(self, text: str) -> None:
+        """Add all names that the form of a text shows."""
+        self.users |= {found[1] for found in _HOME.finditer(text)} | {found[1] for found in _TILDE.finditer(text)}
+        for user, host in _AT.findall(text):
+            if re.fullmatch(r"v?[\d.]+", host) is None or host.count(".") == 3:  # openmpi@4.1.6 is no user
+                self.users.add(user)
+                self.hosts.add(host.rstrip("."))
+        self.hosts |= {found[1] for found in _DEVICE_LINE.finditer(text)}
+        self.hosts |= {found[1].rstrip(".") for found in _URL_HOST.finditer(text)}
+        self.paths |= {found[2].rstrip("/") for found in _QUOTED.finditer(text)}
+        for found in PATH.finditer(text):
+            self.paths.update(path.rstrip("./") for path in re.split("[,=]", found[0]) if "/" in path)
+        self.taken.update(STAND_IN.findall(text))
+
+    def add_run(self, info: Any) -> None:
+        """Add the name that a user gave a run through that of its folder."""
+        name = info.get("id") if isinstance(info, dict) else None
+        if isinstance(name, str) and not _OWN_NAME.fullmatch(name):
+            self.exact.add(name)
+
+    def add_value(self, value: Any, key: str = "") -> None:
+        """Add all names in the fields of a decoded JSON value."""
+        if isinstance(value, dict):
+            if key == "variables":
+                self.variables |= {name: item for name, item in value.items() if isinstance(item, str)}
+            for name, item in value.items():
+                self.add_value(item, "hosts" if (key, name) == ("allocation", "names") else name)
+        elif isinstance(value, list):
+            for item in value:
+                self.add_value(item, key)
+                if key in _HOST_LISTS and isinstance(item, str):
+                    self.hosts.add(item)
+        elif isinstance(value, str) and value:
+            self._add_string(value, key)
+
+    def _add_string(self, value: str, key: str) -> None:
+        if value not in self._seen:  # most values of a record are few words, many times
+            self._seen.add(value)
+            self.add_text(value)
+        if key in _HOST_FIELDS:
+            self.hosts.add(value)
+        elif key in _USER_VARIABLES:
+            self.users.add(value)
+        elif "NODELIST" in key or key in ("nodelist", "nodes"):
+            self.hosts.update(expanded(value))
+        if key in _PATH_FIELDS:
+            self._add_path(value.partition("=")[2] if value.startswith("-") and "=" in value else value)
+        elif key.isupper() and re.match(r"[~.]{0,2}/", value):
+            self.paths.update(path.rstrip("/") for path in value.split(":") if "/" in path)
+
+    def _add_path(self, value: str) -> None:
+        """Add a word of a command, or a folder, as one path."""
+        if "/" in value and "://" not in value:
+            name, equals, rest = value.partition("=")
+            self.paths.add((rest if equals and "/" not in name else value).rstrip("/"))
+        elif FILE.fullmatch(value):
+            self.files.add(value)
+
+
+def expanded(nodelist: str) -> Iterator[str]:
+    """Yield the hosts of a node list and the list itself: `gpu[01-03]` gives gpu01, gpu02, gpu03."""
+    yield nodelist
+    for found in re.finditer(r"([\w.-]+)(?:\[([\d,-]+)\])?", nodelist):
+        if not found[2]:
+            yield found[1]
+            continue
+        for part in found[2].split(","):
+            first, _, last = part.partition("-")
+            begin, end = whole_number(first), whole_number(last or first)
+            if begin is not None and end is not None:
+                numbers = range(begin, min(end, begin + _MOST_NODES) + 1)
+                yield from (f"{found[1]}{n:0{len(first)}d}" for n in numbers)
+
 
 NOTE = (
     "Redacted: names of hosts, users, folders and files, and network addresses were replaced by stand-ins, the same "
@@ -69,13 +181,7 @@ Tell = Callable[[str], None]
 
 
 def redact_run(run: Path, out: Path, also: Sequence[str] = (), tell: Tell = lambda _: None) -> tuple[Path, Redactor]:
-    """Copies a run folder, or a diagnosis with all its steps, without names.
-
-    Args:    also: further words to replace.  tell: takes a line for each thing that is left out.
-    Returns: the new folder, without derived files, and what redacts them.
-    Raises:  RecordError if a file of `run` can't be read; EnvironmentFailure if `out` can't be made or is not empty.
-             Then there is no copy.
-    """
+    """Copy a run folder, or a diagnosis with all its steps, without names."""
     if not is_diagnosis(run):
         read_run(run)
     files = _files(run, tell)
@@ -100,7 +206,7 @@ def redact_run(run: Path, out: Path, also: Sequence[str] = (), tell: Tell = lamb
 def redact_and_report(
     run: Path, out: Path, also: Sequence[str] = (), tell: Tell = lambda _: None
 ) -> tuple[Path, Results]:
-    """`redact_run`, and the derived files of the copy.  Returns: the copy and its results.  Raises: as `redact_run`."""
+    """Copy a run with `redact_run`, and make the derived files of the copy.  Returns: the copy and its results."""
     from slowpath.analyse.build import build_results
     from slowpath.report import write_all
 
@@ -115,7 +221,7 @@ def redact_and_report(
 
 
 def _drop(part: Path, out: Path) -> None:
-    """Leave nothing that looks like a copy."""
+    """Remove everything that looks like a copy."""
     shutil.rmtree(part, ignore_errors=True)
     shutil.rmtree(out, ignore_errors=True)
 
@@ -144,9 +250,9 @@ def _files(run: Path, tell: Tell) -> list[Path]:
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """What lies in a run folder and its own folders, in the order of names."""
+    """Return the entries of a run folder and its own folders, in the order of names."""
     try:
-        entries = sorted(os.scandir(folder), key=lambda one: one.name)
+        entries = sorted(os.scandir(folder), key=lambda path: path.name)
     except OSError as error:
         raise RecordError(f"{folder}: cannot be read: {error.strerror or error}; make it readable first") from error
     if any(entry.name == SUPERSEDED for entry in entries):
@@ -194,7 +300,7 @@ def _redacted(path: Path, content: bytes, redactor: Redactor) -> bytes:
 
 
 def _values(path: Path, text: str) -> list[Any]:
-    """What a JSON file holds: one value, or one a line, up to a line that was cut short."""
+    """Return the values of a JSON file: one value, or one per line, up to a line that was cut short."""
     found: list[Any] = []
     for part in text.splitlines() if path.suffix == ".jsonl" else [text]:
         try:
@@ -209,7 +315,7 @@ def _values(path: Path, text: str) -> list[Any]:
 
 
 def _deepest(text: str) -> int:
-    """Levels of a JSON text."""
+    """Return the nesting depth of a JSON text."""
     if text.count("[") + text.count("{") <= _MOST_LEVELS:
         return 0
     steps = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -217,7 +323,7 @@ def _deepest(text: str) -> int:
 
 
 def _names_in(run: Path, files: Iterable[Path]) -> Names:
-    """Those that the record names, and those of this machine."""
+    """Return the names in the record, and those of this machine."""
     names = Names({platform.node(), os.environ.get("HOSTNAME", "")}, set(_local_users()), {str(run.absolute())})
     for path in files:
         if path.name == _BLOCKS:

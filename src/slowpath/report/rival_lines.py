@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rivals of a finding in words, for text and page."""
+"""The rivals of a finding as lines for text and page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _ORDER = ("true", "standing", "refuted")
 
 
 def rival_lines(rivals: Sequence[Rival]) -> list[str]:
-    """`rival refuted: cold cache: with the message's bytes in the caches, ...`, what is open or true first."""
-    ordered = sorted(rivals, key=lambda one: _ORDER.index(one.state))
-    return [f"rival {one.state}: {one.name}: {one.text}" for one in ordered]
+    """Return a line for each rival, such as `rival refuted: cold cache: with the message's ...`, open ones first."""
+    ordered = sorted(rivals, key=lambda rival: _ORDER.index(rival.state))
+    return [f"rival {rival.state}: {rival.name}: {rival.text}" for rival in ordered]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as flat rows, dictionaries of numbers and words: what a data frame takes as it is. Pure."""
+"""Results as flat rows of numbers and words, ready for a data frame. Pure."""
 
 from __future__ import annotations
 
@@ -30,13 +30,19 @@ _ESTIMATE = (
 
 
 def estimate_rows(results: Results) -> list[Row]:
-    """One for each cell, metric and phase. Columns of parameters are those of all cells; None: the cell has none."""
+    """Return a row for each cell, metric and phase, with the parameters of all cells as columns."""
     parameters = dict.fromkeys(name for cell in results.cells for name in cell.parameters)
     return [
-        {**_cell(cell, parameters, results), "metric": metric, "phase": phase, "unit": entry.unit, **_estimate(one)}
+        {
+            **_cell(cell, parameters, results),
+            "metric": metric,
+            "phase": phase,
+            "unit": entry.unit,
+            **_estimate(estimate),
+        }
         for cell in results.cells
         for metric, entry in cell.metrics.items()
-        for phase, one in entry.phases.items()
+        for phase, estimate in entry.phases.items()
     ]
 
 
@@ -56,7 +62,7 @@ def _cell(cell: CellResult, parameters: Mapping[str, None], results: Results) ->
 
 
 def _number(text: str | None) -> str | int | float | None:
-    """A parameter's value as a number where it is one."""
+    """Return a parameter's value as a number if it is one."""
     for kind in (int, float):
         try:
             return kind(text) if text is not None else None
@@ -65,41 +71,41 @@ def _number(text: str | None) -> str | int | float | None:
     return text
 
 
-def _estimate(one: MetricEstimate) -> Row:
-    low, high = _ends(one.interval)
+def _estimate(estimate: MetricEstimate) -> Row:
+    low, high = _ends(estimate.interval)
     return {
-        "value": one.value,
+        "value": estimate.value,
         "interval_low": low,
         "interval_high": high,
-        "interval_kind": one.interval_kind,
-        **{name: getattr(one, name) for name in _ESTIMATE},
+        "interval_kind": estimate.interval_kind,
+        **{name: getattr(estimate, name) for name in _ESTIMATE},
     }
 
 
 def contrast_rows(results: Results) -> list[Row]:
-    """One for each contrast: what is compared, what came out, and the two sides as a_ and b_."""
+    """Return a row for each contrast: the comparison, its result, and both sides with prefixes a_ and b_."""
     return list(_contrasts(results))
 
 
 def _contrasts(results: Results) -> Iterator[Row]:
-    for one in results.contrasts:
-        low, high = _ends(one.interval)
+    for contrast in results.contrasts:
+        low, high = _ends(contrast.interval)
         yield {
             "run": results.run.id,
-            "contrast": one.id,
-            "group": one.group,
-            "question": one.question,
-            "axis": one.axis,
-            "metric": one.metric,
-            **_side("a", one.a, one.a_value_s, results),
-            **_side("b", one.b, one.b_value_s, results),
-            "ratio": one.ratio,
+            "contrast": contrast.id,
+            "group": contrast.group,
+            "question": contrast.question,
+            "axis": contrast.axis,
+            "metric": contrast.metric,
+            **_side("a", contrast.a, contrast.a_value_s, results),
+            **_side("b", contrast.b, contrast.b_value_s, results),
+            "ratio": contrast.ratio,
             "interval_low": low,
             "interval_high": high,
-            "verdict": one.verdict,
-            "reason": one.reason,
-            "launches": one.launches,
-            "p_adjusted": one.p_adjusted,
+            "verdict": contrast.verdict,
+            "reason": contrast.reason,
+            "launches": contrast.launches,
+            "p_adjusted": contrast.p_adjusted,
         }
 
 
@@ -124,9 +130,9 @@ def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
 
 
 def data_frame(rows: Sequence[Row]) -> Any:
-    """A pandas.DataFrame.  Raises: UsageError: pandas is not installed."""
+    """Return a pandas.DataFrame of the rows.  Raises: UsageError: pandas is not installed."""
     try:
         pandas = import_module("pandas")
     except ImportError as error:
-        raise UsageError("to_pandas() needs pandas: pip install pandas, or take rows() as they are") from error
+        raise UsageError("to_pandas() needs pandas: pip install pandas, or use rows()") from error
     return pandas.DataFrame(rows)

@@ -1,30 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw samples for the explorer: read from the run folder, thinned to what a screen shows, within a budget of bytes."""
+"""Raw samples for the explorer of the page, thinned to screen resolution within a number of bytes, and as CSV."""
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slowpath.analyse.summary import CellSummary, summarise
 from slowpath.core.errors import RecordError
 from slowpath.record import blocks
-from slowpath.record.folder import launch_folders
+from slowpath.record.blocks import scan
+from slowpath.record.folder import launch_folder, launch_folders, read_launches, read_run
 
 FINEST = 400  # intervals of samples that one series can show: the explorer is about that many pixels wide
 COARSEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """Samples of one cell, launch, phase and rank in the order they were taken.
+class SampleSeries:
+    """The samples of a cell, launch, phase and rank, in the order in which they were taken.
 
-    values_ns: int64, shape (n,), nanoseconds of a batch of `batch` operations, undivided.
+    Args: values_ns: int64, shape (n,), nanoseconds of a batch of `batch` operations.
     """
 
     cell: int
@@ -37,7 +40,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """What the page embeds: JSON text, and whether samples were thinned or whole series left out."""
+    """The explorer's data: JSON text, and whether samples were thinned or series left out."""
 
     data: str
     series: int
@@ -46,8 +49,8 @@ class Explorer:
     left_out: int
 
 
-def read_series(folder: Path) -> Iterator[Series]:
-    """Series of all launches of a run folder, one launch in memory at a time. Damaged blocks and files are left out.
+def read_series(folder: Path) -> Iterator[SampleSeries]:
+    """Yield the series of all launches of a run folder, one launch at a time, without damaged blocks and files.
 
     The samples of several allocations follow one another in the order of the file.
     """
@@ -58,7 +61,7 @@ def read_series(folder: Path) -> Iterator[Series]:
             continue  # the verdict's notes name it; the explorer only shows what can be read
 
 
-def _launch_series(path: Path) -> Iterator[Series]:
+def _launch_series(path: Path) -> Iterator[SampleSeries]:
     index = blocks.scan(path, verify=False)
     by_key: dict[tuple[int, int, str, int, int], list[int]] = {}
     for i, header in enumerate(index.headers):
@@ -70,13 +73,13 @@ def _launch_series(path: Path) -> Iterator[Series]:
     with blocks.opened(path) as descriptor:
         for (cell, launch, phase, rank, batch), places in by_key.items():
             parts = [blocks.read_from(descriptor, index, i).duration_ns for i in places]
-            yield Series(cell, launch, phase, rank, batch, np.concatenate(parts))
+            yield SampleSeries(cell, launch, phase, rank, batch, np.concatenate(parts))
 
 
 def thin(values: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
-    """Smallest and largest value of each of `buckets` runs, in their order; all values where they are not more.
+    """Return the smallest and largest value of each of `buckets` sections in order, or all values if there are fewer.
 
-    Shape (n,) -> (min(n, 2 * buckets),). Outliers stay visible: no extreme is lost.
+    Returns: shape (min(n, 2 * buckets),). Outliers stay visible.
     """
     if len(values) <= 2 * buckets:
         return values
@@ -88,7 +91,7 @@ def thin(values: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
 
 
 def ranks(values: NDArray[np.int64], points: int) -> NDArray[np.int64]:
-    """Sorted values at `points` evenly spaced ranks, the smallest and the largest included: vertices of the ECDF."""
+    """Return sorted values at `points` evenly spaced ranks, with the smallest and largest: vertices of the ECDF."""
     places = np.linspace(0, len(values) - 1, points).round().astype(np.int64)
     ordered: NDArray[np.int64] = np.sort(values)[places]
     return ordered
@@ -96,52 +99,59 @@ def ranks(values: NDArray[np.int64], points: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A series as fine as the screen: its extremes in order, its ECDF if it was thinned, and how long it was."""
+    """A series at screen resolution: its extremes in order, its ECDF if it was thinned, and its length."""
 
-    series: Series
+    series: SampleSeries
     ecdf: NDArray[np.int64] | None
     samples: int
 
 
-def _finest(one: Series) -> _Shown:
-    """Thins at once, so that only what a screen can show of a large run is ever in memory together."""
-    values = one.values_ns
+def _finest(sampled: SampleSeries) -> _Shown:
+    """Thin a series at once, so that memory never holds more than a screen can show."""
+    values = sampled.values_ns
     if len(values) <= 2 * FINEST:
-        return _Shown(one, None, len(values))
-    kept = Series(one.cell, one.launch, one.phase, one.rank, one.batch, thin(values, FINEST))
+        return _Shown(sampled, None, len(values))
+    kept = SampleSeries(sampled.cell, sampled.launch, sampled.phase, sampled.rank, sampled.batch, thin(values, FINEST))
     return _Shown(kept, ranks(values, FINEST), len(values))
 
 
 def _encode(shown: _Shown, buckets: int) -> dict[str, Any]:
-    one = shown.series
-    values = thin(one.values_ns, buckets)
-    made: dict[str, Any] = {"l": one.launch, "p": one.phase, "r": one.rank, "k": one.batch, "n": shown.samples}
+    sampled = shown.series
+    values = thin(sampled.values_ns, buckets)
+    made: dict[str, Any] = {
+        "l": sampled.launch,
+        "p": sampled.phase,
+        "r": sampled.rank,
+        "k": sampled.batch,
+        "n": shown.samples,
+    }
     made["v"] = values.tolist()
     if len(values) < shown.samples:
-        whole = one.values_ns if shown.ecdf is None else shown.ecdf
+        whole = sampled.values_ns if shown.ecdf is None else shown.ecdf
         made["q"] = ranks(whole, min(len(whole), max(COARSEST, buckets // 2))).tolist()
     return made
 
 
 def _document(series: list[_Shown], labels: dict[int, str], buckets: int) -> str:
     cells: dict[int, list[dict[str, Any]]] = {}
-    for one in series:
-        cells.setdefault(one.series.cell, []).append(_encode(one, buckets))
+    for sampled in series:
+        cells.setdefault(sampled.series.cell, []).append(_encode(sampled, buckets))
     named = [{"c": cell, "t": labels.get(cell, f"cell {cell}"), "s": rows} for cell, rows in cells.items()]
     return json.dumps(named, separators=(",", ":"), ensure_ascii=False)
 
 
-def explore(series: Iterable[Series], labels: dict[int, str], budget_bytes: int) -> Explorer | None:
-    """Everything that fits into `budget_bytes` of JSON; first coarser, then fewer series. None without samples or room.
+def explore(series: Iterable[SampleSeries], labels: dict[int, str], budget_bytes: int) -> Explorer | None:
+    """Return the explorer's data within `budget_bytes` of JSON, or None without samples or room.
 
-    Args: labels: the label of each cell, in the order in which cells are offered and, at last, given up from the end.
+    Series become coarser first, then fewer.
+    Args: labels: label of each cell, in the order in which cells are offered; the last ones are given up first.
     """
     order = {cell: place for place, cell in enumerate(labels)}
-    kept = [_finest(one) for one in series if len(one.values_ns)]
+    kept = [_finest(sampled) for sampled in series if len(sampled.values_ns)]
     kept.sort(key=lambda s: (order.get(s.series.cell, len(order)), s.series.phase, s.series.launch, s.series.rank))
     if not kept:
         return None
-    total, samples, buckets = len(kept), sum(one.samples for one in kept), FINEST
+    total, samples, buckets = len(kept), sum(sampled.samples for sampled in kept), FINEST
     data = _document(kept, labels, buckets)
     while (size := len(data.encode())) > budget_bytes and buckets > COARSEST:
         buckets = max(COARSEST, int(buckets * min(0.9, budget_bytes / size)))
@@ -151,5 +161,25 @@ def explore(series: Iterable[Series], labels: dict[int, str], budget_bytes: int)
         data = _document(kept, labels, buckets)
     if not kept:
         return None
-    thinned = any(one.samples > 2 * buckets for one in kept)
+    thinned = any(sampled.samples > 2 * buckets for sampled in kept)
     return Explorer(data, len(kept), samples, thinned, total - len(kept))
+
+
+def write_samples_csv(run: Path, out: TextIO, tell: Callable[[str], None]) -> None:
+    """Write a summary of the samples as CSV, in nanoseconds of one operation, verifying every checksum.
+
+    Args: tell: gets a line for each launch without samples and for each damaged block.
+    Raises: RecordError: the folder is no run folder.
+    """
+    read_run(run)
+    writer = csv.DictWriter(out, [field.name for field in fields(CellSummary)], lineterminator="\n")
+    writer.writeheader()
+    for launch in read_launches(run):
+        path = launch_folder(run, launch.launch) / "samples.blk"
+        if not path.exists():
+            tell(f"launch {launch.launch}: no samples ({launch.ended})")
+            continue
+        index = scan(path)
+        for note in index.notes:
+            tell(f"launch {launch.launch}: {note}")
+        writer.writerows(asdict(line) for line in summarise(index))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a large run one page shows, so that it stays below a megabyte. The record and the CSV files have all."""
+"""Limits of what one page shows of a large run, so that it stays below a megabyte. The CSV files have everything."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ LEAST_SAMPLES_BYTES = 20_000  # less shows nothing
 
 
 def shown_cells(results: Results, most: int = MOST) -> Results:
-    """The results with the cells of which the page shows everything: all where they are few, else those that the
-    findings, the verdict and the contrasts rest on, in this order, and then the first ones. They keep their order.
+    """Return the results with at most `most` cells, in their order.
+
+    Cells of findings come first, then those of the verdict and of contrasts, then the first cells.
     """
     if len(results.cells) <= most:
         return results
     named = {line.contrast for line in results.verdict.lines}
-    sides = sorted(results.contrasts, key=lambda one: one.id not in named)
-    wanted = [cell for one in results.findings for cell in (*one.slow_cells[:1], *one.fast_cells[:1])]
-    wanted += [side.cell for one in sides for side in (one.a, one.b)]
+    sides = sorted(results.contrasts, key=lambda contrast: contrast.id not in named)
+    wanted = [cell for finding in results.findings for cell in (*finding.slow_cells[:1], *finding.fast_cells[:1])]
+    wanted += [side.cell for contrast in sides for side in (contrast.a, contrast.b)]
     wanted += [cell.cell for cell in results.cells]
     kept = set(list(dict.fromkeys(wanted))[:most])
     return replace(results, cells=[cell for cell in results.cells if cell.cell in kept])
 
 
 def samples_budget(page_bytes: int) -> int:
-    """Bytes that are left for the explorer beside a page of this size without it; 0: too few to show anything."""
+    """Return the bytes left for the explorer next to a page of this size, or 0 if they are too few to be useful."""
     left = min(SAMPLES_BYTES, PAGE_BYTES - page_bytes)
     return left if left >= LEAST_SAMPLES_BYTES else 0

@@ -14,7 +14,31 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from slowpath.core.secrets import clean_text, has_secret_name
-from slowpath.report.any_of import any_of
+
+_LONGEST_IN_TREE = 100  # characters; patterns are parsed recursively
+
+
+def any_of(words: Iterable[str]) -> str:
+    """Return a pattern that matches the longest of these words, with common beginnings written once."""
+    every = sorted(set(words))
+    tree: dict[str, Any] = {}
+    for word in every:
+        if len(word) <= _LONGEST_IN_TREE:
+            node = tree
+            for character in word:
+                node = node.setdefault(character, {})
+            node[""] = {}
+    long = sorted((word for word in every if len(word) > _LONGEST_IN_TREE), key=len, reverse=True)
+    return "|".join([*map(re.escape, long), *([_pattern(tree)] if tree else [])])
+
+
+def _pattern(node: dict[str, Any]) -> str:
+    branches = [re.escape(character) + _pattern(child) for character, child in node.items() if character]
+    if not branches:
+        return ""
+    pattern = branches[0] if len(branches) == 1 and "" not in node else f"(?:{'|'.join(branches)})"
+    return f"{pattern}?" if "" in node else pattern
+
 
 # Values that are words of the record, not names, even where a host is called like one.
 _WORDS = frozenset(
@@ -66,11 +90,11 @@ _PRIVATE = re.compile("[\ue000-\ue00f]")
 
 
 class Redactor:
-    """Replaces names. Hosts, users and words are replaced as whole words, longest first.
+    """Replaces names by stand-ins. Hosts, users and words are replaced as whole words, longest first.
 
-    Args: also: further words.  paths: known in full, absolute or relative.  files: names of files, as words.
-          exact: names of runs, which are the names of their folders.  taken: words that look like
-          stand-ins and are there already.  without_secrets: takes secrets out of a text.
+    Args: also: further words. paths: paths known in full, absolute or relative. files: names of files, as words. exact:
+          names of runs, which are the names of their folders. taken: words that look like stand-ins and occur already.
+          without_secrets: removes secrets from a text.
     """
 
     def __init__(
@@ -102,7 +126,7 @@ class Redactor:
         )
 
     def _words(self, hosts: set[str], users: set[str], also: set[str], files: set[str]) -> set[str]:
-        """Give each word its stand-in; a host's short name, where it is one host's, has that of its full name."""
+        """Give each word its stand-in. A host's short name gets that of its full name if it belongs to one host."""
         found = set()
         full = {host.lower() for host in hosts if "." in host and not _is_number(host)}
         shorts = Counter(host.partition(".")[0] for host in full)
@@ -120,7 +144,7 @@ class Redactor:
         return found
 
     def _stand_in(self, kind: str, name: str) -> str:
-        """That of a word, or of a part of a path; a new one if it has none."""
+        """Return the stand-in of a word or of a part of a path, creating it if necessary."""
         known = self._of_words.get(name.lower()) or self._of_parts.get(name)
         if known is None:
             known = self._new(kind)
@@ -142,7 +166,7 @@ class Redactor:
         return "".join(chr(_FIRST_MARK + int(digit)) for digit in str(len(self._marks) - 1)) + _END
 
     def text(self, text: str, names: bool = True) -> str:
-        """`text` with a stand-in for each path and address, and for each name where `names` is set; no secret in it."""
+        """Return `text` without secrets, with stand-ins for paths and addresses, and for names if `names` is set."""
         known = self._done.get((text, names))
         if known is None:
             known = self._replaced(text, names)
@@ -174,11 +198,11 @@ class Redactor:
         return found["scheme"] + host + (found["port"] or "") + self._path(found["path"])
 
     def _path(self, path: str) -> str:
-        """Lists of paths and the ends of sentences are no part of a name: `/a/b,/c/d` and `/a/b.` name `/a/b`."""
-        return "".join(one if one in ",=/" else self._part(one) for one in re.split(r"([,=/])", path))
+        """Replace a path, without separators of lists and ends of sentences: `/a/b,/c/d` and `/a/b.` contain `/a/b`."""
+        return "".join(part if part in ",=/" else self._part(part) for part in re.split(r"([,=/])", path))
 
     def _relative(self, path: str) -> str:
-        """Known in full or by one of its folders, or the path of a file; all else with a slash is no path for sure."""
+        """Return whether a text with a slash is a path: known in full or by a folder, or the path of a file."""
         bare = path.rstrip(".")
         parts = bare.split("/")
         is_path = (
@@ -210,13 +234,15 @@ class Redactor:
         return self._mark(self._stand_in("address", address.lower()))
 
     def value(self, value: Any, names: bool = True) -> Any:
-        """A decoded JSON value with its strings redacted, but for keys and, as to names, the record's own words."""
+        """Return a decoded JSON value with its strings redacted. Keys and the record's own words keep their names."""
         if isinstance(value, str):
             return self.text(value, names)
         if isinstance(value, list):
-            return [self.value(one, names) for one in value]
+            return [self.value(item, names) for item in value]
         if isinstance(value, dict):
-            return {key: self._entry(key, one, names and key not in _WORDS) for key, one in value.items()}
+            return {
+                key: self._entry(key, field_value, names and key not in _WORDS) for key, field_value in value.items()
+            }
         return value
 
     def _entry(self, key: str, value: Any, names: bool) -> Any:
@@ -228,17 +254,17 @@ class Redactor:
             return self._stand_in("path", value)
         if key == "command" and isinstance(value, list):
             before = ["", *value]
-            return [self._word(one, last, names) for last, one in zip(before, value, strict=False)]
+            return [self._word(word, last, names) for last, word in zip(before, value, strict=False)]
         return self.value(value, names)
 
     def _word(self, word: Any, last: Any, names: bool) -> Any:
-        """Of a command of slowpath's own, where a folder may be named without any slash."""
+        """Redact a word of a slowpath command, where folders may be named without a slash."""
         is_folder = isinstance(word, str) and last in OUT_OPTIONS and "/" not in word
         return self._stand_in("path", word) if is_folder else self.value(word, names)
 
 
 def _is_hidden(key: str) -> bool:
-    """The scheduler's variables, but for numbers of tasks and nodes; the job's number; secrets of older records."""
+    """Return whether a variable is hidden: the scheduler's, except numbers of tasks and nodes, and secrets."""
     return key == "job" or (
         (key.startswith(_SCHEDULERS) and not _TELLING.fullmatch(key)) or (key.isupper() and has_secret_name(key))
     )
@@ -249,6 +275,6 @@ def _is_number(host: str) -> bool:
 
 
 def _to_its_last_blank(path: str) -> str:
-    """`/a/b c` for `/a/b c/d`: no text shows where a path with a blank ends, but one that is known in full."""
+    """Return the part of a path up to its last blank, because a text does not show where a path with blanks ends."""
     whole, blank, rest = path.rpartition(" ")
     return whole + blank + rest.partition("/")[0] if blank else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of the report that belong to one experiment, by the names that experiments list (`Experiment.views`)."""
+"""Sections of the report that belong to one experiment, by the names in `Experiment.views`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ from dataclasses import dataclass
 
 from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
-from slowpath.report.cannon.text import cannon_lines
-from slowpath.report.cannon.view import cannon_view
-from slowpath.report.coll.files import coll_files
-from slowpath.report.coll.text import coll_lines
-from slowpath.report.coll.view import coll_view
-from slowpath.report.first_use.text import first_use_files, first_use_lines
-from slowpath.report.first_use.view import first_use_view
-from slowpath.report.nccl.text import nccl_lines
-from slowpath.report.nccl.view import nccl_view
+from slowpath.report.cannon.view import cannon_lines, cannon_view
+from slowpath.report.coll.ways import coll_files, coll_lines, coll_view
+from slowpath.report.first_use.view import first_use_files, first_use_lines, first_use_view
+from slowpath.report.nccl.view import nccl_lines, nccl_view
 from slowpath.report.put.study_files import study_files
 from slowpath.report.put.text import put_lines
 from slowpath.report.put.view import put_view
@@ -25,10 +20,11 @@ from slowpath.report.scaling.view import scaling_files, scaling_lines, scaling_v
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A section. name: its id in the page.  title: in the navigation.  page: what its template shows; None: nothing.
+    """A section of the report for one experiment.
 
-    template: in this folder; it gets `page` as `view`.  lines: for a terminal, not wrapped; [] where there is nothing.
-    files: further derived files of the run folder, content by name.
+    Args: name: id in the page. title: title in the navigation. page: returns the value that the template shows as
+          `view`, or None. template: file in this folder. lines: lines for a terminal, not wrapped. files: further
+          derived files, content by name.
     """
 
     name: str
@@ -53,6 +49,6 @@ VIEWS: dict[str, View] = {
 
 
 def views_of(results: Results) -> list[View]:
-    """The sections of the experiments that occur, in the order of the experiments."""
+    """Return the sections of the experiments that occur, in the order of the experiments."""
     occurring = {cell.experiment for cell in results.cells}
-    return [VIEWS[name] for one in EXPERIMENTS if one.name in occurring for name in one.views]
+    return [VIEWS[name] for experiment in EXPERIMENTS if experiment.name in occurring for name in experiment.views]

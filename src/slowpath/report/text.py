@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict for a terminal: plain ASCII where our own words are concerned, no colour, at most 100 columns."""
+"""The report for a terminal: ASCII, no colour, at most 100 columns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from slowpath.core.results import ContrastResult, Results
 from slowpath.report import format as fmt
 from slowpath.report import view_run
 from slowpath.report.studies import views_of
-from slowpath.report.text_findings import finding_lines
 from slowpath.report.view_contrasts import common, questions, title, word
+from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings
 
 WIDTH = 100
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
@@ -22,7 +22,7 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","}
 
 @cleaned
 def render_text(results: Results) -> str:
-    """The report as text: verdict, contrasts, what was skipped, where the page is. Ends with a newline."""
+    """Return verdict, findings, contrasts, skipped cells and the page's path as text, with a newline at the end."""
     parts = [_verdict(results), _lines(finding_lines(results))]
     parts += [_lines(view.lines(results)) for view in views_of(results)]
     parts += [_contrasts(results), _skipped(results), _where(results)]
@@ -43,17 +43,17 @@ def _verdict(results: Results) -> str:
     notes = (
         view_run.status_note(results.run),
         view_run.spread_note(results),
-        *(view_run.ignored_note(one) for one in results.run.mpis),
+        *(view_run.ignored_note(mpi) for mpi in results.run.mpis),
     )
     lines += [_wrap(note) for note in notes if note]
     if results.run.imported:
-        lines.append(_wrap("Imported: the times come from a log, not from this program's engine."))
+        lines.append(_wrap("Imported: the times come from a log, not from Slowpath's engine."))
     shown = [_wrap(line.text, f"  {LEVELS[line.level]:<8} ") for line in verdict.lines]
     return "\n".join(lines + (["", *shown] if shown else []))
 
 
 def _lines(found: list[str]) -> str:
-    """Lines as they are where they fit, else wrapped to their own indentation."""
+    """Join lines, and wrap those that are too long to their own indentation."""
     return "\n".join(_wrap(line.lstrip(), " " * (len(line) - len(line.lstrip()))) if len(line) > WIDTH
                      else line.translate(_PLAIN) for line in found)  # fmt: skip
 
@@ -65,7 +65,7 @@ def _contrasts(results: Results) -> str:
     rows = [_row(contrast) for contrast in found]
     head = ("verdict", "ratio", "interval", "b", "a", "b against a")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
-    lines = ["Contrasts: b against a; a ratio above 1 means that b takes longer.", _line(head, widths)]
+    lines = ["Contrasts: b against a. A ratio above 1 means that b is slower.", _line(head, widths)]
     groups: dict[str, list[tuple[ContrastResult, tuple[str, ...]]]] = {}
     for contrast, row in zip(found, rows, strict=True):
         groups.setdefault(contrast.group, []).append((contrast, row))
@@ -99,7 +99,7 @@ def _row(contrast: ContrastResult) -> tuple[str, ...]:
 
 
 def _without_interval(contrasts: list[ContrastResult]) -> list[str]:
-    """Why a comparison has no interval, and why others were not made at all, each reason once."""
+    """Return each reason for which comparisons have no interval or were not made."""
     without = dict.fromkeys(fmt.with_kind(None, c.interval_kind) for c in contrasts if c.ratio and not c.interval)
     missing = Counter(c.reason or "no reason was recorded" for c in contrasts if c.ratio is None)
     lines = [_wrap(f"{why[0].upper()}{why[1:]}.", "  ") for why in without]
@@ -109,7 +109,7 @@ def _without_interval(contrasts: list[ContrastResult]) -> list[str]:
 
 
 def _remedies(contrasts: list[ContrastResult]) -> list[str]:
-    """Remedies of the contrasts that found their second side slower or faster, each once."""
+    """Return the distinct remedies of contrasts that found a difference."""
     lines = dict.fromkeys(c.remedy for c in contrasts if c.remedy and c.verdict in ("slower", "faster"))
     return ["", "Remedies to try:", *(f"  {line}" for line in lines)] if lines else []
 
@@ -119,11 +119,73 @@ def _skipped(results: Results) -> str:
     if not found:
         return ""
     lines = ["Skipped and failed:"]
-    for one in found:
-        log = f" ({one.log})" if one.log else ""
-        lines.append(_wrap(f"{one.label}: {one.reason}{log}", f"  {one.status:<8} "))
+    for group in found:
+        log = f" ({group.log})" if group.log else ""
+        lines.append(_wrap(f"{group.label}: {group.reason}{log}", f"  {group.status:<8} "))
     return "\n".join(lines)
 
 
 def _where(results: Results) -> str:
     return f"Report: {PurePath(results.run.folder) / 'report.html'}" if results.run.folder else ""
+
+
+_MARKS = {"shown": "[x]", "missing": "[ ]", "refuted": "[!]"}
+MOST_FORECASTS = 3  # in the text
+MOST_REMEDIES = 2  # in the text; the page has them all
+
+
+def finding_lines(results: Results) -> list[str]:
+    """Return the indented lines of all findings."""
+    found = findings(results)
+    if not found:
+        return []
+    own = [finding for finding in found if finding.usual]
+    others = [finding for finding in found if not finding.usual]
+    lines = ["Slow paths, sorted by cost. To explain one: slowpath explain CODE"]
+    for finding in own:
+        lines += _block(finding)
+    if others:
+        lines += ["", "Slow only under settings that are not yours:"]
+    for finding in others:
+        lines += _block(finding)
+    return lines
+
+
+def _block(finding: FindingView) -> list[str]:
+    lines = [
+        "",
+        f"  {finding.rule} {finding.status}: {finding.title}",
+        f"    {finding.text}",
+        f"    Where: {finding.where}",
+    ]
+    lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {leg.name}" for leg in finding.legs))
+    if finding.law:
+        lines.append(f"    Law: {finding.law}")
+    lines += [f"    Forecast: {words}" for words in finding.forecasts[:MOST_FORECASTS]]
+    if finding.cause:
+        lines.append(f"    Cause: {finding.cause}")
+    elif finding.hypotheses:
+        lines.append(f"    It may be: {'; '.join(finding.hypotheses)}")
+    lines += [line for leg in finding.legs for line in _leg(leg)]
+    lines += [f"    {words[0].upper()}{words[1:]}" for words in finding.rivals]
+    lines += [f"    Doubt: {doubt}" for doubt in finding.doubts]
+    lines += [
+        f"    Counted, {cell.side}: {cell.words}" for cell in finding.counted if cell.calls
+    ]  # the page has them all
+    return lines + [line for remedy in finding.remedies[:MOST_REMEDIES] for line in _remedy(remedy)]
+
+
+def _leg(leg: LegView) -> list[str]:
+    """Return why a leg is missing or refuted, or the evidence of an explained or proven one."""
+    if leg.state != "shown":
+        return [f"    Not {leg.name}: {leg.text}"]
+    return [] if leg.name == "observed" else [f"    {leg.name.capitalize()}: {line}" for line in leg.evidence[:2]]
+
+
+def _remedy(remedy: RemedyView) -> list[str]:
+    removed = f", removes {remedy.removed}" if remedy.removed else ""
+    first = next((text for kind, text in remedy.lines if kind == "shell"), None)
+    copied = first or next((text for _, text in remedy.lines), None)
+    head = f"    Remedy ({remedy.verdict}{removed}): {remedy.text}"
+    watch = [f"      To watch: {'; '.join(remedy.side_effects)}."] if remedy.side_effects else []
+    return [head, *(f"      {line}" for line in (copied or "").splitlines()), *watch]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contrasts as the page shows them: words, rounded numbers and pictures. Nothing is judged here."""
+"""Contrasts as the page shows them: words, rounded numbers and pictures."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Results
 from slowpath.report import format as fmt
 from slowpath.report.shown import MOST
-from slowpath.report.svg import contrast_forest, pairs
-from slowpath.report.svg.contrast_forest import Ratio
+from slowpath.report.svg import contrast_forest
+from slowpath.report.svg.contrast_forest import DrawnRatio
 from slowpath.report.svg.scale import LogScale
+from slowpath.report.svg.sides import pairs_chart
 
 MOST_UNMEASURED = 3  # of a group with a row each; more of them are one line for each reason
 WORDS = ("slower", "faster", "same", "undecided", "not measured")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideView:
     """One side of a contrast."""
 
     cell: int
@@ -36,7 +37,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ContrastView:
-    """One contrast. `interval` is the interval in words, or "no interval" and why.  full: it opens to its pairs."""
+    """A contrast. `interval` has the interval, or "no interval" and the reason; `full`: its row opens to its pairs."""
 
     id: str
     title: str
@@ -45,8 +46,8 @@ class ContrastView:
     verdict: str
     ratio: str
     interval: str
-    a: Side
-    b: Side
+    a: SideView
+    b: SideView
     track: Markup
     pairs: Markup | None
     facts: list[tuple[str, str]]
@@ -59,7 +60,7 @@ class ContrastView:
 
 @dataclass(frozen=True, slots=True)
 class ContrastGroup:
-    """Contrasts of one question, on one axis. unmeasured: those without a row, by their reason, as title and names."""
+    """The contrasts of a question on one axis. `unmeasured` has title and names of those without a row."""
 
     name: str
     question: str
@@ -70,13 +71,13 @@ class ContrastGroup:
 
 
 def interval_words(contrast: ContrastResult) -> str:
-    """`[2.55, 2.90], signed-rank 95 %`, or why there is none."""
+    """Return the interval, such as `[2.55, 2.90], signed-rank 95 %`, or why there is none."""
     shown = fmt.ratio_interval(contrast.ratio, contrast.interval)
     return fmt.with_kind(shown, contrast.interval_kind or contrast.reason)
 
 
 def word(contrast: ContrastResult) -> str:
-    """The verdict, or that there is none."""
+    """Return the verdict, or that there is none."""
     return contrast.verdict or "not measured"
 
 
@@ -84,15 +85,15 @@ Cells = Mapping[int, CellResult]
 
 
 def _cell_interval(side: ContrastSide, metric: str, cells: Cells) -> Interval | None:
-    """Interval of a side's own estimate, for rounding only."""
+    """Return the interval of a side's own estimate, which is used for rounding only."""
     cell = cells.get(side.cell)
-    one = cell.estimate(metric, side.phase) if cell else None
-    return one.interval if one else None
+    estimate = cell.estimate(metric, side.phase) if cell else None
+    return estimate.interval if estimate else None
 
 
-def _side(side: ContrastSide, value_s: float | None, metric: str, command: str | None, cells: Cells) -> Side:
+def _side(side: ContrastSide, value_s: float | None, metric: str, command: str | None, cells: Cells) -> SideView:
     shown = fmt.time(value_s, _cell_interval(side, metric, cells))
-    return Side(side.cell, side.value, side.label, side.phase, shown, command)
+    return SideView(side.cell, side.value, side.label, side.phase, shown, command)
 
 
 def _facts(contrast: ContrastResult) -> list[tuple[str, str]]:
@@ -119,12 +120,12 @@ def _facts(contrast: ContrastResult) -> list[tuple[str, str]]:
 
 
 def anchor(contrast_id: str) -> str:
-    """Id of a contrast's place in the page: any text becomes one word that a link can hold."""
+    """Return an id for the contrast's place in the page: the text as one word that a link can contain."""
     return "contrast-" + quote(contrast_id, safe="").replace("%", "_")
 
 
 def title(contrast: ContrastResult) -> str:
-    """What is compared: `small against huge`; a bare number gets the name of what it is."""
+    """Return the comparison, such as `small against huge`; numbers get the name of their parameter."""
     values = [side.value for side in (contrast.b, contrast.a)]
     axis = contrast.axis.replace("_", " ")
     named = [f"{axis} {value}" if value.isdecimal() else value for value in values]
@@ -132,7 +133,7 @@ def title(contrast: ContrastResult) -> str:
 
 
 def common(contrast: ContrastResult) -> str:
-    """What both sides have in common; their labels, if nothing was recorded and the title does not name them."""
+    """Return what both sides share, or their labels if nothing is recorded and the title does not name them."""
     a, b = contrast.a, contrast.b
     labels = list(dict.fromkeys(side.label for side in (b, a) if side.label != side.value))
     first = ["first message"] if a.phase == b.phase == "first" else []
@@ -140,13 +141,13 @@ def common(contrast: ContrastResult) -> str:
 
 
 def questions(contrasts: Sequence[ContrastResult]) -> list[str]:
-    """The questions of a group, each once: one is its heading, several stand at their contrasts."""
+    """Return the distinct questions of a group. A single one is its heading; several stand at their contrasts."""
     return list(dict.fromkeys(contrast.question for contrast in contrasts))
 
 
-def _ratio(contrast: ContrastResult) -> Ratio:
-    """What the forest draws of it."""
-    return Ratio(
+def _ratio(contrast: ContrastResult) -> DrawnRatio:
+    """Return the ratio as the forest draws it."""
+    return DrawnRatio(
         f"{contrast.b.value} against {contrast.a.value}",
         contrast.ratio,
         contrast.interval,
@@ -169,7 +170,7 @@ def _view(contrast: ContrastResult, cells: Cells, scale: LogScale, grid: str, op
         _side(contrast.a, contrast.a_value_s, metric, commands.a, cells),
         _side(contrast.b, contrast.b_value_s, metric, commands.b, cells),
         contrast_forest.track(_ratio(contrast), scale, grid),
-        pairs.chart(contrast) if full else None,
+        pairs_chart(contrast) if full else None,
         _facts(contrast),
         [(fmt.time(x), fmt.time(y)) for x, y in contrast.pairs],
         contrast.remedy,
@@ -185,9 +186,9 @@ def _counts(contrasts: Sequence[ContrastResult]) -> str:
 
 
 def groups(results: Results, most_full: int = MOST) -> list[ContrastGroup]:
-    """All contrasts by the campaign's contrast they come from, in the order of the results.
+    """Return all contrasts grouped by the campaign's contrast, in the order of the results.
 
-    most_full: how many open to their pairs.
+    Args: most_full: number of contrasts that open to their pairs.
     """
     cells = {cell.cell: cell for cell in results.cells}
     opened = {line.contrast for line in results.verdict.lines if line.level == "slow"}
@@ -199,15 +200,19 @@ def groups(results: Results, most_full: int = MOST) -> list[ContrastGroup]:
 
 
 def rows_of(found: Sequence[ContrastGroup]) -> set[str]:
-    """Anchors of the contrasts that have a row."""
+    """Return the anchors of the contrasts that have a row."""
     return {row.id for group in found for row in group.rows}
 
 
 def _full(results: Results, most: int) -> set[str]:
-    """Those that open: the ones that verdict and findings rest on, then the decided ones, then the others."""
-    named = {line.contrast for line in results.verdict.lines} | {c for one in results.findings for c in one.contrasts}
-    order = sorted(results.contrasts, key=lambda one: (one.id not in named, one.verdict not in ("slower", "faster")))
-    return {one.id for one in order[:most]}
+    """Return the ids of contrasts that open: those of verdict and findings, then decided ones, then others."""
+    named = {line.contrast for line in results.verdict.lines} | {
+        c for finding in results.findings for c in finding.contrasts
+    }
+    order = sorted(
+        results.contrasts, key=lambda contrast: (contrast.id not in named, contrast.verdict not in ("slower", "faster"))
+    )
+    return {contrast.id for contrast in order[:most]}
 
 
 def _group(
@@ -218,20 +223,22 @@ def _group(
     opened: Collection[str | None],
     full: Collection[str],
 ) -> ContrastGroup:
-    left = [one for one in contrasts if one.verdict is None]
+    left = [contrast for contrast in contrasts if contrast.verdict is None]
     left = left if len(left) > MOST_UNMEASURED else []
-    shown = [one for one in contrasts if one not in left]
+    shown = [contrast for contrast in contrasts if contrast not in left]
     scale = contrast_forest.scale_of([_ratio(contrast) for contrast in shown])
-    rows = [_view(one, cells, scale, grid, one.id in opened, one.id in full) for one in shown]
+    rows = [_view(contrast, cells, scale, grid, contrast.id in opened, contrast.id in full) for contrast in shown]
     asked = questions(contrasts)
     heading = asked[0] if len(asked) == 1 else name
     return ContrastGroup(name, heading, contrast_forest.axis(scale, grid), rows, _counts(contrasts), _unmeasured(left))
 
 
 def _unmeasured(left: Sequence[ContrastResult]) -> list[tuple[str, str]]:
-    """`12 not measured: no samples of a and b`, and which."""
+    """Return titles such as `12 not measured: no samples of a and b`, each with the names of its contrasts."""
     reasons: dict[str, list[ContrastResult]] = {}
-    for one in left:
-        reasons.setdefault(one.reason or "no reason was recorded", []).append(one)
-    return [(f"{len(some)} not measured: {why}", "; ".join(f"{title(one)}: {common(one)}" for one in some))
-            for why, some in reasons.items()]  # fmt: skip
+    for contrast in left:
+        reasons.setdefault(contrast.reason or "no reason was recorded", []).append(contrast)
+    return [
+        (f"{len(some)} not measured: {why}", "; ".join(f"{title(contrast)}: {common(contrast)}" for contrast in some))
+        for why, some in reasons.items()
+    ]

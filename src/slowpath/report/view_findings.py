@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings as cards: what to do, one picture, three marks, the lines to copy, and the rest. Nothing is judged here."""
+"""Findings as cards: what to do, a picture, three marks, the lines to copy, and further details."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffec
 from slowpath.core.units import share_words
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
-from slowpath.report.cards.forecasts import forecast_lines
-from slowpath.report.cards.law import law_picture
+from slowpath.report.cards.law import forecast_lines, law_picture
 from slowpath.report.cards.shapes import shape_pictures
 from slowpath.report.cards.sides import axis_title, sides_picture, witness_picture
 from slowpath.report.rival_lines import rival_lines
 from slowpath.report.svg import sides as drawn
-from slowpath.report.svg.sides import Side
+from slowpath.report.svg.sides import SideTimes
 
 STATUSES = ("observed", "explained", "proven")
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
-_LAW_CAPTION = "Points are centres over launches with their intervals; the line is {}."
-_FORECAST_CAPTION = " Hollow: predicted, with its interval; filled: seen."
-_SIDES_CAPTION = "A dot is the median of a launch; the line is the centre of all, the band its interval."
+_LAW_CAPTION = "Points are centres over launches with intervals; the line is {}."
+_FORECAST_CAPTION = " Hollow: predicted, with its interval. Filled: measured."
+_SIDES_CAPTION = "Dots are medians of launches; the line is their centre, the band its interval."
 _COPIED = ("shell", "code", "modulefile")
 
 
 @dataclass(frozen=True, slots=True)
 class LegView:
-    """One leg. state: also the name of its mark.  word: the state as a card has it."""
+    """A leg of a finding. `state` also names its mark; `word` is the state as the card shows it."""
 
     name: str
     state: str
@@ -41,13 +40,13 @@ class LegView:
 
     @property
     def lines(self) -> list[str]:
-        """What it rests on; of an observed one its evidence alone, which states the difference."""
+        """Return the text and evidence of the leg, of an observed leg the evidence only."""
         return self.evidence if self.name == "observed" and self.evidence else [self.text, *self.evidence]
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyView:
-    """One remedy, and what to copy for it. removed: how much of the excess it took away, in words."""
+    """A remedy with its lines to copy. `removed` states the share of the excess that it removed."""
 
     name: str
     verdict: str
@@ -60,7 +59,7 @@ class RemedyView:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture of a card, and what it shows in a few words."""
+    """A picture of a card, with its caption."""
 
     name: str
     drawing: Markup
@@ -68,29 +67,30 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """A remedy that was tried: the slow cell as it is, the same with the remedy, and the fast side."""
+class TrialView:
+    """A remedy that was tried: the slow cell unchanged, with the remedy, and the fast side."""
 
     remedy: str
     verdict: str
     metric: str
-    sides: tuple[Side, ...]
+    sides: tuple[SideTimes, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What a finding's pictures are drawn from. results: of the run in which it was observed; None: not at hand."""
+class PictureSources:
+    """The data of a finding's pictures. `results` are those of the run in which it was observed, if available."""
 
     results: Results | None
-    trials: Sequence[Trial] = ()
+    trials: Sequence[TrialView] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """One card. do: what to do, one line.  factor, interval: slow over usual.  copied: lines of the first remedy.
+    """A card.
 
-    picture: the one that is shown; pictures: the others, behind the fold.  contrasts: anchors of those that it rests
-    on.  counted: what was counted next to its times.
+    Args: do: advice in one line. factor, interval: slow over usual time. copied: lines of the first remedy. picture:
+          the picture that is shown at once. pictures: the others. contrasts: anchors of the contrasts behind it.
+          counted: counts next to its times.
     """
 
     id: str
@@ -118,97 +118,100 @@ class FindingView:
     next: list[str]
     contrasts: list[str]
     doubts: list[str]
-    counted: list[view_witness.Counted]
+    counted: list[view_witness.CountedCalls]
 
 
 def findings(results: Results) -> list[FindingView]:
-    """All findings, in the order of the results: those on the side of users who change nothing stand first there."""
-    return cards(results.findings, lambda _: Measured(results))
+    """Return the cards of all findings, in the order of the results."""
+    return cards(results.findings, lambda _: PictureSources(results))
 
 
-def cards(found: Sequence[Finding], measured: Callable[[Finding], Measured],
+def cards(found: Sequence[Finding], measured: Callable[[Finding], PictureSources],
           limits: Callable[[Finding], list[str]] = lambda _: []) -> list[FindingView]:  # fmt: skip
-    """A card for each finding.  Args: limits: of its law, in words, where a diagnosis narrowed them."""
-    return [_card(one, measured(one), limits(one)) for one in found]
+    """Return a card for each finding.  Args: limits: limits of its law, which a diagnosis narrowed, in words."""
+    return [_card(finding, measured(finding), limits(finding)) for finding in found]
 
 
-def _card(one: Finding, measured: Measured, limits: list[str]) -> FindingView:
-    law, results = one.law, measured.results
-    pictures = _pictures(one, measured)
-    remedies = [remedy_view(remedy) for remedy in one.remedies]
-    helps = one.lead
-    first = remedies[one.remedies.index(helps)] if helps else None
+def _card(finding: Finding, measured: PictureSources, limits: list[str]) -> FindingView:
+    law, results = finding.law, measured.results
+    pictures = _pictures(finding, measured)
+    remedies = [remedy_view(remedy) for remedy in finding.remedies]
+    helps = finding.lead
+    first = remedies[finding.remedies.index(helps)] if helps else None
     return FindingView(
-        id=one.id.replace(":", "-"),
-        rule=one.rule,
-        title=one.title,
-        status=one.status,
-        usual=one.affects_default is not False,
-        do=_do(helps) if helps else f"{one.title}; no remedy is {'proven' if one.remedies else 'known'}",
-        factor=fmt.ratio(one.ratio, one.interval) if one.ratio is not None else None,
-        interval=fmt.ratio_interval(one.ratio, one.interval),
-        text=one.text,
-        where=one.where,
-        legs=[_leg(name, leg) for name, leg in one.legs.named()],
+        id=finding.id.replace(":", "-"),
+        rule=finding.rule,
+        title=finding.title,
+        status=finding.status,
+        usual=finding.affects_default is not False,
+        do=_do(helps) if helps else f"{finding.title}; no remedy is {'proven' if finding.remedies else 'known'}",
+        factor=fmt.ratio(finding.ratio, finding.interval) if finding.ratio is not None else None,
+        interval=fmt.ratio_interval(finding.ratio, finding.interval),
+        text=finding.text,
+        where=finding.where,
+        legs=[_leg(name, leg) for name, leg in finding.legs.named()],
         picture=pictures[0] if pictures else None,
         pictures=pictures[1:],
         copied=first.lines[0] if first and first.lines else None,
         law=law.text if law and law.name else None,
         forecasts=forecast_lines(law),
         limits=limits,
-        cause=one.cause,
-        hypotheses=one.hypotheses,
-        rivals=rival_lines(one.rivals),
+        cause=finding.cause,
+        hypotheses=finding.hypotheses,
+        rivals=rival_lines(finding.rivals),
         remedies=remedies,
-        missing=one.missing,
-        next=one.next,
-        contrasts=one.contrasts,
-        doubts=one.doubts,
-        counted=_counted(one, results) if results else [],
+        missing=finding.missing,
+        next=finding.next,
+        contrasts=finding.contrasts,
+        doubts=finding.doubts,
+        counted=_counted(finding, results) if results else [],
     )
 
 
 def _do(remedy: RemedyResult) -> str:
-    """`Use huge pages`; `Try` before a trial proved it, as the headline has it."""
+    """Return the advice, such as `Use huge pages`, or `Try ...` before a trial has proven it."""
     if remedy.phrase is None:
         return remedy.text
     return f"{'Use' if remedy.verdict == 'proven' else 'Try'} {remedy.phrase}"
 
 
-def _counted(one: Finding, results: Results) -> list[view_witness.Counted]:
-    """Calls of both sides; nothing where no side has any: page faults are in the table of counters."""
-    found = view_witness.of_finding(one, {cell.cell: cell for cell in results.cells})
+def _counted(finding: Finding, results: Results) -> list[view_witness.CountedCalls]:
+    """Return the counted calls of both sides, or [] if no side has any."""
+    found = view_witness.of_finding(finding, {cell.cell: cell for cell in results.cells})
     return found if any(cell.calls for cell in found) else []
 
 
-def _pictures(one: Finding, measured: Measured) -> list[Picture]:
-    """Of what a finding has, what says most first: a proof, a law, what was counted, the two sides."""
+def _pictures(finding: Finding, measured: PictureSources) -> list[Picture]:
+    """Return the pictures of a finding, the most informative first: proof, law, counts, both sides."""
     results = measured.results
     helped = [trial for trial in measured.trials if trial.verdict in ("proven", "partial")]
-    made = [_trial(one, trial) for trial in helped]
+    made = [_trial(finding, trial) for trial in helped]
     if results is not None:
-        made += shape_pictures(one, results)
-    law = law_picture(one)
-    shaded = " Shaded: where it changes." if law and 'class="limit' in law else ""
-    predicted = _FORECAST_CAPTION if law and 'class="predicted' in law else ""
-    line = "the law" if one.law and one.law.predicted == "held" else "a fit that has not predicted new points"
-    made.append(("law", law, _LAW_CAPTION.format(line) + predicted + shaded))
+        made += shape_pictures(finding, results)
+    law = law_picture(finding)
+    if law is not None:
+        line = "the law" if finding.law and finding.law.predicted == "held" else "a fit not yet tested by predictions"
+        predicted = _FORECAST_CAPTION if law.has_predictions else ""
+        shaded = " Shaded: where it changes." if law.has_limits else ""
+        made.append(("law", law.drawing, _LAW_CAPTION.format(line) + predicted + shaded))
     if results is not None:
-        if one.legs.explained.state == "shown":
-            made.append(("witness", witness_picture(one, results), "How much of an operation's time the kernel takes."))
-        made.append(("sides", sides_picture(one, results), _SIDES_CAPTION))
-    made += [_trial(one, trial) for trial in measured.trials if trial not in helped]
+        if finding.legs.explained.state == "shown":
+            made.append(
+                ("witness", witness_picture(finding, results), "Share of an operation's time spent in the kernel.")
+            )
+        made.append(("sides", sides_picture(finding, results), _SIDES_CAPTION))
+    made += [_trial(finding, trial) for trial in measured.trials if trial not in helped]
     return [Picture(name, picture, caption) for name, picture, caption in made if picture is not None]
 
 
-def _trial(one: Finding, trial: Trial) -> tuple[str, Markup | None, str]:
-    picture = drawn.chart(trial.sides, axis_title(trial.metric), f"Trial of {trial.remedy}, {one.rule}")
+def _trial(finding: Finding, trial: TrialView) -> tuple[str, Markup | None, str]:
+    picture = drawn.chart(trial.sides, axis_title(trial.metric), f"Trial of {trial.remedy}, {finding.rule}")
     return "trial", picture, f"Trial of {trial.remedy}: {trial.verdict}. {_SIDES_CAPTION}"
 
 
-def with_proven(one: Finding, text: str) -> Finding:
-    """The finding with other words for its third mark."""
-    return replace(one, legs=replace(one.legs, proven=replace(one.legs.proven, text=text)))
+def with_proven(finding: Finding, text: str) -> Finding:
+    """Return the finding with another text for its third mark."""
+    return replace(finding, legs=replace(finding.legs, proven=replace(finding.legs.proven, text=text)))
 
 
 def _leg(name: str, leg: Leg) -> LegView:
@@ -216,7 +219,7 @@ def _leg(name: str, leg: Leg) -> LegView:
 
 
 def remedy_view(remedy: RemedyResult) -> RemedyView:
-    """A remedy with its lines to copy and what a trial showed; of one without an effect there is nothing to copy."""
+    """Return a remedy with its lines to copy and the result of its trial. A remedy without effect has no lines."""
     useful = remedy.verdict != "no effect"
     copied = ((kind, getattr(remedy.snippet, kind)) for kind in _COPIED if useful)
     removed = remedy.removed_ratio
@@ -229,20 +232,20 @@ def remedy_view(remedy: RemedyResult) -> RemedyView:
         remedy.text,
         words,
         [(kind, text) for kind, text in copied if text],
-        [one if isinstance(one, str) else side_effect(one) for one in remedy.side_effects if useful],
+        [effect if isinstance(effect, str) else side_effect(effect) for effect in remedy.side_effects if useful],
         remedy.reason,
     )
 
 
-def side_effect(one: SideEffect) -> str:
-    """`4 MiB messages: slower, 1.30× with the remedy`."""
-    return f"{one.where or 'a cell'}: {one.verdict}, {fmt.ratio(one.ratio, one.interval)} with the remedy"
+def side_effect(effect: SideEffect) -> str:
+    """Return a side effect, such as `4 MiB messages: slower, 1.30× with the remedy`."""
+    return f"{effect.where or 'a cell'}: {effect.verdict}, {fmt.ratio(effect.ratio, effect.interval)} with the remedy"
 
 
 def headline(found: Sequence[FindingView]) -> str:
-    """`2 slow paths by name: 1 proven, 1 observed; 1 only with settings that you don't use`; empty without any."""
-    own = [one for one in found if one.usual]
-    counts = [(sum(one.status == status for one in own), status) for status in reversed(STATUSES)]
+    """Return the number of slow paths by status, such as `2 slow paths by name: 1 proven, 1 observed`."""
+    own = [finding for finding in found if finding.usual]
+    counts = [(sum(finding.status == status for finding in own), status) for status in reversed(STATUSES)]
     parts = [f"{fmt.plural(len(own), 'slow path')} by name: " * bool(own)
              + ", ".join(f"{count} {status}" for count, status in counts if count)]  # fmt: skip
     if apart := len(found) - len(own):

@@ -29,7 +29,7 @@ LABELS_SHOWN = 4  # of the cells that share one reason
 
 
 def summary(results: Results) -> list[str]:
-    """What was measured and for how long; where, unless the verdict has that in a line of its own."""
+    """Return what was measured, for how long, and where unless the verdict states that."""
     run, cells = results.run, results.cells
     done = sum(cell.status in ("ok", "partial") for cell in cells)
     planned, ran = run.launches.planned, run.launches.done
@@ -44,25 +44,25 @@ def summary(results: Results) -> list[str]:
 
 
 def place(results: Results) -> list[str]:
-    """Where and when: host, library, start."""
+    """Return host, library and start of the run."""
     run = results.run
     found = (run.machine.get("host"), mpi_names(run), date(run.started))
-    return [str(one) for one in found if one]
+    return [str(word) for word in found if word]
 
 
 def mpi_names(run: RunResult) -> str:
-    """`mpich 5.0.2, openmpi 5.0.11`: those that are there."""
+    """Return the MPIs that were available, such as `mpich 5.0.2, openmpi 5.0.11`."""
     used = [mpi for mpi in run.mpis or [run.mpi] if not mpi.unavailable]
     return ", ".join(filter(None, (" ".join(filter(None, (mpi.name, mpi.version))) for mpi in used)))
 
 
 def date(moment: str | None) -> str | None:
-    """`2026-11-22 09:59` of an ISO 8601 moment, as it stands there."""
+    """Return date and time of an ISO 8601 moment, such as `2026-11-22 09:59`."""
     return moment[:16].replace("T", " ") if moment else None
 
 
 def numbers(results: Results) -> list[Number]:
-    """The few numbers under the headline."""
+    """Return the few numbers under the headline."""
     run, cells = results.run, results.cells
     done = sum(cell.status in ("ok", "partial") for cell in cells)
     planned, ran = run.launches.planned, run.launches.done
@@ -73,7 +73,7 @@ def numbers(results: Results) -> list[Number]:
 
 
 def counted(verdict: Verdict) -> list[Number]:
-    """Slow paths and open questions; none of a file of an older version."""
+    """Return the numbers of slow paths and open questions, if the file has them."""
     if verdict.slow_paths is None:
         return []
     found = [(str(verdict.slow_paths), "slow paths" if verdict.slow_paths != 1 else "slow path")]
@@ -86,7 +86,7 @@ def counted(verdict: Verdict) -> list[Number]:
 
 
 def spread_note(results: Results) -> str | None:
-    """A warning when no cell was measured in more than one launch: then no interval knows the run-to-run spread."""
+    """Return a warning if no cell was measured in several launches, so that intervals lack the run-to-run spread."""
     counts = [
         estimate.launches
         for cell in results.cells
@@ -97,7 +97,7 @@ def spread_note(results: Results) -> str | None:
 
 
 def status_note(run: RunResult) -> str | None:
-    """A warning when the run did not come to its end."""
+    """Return a warning if the run is not complete."""
     if run.status == "complete":
         return None
     launches = run.launches
@@ -106,7 +106,7 @@ def status_note(run: RunResult) -> str | None:
 
 
 def ignored_note(mpi: MpiResult) -> str | None:
-    """Variables of the user's that UCX warned of."""
+    """Return a note about variables of the user that UCX did not recognise."""
     unused = mpi.unused_variables
     if not unused:
         return None
@@ -122,11 +122,11 @@ _STATUS = {
 
 
 def environment(run: RunResult) -> list[tuple[str, Facts]]:
-    """Everything recorded about the MPI, the machine, the run and how it was bound, as titled lists."""
+    """Return all recorded facts about the MPI, the machine, the run and its binding, as titled lists."""
     parts = {key: value for key, value in run.machine.items() if isinstance(value, dict)}
     machine = {key: value for key, value in run.machine.items() if key not in parts}
     own = {key: value for key, value in msgspec.to_builtins(run).items() if key not in _ELSEWHERE}
-    lists = [(f"MPI {one.mpi}" if len(run.mpis) > 1 else "MPI", _mpi(one)) for one in run.mpis or [run.mpi]]
+    lists = [(f"MPI {mpi.mpi}" if len(run.mpis) > 1 else "MPI", _mpi(mpi)) for mpi in run.mpis or [run.mpi]]
     lists += [("Machine", machine), ("Run", own), *((_words(key), found) for key, found in parts.items())]
     shown = [(title, list(_flat(found))) for title, found in lists if found]
     shown.append(("Environments", [(e.name, _settings(e)) for e in run.environments]))
@@ -135,7 +135,7 @@ def environment(run: RunResult) -> list[tuple[str, Facts]]:
 
 
 def _gathered(facts: Facts) -> Facts:
-    """What was not recorded as one line behind the others."""
+    """Move facts that were not recorded into one line at the end."""
     missing = [name for name, value in facts if value == _NOT_RECORDED]
     kept = [(name, value) for name, value in facts if value != _NOT_RECORDED]
     return [*kept, (_NOT_RECORDED, ", ".join(missing))] if missing else kept
@@ -145,23 +145,23 @@ _ELSEWHERE = ("mpi", "mpis", "machine", "launches", "command", "environments", "
 _VARIABLES = ("control_variables", "performance_variables", "protocols")
 
 
-def _mpi(one: MpiResult) -> dict[str, Any]:
-    """What is known of an MPI. Of variables and protocols, which fill pages, only how many results.json holds."""
-    found: dict[str, Any] = msgspec.to_builtins(one)
+def _mpi(mpi: MpiResult) -> dict[str, Any]:
+    """Return the facts about an MPI. Of variables and protocols, which would fill pages, only the number is shown."""
+    found: dict[str, Any] = msgspec.to_builtins(mpi)
     facts = {key: value for key, value in found.items() if key != "mpi" and (key, value) != ("unavailable", None)}
     return {key: f"{len(value)} in results.json" if value and key in _VARIABLES else value
             for key, value in facts.items()}  # fmt: skip
 
 
 def _settings(environment: EnvironmentResult) -> str:
-    """The variables of an environment, or why this MPI cannot be put into it."""
+    """Return the variables of an environment, or why this MPI can't provide it."""
     if environment.unavailable:
         return f"{fmt.MISSING} {environment.unavailable}"
     return ", ".join(f"{name}={value}" for name, value in environment.variables.items()) or "as found"
 
 
 def _binding(placement: PlacementResult) -> str:
-    """What was asked of the launcher, and the processors that the ranks found themselves on."""
+    """Return the requested placement and the processors on which the ranks ran."""
     place = [
         ("spread", placement.spread),
         ("nodes", placement.nodes),
@@ -170,8 +170,8 @@ def _binding(placement: PlacementResult) -> str:
     ]
     asked = ", ".join([placement.bind, *(f"{name} {_value('', value)}" for name, value in place if value)])
     observed = placement.observed
-    several = len({one.host for one in observed}) > 1
-    ranks = [f"rank {one.rank} on {one.host + ' ' if several else ''}{one.cpus_allowed}" for one in observed]
+    several = len({rank.host for rank in observed}) > 1
+    ranks = [f"rank {rank.rank} on {rank.host + ' ' if several else ''}{rank.cpus_allowed}" for rank in observed]
     found = ", ".join(ranks) if ranks else f"{fmt.MISSING} no launch reported it"
     return f"asked: {asked}; observed: {found}{''.join(f'; warning: {text}' for text in placement.differs)}"
 
@@ -186,7 +186,7 @@ def _flat(found: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]
 
 
 def _is_ours(key: str) -> bool:
-    """Names of environment variables stay as they are; our own keys become words."""
+    """Return whether a key is Slowpath's own. Names of environment variables stay unchanged."""
     return key.islower()
 
 
@@ -205,7 +205,7 @@ def _value(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple, dict)):
-        return ", ".join(_value("", one) for one in value) if value else "none"
+        return ", ".join(_value("", item) for item in value) if value else "none"
     if isinstance(value, (int, float)):
         if key.endswith("_bytes"):
             return f"{value:,} B".replace(",", " ")
@@ -217,17 +217,17 @@ def _value(key: str, value: Any) -> str:
 
 
 def run_command(run: RunResult) -> str | None:
-    """How to run it again, as one line for a shell."""
+    """Return the shell command that repeats the run."""
     return shlex.join(run.command) if run.command else None
 
 
 def command_line(words: Sequence[str]) -> str | None:
-    """A command as one line for a shell; None where it was not recorded."""
+    """Return a command as one line for a shell, or None if it was not recorded."""
     return shlex.join(words) or None
 
 
 def commands(results: Results) -> list[tuple[int, str, str, str]]:
-    """Cell, its label, its group and the command that measures it alone; or why there is none."""
+    """Return cell, label, group and the command that measures each cell separately, or why there is none."""
     why = "imported: the log does not state its command" if results.run.imported else "no command was recorded"
     return [
         (
@@ -241,15 +241,18 @@ def commands(results: Results) -> list[tuple[int, str, str, str]]:
 
 
 def witnesses(results: Results) -> tuple[list[str], list[list[str]]]:
-    """What was counted next to the times: one row for each cell, phase and role that has a witness."""
+    """Return a row of counts for each cell, phase and role that has a witness."""
     rows = []
     for cell in results.cells:
         for phase, roles in (cell.witness or {}).items():
-            for role, one in roles.items():
-                if one is not None:
-                    counts = [_count(one.minor_faults_per_op), _count(one.major_faults_per_op)]
-                    counts += [_count(one.system_time_s_per_op, fmt.time), _count(one.involuntary_switches)]
-                    rows.append([cell.label, phase, role, *counts, calls_words(cell, one)])
+            for role, role_witness in roles.items():
+                if role_witness is not None:
+                    counts = [_count(role_witness.minor_faults_per_op), _count(role_witness.major_faults_per_op)]
+                    counts += [
+                        _count(role_witness.system_time_s_per_op, fmt.time),
+                        _count(role_witness.involuntary_switches),
+                    ]
+                    rows.append([cell.label, phase, role, *counts, calls_words(cell, role_witness)])
     head = ["Cell", "Phase", "Role", "Minor faults / operation", "Major faults / operation", "System time / operation"]
     return [*head, "Involuntary switches", "Calls of the C library / operation"], rows
 
@@ -260,7 +263,7 @@ def _count(value: float | None, shown: Callable[[float], str] = "{:.3g}".format)
 
 @dataclass(frozen=True, slots=True)
 class SkippedGroup:
-    """Cells that share a status and a reason. label: names some of them.  log, output: of one of them."""
+    """Cells that share a status and a reason. `label` names some of them; `log` and `output` belong to one of them."""
 
     status: str
     reason: str
@@ -271,7 +274,7 @@ class SkippedGroup:
 
 
 def skipped_groups(results: Results) -> list[SkippedGroup]:
-    """What was not measured, one entry for each status and reason; the cells that share it are named together."""
+    """Return the cells that were not measured, grouped by status and reason."""
     groups: dict[tuple[str, str], list[SkippedRow]] = {}
     for row in results.skipped:
         groups.setdefault((row.status, row.reason or "no reason was recorded"), []).append(row)

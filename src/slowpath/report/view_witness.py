@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was counted next to a cell's times: calls of the C library, page faults (docs/internals/witnesses.md)."""
+"""Counts next to a cell's times: calls of the C library and page faults (docs/internals/witnesses.md)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _SIDES = {"send": "sender", "receive": "receiver"}
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What was counted in one cell. side: which side of a finding it is, and where.  calls: they were counted, too."""
+class CountedCalls:
+    """The counts of a cell. `side` states the side of the finding and where; `calls`: whether calls were counted."""
 
     side: str
     words: str
@@ -33,48 +33,54 @@ class Counted:
 
 
 def counted(cell: CellResult, phase: str) -> str:
-    """`each message: receiver process_vm_readv 12, page faults 1; sender ...`, or why nothing was counted."""
-    shown = [f"{_SIDES[role]} {_side(cell, one)}" for role, one in _roles(cell, phase).items() if one]
+    """Return counts such as `each message: receiver process_vm_readv 12, page faults 1`, or why none exist."""
+    shown = [
+        f"{_SIDES[role]} {_side(cell, role_witness)}"
+        for role, role_witness in _roles(cell, phase).items()
+        if role_witness
+    ]
     unit = _OPERATIONS.get(cell.parameters.get("pattern", ""), "operation")
     return f"each {unit}: {'; '.join(shown)}" if shown else f"{fmt.MISSING} {_why(cell)}"
 
 
 def has_calls(cell: CellResult, phase: str) -> bool:
-    """Whether the calls of a side at least were counted."""
-    return any(one is not None and one.calls is not None for one in _roles(cell, phase).values())
+    """Return whether the calls of at least one side were counted."""
+    return any(role is not None and role.calls is not None for role in _roles(cell, phase).values())
 
 
 def _roles(cell: CellResult, phase: str) -> Mapping[Role, RoleWitness | None]:
     return (cell.witness or {}).get(phase, {})
 
 
-def calls_words(cell: CellResult, one: RoleWitness) -> str:
-    """Calls of one side per operation, the most frequent first; a dash and why where they were not counted."""
-    calls = one.calls
+def calls_words(cell: CellResult, role_witness: RoleWitness) -> str:
+    """Return the calls of one side per operation, the most frequent first, or a dash and the reason."""
+    calls = role_witness.calls
     if calls is None:
         return f"{fmt.MISSING} calls: {_why(cell)}"
     made = sorted(((name, found) for name, found in calls.items() if found.calls_per_op), key=_often)
     shown = [_call(name, found) for name, found in made[:MOST_CALLS]]
     more = [f"{len(made) - MOST_CALLS} other kinds"] if len(made) > MOST_CALLS else []
-    return ", ".join([*shown, *more]) or "no call of those that are watched"
+    return ", ".join([*shown, *more]) or "none of the counted calls"
 
 
-def of_finding(finding: Finding, cells: Mapping[int, CellResult]) -> list[Counted]:
-    """Of the cells that stand for a finding's slow and fast side."""
+def of_finding(finding: Finding, cells: Mapping[int, CellResult]) -> list[CountedCalls]:
+    """Return the counts of the cells that represent a finding's slow and fast side."""
     phase = finding.phase
     slow, fast = next(iter(finding.slow_cells), None), next(iter(finding.fast_cells), None)
     places = [("slow", slow, phase), ("fast", fast, "steady" if fast == slow else phase)]
     return [
-        Counted(f"{side}: {cell.label}, {where}", counted(cell, where), has_calls(cell, where))
+        CountedCalls(f"{side}: {cell.label}, {where}", counted(cell, where), has_calls(cell, where))
         for side, number, where in places
         if number is not None and (cell := cells.get(number))
     ]
 
 
-def _side(cell: CellResult, one: RoleWitness) -> str:
-    known = [value for value in (one.minor_faults_per_op, one.major_faults_per_op) if value is not None]
+def _side(cell: CellResult, role_witness: RoleWitness) -> str:
+    known = [
+        value for value in (role_witness.minor_faults_per_op, role_witness.major_faults_per_op) if value is not None
+    ]
     pages = _number(sum(known)) if known else f"{fmt.MISSING} (it stores no times)"
-    return f"{calls_words(cell, one)}, page faults {pages}"
+    return f"{calls_words(cell, role_witness)}, page faults {pages}"
 
 
 def _often(entry: tuple[str, CallCounts]) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The derived files of a run folder, each written beside its name and renamed."""
+"""The derived files of a run folder, each written atomically."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ FILES = ("results.json", "cells.csv", "contrasts.csv", "report.txt", "report.htm
 
 
 def write_all(folder: Path, results: Results) -> list[Path]:
-    """Write the five `FILES` and those of its experiments (`View.files`) into `folder`; existing ones are replaced.
+    """Write the five `FILES` and those of the experiments (`View.files`) into `folder`, replacing existing ones.
 
-    Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
+    Returns: their paths in that order.
+    Raises: EnvironmentFailure: a file can't be written.
     """
     contents = (
         clean.text(json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1)) + "\n",

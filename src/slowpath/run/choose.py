@@ -18,7 +18,7 @@ from slowpath.mpi.probe import output_of
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenMpis:
     """The MPIs of a run.
 
     found    at least one, in the order in which they were named
@@ -37,7 +37,7 @@ def choose_mpis(
     campaign: Sequence[str] | None,
     environ: Mapping[str, str] | None = None,
     ask: Ask = output_of,
-) -> Chosen:
+) -> ChosenMpis:
     """The MPIs to use.
 
     option: one or several as `find_mpi` takes them, separated by commas, or "all": every MPI that is found.
@@ -49,21 +49,21 @@ def choose_mpis(
         names = [option] if Path(option).exists() else [name.strip() for name in option.split(",")]
         return _every(environ, ask) if names == [ALL] else _asked_for(names, environ, ask)
     if environ.get(VARIABLE) or campaign is None:
-        return Chosen((find_mpi(None, environ, ask),))
+        return ChosenMpis((find_mpi(None, environ, ask),))
     return _every(environ, ask) if list(campaign) == [ALL] else _of_campaign(campaign, environ, ask)
 
 
-def _every(environ: Mapping[str, str], ask: Ask) -> Chosen:
+def _every(environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
     """Every MPI in sight, each installation once, whatever its launcher is called."""
     found: dict[tuple[str, Path], Mpi] = {}
     for mpi in find_all(environ, ask):
         found.setdefault((mpi.identity, mpi.prefix.resolve()), mpi)
     if not found:
         find_mpi(None, environ, ask)  # raises, with what to do
-    return Chosen(tuple(found.values()), unbuilt="leave out")
+    return ChosenMpis(tuple(found.values()), unbuilt="leave out")
 
 
-def _asked_for(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> Chosen:
+def _asked_for(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
     given = f"--mpi {','.join(names)}"
     found: dict[Path, tuple[str, Mpi]] = {}
     for name in names:
@@ -79,10 +79,10 @@ def _asked_for(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> Ch
         if place in found:
             raise UsageError(f"{given}: {found[place][0]} and {name} are the same MPI; name it once")
         found[place] = (name, mpi)
-    return Chosen(tuple(mpi for _, mpi in found.values()))
+    return ChosenMpis(tuple(mpi for _, mpi in found.values()))
 
 
-def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> Chosen:
+def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
     found: dict[Path, Mpi] = {}
     missing: dict[str, str] = {}
     for name in names:
@@ -98,9 +98,9 @@ def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> 
         missing |= more
     if not found:
         raise EnvironmentFailure(
-            f"none of the campaign's MPIs is here ({', '.join(names)}); name one with --mpi, or load its module"
+            f"none of the campaign's MPIs was found ({', '.join(names)}); name one with --mpi, or load its module"
         )
-    return Chosen(tuple(found.values()), missing, "skip")
+    return ChosenMpis(tuple(found.values()), missing, "skip")
 
 
 def _with_the_loaded_one(

@@ -15,9 +15,8 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.own_settings import unset_in_ranks
 from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE
 from slowpath.record.folder import launch_folder
-from slowpath.run.cores import allocated_nodes, allowed_cores
+from slowpath.run.cores import allocated_nodes, allowed_cores, cores_for, place_of
 from slowpath.run.libraries import Library
-from slowpath.run.placing import cores_for, place_of
 from slowpath.run.witness import witness_variables
 
 
@@ -79,7 +78,7 @@ class RunCommands:
         return self.of(planned).command(plan, planned, out)
 
     def of(self, planned: Launch) -> MpiCommands:
-        """Those of this launch's MPI."""
+        """Return the commands of this launch's MPI."""
         return self._first if planned.mpi is None else self.by_mpi[planned.mpi]
 
     @property
@@ -103,7 +102,9 @@ Commands = MpiCommands | RunCommands
 def commands_for(libraries: Sequence[Library], environ: Mapping[str, str]) -> RunCommands:
     """The launch commands of these MPIs on this machine or allocation."""
     cores = allowed_cores() * allocated_nodes(environ)
-    return RunCommands({one.name: MpiCommands(one.mpi, one.engine.program, dict(environ), cores) for one in libraries})
+    return RunCommands(
+        {library.name: MpiCommands(library.mpi, library.engine.program, dict(environ), cores) for library in libraries}
+    )
 
 
 def shell_line(made: Command) -> str:

@@ -14,19 +14,18 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
-from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.plan import Launch, Plan
+from slowpath.core.secrets import KnownSecrets
 from slowpath.plan.cost import TimeLeft
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
-from slowpath.run.account import Account, read_account
 from slowpath.run.commands import Commands
 from slowpath.run.cores import allocated_nodes
 from slowpath.run.hide import hide_secrets, without_secrets
 from slowpath.run.ownership import keep_held
-from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
+from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Progress
-from slowpath.run.schedule import Schedule, Task
+from slowpath.run.schedule import LaunchProgress, Schedule, Task, read_account
 
 DEFAULT_CELL_TIMEOUT_S = 60.0
 
@@ -40,7 +39,7 @@ class RunLimits:
 
 
 @dataclass(frozen=True)
-class RunResult:
+class RunEnd:
     """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted."""
 
     status: str
@@ -58,7 +57,7 @@ class _Begun:
     task: Task
     number: int
     folder: Path
-    job: Job
+    job: LaunchedJob
     variables: dict[str, str]
 
 
@@ -73,7 +72,7 @@ class Execution:
         limits: RunLimits,
         progress: Progress,
         schedule: Schedule | None = None,
-        run_all: Callable[[list[Job]], list[Outcome]] = run_jobs,
+        run_all: Callable[[list[LaunchedJob]], list[Outcome]] = run_jobs,
         machine: int = 0,
     ) -> None:
         """machine: as LaunchInfo.machine."""
@@ -91,7 +90,7 @@ class Execution:
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
 
-    def execute(self) -> RunResult:
+    def execute(self) -> RunEnd:
         """Run all that is left. Raises EnvironmentFailure if the disk refuses; what is there stays readable."""
         begun = time.monotonic()
         status = "complete"
@@ -113,7 +112,7 @@ class Execution:
             status = "partial"
         self._notes += [*self._schedule.quarantined.values(), *self._schedule.dead.values()]
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
-        return RunResult(status, *done, self._first_reason, tuple(self._notes))
+        return RunEnd(status, *done, self._first_reason, tuple(self._notes))
 
     def _together(self, tasks: list[Task]) -> list[Outcome]:
         """Run the launches at the same time, and record each.
@@ -124,15 +123,15 @@ class Execution:
         begun = [self._begin(task) for task in tasks]
         started = datetime.now(UTC)
         try:
-            outcomes = self._run_all([one.job for one in begun])
+            outcomes = self._run_all([launch.job for launch in begun])
         except OSError as error:
             raise disk_failure(error, self._run) from error
         keep_held(now=True)
         known, now = dict(self._schedule.quarantined), datetime.now(UTC)
-        for one, outcome in zip(begun, outcomes, strict=True):
+        for launch, outcome in zip(begun, outcomes, strict=True):
             # Of several at the same time only the last ended now.
             ended = now if len(begun) == 1 else started + timedelta(seconds=outcome.wall_s)
-            self._end(one, outcome, started, ended)
+            self._end(launch, outcome, started, ended)
         for node, why in self._schedule.quarantined.items():
             if node not in known:
                 self._progress.note(why)
@@ -143,7 +142,7 @@ class Execution:
         numbered = msgspec.structs.replace(task.planned, launch=number)
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
         made = self._commands.command(self._plan, task.planned, folder.absolute())
-        job = Job(
+        job = LaunchedJob(
             list(made.argv),
             {**self._commands.environ, **made.variables},
             folder / "stdout",
@@ -260,8 +259,8 @@ def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
     )
 
 
-def _judge(outcome: Outcome, account: Account, cell_timeout_s: float) -> tuple[str, str | None]:
-    """How the launch ended, in the words of LaunchInfo, and why."""
+def _judge(outcome: Outcome, account: LaunchProgress, cell_timeout_s: float) -> tuple[str, str | None]:
+    """Return how the launch ended, in the words of LaunchInfo, and why."""
     if outcome.ended == "hung":
         return "hung", f"no progress for {cell_timeout_s:g} s (--cell-timeout), so it was ended"
     if outcome.ended == "failed" and account.complete:

@@ -22,7 +22,7 @@ from slowpath.run.choose import choose_mpis
 from slowpath.run.engine.build import engine_for, kept_engine
 from slowpath.run.engine.cache import Engine, engines_folder
 from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.whole import usable_engine, usable_engines
+from slowpath.run.engine.usable import usable_engine, usable_engines
 
 
 class Stated(MpiFacts, frozen=True):
@@ -30,7 +30,7 @@ class Stated(MpiFacts, frozen=True):
 
     @property
     def engine_key(self) -> str | None:
-        """None: it states none."""
+        """Return the key of the engine; None: the run states none."""
         return self.engine.key if self.engine else None
 
     @property
@@ -51,7 +51,7 @@ class Stated(MpiFacts, frozen=True):
 
 
 def stated(facts: Mapping[str, Any], where: str) -> Stated:
-    """Raises: RecordError: fields have wrong types."""
+    """Return the facts that a run states of its MPI.  Raises: RecordError: fields have wrong types."""
     try:
         return msgspec.convert(facts, Stated)
     except msgspec.ValidationError as error:
@@ -119,10 +119,12 @@ def _candidates(was: Stated, environ: Mapping[str, str], option: str | None) -> 
 
 def _of_engines(key: str | None, environ: Mapping[str, str]) -> Iterator[Path]:
     """Launchers next to the wrapper for which the engine with this key was built here."""
-    for engine in usable_engines(environ, lambda one: one.note.key == key):
+    for engine in usable_engines(environ, lambda engine: engine.note.key == key):
         wrapper = Path(engine.note.mpicxx)
         if wrapper.is_absolute():
-            for name in (f"{one}{suffix}" for suffix in dict.fromkeys((wrapper.suffix, "")) for one in LAUNCHER_NAMES):
+            for name in (
+                f"{launcher}{suffix}" for suffix in dict.fromkeys((wrapper.suffix, "")) for launcher in LAUNCHER_NAMES
+            ):
                 if (wrapper.parent / name).is_file():
                     yield wrapper.parent / name
                     break

@@ -14,8 +14,7 @@ import msgspec
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
-from slowpath.core.known_secrets import KnownSecrets
-from slowpath.core.secrets import BY_NAME, BY_VALUE, has_secret_name, is_yes_or_no, looks_secret
+from slowpath.core.secrets import BY_NAME, BY_VALUE, KnownSecrets, has_secret_name, is_yes_or_no, looks_secret
 from slowpath.record.folder import LaunchInfo
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, UCX_LOGS
 
@@ -65,7 +64,7 @@ def _rewrite(path: Path, clean: Callable[[str], str], by_lines: bool = False) ->
 
 
 def _rewrite_lines(path: Path, clean: Callable[[str], str]) -> None:
-    """Of a file that is too large to be held whole; a line is looked at in pieces of a MiB."""
+    """Rewrite a file that is too large to be held whole; a line is searched in pieces of a MiB."""
     part = path.with_name(f".{path.name}.{token_hex(8)}.part")
     try:
         with path.open("rb") as given, part.open("xb") as made:

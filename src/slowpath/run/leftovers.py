@@ -76,7 +76,7 @@ def _is_slowpath(entry: Path) -> bool:
 
 
 def _read(path: Path) -> bytes:
-    """Nothing where the process is gone, or is another user's."""
+    """Return the content; empty where the process is gone, or is another user's."""
     try:
         return path.read_bytes()
     except OSError:

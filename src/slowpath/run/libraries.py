@@ -10,10 +10,10 @@ from typing import Any
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import Resolved, resolver
+from slowpath.mpi.topology import network_is_up
 from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
-from slowpath.run.choose import Chosen, choose_mpis
+from slowpath.run.choose import ChosenMpis, choose_mpis
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.engine.meter import Tell
@@ -35,7 +35,7 @@ class Library:
 
     @property
     def in_use(self) -> MpiInUse:
-        """What the planner has to know of it."""
+        """Return what the planner has to know of it."""
         found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up())
         return MpiInUse(self.name, self.identity, found)
 
@@ -50,7 +50,7 @@ class Library:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What run.json states of it: the MPI, and its name and engine in this run."""
+        """Return what run.json states of it: the MPI, and its name and engine in this run."""
         return {"short_name": self.name, **mpi_facts(self.mpi), "engine": dict(self.engine.facts)}
 
 
@@ -64,12 +64,12 @@ class Libraries:
 
     @property
     def planned_for(self) -> list[MpiInUse]:
-        """What `plan.expand` takes."""
+        """Return what `plan.expand` takes."""
         return [*(library.in_use for library in self.usable), *(absent(*item) for item in self.missing.items())]
 
 
 def mpi_facts(mpi: Mpi) -> dict[str, Any]:
-    """What run.json states of an MPI."""
+    """Return what run.json states of an MPI."""
     return {
         "name": mpi.name,
         "version": mpi.version,
@@ -96,7 +96,7 @@ def one_library(option: str | None, environ: Mapping[str, str], tell: Tell, dry:
     return usable[0]
 
 
-def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell, dry: bool = False) -> Libraries:
+def build_all(chosen: ChosenMpis, environ: Mapping[str, str], tell: Tell, dry: bool = False) -> Libraries:
     """Engines for all chosen MPIs, built one after the other.
 
     Args: dry: builds none; where one is missing an UnbuiltEngine stands for it.
@@ -122,7 +122,10 @@ def build_all(chosen: Chosen, environ: Mapping[str, str], tell: Tell, dry: bool 
 
 
 def require_job(mpis: Sequence[Mpi], environ: Mapping[str, str]) -> None:
-    """Raises: EnvironmentFailure: srun was found and not asked for, and outside of a job each launch would queue."""
+    """Check that srun runs inside a job, unless the user named it.
+
+    Raises: EnvironmentFailure: outside of a job each launch would queue.
+    """
     for mpi in mpis:
         if mpi.launcher == "srun" and mpi.source in ("PATH", "campaign") and find_allocation(environ) is None:
             raise EnvironmentFailure(

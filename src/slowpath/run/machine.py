@@ -27,7 +27,7 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "processors": os.cpu_count(),
         "processors_allowed": format_cpu_list(sorted(os.sched_getaffinity(0))),
         "processor_groups": {
-            level: [format_cpu_list(one) for one in each] for level, each in processor_groups().items()
+            level: [format_cpu_list(cpus) for cpus in each] for level, each in processor_groups().items()
         },
         "allocation": _allocation(environ),
         "numa_nodes": read_line("/sys/devices/system/node/online"),
@@ -96,7 +96,9 @@ def processor_model(cpuinfo: str | Path = "/proc/cpuinfo") -> str | None:
 def gpu_models(
     nvidia: str | Path = "/proc/driver/nvidia/gpus", amd: str | Path = "/sys/module/amdgpu"
 ) -> list[str] | None:
-    """Of each GPU of the node, as its driver's kernel module states them; [] without such a module; None: not known."""
+    """Return the model of each GPU of the node, as the driver's kernel module states it; [] without a module; None:
+    not known.
+    """
     if Path(nvidia).is_dir():
         models = [first_value(path / "information", "Model") for path in sorted(Path(nvidia).iterdir())]
         return [model or "unnamed" for model in models]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -17,21 +18,25 @@ from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import clean_words
+from slowpath.core.units import format_bytes
 from slowpath.core.version import __version__
-from slowpath.plan.space import require_space
+from slowpath.plan.cost import needed_bytes
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run.commands import Commands
 from slowpath.run.engine.meter import Tell
-from slowpath.run.execute import Execution, RunLimits, RunResult
-from slowpath.run.interrupt import stop_signals
+from slowpath.run.execute import Execution, RunEnd, RunLimits
 from slowpath.run.libraries import mpi_facts, require_job
 from slowpath.run.machine import machine_facts
 from slowpath.run.ownership import owned, require_free
-from slowpath.run.prepare import Prepared
+from slowpath.run.prepare import PreparedRun
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, end_leftovers, reopen, require_no_other, what_is_left
 from slowpath.run.schedule import Schedule
+from slowpath.run.starting import stop_signals
+
+# Kept free as well: report, results, and what others write meanwhile.
+RESERVE_BYTES = 32 * 1024 * 1024
 
 
 def new_folder(kind: str, out: Path | None) -> Path:
@@ -39,7 +44,7 @@ def new_folder(kind: str, out: Path | None) -> Path:
     return create_run_folder(kind, out)
 
 
-def create(prepared: Prepared, out: Path | None, command: list[str]) -> Path:
+def create(prepared: PreparedRun, out: Path | None, command: list[str]) -> Path:
     """The run folder with everything that is known before the first launch.
 
     Args: command: how to run it again, for run.json.
@@ -62,7 +67,7 @@ def measure(
     progress: Progress,
     schedule: Schedule | None = None,
     machine: int = 0,
-) -> RunResult:
+) -> RunEnd:
     """Run all that is left of `plan`, then write how the run ended into run.json.
 
     Args: machine: as LaunchInfo.machine.
@@ -83,7 +88,7 @@ def _measure(
     progress: Progress,
     schedule: Schedule | None,
     machine: int,
-) -> RunResult:
+) -> RunEnd:
     begun = time.monotonic()
     execution = Execution(run, plan, commands, limits, progress, schedule, machine=machine)
     with stop_signals():
@@ -109,7 +114,7 @@ def _measure(
     return result
 
 
-def measure_prepared(run: Path, prepared: Prepared, limits: RunLimits, progress: Progress) -> RunResult:
+def measure_prepared(run: Path, prepared: PreparedRun, limits: RunLimits, progress: Progress) -> RunEnd:
     """Measure what `create` made a folder for.  Raises: as `measure`."""
     return measure(run, prepared.plan, prepared.commands, limits, progress)
 
@@ -121,7 +126,7 @@ def resume(
     limits: RunLimits,
     progress: Callable[[], Progress],
     terms: Terms | None = None,
-) -> RunResult:
+) -> RunEnd:
     """Measure what is left of a run that was cut off, with the same MPIs and engines.
 
     Args:   progress: made when the first launch is near.  take_over: an owner that can't be seen from here is gone.
@@ -143,7 +148,7 @@ def measured_s(run: Path) -> float:
     return read_run(run).wall_s or 0.0
 
 
-def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
+def _run_info(run: Path, prepared: PreparedRun, command: list[str]) -> RunInfo:
     every = [library.facts for library in prepared.libraries]
     machine = machine_facts(prepared.commands.environ)
     machine["engine"] = every[0]["engine"]
@@ -169,9 +174,24 @@ def _run_info(run: Path, prepared: Prepared, command: list[str]) -> RunInfo:
 def _named(info: RunInfo) -> str:
     """` --mpi PATH` where the user named the MPIs so, and a search would not find them."""
     mpis = info.mpis or [info.mpi]
-    paths = [str(one.get("mpiexec")) for one in mpis if one.get("source") == "option" and one.get("mpiexec")]
+    paths = [str(mpi.get("mpiexec")) for mpi in mpis if mpi.get("source") == "option" and mpi.get("mpiexec")]
     return f" --mpi {shlex.quote(','.join(paths))}" if paths and len(paths) == len(mpis) else ""
 
 
 def _now() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def require_space(folder: Path, plan: Plan) -> None:
+    """Raises EnvironmentFailure if the disk of `folder` has not the room for a run of `plan`."""
+    needed = needed_bytes(plan) + RESERVE_BYTES
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise EnvironmentFailure(
+            f"{folder}: the run may need {_short(needed)} and the disk has {_short(free)} free; "
+            "name a folder on another disk with --out, or measure fewer rounds"
+        )
+
+
+def _short(count: int) -> str:
+    return format_bytes(-(-count // 2**20) * 2**20)

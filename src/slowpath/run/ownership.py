@@ -15,9 +15,10 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -26,7 +27,7 @@ from slowpath.core.files import cannot, create_once, inside, write_atomically
 from slowpath.record.owner import (
     MOST_OWNERS,
     OWNER_FOLDER,
-    Held,
+    HeldBy,
     Owner,
     encoded,
     in_words,
@@ -35,7 +36,70 @@ from slowpath.record.owner import (
     number_of,
     record_path,
 )
-from slowpath.run.identity import Identity, standing, this_process
+
+# Which process this is, so that others can find out whether it still runs (proc(5), pid_namespaces(7)).
+
+Standing = Literal["free", "lives", "unseen"]
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """Fields as in Owner. pid_namespace: None: unknown, or /proc shows another one's processes."""
+
+    host: str
+    boot: str | None
+    pid_namespace: int | None
+    pid: int
+    process_start: int | None
+
+
+def this_process(proc: Path = Path("/proc")) -> ProcessIdentity:
+    """The identity of the process that asks."""
+    pid = os.getpid()
+    boot = (_text(proc / "sys/kernel/random/boot_id") or "").strip() or None
+    try:
+        own_proc = os.readlink(proc / "self") == str(pid)
+        namespace = (proc / "self/ns/pid").stat().st_ino if own_proc else None
+    except OSError:
+        namespace = None
+    return ProcessIdentity(os.uname().nodename, boot, namespace, pid, _alive_since(proc, pid))
+
+
+def standing(held: HeldBy | None, me: ProcessIdentity, proc: Path = Path("/proc")) -> Standing:
+    """Return what can be known at once of who holds a folder: free: nobody, or a process that is seen to be gone;
+    lives; unseen: it is in another PID namespace or on another host, or its record can't be read.
+    """
+    if held is None:
+        return "free"
+    owner = held.owner
+    if owner is None:
+        return "unseen"
+    if owner.released is not None:
+        return "free"
+    if not _same_place(owner, me):
+        return "unseen"
+    return "lives" if _alive_since(proc, owner.pid) == owner.process_start else "free"
+
+
+def _same_place(owner: Owner, me: ProcessIdentity) -> bool:
+    place = me.host, me.boot, me.pid_namespace
+    return None not in (*place, owner.process_start) and (owner.host, owner.boot, owner.pid_namespace) == place
+
+
+def _alive_since(proc: Path, pid: int) -> int | None:
+    """Start of a living process, in clock ticks after the boot; None: there is none. A zombie measures nothing."""
+    fields = (_text(proc / str(pid) / "stat") or "").rpartition(")")[2].split()
+    if len(fields) < 20 or fields[0] in ("Z", "X"):
+        return None
+    return int(fields[19])
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text("ascii", "replace")
+    except OSError:
+        return None
+
 
 BEAT_S = 5.0  # an owner renews its stamp about so often
 QUIET_S = 60.0  # an owner that can't be seen counts as alive while its stamp is younger
@@ -113,7 +177,7 @@ def owned(
           seen is gone.
     Raises: Taken; EnvironmentFailure: nothing can be written there.
     """
-    if any(one.folder == folder.absolute() for one in _mine):
+    if any(ownership.folder == folder.absolute() for ownership in _mine):
         yield
         return
     ownership = take(folder, command, tell, take_over)
@@ -127,8 +191,8 @@ def owned(
 
 def keep_held(now: bool = False) -> None:
     """Renew the stamps of all that this process holds, where it is time.  Raises: Taken, as Ownership.keep."""
-    for one in _mine:
-        one.keep(now)
+    for ownership in _mine:
+        ownership.keep(now)
 
 
 def take(
@@ -164,7 +228,7 @@ def take(
 
 def require_free(
     folder: Path,
-    me: Identity | None = None,
+    me: ProcessIdentity | None = None,
     tell: Callable[[str], None] = lambda line: None,
     take_over: bool = False,
     watch: bool = False,
@@ -194,7 +258,7 @@ def require_free(
 
 
 def measured_by(folder: Path) -> str | None:
-    """Who measures into `folder` now, for those who only read it; None: nobody, as far as can be seen."""
+    """Return who measures into `folder` now, for those who only read it; None: nobody, as far as can be seen."""
     try:
         require_free(folder)
     except Taken as taken:
@@ -209,7 +273,7 @@ def holds_nothing(folder: Path) -> bool:
     return all(path.name == OWNER_FOLDER for path in folder.iterdir())
 
 
-def _stands_still(folder: Path, held: Held) -> bool:
+def _stands_still(folder: Path, held: HeldBy) -> bool:
     end = time.monotonic() + WATCH_S
     while time.monotonic() < end:
         time.sleep(min(1.0, WATCH_S))
@@ -221,7 +285,7 @@ def _stands_still(folder: Path, held: Held) -> bool:
     return True
 
 
-def _taken(folder: Path, held: Held, what_to_do: str, sign: str = "") -> Taken:
+def _taken(folder: Path, held: HeldBy, what_to_do: str, sign: str = "") -> Taken:
     unread = f" ({held.why})" if held.why else ""
     return Taken(f"{folder}: is being measured by {in_words(held.owner)}{unread}{sign}; {what_to_do}")
 

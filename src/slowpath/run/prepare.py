@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that is decided before the first launch, whoever asks: a campaign's name, its text, or a plan.
+"""Everything that is decided before the first launch, whoever asks: for a campaign's name, a campaign, or a plan.
 
 With `run.measure` this is all that other parts need to measure something: prepare, create, measure.
 """
@@ -13,29 +13,29 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.cell_check import CheckCells
+from slowpath.core.campaign import Campaign
+from slowpath.core.campaign_file import recorded
+from slowpath.core.engine_description import CheckCells
 from slowpath.core.plan import Plan
 from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
-from slowpath.plan.campaign import Campaign, decode, load, shipped
+from slowpath.plan.campaign import load, require_sound, shipped
 from slowpath.plan.cost import Cost, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes
 from slowpath.run.choose import choose_mpis
 from slowpath.run.commands import RunCommands, commands_for
-from slowpath.run.cores import allocated_nodes
-from slowpath.run.engine.check import checker
-from slowpath.run.engine.describe import describe
+from slowpath.run.cores import allocated_nodes, nodes_of, unavailable_placement
+from slowpath.run.engine.describe import checker, describe
 from slowpath.run.engine.meter import Tell
 from slowpath.run.libraries import Library, build_all
-from slowpath.run.placing import nodes_of, unavailable_placement
 from slowpath.run.witness import unavailable
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """What is to be measured, and with what.
 
     campaign_text  campaign.toml of the run folder, byte for byte
@@ -58,7 +58,7 @@ class Prepared:
 
 
 def prepare(
-    campaign_name: str,
+    asked: str | Campaign,
     environ: Mapping[str, str],
     tell: Tell,
     mpi_option: str | None = None,
@@ -68,13 +68,14 @@ def prepare(
     budget_s: float | None = None,
     dry: bool = False,
     nodes: Nodes | None = None,
-) -> Prepared:
+) -> PreparedRun:
     """Campaign, MPIs, engines and plan of a run.
 
-    Args: dry: nothing is compiled; what an engine that is not built would refuse remains in the plan.
+    Args: asked: a campaign, or the name or path of one.
+          dry: nothing is compiled; what an engine that is not built would refuse remains in the plan.
           nodes: to plan for; None: those of the allocation.
     Raises: UsageError, EnvironmentFailure."""
-    campaign = load(campaign_name)
+    campaign = _sound(asked) if isinstance(asked, Campaign) else load(asked)
     libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell, dry)
     first = libraries.usable[0]
     # All engines are built from one source, so that what one describes and accepts holds for all.
@@ -90,15 +91,15 @@ def prepare(
     return _prepared(plan, campaign, libraries.usable, description, environ, tuple(notes))
 
 
-def prepare_text(
-    text: str, source: str, library: Library, description: Mapping[str, Any], environ: Mapping[str, str]
-) -> Prepared:
-    """A campaign that a program wrote, for one MPI that is already known.
+def prepare_campaign(
+    campaign: Campaign, library: Library, description: Mapping[str, Any], environ: Mapping[str, str]
+) -> PreparedRun:
+    """A campaign that the program made, for one MPI that is already known.
 
-    Args: source: what errors call the text.  description: as the library's engine describes itself.
+    Args: description: as the library's engine describes itself.
     Raises: UsageError: the engine does not know what the campaign asks for.
     """
-    campaign = decode(text.encode(), source)
+    campaign = _sound(campaign)
     nodes = nodes_of(find_allocation(environ))
     check = checker_of(library, environ)
     plan = expand(campaign, dict(description), [library.in_use], _seed(None), nodes=nodes, check=check)
@@ -106,12 +107,12 @@ def prepare_text(
     return _prepared(plan, campaign, (library,), description, environ)
 
 
-def estimated_s(text: str, library: Library, description: Mapping[str, Any], nodes: int) -> float:
-    """Seconds that a campaign which a program wrote would take on so many nodes; no cell of it is judged.
+def estimated_s(campaign: Campaign, library: Library, description: Mapping[str, Any], nodes: int) -> float:
+    """Seconds that a campaign which the program made would take on so many nodes; no cell of it is judged.
 
-    Raises: UsageError: it is no campaign.
+    Raises: UsageError: its tables contradict each other.
     """
-    campaign = msgspec.structs.replace(decode(text.encode(), "campaign"), contrasts=[])
+    campaign = msgspec.structs.replace(_sound(campaign), contrasts=[])
     one_round = expand(campaign, dict(description), [library.in_use], 0, rounds=1, nodes=Nodes(nodes))
     return estimate(one_round).wall_s * campaign.rounds
 
@@ -122,14 +123,14 @@ def prepare_plan(
     libraries: Sequence[Library],
     environ: Mapping[str, str],
     notes: Sequence[str] = (),
-) -> Prepared:
+) -> PreparedRun:
     """A plan that a program made; one without launches gets `plan.rounds` rounds of them, in random order.
 
     Args: libraries: under the names by which the plan's cells call their MPIs.
     """
     if not plan.launches:
         plan = msgspec.structs.replace(plan, launches=order_launches(plan.cells, plan.rounds, plan.seed))
-    return Prepared(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
+    return PreparedRun(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
 
 
 def checker_of(library: Library, environ: Mapping[str, str]) -> CheckCells:
@@ -147,14 +148,14 @@ def campaign_named(name_or_path: str) -> Campaign:
     return load(name_or_path)
 
 
-def shipped_text(name: str) -> str:
-    """The text of a shipped campaign.  Raises: KeyError: there is none of that name."""
-    return shipped()[name].read_text(encoding="utf-8")
-
-
 def varied_parameters(campaign_name: str) -> set[str]:
     """Names of all parameters of the engine that a campaign sets.  Raises: UsageError."""
     return {name for group in load(campaign_name).cells for name in group.parameters}
+
+
+def _sound(campaign: Campaign) -> Campaign:
+    require_sound(campaign)
+    return campaign
 
 
 def new_seed() -> int:
@@ -173,9 +174,9 @@ def _prepared(
     description: Mapping[str, Any],
     environ: Mapping[str, str],
     notes: tuple[str, ...] = (),
-) -> Prepared:
+) -> PreparedRun:
     engine = str(description.get("engine"))
-    return Prepared(plan, campaign.text, libraries, commands_for(libraries, environ), engine, notes)
+    return PreparedRun(plan, recorded(campaign), libraries, commands_for(libraries, environ), engine, notes)
 
 
 def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Plan:
@@ -199,7 +200,9 @@ def without_unavailable_bindings(plan: Plan, libraries: Sequence[Library]) -> Pl
 def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> Plan:
     """`plan` with the witnessed cells skipped whose engine can't be watched."""
     witnessed = twins_of(plan).witnessed
-    reasons = {one.name: why for one in libraries if one.is_built and (why := unavailable(one.engine.program))}
+    reasons = {
+        library.name: why for library in libraries if library.is_built and (why := unavailable(library.engine.program))
+    }
     skipped = {
         cell.cell: reasons[cell.mpi or ""] for cell in plan.cells if witnessed & {cell.cell} and cell.mpi in reasons
     }

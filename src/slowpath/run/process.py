@@ -48,7 +48,7 @@ class JobLimits:
 
 
 @dataclass(frozen=True)
-class Job:
+class LaunchedJob:
     """One job: its words and variables, the files that take its output whole, and those that grow while it makes
     progress.  stacks: takes the stacks of a job that hangs (slowpath.run.stacks).  stdin: file that it reads; None:
     nothing.  folder: in which it is started; None: this process's.
@@ -95,10 +95,10 @@ def run_job(
     Ctrl-C does not reach the job (it has its own session); it ends the wait, and the outcome is interrupted.
     A second one while the job is being ended skips the grace period. If this process dies, the launcher gets SIGTERM.
     """
-    return run_jobs([Job(argv, environ, stdout, stderr, watch, limits, stacks)])[0]
+    return run_jobs([LaunchedJob(argv, environ, stdout, stderr, watch, limits, stacks)])[0]
 
 
-def run_jobs(jobs: Sequence[Job]) -> list[Outcome]:
+def run_jobs(jobs: Sequence[LaunchedJob]) -> list[Outcome]:
     """Start all jobs, which have no node in common, and wait until each has ended or was ended, as `run_job` does.
 
     Ctrl-C ends all that still run. Returns: how each ended, in the order of the jobs.
@@ -108,20 +108,20 @@ def run_jobs(jobs: Sequence[Job]) -> list[Outcome]:
     try:
         for job in jobs:
             running.append(_Running(job))
-        while any(one.still_runs() for one in running):
+        while any(process.still_runs() for process in running):
             _sleep_until_one_ends(running)
             keep_held()
     except KeyboardInterrupt:
-        return [*(one.interrupted() for one in running), *(_never_started(job) for job in jobs[len(running) :])]
+        return [*(process.interrupted() for process in running), *(_never_started(job) for job in jobs[len(running) :])]
     except BaseException:
         # A defect: whatever it was, the jobs go with it.
-        for one in running:
-            one.drop()
+        for process in running:
+            process.drop()
         raise
-    return [one.outcome() for one in running]
+    return [process.outcome() for process in running]
 
 
-def _never_started(job: Job) -> Outcome:
+def _never_started(job: LaunchedJob) -> Outcome:
     for path in (job.stdout, job.stderr):
         path.touch()
     return Outcome("interrupted", None, None, "stopped by the user", 0.0)
@@ -130,7 +130,7 @@ def _never_started(job: Job) -> Outcome:
 class _Running:
     """One job from its start to its outcome."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: LaunchedJob) -> None:
         self._job, self._id, self._begun = job, uuid.uuid4().hex, time.monotonic()
         self._outcome: Outcome | None = None
         self._over: float | None = None
@@ -187,7 +187,7 @@ class _Running:
         return self.outcome()
 
     def outcome(self) -> Outcome:
-        """How it ended."""
+        """Return how it ended."""
         if self._outcome is None:
             raise RuntimeError("the job still runs")
         return self._outcome
@@ -197,7 +197,7 @@ class _Running:
         end_job(None, self._id, 0.0)
 
 
-def _start(job: Job, environ: Mapping[str, str], out: BinaryIO, err: BinaryIO) -> Child:
+def _start(job: LaunchedJob, environ: Mapping[str, str], out: BinaryIO, err: BinaryIO) -> Child:
     with open(job.stdin or os.devnull, "rb") as given, held_back():
         return Child(
             list(job.argv),
@@ -239,8 +239,10 @@ def _look(job: str, stacks: Path, environ: Mapping[str, str]) -> tuple[str, str]
 
 
 def _sleep_until_one_ends(running: Sequence[_Running]) -> None:
-    """At most WAKE_S."""
-    alive = [one.process for one in running if one.process is not None and one.process.returncode is None]
+    """Sleep until a process ends, at most WAKE_S."""
+    alive = [
+        process.process for process in running if process.process is not None and process.process.returncode is None
+    ]
     if len(alive) == 1:
         _ended_within(alive[0], WAKE_S)
     elif not _one_ends_within(alive, WAKE_S):

@@ -36,14 +36,14 @@ class Quiet:
         self._stream = stream or sys.stderr
 
     def step(self, done: int, total: int, left_s: float | None, what: str) -> None:
-        """Nothing."""
+        """Ignore the step: nothing is shown."""
 
     def note(self, text: str) -> None:
         """One line."""
         print(text, file=self._stream, flush=True)
 
     def close(self) -> None:
-        """Nothing."""
+        """Do nothing: nothing was shown."""
 
 
 class Plain(Quiet):

@@ -6,6 +6,7 @@ The folder states what was measured; what is started is this machine's (slowpath
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,24 +15,120 @@ from typing import Any
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.hardware import Machine
-from slowpath.core.machine_kind import differing, host_of, in_words
-from slowpath.core.plan import Plan
-from slowpath.mpi.network import network_is_up
+from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.limits import FILE_BYTES
+from slowpath.core.machine_kind import Machine, differing, host_of, in_words
+from slowpath.core.plan import Launch, Plan
+from slowpath.core.secrets import KnownSecrets
+from slowpath.core.units import whole_number
 from slowpath.mpi.settings import resolver
-from slowpath.record.folder import MOST_MACHINES, RunInfo, engine_key_of, read_run, write_run
+from slowpath.mpi.topology import network_is_up
+from slowpath.record.blocks import scan
+from slowpath.record.folder import (
+    MOST_MACHINES,
+    SUPERSEDED,
+    LaunchInfo,
+    RunInfo,
+    engine_key_of,
+    launch_folders,
+    read_launch_info,
+    read_run,
+    write_run,
+)
 from slowpath.record.plan_files import read_plan
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.meter import Tell
 from slowpath.run.find_again import Stated, mpi_again, stated
+from slowpath.run.hide import hide_secrets
 from slowpath.run.leftovers import Leftover, end_job, leftovers_of
 from slowpath.run.libraries import Library
 from slowpath.run.machine import machine_facts
 from slowpath.run.process import GRACE_S
-from slowpath.run.resume import schedule_after
-from slowpath.run.schedule import Schedule
+from slowpath.run.schedule import Schedule, read_account
 from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
+
+# What an earlier pass over a plan left to do. Deletes nothing.
+
+
+def schedule_after(run: Path, plan: Plan) -> Schedule:
+    """Schedule of `plan` that knows all launches in the folder.
+
+    A launch that ended is taken as its launch.json states. A folder without launch.json was cut off in the middle, and
+    one whose files don't bear it out was damaged since: both are marked and left, and the planned launch is run
+    again, whole, under a new number.
+    """
+    schedule = Schedule(plan)
+    for folder in launch_folders(run):
+        number = int(folder.name)
+        cells, planned = _reported(folder, plan, number)
+        if planned is None:
+            continue
+        info = None if (folder / SUPERSEDED).exists() else _trusted(folder)
+        if info is None:
+            _mark(folder)
+            schedule.superseded(planned, number)
+        else:
+            account = read_account(folder / "events.jsonl")
+            schedule.ended(planned, number, cells, info.ended, info.reason, account)
+    return schedule
+
+
+def _trusted(folder: Path) -> LaunchInfo | None:
+    """launch.json of a launch whose record bears it out; None: run it again.
+
+    slowpath brings events and samples to the disk before it writes launch.json, so that a loss here is damage that came
+    later. A launch that ended by itself has nothing torn; one that was ended may have a torn tail, of a cell that
+    never ended.
+    """
+    try:
+        info = read_launch_info(folder)
+    except RecordError:
+        return None
+    if info is None:
+        return None
+    account = read_account(folder / "events.jsonl")
+    if info.ended == "ok" and not account.complete:
+        return None
+    good = {cell for cell, end in account.ended.items() if end.status == "ok"}
+    if not good:
+        return info
+    try:
+        blocks = scan(folder / "samples.blk")
+    except RecordError:
+        return None
+    torn = info.ended == "ok" and bool(blocks.notes)
+    return None if torn or not good <= {int(cell) for cell in blocks.headers["cell"]} else info
+
+
+def _reported(folder: Path, plan: Plan, number: int) -> tuple[tuple[int, ...], Launch | None]:
+    """Cells in this launch's plan.txt and the planned launch that it serves.
+
+    Follow-up launches have the seed of the launch that they continue, and no two planned launches share one.
+    """
+    by_seed = {launch.seed: launch for launch in plan.launches}
+    by_number = {launch.launch: launch for launch in plan.launches}
+    path = folder / "plan.txt"
+    try:
+        words = [line.split() for line in read_bytes(path, FILE_BYTES["plan.txt"], within=folder).decode().splitlines()]
+    except (RecordError, UnicodeDecodeError):
+        return (), by_number.get(number)
+    seeds = [seed for line in words if line[:1] == ["seed"] and len(line) == 2 for seed in (whole_number(line[1]),)]
+    cells = [cell for line in words if line[:1] == ["cell"] and len(line) > 2 for cell in (whole_number(line[1]),)]
+    planned = by_seed.get(seeds[0]) if seeds and seeds[0] is not None else by_number.get(number)
+    known = {cell.cell for cell in plan.cells}
+    return tuple(cell for cell in cells if cell in known), planned
+
+
+def _mark(folder: Path) -> None:
+    text = (
+        "This launch was cut off before its end was recorded, or its files were damaged since. It is not used; a later "
+        "launch measures its cells.\n"
+    )
+    if not (folder / SUPERSEDED).exists():
+        write_atomically(folder / SUPERSEDED, text)
+        hide_secrets(folder, KnownSecrets(os.environ), found=True)  # it was not done when the launch was cut off
+
 
 # Variables that may differ from when the run began: they change from job to job, or say where this machine keeps what
 # is found by name and key.
@@ -87,13 +184,15 @@ def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | Non
     if other := _other_variables(info.machine, here):
         tell(f"differs: variables that steer MPI, from those when it began: {', '.join(other)}")
     libraries = [_same_library(run, was, environ, tell, terms) for was in of_run]
-    here["engines"] = {one.name: key for one in libraries if (key := engine_key_of({"engine": one.engine.facts}))}
+    here["engines"] = {
+        library.name: key for library in libraries if (key := engine_key_of({"engine": library.engine.facts}))
+    }
     notes = [_RESUMED.format(", ".join(other))] if other else []
     return Reopened(plan, commands_for(libraries, environ), here, notes)
 
 
 def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
-    """What is left to do, and the number of this machine, as LaunchInfo.machine, which run.json then has.
+    """Return what is left to do, and the number of this machine, as LaunchInfo.machine, which run.json then has.
 
     Raises: RecordError, EnvironmentFailure: run.json can't be read or written.
     """
@@ -110,7 +209,7 @@ def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
 
 
 def require_no_other(run: Path) -> list[Leftover]:
-    """What a slowpath that is gone left running on this node.
+    """Return what a slowpath that is gone left running on this node.
 
     Raises: EnvironmentFailure: the slowpath that waits for it lives, whatever the record of the folder's owner says.
     """
@@ -135,7 +234,10 @@ def end_leftovers(run: Path, tell: Tell) -> None:
 
 
 def require_machine_of(run: Path, environ: Mapping[str, str], tell: Tell, what_to_do: str) -> None:
-    """Raises: RecordError: no run.  EnvironmentFailure: it was measured on a machine of another kind than this one."""
+    """Check that this machine is of the kind that the run was measured on.
+
+    Raises: RecordError: no run. EnvironmentFailure: it was measured on a machine of another kind.
+    """
     _require_same_machine(run, read_run(run), machine_facts(environ), tell, False, what_to_do)
 
 
@@ -145,7 +247,9 @@ def recorded_plan(run: Path) -> Plan:
 
 
 def _recorded(info: RunInfo) -> list[dict[str, Any]]:
-    """What run.json states of each MPI; a run from before there could be several has one, without a short name."""
+    """Return what run.json states of each MPI; a run from before there could be several has one, without a short
+    name.
+    """
     if info.mpis:
         return info.mpis
     return [{**info.mpi, "short_name": info.mpi.get("name"), "engine": info.machine.get("engine", {})}]
@@ -156,26 +260,28 @@ def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, te
     network = network_is_up()
     by_name = {was.short_name: resolver(was.name or "", was.version, None, network) for was in of_run}
     resolve = {**by_name, None: by_name[of_run[0].short_name]}
-    found = [one for one in choosing_code(plan.environments, resolve) if terms.own.get(one.name) != one.value]
+    found = [
+        setting for setting in choosing_code(plan.environments, resolve) if terms.own.get(setting.name) != setting.value
+    ]
     if terms.trust:
-        for one in found:
-            tell(f"trusted: {one.words}")
+        for setting in found:
+            tell(f"trusted: {setting.words}")
         return
     require_no_code(found, str(run), "a folder must not choose what is run here: look at it, then add --trust")
 
 
 def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, trust: bool, what_to_do: str) -> None:
     """Shows what differs. Another host of the same kind is fine in a job, whose nodes the batch system chooses."""
-    known = [one for one in info.measured_on if not differing(one, here)]
+    known = [machine for machine in info.measured_on if not differing(machine, here)]
     differ = [] if known else differing(info.machine, here)
-    for one in differ:
-        tell(f"differs: {one.what}: {one.there} in {run}, {one.here} here")
-    moved = not any(host_of(one) in (host_of(here), "unknown") for one in known or [info.machine])
+    for difference in differ:
+        tell(f"differs: {difference.what}: {difference.there} in {run}, {difference.here} here")
+    moved = not any(host_of(machine) in (host_of(here), "unknown") for machine in known or [info.machine])
     if moved:
         tell(f"differs: host: {host_of(info.machine)} in {run}, {host_of(here)} here")
     if trust or not (differ or (moved and not here.get("allocation"))):
         return
-    what = ", ".join(one.what for one in differ) or "host, and no batch system chose it"
+    what = ", ".join(difference.what for difference in differ) or "host, and no batch system chose it"
     raise EnvironmentFailure(
         f"{run}: was measured on {in_words(info.machine)}, this is {in_words(here)}; it differs in: {what}; "
         f"{what_to_do}"
@@ -188,7 +294,7 @@ def _other_variables(there: Machine, here: Machine) -> list[str]:
     if not isinstance(before, Mapping) or not isinstance(now, Mapping):
         return []
     names = sorted({*before, *now})
-    return [one for one in names if before.get(one) != now.get(one) and not str(one).startswith(_MAY_DIFFER)]
+    return [name for name in names if before.get(name) != now.get(name) and not str(name).startswith(_MAY_DIFFER)]
 
 
 def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell, terms: Terms) -> Library:
@@ -213,7 +319,7 @@ def _require_every_mpi(run: Path, plan: Plan, of_run: list[Stated]) -> None:
 
 def _number_of(info: RunInfo, here: Machine) -> int:
     """This machine's number in run.json; the next one for a new machine."""
-    for number, one in enumerate(info.measured_on):
-        if not differing(one, here) and host_of(one) in (host_of(here), "unknown"):
+    for number, machine in enumerate(info.measured_on):
+        if not differing(machine, here) and host_of(machine) in (host_of(here), "unknown"):
             return number
     return len(info.machines) + 1

@@ -8,12 +8,81 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from slowpath.core.plan import Launch, Plan
+from slowpath.record.events import CellBegin, read_events
 from slowpath.record.folder import FailedCell
-from slowpath.run.account import Account
-from slowpath.run.node_health import NodeHealth
+
+# Which node of many is the bad one: a node on which no pair starts, while its partners start with others.
+
+FEWEST_FAILURES = 2  # pairs with different partners; one failed pair does not say which of its two nodes it was
+
+
+class NodeHealth:
+    """What launches on pairs of nodes showed so far."""
+
+    def __init__(self) -> None:
+        self._started_with: dict[str, set[str]] = {}
+        self._failed_with: dict[str, dict[str, str]] = {}
+
+    def saw(self, hosts: Sequence[str], started: bool, reason: str | None) -> None:
+        """One launch on these nodes reached a cell, or ended before any; others than pairs show nothing."""
+        if len(hosts) != 2:
+            return
+        for node, partner in (hosts, reversed(hosts)):
+            if started:
+                self._started_with.setdefault(node, set()).add(partner)
+            else:
+                self._failed_with.setdefault(node, {})[partner] = reason or "it did not start"
+
+    def quarantined(self) -> dict[str, str]:
+        """Node -> why no more launches are started on it.
+
+        A node of which every pair failed, with FEWEST_FAILURES partners at least that did start with other nodes.
+        """
+        found = {}
+        for node, failed in self._failed_with.items():
+            proven = {partner: why for partner, why in failed.items() if self._started_with.get(partner)}
+            if not self._started_with.get(node) and len(proven) >= FEWEST_FAILURES:
+                partners = ", ".join(proven)
+                why = next(iter(proven.values()))
+                found[node] = f"{node} is left out: its pairs with {partners}, which start with others, failed: {why}"
+        return found
+
+
+# How far one launch came: its cells, from what the engine wrote in events.jsonl.
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """cell_end of one cell: status ok, skipped or failed, with its reason."""
+
+    status: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class LaunchProgress:
+    """Cells that began, cells that ended, and whether the engine came to its own end."""
+
+    begun: tuple[int, ...] = ()
+    ended: dict[int, CellOutcome] = field(default_factory=dict)
+    complete: bool = False
+    running: int | None = None  # the cell in which the job died or hung; None if it did so outside of any
+
+
+def read_account(events: Path) -> LaunchProgress:
+    """Account of a launch. A missing file means that nothing began; a half-written last line is left out."""
+    if not events.exists():
+        return LaunchProgress()
+    seen = read_events(events)
+    begun = tuple(event.cell for event in seen.of(CellBegin))
+    ended = {cell: CellOutcome(end.status, end.reason) for cell, end in seen.cell_ends.items()}
+    return LaunchProgress(begun, ended, seen.end is not None, seen.open_cell)
+
 
 # A cell that ends two launches in a row by force, or fails in two, would do so again: its time is better spent on the
 # others. Once may be chance (a node that went down, memory that another took), so it gets a second launch at once.
@@ -84,7 +153,7 @@ class Schedule:
         cells: tuple[int, ...],
         how: str,
         reason: str | None,
-        account: Account,
+        account: LaunchProgress,
     ) -> list[FailedCell]:
         """Take in the end of launch `number`. Returns its cells without usable samples, each with why.
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core import clean
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.mpi.probe import ask
 from slowpath.run.leftovers import marked_processes
@@ -61,7 +61,7 @@ def save_stacks(job: str, path: Path, search: str | None = None, proc: Path = Pa
     Raises nothing: what can't be had is stated in the file, and a file that can't be written is left out.
     """
     ranks = sorted((rank, pid) for pid in marked_processes(job, proc) if (rank := _rank_of(pid, proc)) is not None)
-    found = next((one for one in DEBUGGERS if shutil.which(one.name, path=search)), None)
+    found = next((debugger for debugger in DEBUGGERS if shutil.which(debugger.name, path=search)), None)
     end = time.monotonic() + ALL_LIMIT_S
     heads, bodies = [], []
     for rank, pid in ranks[:MOST_RANKS]:
@@ -96,9 +96,9 @@ def innermost(text: str) -> str:
 
 
 def _stack(debugger: Debugger | None, pid: int, limit_s: float) -> tuple[str, str]:
-    """What the debugger printed, or nothing and why."""
+    """Return what the debugger printed, or nothing and why."""
     if debugger is None:
-        return "", f"no stack: none of {', '.join(one.name for one in DEBUGGERS)} is installed"
+        return "", f"no stack: none of {', '.join(debugger.name for debugger in DEBUGGERS)} is installed"
     if limit_s <= 0:
         return "", f"no stack: {ALL_LIMIT_S:g} s were spent on others"
     try:

@@ -27,7 +27,7 @@ _SHOWN = 100
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChoosingVariable:
     """A variable of a plan that may choose what is run, and why."""
 
     name: str
@@ -43,14 +43,20 @@ class Chosen:
 
 
 def require_names(plan: Plan, where: str) -> None:
-    """Raises: RecordError: names of nodes or variables, or parameters of cells, are such as no campaign makes."""
+    """Check names from a folder.
+
+    Raises: RecordError: names of nodes or variables, or parameters of cells, that no campaign makes.
+    """
     problem = next(_problems(plan), None)
     if problem is not None:
         raise RecordError(f"{where}: {problem}; the plan is damaged: restore it from a copy, or start a new run")
 
 
 def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:
-    """Raises: EnvironmentFailure: a placement is about a node that is not this job's."""
+    """Check the nodes of the placements.
+
+    Raises: EnvironmentFailure: a placement is about a node that is not this job's.
+    """
     allocation = find_allocation(environ)
     names = allocation.names if allocation else ()
     for placement in plan.placements:
@@ -62,22 +68,25 @@ def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:
                 )
 
 
-def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | None, Resolve]) -> list[Chosen]:
+def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | None, Resolve]) -> list[ChoosingVariable]:
     """Variables that may choose what is run and that this machine's own tables don't give.
 
     Args: resolve: by the short name of the MPI; None: that of environments for every MPI.
     """
     found = []
-    for one in environments:
-        own = _own(one, resolve)
-        for name, value in one.variables.items():
+    for environment in environments:
+        own = _own(environment, resolve)
+        for name, value in environment.variables.items():
             if own.get(name) != value and (why := why_code(name, value)) is not None:
-                found.append(Chosen(name, value, one.name, why))
+                found.append(ChoosingVariable(name, value, environment.name, why))
     return found
 
 
-def require_no_code(found: Sequence[Chosen], where: str, what_to_do: str) -> None:
-    """Raises: EnvironmentFailure: there is any; the first is shown."""
+def require_no_code(found: Sequence[ChoosingVariable], where: str, what_to_do: str) -> None:
+    """Check that no variable of the plan chooses what is run.
+
+    Raises: EnvironmentFailure: one does; the first is shown.
+    """
     if found:
         more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
         raise EnvironmentFailure(f"{where}: sets {found[0].words}{more}; {what_to_do}")
@@ -90,7 +99,7 @@ def _own(environment: Environment, resolve: Mapping[str | None, Resolve]) -> Map
 
 
 def _problems(plan: Plan) -> Iterator[str]:
-    """In the order in which they are looked for."""
+    """Yield the problems in the order in which they are checked."""
     for environment in plan.environments:
         yield from _of_environment(environment)
     for placement in plan.placements:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from slowpath.core.engine_description import Roles
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
-from slowpath.core.roles import Roles
 from slowpath.findings.control_variables import library
 from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.facts import Facts as Facts

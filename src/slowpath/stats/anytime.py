@@ -32,7 +32,11 @@ def critical_t(n: int, level: float) -> float:
 
 
 def interval(values: Values, level: float = 0.95) -> Interval | None:
-    """Of the mean of independent values, shape (n,); None: too few, or all equal."""
+    """Return the interval of the mean of independent values.
+
+    Args: values, shape (n,).
+    Returns: None with too few values, or where all are equal.
+    """
     found = student.mean(values)
     n = len(values)
     critical = critical_t(n, level)
@@ -42,7 +46,7 @@ def interval(values: Values, level: float = 0.95) -> Interval | None:
 
 
 def half_width(n: int, sd: float, level: float) -> float:
-    """Of the interval of `n` values with this spread."""
+    """Return half the width of the interval of `n` values with this spread."""
     return critical_t(n, level) * sd / math.sqrt(n)
 
 

@@ -26,7 +26,7 @@ FEWEST_TO_TRIM = 8  # of fewer, one off each end leaves too little
 
 
 @dataclass(frozen=True)
-class Proof:
+class ChosenProof:
     """base over the alternative, in the rounds that prove. p: one-sided, of "it is not above `least`"; None: no spread
     from which it could be said.
     """
@@ -37,19 +37,19 @@ class Proof:
 
 
 def choosing(rounds: int) -> NDArray[np.bool_]:
-    """Which rounds choose, shape (rounds,); the others prove. Spread over the run, so that drift hits both."""
+    """Return which rounds choose, shape (rounds,); the others prove. Spread over the run, so that drift hits both."""
     mask: NDArray[np.bool_] = np.arange(rounds) % CHOOSING_EVERY == CHOOSING_EVERY // 2
     return mask
 
 
 def medians(times_s: Sequence[Floats] | Floats, rounds: NDArray[np.bool_]) -> Floats:
-    """Of each row over the chosen rounds, shape (rows,)."""
+    """Return the median of each row over the chosen rounds, shape (rows,)."""
     found: Floats = np.median(np.asarray(times_s)[:, rounds], axis=1)
     return found
 
 
-def proof(base_s: Floats, other_s: Floats, least: float) -> Proof:
-    """How much longer `base_s` takes than `other_s`, both of shape (rounds,) and of the same rounds.
+def proof(base_s: Floats, other_s: Floats, least: float) -> ChosenProof:
+    """Return how much longer `base_s` takes than `other_s`, both of shape (rounds,) and of the same rounds.
 
     Args: least: ratio up to which nothing is said.
     From FEWEST_TO_TRIM rounds on the least and the largest ratio are left out: a launch in which another program had a
@@ -62,14 +62,14 @@ def proof(base_s: Floats, other_s: Floats, least: float) -> Proof:
     if logs.size < FEWEST_TO_TRIM:
         found = paired(other, base, least - 1.0)
         interval = found.interval if found.level is not None else None
-        return Proof(found.ratio, interval, _one_sided(student.mean(logs - math.log(least))))
+        return ChosenProof(found.ratio, interval, _one_sided(student.mean(logs - math.log(least))))
     mean = _trimmed(logs)
     ends = mean.interval()
     interval = None if ends is None else (math.exp(ends.low), math.exp(ends.high))
-    return Proof(math.exp(mean.value), interval, _one_sided(_trimmed(logs - math.log(least))))
+    return ChosenProof(math.exp(mean.value), interval, _one_sided(_trimmed(logs - math.log(least))))
 
 
-def _one_sided(beyond: student.Mean) -> float | None:
+def _one_sided(beyond: student.MeanWithT) -> float | None:
     """p of "it is not above 0"."""
     two_sided = beyond.p()
     if two_sided is None:
@@ -77,12 +77,12 @@ def _one_sided(beyond: student.Mean) -> float | None:
     return two_sided / 2 if beyond.value > 0 else 1.0 - two_sided / 2
 
 
-def _trimmed(values: Floats) -> student.Mean:
+def _trimmed(values: Floats) -> student.MeanWithT:
     """The mean without the least and the largest value, as `student` takes it."""
     n = values.size
     ordered = np.sort(values)
     kept = ordered[1:-1]
     sd = float(np.clip(ordered, kept[0], kept[-1]).std(ddof=1))
     if sd == 0.0:
-        return student.Mean(float(kept.mean()), sd, None, None)
-    return student.Mean(float(kept.mean()), sd, sd / ((1.0 - 2.0 / n) * math.sqrt(n)), float(n - 3))
+        return student.MeanWithT(float(kept.mean()), sd, None, None)
+    return student.MeanWithT(float(kept.mean()), sd, sd / ((1.0 - 2.0 / n) * math.sqrt(n)), float(n - 3))

@@ -75,7 +75,7 @@ def paired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95) 
     return _student(centre, n, minimum_effect, level, f"t {percent(level)} on log ratios of pairs")
 
 
-def _signed_rank(d: Floats, centre: student.Mean, minimum_effect: float, level: float) -> ContrastEstimate | None:
+def _signed_rank(d: Floats, centre: student.MeanWithT, minimum_effect: float, level: float) -> ContrastEstimate | None:
     found = signedrank.hodges_lehmann(d, level)
     if found.interval is None:
         return None
@@ -99,7 +99,7 @@ def _signed_rank(d: Floats, centre: student.Mean, minimum_effect: float, level: 
     )
 
 
-def _student(centre: student.Mean, n: int, minimum_effect: float, level: float, kind: str) -> ContrastEstimate:
+def _student(centre: student.MeanWithT, n: int, minimum_effect: float, level: float, kind: str) -> ContrastEstimate:
     t = _exp(centre.interval(level))
     ratio = math.exp(centre.value)
     if t is None:
@@ -143,7 +143,7 @@ def unpaired(a: Values, b: Values, minimum_effect: float, *, level: float = 0.95
         return ContrastEstimate(
             math.exp(centre.value), None, None, "one launch on a side, no interval", None, n, minimum_effect
         )
-    scaled = student.Mean(centre.value, centre.sd * math.sqrt(2.0), centre.se, centre.df)
+    scaled = student.MeanWithT(centre.value, centre.sd * math.sqrt(2.0), centre.se, centre.df)
     return _student(
         scaled, n, minimum_effect, level, f"Welch t {percent(level)} on log launch medians, not interleaved"
     )

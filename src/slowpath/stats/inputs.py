@@ -45,6 +45,6 @@ def group_medians(array: Floats, size: int) -> Floats:
 
 
 def check_level(level: float) -> None:
-    """Raises: ValueError unless 0 < level < 1."""
+    """Check that a confidence level lies between 0 and 1.  Raises: ValueError: it does not."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level: a confidence level lies between 0 and 1, got {level:g}")

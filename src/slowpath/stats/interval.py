@@ -16,7 +16,7 @@ class Interval:
     level: float  # achieved by an exact method (at least what was asked for); nominal for a t interval
 
     def exp(self) -> Interval:
-        """From logarithms back to values or ratios."""
+        """Return the interval of values or ratios whose logarithms this interval holds."""
         return Interval(math.exp(self.low), math.exp(self.high), self.level)
 
     def contains(self, value: float) -> bool:

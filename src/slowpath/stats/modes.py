@@ -18,7 +18,7 @@ _GAP_LOG = 0.03
 
 
 @dataclass(frozen=True)
-class Mode:
+class LaunchGroup:
     """One group of launches. share is the interval of its probability."""
 
     value: float  # median of the launch medians in the group, unit of the input
@@ -39,7 +39,7 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     return Interval(max(0.0, centre - half), min(1.0, centre + half), level)
 
 
-def launch_modes(launch_medians: Values) -> tuple[Mode, Mode] | None:
+def launch_modes(launch_medians: Values) -> tuple[LaunchGroup, LaunchGroup] | None:
     """Two modes, the faster first, or None when the launches form one group (or are fewer than 5).
 
     The sorted logarithms are split at their largest gap; it counts when both groups have at least 2 launches
@@ -65,6 +65,6 @@ def launch_modes(launch_medians: Values) -> tuple[Mode, Mode] | None:
     slow = medians[split:]
     fast = medians[:split]
     return (
-        Mode(float(np.median(fast)), fast.size, wilson(fast.size, n)),
-        Mode(float(np.median(slow)), slow.size, wilson(slow.size, n)),
+        LaunchGroup(float(np.median(fast)), fast.size, wilson(fast.size, n)),
+        LaunchGroup(float(np.median(slow)), slow.size, wilson(slow.size, n)),
     )

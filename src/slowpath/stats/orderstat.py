@@ -22,7 +22,7 @@ from slowpath.stats.interval import Interval
 
 
 @dataclass(frozen=True)
-class Ranks:
+class OrderRanks:
     """1-based ranks of the two order statistics that bound the interval, and its exact level."""
 
     low: int
@@ -45,7 +45,7 @@ def _binomial_quantile(probability: float, n: int, p: float) -> int:
     return k
 
 
-def interval_ranks(n: int, p: float = 0.5, level: float = 0.95) -> Ranks | None:
+def interval_ranks(n: int, p: float = 0.5, level: float = 0.95) -> OrderRanks | None:
     """Ranks of the equal-tailed interval of the p-quantile of n independent values.
 
     Returns: None when n is too small for both ends to exist; see `minimal_n`.
@@ -62,7 +62,7 @@ def interval_ranks(n: int, p: float = 0.5, level: float = 0.95) -> Ranks | None:
     if low < 1 or high > n:
         return None
     achieved = float(special.bdtr(high - 1, n, p)) - float(special.bdtr(low - 1, n, p))
-    return Ranks(low, high, achieved)
+    return OrderRanks(low, high, achieved)
 
 
 def minimal_n(p: float, level: float = 0.95) -> int:

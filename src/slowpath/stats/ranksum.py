@@ -28,7 +28,7 @@ _MATERIALISED_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Shift:
+class LocationShift:
     """Median of all b_j - a_i, and the interval of the shift of b against a (None when the samples are too
     small).
     """
@@ -120,8 +120,8 @@ def _rank_from_below(n_a: int, n_b: int, tail: float) -> int:
     return bisect_right(range(n_a * n_b), tail, key=lambda u: _lower_tail(u, n_a, n_b))
 
 
-def shift(a: Values, b: Values, level: float = 0.95) -> Shift:
-    """How far b lies above a, in the unit of the values (pass logarithms to get the logarithm of a ratio).
+def shift(a: Values, b: Values, level: float = 0.95) -> LocationShift:
+    """Return how far b lies above a, in the unit of the values (pass logarithms to get the logarithm of a ratio).
 
     Args: a: shape (n_a,).  b: shape (n_b,).  Independent values within and between.
     """
@@ -133,8 +133,8 @@ def shift(a: Values, b: Values, level: float = 0.95) -> Shift:
     exact = pairs <= EXACT_PAIRS
     k = _rank_from_below(first.size, second.size, (1.0 - level) / 2.0)
     if k < 1:
-        return Shift(value, None, exact)
+        return LocationShift(value, None, exact)
     achieved = 1.0 - 2.0 * _lower_tail(k - 1, first.size, second.size)
     low = _ordered_difference(first, second, k)
     high = _ordered_difference(first, second, pairs + 1 - k)
-    return Shift(value, Interval(low, high, achieved), exact)
+    return LocationShift(value, Interval(low, high, achieved), exact)

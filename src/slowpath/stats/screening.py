@@ -30,7 +30,7 @@ MOST_FACTORS = ORDERS[-1]
 
 
 @dataclass(frozen=True)
-class Effect:
+class FactorEffect:
     """What one factor does: time at its upper level over that at its lower one, all other levels evened out.
 
     interval: t, over launches; None with fewer than 3.  p: two-sided, of "nothing", not corrected for the number of
@@ -80,16 +80,16 @@ def mixed_pairs(levels: Levels) -> list[tuple[tuple[int, int], ...]]:
         if pair not in left:
             continue
         mine = levels[:, pair[0]] * levels[:, pair[1]]
-        same = tuple(one for one in left if abs(int(mine @ (levels[:, one[0]] * levels[:, one[1]]))) == len(mine))
-        for one in same:
-            del left[one]
+        same = tuple(pair for pair in left if abs(int(mine @ (levels[:, pair[0]] * levels[:, pair[1]]))) == len(mine))
+        for interaction in same:
+            del left[interaction]
         if len(same) > 1:
             groups.append(same)
     return groups
 
 
-def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[Effect] | None:
-    """What each factor does, by least squares on logarithms, launch by launch.
+def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[FactorEffect] | None:
+    """Return what each factor does, by least squares on logarithms, launch by launch.
 
     Args:    levels: shape (runs, factors) of the runs that were measured.  times: shape (launches, runs), seconds, > 0.
     Returns: one for each factor, in order; None where the runs that there are can't tell the factors apart, or there
@@ -103,15 +103,15 @@ def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[Effect] 
     return [_effect(factor, 2 * solution[1 + factor], _together(levels, factor), level) for factor in range(factors)]
 
 
-def _effect(factor: int, logs: Floats, together: tuple[int, ...], level: float) -> Effect:
-    """Args: logs: log ratio of each launch, shape (launches,)."""
+def _effect(factor: int, logs: Floats, together: tuple[int, ...], level: float) -> FactorEffect:
+    """Return the effect of one factor.  Args: logs: log ratio of each launch, shape (launches,)."""
     centre = student.mean(logs)
     ratio = math.exp(centre.value)
     if logs.size < 3:
-        return Effect(factor, ratio, None, None, together)
+        return FactorEffect(factor, ratio, None, None, together)
     found = centre.interval(level)
     interval = None if found is None else (math.exp(found.low), math.exp(found.high))
-    return Effect(factor, ratio, interval, centre.p(), together)
+    return FactorEffect(factor, ratio, interval, centre.p(), together)
 
 
 def _together(levels: Levels, factor: int) -> tuple[int, ...]:
@@ -121,20 +121,22 @@ def _together(levels: Levels, factor: int) -> tuple[int, ...]:
     return tuple(i for i, share in enumerate(shares) if i != factor and share > 0.5)
 
 
-def decided(found: Sequence[Effect], minimum_effect: float, significance: float = 0.05) -> list[bool]:
-    """Which effects hold, with as many asked as there are (Holm 1979): p small enough, beyond the minimum effect."""
+def decided(found: Sequence[FactorEffect], minimum_effect: float, significance: float = 0.05) -> list[bool]:
+    """Return which effects hold, with as many asked as there are (Holm 1979): p small enough, beyond the minimum
+    effect.
+    """
     if not found:
         return []
-    adjusted = holm(np.array([1.0 if one.p is None else one.p for one in found]))
+    adjusted = holm(np.array([1.0 if effect.p is None else effect.p for effect in found]))
     return [
-        one.p is not None and p <= significance and _beyond(one, minimum_effect)
-        for one, p in zip(found, adjusted.tolist(), strict=True)
+        effect.p is not None and p <= significance and _beyond(effect, minimum_effect)
+        for effect, p in zip(found, adjusted.tolist(), strict=True)
     ]
 
 
-def _beyond(one: Effect, minimum_effect: float) -> bool:
+def _beyond(effect: FactorEffect, minimum_effect: float) -> bool:
     """Whether the whole interval lies beyond the minimum effect, on one side."""
-    if one.interval is None:
+    if effect.interval is None:
         return False
-    low, high = one.interval
+    low, high = effect.interval
     return low > 1 + minimum_effect or high < 1 / (1 + minimum_effect)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much times vary inside a launch, and how much launches vary among themselves."""
+"""Spread, outliers and tails of the samples of a launch, and the spread between launches. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,87 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.stats.inputs import Values, positive
+from slowpath.stats.inputs import Values, finite, positive
+from slowpath.stats.orderstat import minimal_n, quantiles
+
+# Outliers are counted, never dropped: they are time that was really spent.
+
+MILD_IQR = 1.5
+SEVERE_IQR = 3.0
+
+
+@dataclass(frozen=True)
+class TukeyOutliers:
+    """Samples beyond Tukey's fences, and the share of all time that the severe ones took."""
+
+    mild: int  # beyond 1.5, up to 3 interquartile ranges outside the quartiles
+    severe: int  # beyond 3
+    severe_time_ratio: float
+    samples: int
+
+
+def tukey(samples: Values) -> TukeyOutliers:
+    """Count the outliers of one launch. Source: Tukey, Exploratory Data Analysis, 1977, section 2D.
+
+    Args: samples: shape (n,), times > 0, each of the same number of operations.
+    """
+    array = positive(samples, "samples")
+    first, third = quantiles(array, (0.25, 0.75))
+    distance = np.maximum(first - array, array - third)
+    severe = distance > SEVERE_IQR * (third - first)
+    mild = (distance > MILD_IQR * (third - first)) & ~severe
+    ratio = float(array[severe].sum() / array.sum())
+    return TukeyOutliers(int(mild.sum()), int(severe.sum()), ratio, array.size)
+
+
+# The tail of a distribution: only the quantiles that the number of samples can carry.
+
+_PROBABILITIES = (0.5, 0.9, 0.99, 0.999)
+
+
+@dataclass(frozen=True)
+class Tails:
+    """Quantiles of type 7 in the unit of the input; None where not estimable, and then `reason` says why."""
+
+    p50: float
+    p90: float | None
+    p99: float | None
+    p999: float | None
+    min: float
+    max: float
+    samples: int
+    reason: str | None
+
+
+def tails(samples: Values) -> Tails:
+    """Tail table of samples, shape (n,), n >= 1.
+
+    A quantile counts as estimable from the n on at which its two-sided 95 % interval exists (36, 368, 3688);
+    the median and the extremes are always given. The samples should be single operations: a batch hides the
+    tail of its members.
+    """
+    array = finite(samples, "samples")
+    values = quantiles(array, _PROBABILITIES)
+    missing: list[str] = []
+    shown: list[float | None] = []
+    for p, value in zip(_PROBABILITIES[1:], values[1:], strict=True):
+        needed = minimal_n(p)
+        estimable = array.size >= needed
+        shown.append(float(value) if estimable else None)
+        if not estimable:
+            missing.append(f"p{100 * p:g} needs {needed}")
+    reason = f"{array.size} samples: {', '.join(missing)}" if missing else None
+    return Tails(
+        float(values[0]),
+        shown[0],
+        shown[1],
+        shown[2],
+        float(array.min()),
+        float(array.max()),
+        array.size,
+        reason,
+    )
+
 
 _MAD_TO_SD = 1.4826  # of a normal law, 1 / the 75 % quantile of the standard normal
 
@@ -41,7 +121,7 @@ def between(launch_medians: Values) -> float | None:
 
 
 def spread(launches: Sequence[Values]) -> Spread:
-    """Both spreads of a cell; within is the median over its launches.
+    """Return both spreads of a cell; within is the median over its launches.
 
     Args: launches: for each launch its samples, shape (n_i,), times > 0 of one unit.
     """

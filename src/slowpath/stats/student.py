@@ -17,7 +17,7 @@ from slowpath.stats.interval import Interval
 
 
 @dataclass(frozen=True)
-class Mean:
+class MeanWithT:
     """A mean (or a difference of means), with what its t law needs. se and df are None when they cannot be
     estimated.
     """
@@ -50,30 +50,30 @@ class Mean:
 _EQUAL_RATIO = 1e-13
 
 
-def mean(values: Values) -> Mean:
+def mean(values: Values) -> MeanWithT:
     """Mean of independent values, shape (n,), n >= 1."""
     array = finite(values)
     n = array.size
     value = float(array.mean())
     if n < 2:
-        return Mean(value, None, None, None)
+        return MeanWithT(value, None, None, None)
     sd = float(array.std(ddof=1))
     if sd <= _EQUAL_RATIO * max(1.0, abs(value)):
-        return Mean(value, 0.0, None, None)
-    return Mean(value, sd, sd / math.sqrt(n), float(n - 1))
+        return MeanWithT(value, 0.0, None, None)
+    return MeanWithT(value, sd, sd / math.sqrt(n), float(n - 1))
 
 
-def welch(a: Values, b: Values) -> Mean:
+def welch(a: Values, b: Values) -> MeanWithT:
     """mean(b) - mean(a) with Welch's standard error and degrees of freedom; sd is the root mean square of
     both.
     """
     first, second = mean(a), mean(b)
     value = second.value - first.value
     if first.sd is None or second.sd is None:
-        return Mean(value, None, None, None)
+        return MeanWithT(value, None, None, None)
     part_a, part_b = first.sd**2 / len(a), second.sd**2 / len(b)
     sd = math.sqrt(0.5 * (first.sd**2 + second.sd**2))
     if part_a + part_b == 0.0:
-        return Mean(value, 0.0, None, None)
+        return MeanWithT(value, 0.0, None, None)
     df = (part_a + part_b) ** 2 / (part_a**2 / (len(a) - 1) + part_b**2 / (len(b) - 1))
-    return Mean(value, sd, math.sqrt(part_a + part_b), df)
+    return MeanWithT(value, sd, math.sqrt(part_a + part_b), df)

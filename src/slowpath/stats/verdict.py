@@ -20,7 +20,7 @@ _FINEST_GAP = 0.25  # of the minimum effect: a closer decision would cost more t
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ContrastVerdict:
     """What may be claimed about b over a, why, and what is missing when nothing may be."""
 
     word: Word
@@ -28,7 +28,7 @@ class Verdict:
     more_pairs: int | None = None  # only when undecided
 
 
-def judge(estimate: ContrastEstimate, p_adjusted: float | None) -> Verdict:
+def judge(estimate: ContrastEstimate, p_adjusted: float | None) -> ContrastVerdict:
     """The verdict on one contrast.
 
     faster, slower: the interval excludes 1, the estimate lies beyond 1 -+ minimum_effect, and p_adjusted <=
@@ -48,10 +48,10 @@ def judge(estimate: ContrastEstimate, p_adjusted: float | None) -> Verdict:
     excludes = estimate.low > 1.0 or estimate.high < 1.0
     if beyond and excludes and p_adjusted is not None and p_adjusted <= SIGNIFICANCE:
         word: Word = "slower" if estimate.ratio > 1.0 else "faster"
-        return Verdict(word, f"interval excludes 1, beyond {minimum_effect:.3g}, adjusted p {p_adjusted:.2g}")
+        return ContrastVerdict(word, f"interval excludes 1, beyond {minimum_effect:.3g}, adjusted p {p_adjusted:.2g}")
     inner = estimate.equivalence
     if inner is not None and 1.0 - minimum_effect < inner.low and inner.high < 1.0 + minimum_effect:
-        return Verdict("same", f"90 % interval inside 1 +- {minimum_effect:.3g}")
+        return ContrastVerdict("same", f"90 % interval inside 1 +- {minimum_effect:.3g}")
     return _undecided(estimate, _why(beyond, excludes, p_adjusted, minimum_effect))
 
 
@@ -79,8 +79,8 @@ def pairs_needed(sd_log: float, minimum_effect: float, power: float = _POWER) ->
     return math.ceil((z * sd_log / math.log1p(minimum_effect)) ** 2 + 2.0)
 
 
-def _undecided(estimate: ContrastEstimate, reason: str) -> Verdict:
-    return Verdict("undecided", reason, _more_pairs(estimate))
+def _undecided(estimate: ContrastEstimate, reason: str) -> ContrastVerdict:
+    return ContrastVerdict("undecided", reason, _more_pairs(estimate))
 
 
 def _more_pairs(estimate: ContrastEstimate) -> int:

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.recorded_engine import recorded_defaults
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.findings.remedy import Parameters
@@ -21,30 +22,32 @@ from slowpath.stats import signedrank, student
 FEWEST_PAIRS: Final = 3
 FEWEST_RANKED: Final = 6
 LENGTH: Final = "message_bytes"
-# Parameters that say what a message is, and what they are where a cell does not state them. The others say how often it
-# is sent and for how long.
-KIND: Final[Mapping[str, str]] = {
-    "memory": "host",
-    "pages": "default",
-    "datatype": "contiguous",
-    "block_bytes": "auto",
-    "pack": "none",
-    "buffer_bytes": "message",
-    "overalloc_bytes": "0",
-    "offset_bytes": "0",
-    "posted": "together",
-    "queue": "0",
-    "cache": "as_is",
-    "touch": "write",
-    "live_buffers": "1",
-    "idle_s": "0",
-    "other_bytes": "none",
-    "synchronise": "outside",
-    "window": "allocate",
-    "window_info": "default",
-    "operation": "put",
-    "design": "mpi",
-}
+# Parameters that say what a message is; the others say how often it is sent and for how long.
+_KINDS: Final = (
+    "memory",
+    "pages",
+    "datatype",
+    "block_bytes",
+    "pack",
+    "buffer_bytes",
+    "overalloc_bytes",
+    "offset_bytes",
+    "posted",
+    "queue",
+    "cache",
+    "touch",
+    "live_buffers",
+    "idle_s",
+    "other_bytes",
+    "synchronise",
+    "window",
+    "window_info",
+    "operation",
+    "design",
+)
+_ENGINE: Final = recorded_defaults("p2p", "put")
+# Each with its value where a cell does not state it.
+KIND: Final[Mapping[str, str]] = {name: _ENGINE[name] for name in _KINDS}
 
 
 @dataclass(frozen=True)

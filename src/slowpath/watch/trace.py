@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.units import format_time
-from slowpath.report.trace.model import Collective, Communicator, Message, Row, Span, Trace
+from slowpath.report.trace.model import Collective, Communicator, Span, Trace, TraceMessage, TraceThread
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.events import Bools, Events, Ints, World
 from slowpath.watch.folder import WatchInfo, read_watch
@@ -36,7 +36,7 @@ class _KeptCalls:
     world: World
     wait_s: NDArray[np.float64]
     chosen: Bools
-    messages: Mapping[int, list[Message]]
+    messages: Mapping[int, list[TraceMessage]]
     collectives: Mapping[int, Collective]
 
 
@@ -101,9 +101,11 @@ def _communicators(events: Events, world: World) -> tuple[list[Communicator], di
     return found, numbers
 
 
-def _messages(whole: Attributed, numbers: Mapping[int, int], known: list[Communicator]) -> Mapping[int, list[Message]]:
+def _messages(
+    whole: Attributed, numbers: Mapping[int, int], known: list[Communicator]
+) -> Mapping[int, list[TraceMessage]]:
     """Messages by the call that started them and by the call in which they were complete."""
-    hung: dict[int, list[Message]] = defaultdict(list)
+    hung: dict[int, list[TraceMessage]] = defaultdict(list)
     events, world, found, parents = whole.events, whole.world, whole.matched, whole.parents
     flows = ({int(row): pair for pair, row in enumerate(rows.tolist())} for rows in (found.send, found.receive))
     for kind, side, pairs in zip(("send", "receive"), (found.sends, found.receives), flows, strict=True):
@@ -116,12 +118,12 @@ def _messages(whole: Attributed, numbers: Mapping[int, int], known: list[Communi
             flow = (pairs[row],) if row in pairs else ()
             tag = min(max(int(events.tag[reported]), 0), _LARGEST_TAG)
             hung[parent].append(
-                Message(kind, int(events.peer[reported]), tag, int(events.bytes[reported]), flow, number)
+                TraceMessage(kind, int(events.peer[reported]), tag, int(events.bytes[reported]), flow, number)
             )
     for event in np.flatnonzero(events.has(EventKind.ONE_SIDED) & (events.peer >= 0) & events.is_timed).tolist():
         kind_ = _MOVES.get(world.calls[events.call[event]].removesuffix("_c"))
         if kind_:
-            hung[event].append(Message(kind_, int(events.peer[event]), 0, int(events.bytes[event])))
+            hung[event].append(TraceMessage(kind_, int(events.peer[event]), 0, int(events.bytes[event])))
     return hung
 
 
@@ -147,20 +149,20 @@ def _collectives(
     return found
 
 
-def _rows(kept: _KeptCalls) -> list[Row]:
+def _rows(kept: _KeptCalls) -> list[TraceThread]:
     """A row for each rank, without spans where it left no record, and one for each further thread."""
     records = {record.rank: (i, record) for i, record in enumerate(kept.world.records)}
     rows = []
     for rank in range(kept.world.job.size):
         if rank not in records:
-            rows.append(Row(rank, "no record", None, ()))
+            rows.append(TraceThread(rank, "no record", None, ()))
             continue
         i, record = records[rank]
         mine = kept.events.record == i
         lanes = [0, *sorted(set(kept.events.lane[mine].tolist()) - {0})]
         for lane in lanes:
             spans = list(_spans(kept, np.flatnonzero(mine & (kept.events.lane == lane) & kept.chosen)))
-            rows.append(Row(rank, record.words("host"), int(record.header["pid"]), spans, lane))
+            rows.append(TraceThread(rank, record.words("host"), int(record.header["pid"]), spans, lane))
     return rows
 
 

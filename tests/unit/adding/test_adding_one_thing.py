@@ -77,7 +77,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     changed(family / "remedies.py", "BIND_TO_CORES =", REMEDY)
     changed(family / "sp011_binding.py", "remedies=(BIND_TO_CORES,)", "remedies=(SIT_DOWN, BIND_TO_CORES)")
     changed(family / "sp011_binding.py", "    BIND_TO_CORES,\n", "    BIND_TO_CORES,\n    SIT_DOWN,\n")
-    changed(package / "mpi" / "library_launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
+    changed(package / "mpi" / "launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
     changed(package / "experiments" / "put" / "experiment.py", METRIC, ADDED_METRIC)
     python(copy, copy / "tools" / "generate-docs")
     python(copy, "-m", "slowpath.cli", "explain", "--markdown", copy / "docs" / "reference" / "rules")

@@ -17,7 +17,7 @@ from slowpath.experiments.cannon.groups import CellGroup
 from slowpath.experiments.cannon.points import Measured
 from slowpath.experiments.cannon.scaling import scaling
 from slowpath.record.events import Repetitions
-from slowpath.report.cannon.scaling import scaling_figures, scaling_lines, scaling_note
+from slowpath.report.cannon.curves import scaling_figures, scaling_lines, scaling_note
 
 ORDERS = (192, 384)
 OVERHEAD = {1: 1.0, 2: 1.25, 4: 1.5}  # how much longer than work / ranks

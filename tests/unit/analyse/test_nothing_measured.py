@@ -17,7 +17,7 @@ import planted_runs
 from slowpath.analyse.build import build_results
 from slowpath.analyse.run_facts import run_facts
 from slowpath.cli.main import exit_code
-from slowpath.core.nothing_measured import nothing_measured
+from slowpath.core.results import nothing_measured
 from slowpath.findings.conclude import conclude
 from support.results import LaunchCounts, a_cell, a_contrast, a_run, a_skipped_row, a_witness, results
 

@@ -12,7 +12,7 @@ import numpy as np
 import planted
 from msgspec.structs import replace
 
-from slowpath.compare.read import Source
+from slowpath.compare.read import RunSource
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Cell, Environment, Launch, Placement, Plan
 from slowpath.core.results import Results
@@ -44,9 +44,9 @@ def results(cells: Sequence[CellResult], **run: Any) -> Results:
     return model.results(cells, run=about)
 
 
-def source(name: str, cells: Sequence[CellResult], **run: Any) -> Source:
+def source(name: str, cells: Sequence[CellResult], **run: Any) -> RunSource:
     """The same, as if read from a file of this name."""
-    return Source(Path(name), results(cells, **{"id": name, **run}))
+    return RunSource(Path(name), results(cells, **{"id": name, **run}))
 
 
 def values(rng: np.random.Generator, factor: float = 1.0, launches: int = LAUNCHES, sd: float = LAUNCH_SD) -> Any:
@@ -56,7 +56,7 @@ def values(rng: np.random.Generator, factor: float = 1.0, launches: int = LAUNCH
 
 def run_of(
     rng: np.random.Generator, name: str, cells: int, slow: Mapping[int, float] | None = None, **more: Any
-) -> Source:
+) -> RunSource:
     """A run of equal cells, but for those in `slow`: cell -> factor."""
     launches = more.pop("launches", LAUNCHES)
     made = [cell(i, values(rng, (slow or {}).get(i, 1.0), launches)) for i in range(cells)]

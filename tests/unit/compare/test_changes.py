@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.compare.changes import FEWEST_POINTS, find_changes
+from slowpath.compare.history import FEWEST_POINTS, find_changes
 
 SD = 0.01
 SE = 0.007  # 8 launches with 2 % between them

@@ -14,14 +14,14 @@ from msgspec.structs import replace
 
 from slowpath.compare.comparable import ACCEPTABLE, REDACTED
 from slowpath.compare.comparison import compare
+from slowpath.compare.comparison_text import render_comparison, render_gate
 from slowpath.compare.export import FORMATS
 from slowpath.compare.gate import Gate, flagged, gate
-from slowpath.compare.read import Source, read_source
-from slowpath.compare.text import render_comparison, render_gate
+from slowpath.compare.read import RunSource, read_source
 from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import count_cpus
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.hardware import alike, described, unlike
+from slowpath.core.machine_kind import alike, described, unlike
 from slowpath.core.results import LaunchCounts
 from slowpath.report.redact import NOTE, redact_run
 from support.results import a_placement, a_skipped_row, an_environment, an_mpi
@@ -34,11 +34,11 @@ def cells(count: int = 3, seed: int = 1, **changes: Any) -> list[CellResult]:
     return [replace(planted.cell(i, planted.values(rng)), **changes) for i in range(count)]
 
 
-def base(**run: Any) -> Source:
+def base(**run: Any) -> RunSource:
     return planted.source("base", cells(seed=1), **run)
 
 
-def new(**run: Any) -> Source:
+def new(**run: Any) -> RunSource:
     return planted.source("new", cells(seed=2), **run)
 
 
@@ -67,16 +67,16 @@ def test_equal_runs_pass_without_a_doubt() -> None:
         ({"machine": {}}, "hardware", "B does not state the machine (processor, processors, memory)"),
         ({"mpis": [an_mpi(version="6.0")]}, "mpi", "mpich 5.0.2 in A, mpich 6.0 in B"),
         ({"mpis": [an_mpi(name="openmpi")]}, "mpi", "mpich 5.0.2 in A, openmpi 5.0.2 in B"),
-        ({"mpis": [an_mpi(library="MPICH 5.0.2 (built twice)")]}, "mpi", "names itself 'MPICH 5.0.2'"),
+        ({"mpis": [an_mpi(library="MPICH 5.0.2 (built twice)")]}, "mpi", "version string is 'MPICH 5.0.2'"),
         ({"mpis": [an_mpi(name=None, version=None)]}, "mpi", "B does not state the MPI library"),
         ({"engine": "0.2.0"}, "engine", "engine 0.1.0 in A, 0.2.0 in B"),
         ({"mpis": [an_mpi(engine={"key": "k2"})]}, "engine", "engine build not stated in A, k2 in B"),
-        ({"imported": True}, "engine", "B is imported from logs"),
+        ({"imported": True}, "engine", "B was imported from logs"),
         ({"placements": [a_placement(nodes=2, bind="none", observed=[])]}, "placement", "binding core in A, none in B"),
         ({"placements": [a_placement()]}, "placement", "ranks not stated in A, 2 in B"),
         ({"environments": [an_environment(variables={"X": "1"})]}, "settings", "no variables in A, X=1 in B"),
         ({"environments": [an_environment(unset=["Y"])]}, "settings", "no variables in A, unset Y in B"),
-        ({"status": "interrupted"}, "incomplete", "B is interrupted: 16 of 16 launches ended well"),
+        ({"status": "interrupted"}, "incomplete", "B is interrupted: 16 of 16 launches succeeded"),
         ({"launches": LaunchCounts(planned=16, done=15, failed=0)}, "incomplete", "B lacks launches: 15 of 16"),
     ],
 )
@@ -166,7 +166,7 @@ def test_a_metric_that_one_side_lacks_is_named_and_not_replaced_by_another() -> 
 
 
 def test_what_both_runs_skip_is_set_aside_and_what_failed_is_not() -> None:
-    def with_last(name: str, seed: int, status: str) -> Source:
+    def with_last(name: str, seed: int, status: str) -> RunSource:
         made = cells(seed=seed)
         made[2] = replace(made[2], status=status, reason="no GPU driver", metrics={})
         return planted.source(name, made)
@@ -182,7 +182,7 @@ def test_what_both_runs_skip_is_set_aside_and_what_failed_is_not() -> None:
 def test_a_cell_without_a_value_of_what_is_compared_is_named_unless_the_user_chose_so() -> None:
     """Samples that are empty on both sides, and first messages alone."""
 
-    def with_last(name: str, seed: int, **changes: Any) -> Source:
+    def with_last(name: str, seed: int, **changes: Any) -> RunSource:
         made = cells(seed=seed)
         made[2] = replace(made[2], **changes)
         return planted.source(name, made)
@@ -198,7 +198,7 @@ def test_a_cell_without_a_value_of_what_is_compared_is_named_unless_the_user_cho
     first = {"metrics": {planted.METRIC: replace(metric, phases={"first": metric.phases["steady"]})}}
     runs = with_last("new", 2, **first), with_last("base", 1, **first)
     assert gate(*runs).outcome == "undecided"
-    assert gate(*runs).comparison.uncompared[0].reason == "has no value of phase steady, but of first: --phase all"
+    assert gate(*runs).comparison.uncompared[0].reason == "has no value of phase steady, only of first: use --phase all"
     assert gate(*runs, metrics=[planted.METRIC]).comparison.set_aside == 1
     counted = with_last("new", 2, metrics={}, witnessed=True), with_last("base", 1, metrics={}, witnessed=True)
     assert (gate(*counted).outcome, gate(*counted).comparison.set_aside) == ("pass", 1)
@@ -260,7 +260,7 @@ def test_a_copy_of_a_run_is_no_baseline_of_it(tmp_path: Path) -> None:
         gate(read_source(tmp_path / "copy"), run)
     renamed = replace(run.run, id="other", started="2026-05-05T00:00:00+00:00")
     with pytest.raises(UsageError, match="is a copy of"):
-        gate(Source(Path("x.json"), replace(run.results, run=renamed)), run)
+        gate(RunSource(Path("x.json"), replace(run.results, run=renamed)), run)
 
 
 def test_a_redacted_baseline_is_as_good_as_it_was(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.compare.comparison import Comparison, compare
-from slowpath.compare.match import match
+from slowpath.compare.comparison_text import render_comparison, render_csv
+from slowpath.compare.pairs import match
 from slowpath.compare.read import read_source
-from slowpath.compare.table import render_csv
-from slowpath.compare.text import render_comparison
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError, UsageError
 from support.results import an_mpi
@@ -86,7 +85,7 @@ def test_results_next_to_launches_are_made_anew_whatever_a_file_there_says(tmp_p
             found = read_source(named)
             assert found.results == whole.results
             assert found.folder == run
-            assert "is not what its launches give" in found.notes[0]
+            assert "does not match its launches" in found.notes[0]
     (tmp_path / "alone.json").write_bytes(msgspec.json.encode(whole.results))
     assert read_source(tmp_path / "alone.json").folder is None
 

@@ -12,19 +12,18 @@ from msgspec.structs import replace
 from planted_runs import cell, run_of, source, values
 
 from slowpath.cli.main import main
-from slowpath.compare.charts import HEAD, figures
 from slowpath.compare.comparison import compare
-from slowpath.compare.html import render_comparison_html
-from slowpath.compare.read import Source
+from slowpath.compare.comparison_page import CURVE_HEAD, figures, render_comparison_html
+from slowpath.compare.read import RunSource
 from slowpath.core.cell_results import CellResult
 
 
-def p2p(name: str, seed: int, slow: float = 1.0) -> Source:
+def p2p(name: str, seed: int, slow: float = 1.0) -> RunSource:
     rng = np.random.default_rng(seed)
     return source(name, [cell(i, values(rng, slow * i)) for i in (1, 2, 4, 8)])
 
 
-def cannon(name: str, seed: int, slow: float = 1.0) -> Source:
+def cannon(name: str, seed: int, slow: float = 1.0) -> RunSource:
     """Two styles with three orders each."""
     rng = np.random.default_rng(seed)
     cells: list[CellResult] = []
@@ -48,7 +47,7 @@ def test_each_style_has_a_panel_with_both_curves() -> None:
         assert ">A</text>" in picture
         assert ">B</text>" in picture
         assert "order n of the matrices" in picture
-        assert figure.table.head == HEAD
+        assert figure.table.head == CURVE_HEAD
         assert [row[0] for row in figure.table.rows] == ["n = 128", "n = 256", "n = 512"]
     assert [row[-1] for row in found[1].table.rows] == ["slower"] * 3
 
@@ -69,7 +68,7 @@ def test_one_point_is_no_curve() -> None:
 
 def test_the_page_has_every_row_and_what_differs() -> None:
     a, b = cannon("before", 1), cannon("after", 2, slow=2.0)
-    b = Source(b.path, replace(b.results, run=replace(b.results.run, machine={"host": "n2"})))
+    b = RunSource(b.path, replace(b.results, run=replace(b.results.run, machine={"host": "n2"})))
     page = render_comparison_html(compare(a, b, 0.03), a.results, b.results)
     assert "3 slower" in page
     assert page.count("<svg") >= 2

@@ -10,10 +10,10 @@ import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
+from slowpath.compare.comparison_text import render_gate
 from slowpath.compare.gate import EXIT_CODES, Gate, flagged, gate, with_again
 from slowpath.compare.read import read_source
-from slowpath.compare.remeasure_plan import confirm, mpi_name, remeasure_plan
-from slowpath.compare.text import render_gate
+from slowpath.compare.remeasure import confirm, mpi_name, remeasure_plan
 from slowpath.core.results import Results
 from slowpath.run.prepare import prepare_plan
 from support.results import an_environment

@@ -12,15 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from slowpath.cli.main import slowpath
-from slowpath.compare.launches_needed import launches_needed
-from slowpath.compare.read import Source
-from slowpath.compare.self_test import SelfTest, self_test
+from slowpath.compare.read import RunSource
+from slowpath.compare.self_test import SelfTest, launches_needed, self_test
 from slowpath.core.errors import UsageError
 
 TRIALS = 30
 
 
-def recorded(launches: int = 40, sd: float = 0.015, cells: int = 20) -> Source:
+def recorded(launches: int = 40, sd: float = 0.015, cells: int = 20) -> RunSource:
     rng = np.random.default_rng(1)
     made = [planted.cell(i, 1e-6 * np.exp(rng.normal(0, sd, launches))) for i in range(cells)]
     return planted.source("run", made)

@@ -12,22 +12,20 @@ import numpy as np
 import planted_runs as planted
 import pytest
 
-from slowpath.compare.files import read_all
 from slowpath.compare.history import History, history
-from slowpath.compare.history_svg import render_svg
-from slowpath.compare.history_text import render_history
-from slowpath.compare.read import Source
+from slowpath.compare.history_views import render_history, render_svg
+from slowpath.compare.read import RunSource, read_all
 from slowpath.core.errors import RecordError, UsageError
 from support.results import an_mpi
 
 
-def run(rng: np.random.Generator, day: int, factor: float = 1.0, **about: Any) -> Source:
+def run(rng: np.random.Generator, day: int, factor: float = 1.0, **about: Any) -> RunSource:
     """Two cells; cell 1 is slower by `factor`."""
     started = f"2026-03-{day:02d}T00:00:00+00:00"
     return planted.run_of(rng, f"run-{day}", 2, {1: factor}, **{"started": started, **about})
 
 
-def made(sources: list[Source], **more: Any) -> History:
+def made(sources: list[RunSource], **more: Any) -> History:
     return history("folder", sources, [], 0.03, **more)
 
 
@@ -119,17 +117,17 @@ def test_one_bad_run_costs_no_other(tmp_path: Path) -> None:
 
 
 def test_a_run_that_nothing_foresaw_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from slowpath.compare import files
+    from slowpath.compare import read as reading
 
     planted.folder(tmp_path / "good", 1)
     planted.folder(tmp_path / "strange", 2)
 
-    def read(path: Path) -> Source:
+    def read(path: Path) -> RunSource:
         if path.name == "strange":
             raise KeyError("facts\nof it")
         return planted.source("good", [])
 
-    monkeypatch.setattr(files, "read_source", read)
+    monkeypatch.setattr(reading, "read_source", read)
     found, left_out = read_all(tmp_path)
     assert len(found) == 1
     assert left_out == [f"{tmp_path / 'strange'}: cannot be analysed (KeyError: 'facts\\nof it')"]
@@ -170,7 +168,7 @@ def test_a_folder_of_runs_without_a_value_ends_with_the_reason() -> None:
 def test_several_machines_are_named() -> None:
     rng = np.random.default_rng(1)
     said = render_history(made([run(rng, 1), run(rng, 2, machine={**planted.MACHINE, "processor": "Q"})]))
-    assert "2 kinds of machine, which never share a series" in " ".join(said.split())
+    assert "2 kinds of machine, each with series of its own" in " ".join(said.split())
     assert "[Q, 2, 8 GiB]" in said
 
 

@@ -13,17 +13,15 @@ import planted_runs as planted
 import pytest
 
 from slowpath.cli.main import exit_code
-from slowpath.compare.read import Source
-from slowpath.compare.reference import MINIMUM_RUNS, hold
-from slowpath.compare.reference_store import add, read_references
-from slowpath.compare.reference_text import render_reference
+from slowpath.compare.read import RunSource
+from slowpath.compare.reference import MINIMUM_RUNS, add, hold, read_references, render_reference
 from slowpath.core.errors import UsageError
 from slowpath.core.units import format_time
 
 SPREAD = (0.98, 0.99, 1.0, 1.01, 1.02)
 
 
-def run_at(name: str, factor: float, **changes: Any) -> Source:
+def run_at(name: str, factor: float, **changes: Any) -> RunSource:
     launches = [1e-5 * factor * one for one in (0.999, 1.0, 1.001, 1.0, 0.999, 1.0, 1.001, 1.0)]
     return planted.source(name, [planted.cell(1, launches)], **changes)
 
@@ -31,7 +29,7 @@ def run_at(name: str, factor: float, **changes: Any) -> Source:
 REFERENCES = [run_at(f"reference{number}", factor) for number, factor in enumerate(SPREAD)]
 
 
-def word(run: Source, references: Sequence[Source] = REFERENCES) -> str:
+def word(run: RunSource, references: Sequence[RunSource] = REFERENCES) -> str:
     (row,) = hold(run, references, 0.05).rows
     return row.word
 
@@ -57,7 +55,7 @@ def test_a_slower_cell_says_by_how_much_and_stands_first() -> None:
 
 def test_too_few_runs_say_nothing() -> None:
     assert word(run_at("new", 3.0), REFERENCES[: MINIMUM_RUNS - 1]) == "no reference"
-    assert "A range takes 5 runs or more" in render_reference(hold(run_at("new", 3.0), REFERENCES[:2], 0.05))
+    assert "A range needs at least 5 runs" in render_reference(hold(run_at("new", 3.0), REFERENCES[:2], 0.05))
 
 
 @pytest.mark.parametrize("field", ["processor", "processors", "memory_bytes"])
@@ -72,7 +70,7 @@ def test_another_machine_is_no_reference(field: str) -> None:
 
 
 def test_another_library_is_no_reference_and_another_version_is_one() -> None:
-    def under(name: str, version: str) -> Source:
+    def under(name: str, version: str) -> RunSource:
         mpi = planted.model.an_mpi(name=name, version=version)
         return run_at("new", 1.0, mpis=[mpi])
 

@@ -12,9 +12,8 @@ from slowpath.compare import gate
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.studies.counting.compare import EXIT_CODES, CountComparison, compare_counts
 from slowpath.studies.counting.earlier import KEPT, read_earlier
-from slowpath.studies.counting.model import Call, FunctionShare, ProcessCount
-from slowpath.studies.counting.show import as_json, as_text
-from slowpath.studies.counting.show_comparison import comparison_text
+from slowpath.studies.counting.model import Call, ProcessCount, SteppedFunction
+from slowpath.studies.counting.show import as_json, as_text, comparison_text
 
 LIBRARY = "libmpi.so.40"
 
@@ -35,7 +34,7 @@ def count(calls: list[int], shares: dict[str, int] | None = None, rank: str | No
         calls_met=len(calls),
         calls=tuple(Call(number, 7, value, value, None) for number, value in enumerate(calls, 1)),
         shares=tuple(
-            FunctionShare(LIBRARY, name, value * len(calls), value * len(calls)) for name, value in parts.items()
+            SteppedFunction(LIBRARY, name, value * len(calls), value * len(calls)) for name, value in parts.items()
         ),
         damaged=0,
     )

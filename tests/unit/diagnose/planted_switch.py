@@ -11,6 +11,7 @@ import numpy as np
 from made_results import cell, law, results
 from msgspec.structs import replace
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, LawResult, LimitBracket, Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.order import proposals
@@ -33,7 +34,7 @@ def proposed(of: State) -> Proposal:
 
 def parameters(proposal: Proposal) -> dict[str, Any]:
     """Of the first group of cells of its campaign."""
-    found: dict[str, Any] = tomllib.loads(proposal.text)["cells"][0]["parameters"]
+    found: dict[str, Any] = tomllib.loads(campaign_toml(proposal.campaign))["cells"][0]["parameters"]
     return found
 
 

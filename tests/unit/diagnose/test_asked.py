@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 from made_results import cell, contrast, finding, results
 
+from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
 from slowpath.diagnose.asked import GROUPS, Asked, asked_for
 from slowpath.diagnose.ranks.job import Job
@@ -15,21 +14,21 @@ from slowpath.diagnose.ranks.parts import parts
 from slowpath.diagnose.ranks.shipped import shipped_parts
 from slowpath.diagnose.ranks.survey import with_ranks
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.diagnose.steps.survey import survey_text
+from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.run.prepare import shipped_text
+from slowpath.plan.campaign import load
 from slowpath.slowpaths.registry import SLOW_PATHS, find_remedy
 
 MANY = 64  # ranks: with so many there is every group
 OWN = [OwnSetting("UCX_TLS", "tcp")]
-PAIRS = survey_text(shipped_text("survey"), OWN, 2)
-WHOLE = with_ranks(PAIRS, Job(MANY), parts(MANY, MANY, shipped_parts(shipped_text("coll"), ["default", "threads"])))
-NO_GPU = survey_text(shipped_text("survey"), (), 0)
+PAIRS = survey_campaign(load("survey"), OWN, 2)
+WHOLE = with_ranks(PAIRS, Job(MANY), parts(MANY, MANY, shipped_parts(load("coll"), ["default", "threads"])))
+NO_GPU = survey_campaign(load("survey"), (), 0)
 
 
-def groups(text: str) -> list[str]:
-    return [one["name"] for one in tomllib.loads(text)["cells"]]
+def groups(survey: Campaign) -> list[str]:
+    return [group.name for group in survey.cells]
 
 
 def test_every_group_of_the_table_is_in_the_survey() -> None:
@@ -46,12 +45,11 @@ def test_a_rule_by_its_code_or_its_name(word: str) -> None:
 
 
 def test_a_question_takes_its_cells_and_contrasts() -> None:
-    narrowed = tomllib.loads(asked_for(["page kind"], WHOLE).narrowed(WHOLE))
-    assert [one["name"] for one in narrowed["cells"]] == ["pages", "control"]
-    assert {one["cells"] for one in narrowed["contrast"]} == {"pages", "control"}
-    whole = tomllib.loads(WHOLE)
-    assert narrowed["environment"] == whole["environment"]
-    assert narrowed["cells"][0] == next(one for one in whole["cells"] if one["name"] == "pages")
+    narrowed = asked_for(["page kind"], WHOLE).narrowed(WHOLE)
+    assert groups(narrowed) == ["pages", "control"]
+    assert {contrast.cells for contrast in narrowed.contrasts} == {"pages", "control"}
+    assert narrowed.environments == WHOLE.environments
+    assert narrowed.cells[0] == next(group for group in WHOLE.cells if group.name == "pages")
 
 
 def test_a_rule_whose_cells_are_not_known_takes_the_whole_survey() -> None:

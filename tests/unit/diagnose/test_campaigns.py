@@ -9,17 +9,18 @@ from typing import Any
 import made_results
 import pytest
 
+from slowpath.core.campaign import Campaign
+from slowpath.core.campaign_file import recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
-from slowpath.diagnose.campaign_text import CampaignText
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.diagnose.steps.survey import survey_text
+from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.diagnose.trials.design import Trial, design
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
-from slowpath.plan.campaign import decode, shipped
+from slowpath.plan.campaign import decode, load
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
@@ -32,8 +33,11 @@ DEFAULT = Condition("default", {}, (), "bound", "core")
 OFF = Condition("no single copy", {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}, (), "bound", "core", "single_copy_off")
 
 
-def plan_of(text: str, description: Json) -> Plan:
-    return expand(decode(text.encode(), "made.toml"), description, MPICH, 1)
+def made(campaign: Campaign, description: Json) -> Plan:
+    """The plan of a campaign, which is the same when it is read back from its record."""
+    plan = expand(campaign, description, MPICH, 1)
+    assert expand(decode(recorded(campaign), "made.toml"), description, MPICH, 1) == plan
+    return plan
 
 
 def cell(description: Json, experiment: str = "p2p", **changed: str) -> CellResult:
@@ -46,12 +50,8 @@ def sides(slow: CellResult, under: Condition, fast: CellResult | None = None, ax
     return Sides(slow, under, fast, DEFAULT if fast else None, axis, "one_way_s", "steady", "steady")
 
 
-def made(campaign: CampaignText, description: Json) -> Plan:
-    return plan_of(campaign.text, description)
-
-
 def test_the_survey_expands_and_stays_within_its_budget(description: Json) -> None:
-    plan = plan_of(survey_text(shipped()["survey"].read_text(), [], 0), description)
+    plan = made(survey_campaign(load("survey"), [], 0), description)
     assert plan.rounds == 5
     assert 5 < estimate(plan).wall_s < 35  # docs/internals/budgets.md
     assert any(contrast.control for contrast in plan.contrasts)
@@ -59,7 +59,7 @@ def test_the_survey_expands_and_stays_within_its_budget(description: Json) -> No
 
 def test_the_survey_looks_at_the_user_s_variables_and_at_gpus(description: Json) -> None:
     own = [OwnSetting("MPIR_CVAR_CH4_CMA_ENABLE", "0")]
-    plan = plan_of(survey_text(shipped()["survey"].read_text(), own, 2), description)
+    plan = made(survey_campaign(load("survey"), own, 2), description)
     without = plan.environment(WITHOUT_USER, "mpich")
     assert without.unset == ["MPIR_CVAR_CH4_CMA_ENABLE"]
     assert not without.variables

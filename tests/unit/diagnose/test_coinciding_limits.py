@@ -15,6 +15,7 @@ from made_results import METRIC, cell, finding, law, results, step
 from msgspec.structs import replace
 from planted_switch import CELL, CMA, asked, state
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.limits.attribution import AND, TOGETHER, attribution
@@ -159,8 +160,8 @@ def test_the_higher_of_two_coinciding_limits_moves_with_both_together(
     current = conclude(steps, []).findings
     assert list(propose_moves(current[0], state(current, steps))) == []
     trial = next(propose_attributed(current[0], state(current, steps)))
-    assert f"{CELL} = " in trial.text
-    assert f"{CMA} = " in trial.text
+    assert f"{CELL} = " in campaign_toml(trial.campaign)
+    assert f"{CMA} = " in campaign_toml(trial.campaign)
 
 
 def test_what_neither_moves_alone_nor_together_is_no_cause(known: tuple[Finding, list[MeasuredStep]]) -> None:

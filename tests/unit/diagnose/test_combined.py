@@ -11,8 +11,9 @@ import pytest
 from made_results import environment, results, step
 from msgspec.structs import replace
 
+from slowpath.core.campaign import Campaign
+from slowpath.core.campaign_file import recorded
 from slowpath.core.results import EnvironmentResult, Finding, Results, Snippet
-from slowpath.diagnose.campaign_text import CampaignText
 from slowpath.diagnose.combined.compatible import Proven, RemedyChange, added_parameters
 from slowpath.diagnose.combined.design import design
 from slowpath.diagnose.combined.verdict import judge_combined
@@ -88,7 +89,7 @@ class Made:
     def state(self, environ: frozenset[str] = frozenset({CMA})) -> State:
         return State(self.findings, self.measured, LibraryFacts("mpich", "5.0.2"), dict.fromkeys(environ, "0"))
 
-    def design(self, environ: frozenset[str] = frozenset({CMA})) -> tuple[CombinedTask, CampaignText] | None:
+    def design(self, environ: frozenset[str] = frozenset({CMA})) -> tuple[CombinedTask, Campaign] | None:
         return design(self.state(environ))
 
 
@@ -97,7 +98,7 @@ def made(description: Json) -> Made:
     return Made(description)
 
 
-def designed(made: Made) -> tuple[CombinedTask, CampaignText]:
+def designed(made: Made) -> tuple[CombinedTask, Campaign]:
     found = made.design()
     assert found is not None
     return found
@@ -108,9 +109,9 @@ def pages_and_copy(made: Made) -> Made:
     return made.add("SP008", "pages", pages=("small", "huge")).add("SP009", remedied=NO_CMA)
 
 
-def measured(campaign: CampaignText, description: Json, factors: dict[str, float]) -> Results:
+def measured(campaign: Campaign, description: Json, factors: dict[str, float]) -> Results:
     """Results in which a cell takes 1 ms times the factors of the axis values that it has, with noise by round."""
-    plan = expand(decode(campaign.text.encode(), "made.toml"), description, MPICH, 1)
+    plan = expand(decode(recorded(campaign), "made.toml"), description, MPICH, 1)
     generator = np.random.default_rng(1)
     drift = 1 + 0.1 * np.abs(generator.standard_normal(10))
     times = {}
@@ -130,7 +131,7 @@ def test_each_cell_is_measured_as_it_is_with_its_remedy_and_with_all(made: Made,
     assert [(case.rule, case.links) for case in task.cases] == [("SP008", ["environment"])]
     assert [one.rule for one in task.left_out] == ["SP009"]  # huge pages are not for its cell
     assert task.snippet.shell == f"unset {CMA}"
-    plan = expand(decode(campaign.text.encode(), "made.toml"), description, MPICH, 1)
+    plan = expand(decode(recorded(campaign), "made.toml"), description, MPICH, 1)
     cells = {cell.cell: cell for cell in plan.cells}
     link = next(one for one in plan.contrasts if one.group == "finding 1: environment")
     sides = [cells[one.cell] for one in (link.a, link.b)]
@@ -199,7 +200,7 @@ def test_what_reaches_no_measured_cell_is_neither_set_nor_measured(made: Made) -
     task, campaign = found
     assert task.job == []
     assert task.snippet == Snippet()
-    assert [group.name for group in campaign.groups] == ["finding 1"]
+    assert [group.name for group in campaign.cells] == ["finding 1"]
 
 
 def test_one_loss_and_there_is_nothing_to_copy_for_all(made: Made, description: Json) -> None:

@@ -35,7 +35,7 @@ def test_one_that_crashes_is_diagnosed_without_and_says_so(monkeypatch: pytest.M
     count, said = taken(monkeypatch, 2, Transfer(None, "crashed by SIGSEGV, without a message"))
     assert count == 0
     assert said == [
-        "GPU memory is left out: mpich 5.0.2 does not take it here (crashed by SIGSEGV, without a message); "
+        "GPU memory is left out: mpich 5.0.2 can't send it here (crashed by SIGSEGV, without a message); "
         "see slowpath doctor --gpu"
     ]
 

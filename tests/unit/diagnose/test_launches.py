@@ -11,6 +11,7 @@ from made_results import cell, estimate, results, step
 from msgspec.structs import replace
 from planted_switch import state
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Results
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps import launches
@@ -37,7 +38,7 @@ def kinds(of: Results, *more: MeasuredStep) -> list[str]:
 def test_launches_that_several_cells_call_slow_are_started_again() -> None:
     assert kinds(survey([1, 3])) == ["launches"]
     assert kinds(survey([2])) == ["launches"]
-    text = next(proposals(state([], [MeasuredStep(step(1, SurveyTask()), survey([2]))]))).text
+    text = campaign_toml(next(proposals(state([], [MeasuredStep(step(1, SurveyTask()), survey([2]))]))).campaign)
     campaign = tomllib.loads(text)
     assert campaign["campaign"]["rounds"] == launches.ROUNDS
     assert campaign["cells"][0]["parameters"]["message_bytes"] == list(launches.LENGTHS)

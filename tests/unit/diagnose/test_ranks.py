@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from slowpath.core.campaign import Campaign, EnvironmentTable
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
 from slowpath.diagnose.bench import known_patterns
-from slowpath.diagnose.campaign_text import EnvironmentTable
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks import parts as table
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
@@ -22,9 +21,9 @@ from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_poss
 from slowpath.diagnose.ranks.parts import Part, parts
 from slowpath.diagnose.ranks.shipped import GROUPS, shipped_parts
 from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks, within
-from slowpath.diagnose.steps.survey import survey_text
+from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.mpi.settings import resolver
-from slowpath.plan.campaign import decode, shipped
+from slowpath.plan.campaign import load
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.places import Nodes
@@ -32,13 +31,13 @@ from slowpath.run.prepare import estimated_s
 
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
-PAIRS = survey_text(shipped()["survey"].read_text(), [], 0)
+PAIRS = survey_campaign(load("survey"), [], 0)
 BUDGET_S = 120.0
-COLL = shipped()["coll"].read_text()
+COLL = load("coll")
 
 
-def planned(text: str, description: Json, nodes: int = 1) -> Plan:
-    return expand(decode(text.encode(), "survey.toml"), description, MPICH, 1, nodes=Nodes(nodes))
+def planned(campaign: Campaign, description: Json, nodes: int = 1) -> Plan:
+    return expand(campaign, description, MPICH, 1, nodes=Nodes(nodes))
 
 
 @pytest.fixture
@@ -46,14 +45,18 @@ def known(description: Json) -> frozenset[str]:
     return known_patterns(description)
 
 
-def everything(job: Job, known: frozenset[str]) -> str:
-    return within(PAIRS, job, known, None, math.inf, COLL).text
+def everything(job: Job, known: frozenset[str]) -> Campaign:
+    return within(PAIRS, job, known, None, math.inf, COLL).campaign
+
+
+def names_of(survey: Campaign) -> list[str]:
+    return [group.name for group in survey.cells]
 
 
 @pytest.fixture
-def seconds(description: Json) -> Callable[[str], float]:
+def seconds(description: Json) -> Callable[[Campaign], float]:
     library: Any = SimpleNamespace(in_use=MPICH[0])
-    return lambda text: estimated_s(text, library, description, 1)
+    return lambda campaign: estimated_s(campaign, library, description, 1)
 
 
 def test_ranks_of_one_node_have_a_core_each_and_a_second_place_where_there_is_one() -> None:
@@ -131,12 +134,12 @@ def test_the_survey_without_the_experiment_is_that_of_pairs() -> None:
 
 @pytest.mark.parametrize("ranks", STATED)
 def test_the_budget_is_kept_with_any_number_of_ranks(
-    ranks: int, seconds: Callable[[str], float], known: frozenset[str]
+    ranks: int, seconds: Callable[[Campaign], float], known: frozenset[str]
 ) -> None:
     budget_s = max(survey_s(BUDGET_S, ranks), seconds(PAIRS))
     kept = within(PAIRS, Job(ranks, cores=ranks), known, seconds, budget_s)
-    assert seconds(kept.text) <= budget_s
-    names = [one["name"] for one in tomllib.loads(kept.text)["cells"]]
+    assert seconds(kept.campaign) <= budget_s
+    names = names_of(kept.campaign)
     every = parts(ranks, min(ranks, 64))
     fitting = [one.name for one in every if one.needs in known and ranks <= (one.most_ranks or ranks)]
     there = [name for name in fitting if name in names]
@@ -149,15 +152,15 @@ def test_the_budget_is_kept_with_any_number_of_ranks(
 
 
 def test_a_budget_for_pairs_alone_leaves_out_all_else_and_says_so(
-    seconds: Callable[[str], float], known: frozenset[str]
+    seconds: Callable[[Campaign], float], known: frozenset[str]
 ) -> None:
     kept = within(PAIRS, Job(8, cores=8), known, seconds, 1.0)
-    assert kept.text == PAIRS
+    assert kept.campaign == PAIRS
     assert left_out_line(kept.left_out, 20.0, 8)[0].startswith("left out, since the survey may take 15 s of 20 s: al")
     assert left_out_line((), 1.0, 8) == []
 
 
-def test_costs_are_stated_for_each_number(seconds: Callable[[str], float], known: frozenset[str]) -> None:
+def test_costs_are_stated_for_each_number(seconds: Callable[[Campaign], float], known: frozenset[str]) -> None:
     found = costs((2, 1024), lambda job: within(PAIRS, job, known, seconds, 60.0), seconds)
     head, *rows = cost_lines(found)
     assert head.startswith("cost of the survey by ranks")
@@ -194,25 +197,23 @@ def test_rounds_are_counted_from_four_ranks_to_as_many_as_there_are() -> None:
 
 
 def test_what_opens_and_closes_by_number_is_measured_as_its_rules_were_made_for(known: frozenset[str]) -> None:
-    shipped_as = {one["name"]: one for one in tomllib.loads(COLL)["cells"]}
-    there = {one["name"]: one for one in tomllib.loads(everything(A_PAIR, known))["cells"]}
+    shipped_as = {group.name: group for group in COLL.cells}
+    there = {group.name: group for group in everything(A_PAIR, known).cells}
     for name in ("numbered calls", "numbered barriers", "numbered communicators"):
-        mine = there[f"collectives: {name}"]["parameters"]
-        assert {key: str(value) for key, value in shipped_as[name]["parameters"].items() if key == "calls"} == {
-            "calls": mine["calls"]
-        }
-        assert set(there[f"collectives: {name}"]["environment"]) == set(shipped_as[name]["environment"])
-    many = everything(Job(64, cores=64), known)
+        mine = there[f"collectives: {name}"]
+        assert str(shipped_as[name].parameters.get("calls")) == str(mine.parameters.get("calls"))
+        assert set(mine.environment or ()) == set(shipped_as[name].environment or ())
+    many = names_of(everything(Job(64, cores=64), known))
     assert "collectives: numbered communicators" not in many
     assert "collectives: numbered calls" in many
-    assert there["paths"]["environment"] == ["default", "no single copy", "network path", "threads"]
-    assert "threads" in there["collectives: thread level"]["environment"]
+    assert there["paths"].environment == ["default", "no single copy", "network path", "threads"]
+    assert "threads" in (there["collectives: thread level"].environment or ())
 
 
 def test_what_the_engine_does_not_know_is_not_asked(known: frozenset[str]) -> None:
     older = frozenset(one for one in known if not one.startswith("first_use"))
-    assert "windows by length" in everything(A_PAIR, known)
-    assert "windows by length" not in everything(A_PAIR, older)
+    assert "windows by length" in names_of(everything(A_PAIR, known))
+    assert "windows by length" not in names_of(everything(A_PAIR, older))
 
 
 def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
@@ -236,8 +237,8 @@ def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
 
 
 def test_waits_are_of_all_ranks_where_they_share_cores_and_of_none_elsewhere(known: frozenset[str]) -> None:
-    crowded = tomllib.loads(everything(Job(8, cores=2), known))
-    waits = next(one for one in crowded["cells"] if one["name"] == "collectives: waits")
-    place = next(one for one in crowded["placement"] if one["name"] == waits["placement"][0])
-    assert (place["ranks"], place["bind"]) == (8, "none")
-    assert "collectives: waits" not in everything(Job(8, cores=8), known)
+    crowded = everything(Job(8, cores=2), known)
+    waits = next(group for group in crowded.cells if group.name == "collectives: waits")
+    place = next(placement for placement in crowded.placements if placement.name in (waits.placement or ()))
+    assert (place.ranks, place.bind) == (8, "none")
+    assert "collectives: waits" not in names_of(everything(Job(8, cores=8), known))

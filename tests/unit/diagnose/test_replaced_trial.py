@@ -11,6 +11,7 @@ from typing import Any
 import made_results
 import pytest
 
+from slowpath.core.campaign_file import recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition, Sides
@@ -58,7 +59,7 @@ def test_the_trial_toggles_the_preload_with_a_row_about_the_slow_cell_alone(desc
     assert (made.axis, made.slow) == ("environment", "default")
     assert made.fast_side == "toggled", "the mock-up as a cell of its own is measured with the preload, too"
     mpis = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
-    plan = expand(decode(made.campaign.text.encode(), "made.toml"), description, mpis, 1)
+    plan = expand(decode(recorded(made.campaign), "made.toml"), description, mpis, 1)
     (remedied,) = [one for one in plan.environments if one.variables]
     assert json.loads(remedied.variables["SLOWPATH_COLL"])["rows"] == [row], "as it went through the campaign's text"
     lengths = {one.parameters["message_bytes"] for one in plan.cells if one.group == "negative control"}

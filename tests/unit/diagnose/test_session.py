@@ -12,6 +12,7 @@ import pytest
 from made_results import finding, leg, results
 from msgspec.structs import replace
 
+from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.results import Finding, Legs, Results
 from slowpath.diagnose import session
@@ -59,7 +60,7 @@ class Bench:
     def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep], asked: Asked = EVERYTHING) -> State:
         return State(findings, measured, self.library, self.environ, asked=asked, cores=self.cores)
 
-    def prepare(self, text: str, kind: str) -> Prepared:
+    def prepare(self, campaign: Campaign, kind: str) -> Prepared:
         if kind in self.refused:
             raise UsageError("this engine has none")
         return Prepared(Cost(self.cost_s))

@@ -13,6 +13,7 @@ from made_results import METRIC, cell, contrast, results, step
 from msgspec.structs import replace
 from planted_switch import state
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.conclusion import conclude
@@ -24,9 +25,9 @@ from slowpath.diagnose.steps.single import NOT_ALONE
 from slowpath.diagnose.tasks import SingleTask, SurveyTask
 from slowpath.experiments.registry import ROLES
 from slowpath.plan.campaign import decode
+from slowpath.plan.cells import screened
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
-from slowpath.plan.points import screened
 from slowpath.slowpaths.evaluate import findings
 
 AXES = {
@@ -83,12 +84,12 @@ def test_a_clear_factor_is_varied_alone_over_starts_and_lengths(
     proposal = asked_next(screening(off_page))
     assert proposal is not None
     assert proposal.task == SingleTask(factors=["offset_bytes of the sender"])
-    (group,) = tomllib.loads(proposal.text)["cells"]
+    (group,) = tomllib.loads(campaign_toml(proposal.campaign))["cells"]
     assert group["parameters"]["offset_bytes"] == ["0", "1:0", "64:0", "2048:0", "4096:0"]
     assert len(group["parameters"]["message_bytes"]) >= 6
     assert group["parameters"]["order"] == "forward"
     # With the pattern that the survey has, the engine's planner takes it.
-    text = proposal.text.replace('pattern = "ping_pong"', 'pattern = "one_way"').replace(METRIC, "one_way_s")
+    text = campaign_toml(proposal.campaign).replace('"ping_pong"', '"one_way"').replace(METRIC, "one_way_s")
     plan = expand(decode(text.encode(), "single"), description, [MpiInUse("mpich", "mpi", lambda _: ({}, None))], 1)
     assert len(plan.cells) == 30
     assert len(plan.contrasts) == 24
@@ -99,7 +100,7 @@ def test_several_factors_are_one_campaign_and_nothing_is_asked_twice(screening: 
     proposal = asked_next(made)
     assert proposal is not None
     assert proposal.task == SingleTask(factors=["offset_bytes of the sender", "idle_s"])
-    groups = [group["name"] for group in tomllib.loads(proposal.text)["cells"]]
+    groups = [group["name"] for group in tomllib.loads(campaign_toml(proposal.campaign))["cells"]]
     assert groups == ["offset_bytes of the sender alone", "idle_s alone", "idle_s alone, 2"]
     only = asked_next(made, frozenset({"SP032"}))
     assert only is not None

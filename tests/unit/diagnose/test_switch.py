@@ -61,7 +61,7 @@ def test_a_variable_that_moves_nothing_is_ruled_out(survey: Results) -> None:
     task = task_for(finding(law=law_of(limit)), limit, suspect, sides, set_by_user=False)
     assert task.is_main_limit
     assert task.moved_bytes < task.value_bytes  # lowered, so that the slow length below the switch gets fast
-    lengths = [float(v) for v in campaign_for(task, sides, 2).groups[0].parameters["message_bytes"]]
+    lengths = [float(v) for v in campaign_for(task, sides, 2).cells[0].parameters["message_bytes"]]
     stayed = attribution(task, times(lengths, LIMIT))
     assert stayed is not None
     assert not stayed.moved
@@ -84,7 +84,7 @@ def test_another_limit_of_the_law_gets_a_finding_of_its_own(survey: Results) -> 
     )  # fmt: skip
     sides = sides_of(start, survey)
     assert sides is not None
-    lengths = [float(v) for v in campaign_for(task, sides, 2).groups[0].parameters["message_bytes"]]
+    lengths = [float(v) for v in campaign_for(task, sides, 2).cells[0].parameters["message_bytes"]]
     measured = [MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start]))]
     measured.append(MeasuredStep(step(2, task), times(lengths, task.expected_bytes)))
     before, found = StepConclusion([start]), conclude(measured, [])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.doctor import blas
-from slowpath.doctor.blas import judged, unbuilt
+from slowpath.doctor import toolchain
+from slowpath.doctor.toolchain import judged, unbuilt
 from slowpath.run.engine.blas import BlasInSight
 
 OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
@@ -30,9 +30,11 @@ def test_a_variable_that_chooses_the_code_is_warned_of(monkeypatch: pytest.Monke
     assert "OPENBLAS_CORETYPE=Haswell" in check.means
     assert check.do == "unset OPENBLAS_CORETYPE"
     monkeypatch.setenv("BLIS_ARCH_TYPE", "0")
-    monkeypatch.setattr(blas, "_plugin", lambda: None)
-    monkeypatch.setattr(blas, "blas_in_sight", lambda environ: BlasInSight((Path("/usr/lib/libblis.so"),), None, ""))
-    found = blas.blas()
+    monkeypatch.setattr(toolchain, "_plugin", lambda: None)
+    monkeypatch.setattr(
+        toolchain, "blas_in_sight", lambda environ: BlasInSight((Path("/usr/lib/libblis.so"),), None, "")
+    )
+    found = toolchain.blas()
     assert found.status == "warn"
     assert "BLIS_ARCH_TYPE=0" in found.means
 
@@ -52,11 +54,11 @@ def test_before_the_engine_is_built() -> None:
 
 
 def test_the_engines_own_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plugin = tmp_path / "libslowpath-blas.so"
+    plugin = tmp_path / "libslowpath-toolchain.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(plugin), str(FAULTY)], check=True)
-    for name in blas.STEERING:
+    for name in toolchain.STEERING:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(blas, "_plugin", lambda: plugin)
-    assert blas.blas().value == "loops, faulty_blas.c"
+    monkeypatch.setattr(toolchain, "_plugin", lambda: plugin)
+    assert toolchain.blas().value == "loops, faulty_blas.c"
     plugin.write_text("no library")
-    assert blas.blas().status == "missing"
+    assert toolchain.blas().status == "missing"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.doctor.scheduler import allocation
+from slowpath.doctor.machine import allocation
 
 
 @pytest.mark.parametrize(

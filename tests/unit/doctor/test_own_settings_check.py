@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.doctor.own_settings import judged
+from slowpath.doctor.machine import judged
 from slowpath.mpi.own_settings import OwnSetting, own_settings
 
 

@@ -13,17 +13,18 @@ import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.compare.export import FORMATS, github, openmetrics, parse_exports, write_exports
+from slowpath.compare.export import FORMATS, openmetrics, parse_exports, write_exports
+from slowpath.compare.export.gate_formats import render_github_commands
 from slowpath.compare.gate import Gate, flagged, gate, with_again
-from slowpath.compare.read import Source
-from slowpath.compare.remeasure_plan import confirm
+from slowpath.compare.read import RunSource
+from slowpath.compare.remeasure import confirm
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from support.change import change
 from support.results import a_finding
 
 NASTY = 'cell "1" <a|b> & \\ 50 %, x: y\x07'
 SEEN = NASTY.replace("\x07", "\\u0007")
-Made = tuple[Gate, Source]
+Made = tuple[Gate, RunSource]
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +163,7 @@ def test_github_summary_and_annotations(made: Made) -> None:
     assert "<a" not in summary
     rows = [line for line in summary.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
-    lines = github.commands(made[0]).splitlines()
+    lines = render_github_commands(made[0]).splitlines()
     assert all(re.match(r"::(error|warning|notice) title=slowpath gate::\S", line) for line in lines)
     assert sum(line.startswith("::error") for line in lines) == 3  # a regression, wrong bytes, the gate
     assert any("50 %25, x: y" in line for line in lines)

@@ -15,8 +15,7 @@ from slowpath.mpi.install.place import MANIFEST, read_manifest
 from slowpath.mpi.tuning import REPLACED_CALLS
 from slowpath.record.owner import latest
 from slowpath.run.engine.cache import NOTE, cached_engine
-from slowpath.run.engine.elf import dynamic
-from slowpath.run.engine.elf_symbols import symbols
+from slowpath.run.engine.elf import dynamic, symbols
 from slowpath.studies.plants import folder as plants
 from slowpath.watch.prove.witness import of_collectives_report
 

@@ -19,9 +19,8 @@ from slowpath.core.decoding import decoded
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.limits import DEEPEST, FILE_BYTES, LARGEST_GAP_BYTES, MOST_CPUS
-from slowpath.core.machine import require_machine, require_mpi
-from slowpath.core.open_values import require_small
-from slowpath.core.whole import whole_number
+from slowpath.core.machine import require_machine, require_mpi, require_small
+from slowpath.core.units import whole_number
 from slowpath.record import blocks
 from slowpath.record.events import MOST_NOTES, read_events
 from slowpath.record.folder import RunInfo, launch_folders, write_run

@@ -18,19 +18,16 @@ from msgspec.structs import replace
 
 from slowpath.cli.main import exit_code
 from slowpath.compare.comparison import compare
-from slowpath.compare.export import FORMATS, github
+from slowpath.compare.comparison_page import render_comparison_html
+from slowpath.compare.comparison_text import render_comparison, render_csv, render_gate
+from slowpath.compare.export import FORMATS
+from slowpath.compare.export.gate_formats import render_github_commands
 from slowpath.compare.gate import Gate, gate
 from slowpath.compare.history import history
-from slowpath.compare.history_svg import render_svg
-from slowpath.compare.history_text import render_history
-from slowpath.compare.html import render_comparison_html
-from slowpath.compare.read import Source
-from slowpath.compare.reference import hold
-from slowpath.compare.reference_text import render_reference
-from slowpath.compare.self_test import self_test
-from slowpath.compare.self_test_text import render_self_test
-from slowpath.compare.table import render_csv
-from slowpath.compare.text import render_comparison, render_gate
+from slowpath.compare.history_views import render_history, render_svg
+from slowpath.compare.read import RunSource
+from slowpath.compare.reference import hold, render_reference
+from slowpath.compare.self_test import render_self_test, self_test
 from slowpath.core.results import Results
 from slowpath.diagnose.page import html, text
 from slowpath.mpi.batch_systems import SCRIPTED, script_for
@@ -39,11 +36,11 @@ from slowpath.record.folder import read_run, write_run
 from slowpath.report import osu_table
 from slowpath.report.put.study_files import study_csv, study_markdown
 from slowpath.report.put.study_table import study_rows
-from slowpath.report.trace.model import Row, Span, Trace
+from slowpath.report.trace.model import Span, Trace, TraceThread
 from slowpath.report.trace.otf2 import write_otf2
-from slowpath.report.trace.perfetto import write_perfetto
+from slowpath.report.trace.write import write_perfetto
 from slowpath.report.write import write_all
-from slowpath.run.script.write import Asked, job_script
+from slowpath.run.script.write import ScriptRequest, job_script
 from support import checkup, diagnosed, report_studies
 from support.hostile import ATTACK, controls_in, planted
 
@@ -54,7 +51,7 @@ DOCUMENTS = (checkup.results, checkup.imported, report_studies.put_results, repo
 
 
 @cache
-def sources() -> tuple[Source, ...]:
+def sources() -> tuple[RunSource, ...]:
     """Twenty launches of three cells, twice, the second with a slower cell."""
     rng = np.random.default_rng(1)
     about = {"started": "2026-03-01T00:00:00+00:00", "launches": 20}
@@ -93,7 +90,7 @@ LINES: dict[str, Callable[[], str]] = {
     "self test": lambda: render_self_test(self_test(sources()[0], trials=2)),
     "tables": tables,
     "diagnosis": a_diagnosis,
-    "annotations": lambda: github.commands(a_gate()),
+    "annotations": lambda: render_github_commands(a_gate()),
     "github-summary": lambda: FORMATS["github-summary"].render(a_gate(), sources()[1]),
     "openmetrics": lambda: FORMATS["openmetrics"].render(a_gate(), sources()[1]),
 }
@@ -169,14 +166,14 @@ def test_xml_and_pictures_are_read() -> None:
 @pytest.mark.parametrize("name", SCRIPTED)
 def test_a_title_is_one_line_of_a_job_script(name: str) -> None:
     campaign = replace(load("checkup"), title="t\nrm -rf ~ \x1b[2J")  # a file with such a title is refused, too
-    script = job_script(campaign, script_for(name), Asked(campaign="a b; c", slowpath=["slowpath"], minutes=1))
+    script = job_script(campaign, script_for(name), ScriptRequest(campaign="a b; c", slowpath=["slowpath"], minutes=1))
     assert controls_in(script) == set()
     assert "# t\\u000arm -rf ~ \\u001b[2J\n" in script
     assert "'a b; c'" in script
 
 
 def test_names_in_traces_have_no_control(tmp_path: Path) -> None:
-    trace = Trace(f"run{ATTACK}", None, [Row(0, f"n{ATTACK}", None, [Span(f"s{ATTACK}", 0, 9)])])
+    trace = Trace(f"run{ATTACK}", None, [TraceThread(0, f"n{ATTACK}", None, [Span(f"s{ATTACK}", 0, 9)])])
     content = write_perfetto(trace, tmp_path).read_bytes()
     content += b"".join(path.read_bytes() for path in write_otf2(trace, tmp_path).parent.rglob("*") if path.is_file())
     assert b"\\u001b]52" in content

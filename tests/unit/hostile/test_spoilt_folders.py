@@ -10,7 +10,7 @@ import planted
 import pytest
 
 from slowpath.core.errors import RecordError
-from slowpath.core.known_secrets import KnownSecrets
+from slowpath.core.secrets import KnownSecrets
 from slowpath.findings.sweeps import _allocation
 from slowpath.report.redact import redact_run
 from slowpath.run.hide import MOST_BYTES, hide_secrets

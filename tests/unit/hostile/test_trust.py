@@ -13,10 +13,11 @@ import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.cli.gate_remeasure import RemeasureOptions, measured_again
+from slowpath.cli.gate import RemeasureOptions, measured_again
 from slowpath.compare import remeasure
 from slowpath.compare.gate import gate
-from slowpath.compare.read import Source
+from slowpath.compare.read import RunSource
+from slowpath.core.campaign import Campaign, CellsTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
@@ -27,7 +28,7 @@ from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import find_again, reopen
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.run.engine.whole import seal
+from slowpath.run.engine.usable import seal
 from slowpath.run.find_again import engine_again, mpi_again, stated
 from slowpath.run.reopen import Terms
 
@@ -233,15 +234,16 @@ def test_a_launch_of_an_mpi_that_run_json_does_not_state(stranger: Path, environ
 def test_a_step_of_a_diagnosis_that_would_load_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a resumed diagnosis proposes follows from its folder: from findings, and from variables of earlier steps."""
     made = plan(environments=[Environment("default", {"UCX_MODULE_DIR": "evil"})])
-    monkeypatch.setattr(bench, "prepare_text", lambda *_: SimpleNamespace(plan=made))
+    monkeypatch.setattr(bench, "prepare_campaign", lambda *_: SimpleNamespace(plan=made))
     fields = {one.name: cast(Any, None) for one in dataclasses.fields(bench.Bench) if one.name != "trust"}
+    trial = Campaign("trial", "Trial", [2], 5, [CellsTable("cell", "p2p")])
     with pytest.raises(UsageError, match="sets UCX_MODULE_DIR=evil"):
-        bench.Bench(**fields).prepare("", "trial")
-    assert bench.Bench(**fields, trust=True).prepare("", "trial").plan == made
+        bench.Bench(**fields).prepare(trial, "trial")
+    assert bench.Bench(**fields, trust=True).prepare(trial, "trial").plan == made
 
 
 @pytest.fixture
-def now(tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Source:
+def now(tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> RunSource:
     """A run of this machine, with an MPI on the PATH and its engine in the cache; it is slow against its baseline."""
     mine = launcher(tmp_path / "path", tmp_path / "mine")
     monkeypatch.setattr(remeasure, "machine_facts", lambda environ: planted.MACHINE)
@@ -252,7 +254,7 @@ def now(tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
     run = tmp_path / "now"
     run.mkdir()
     write_plan(run / "plan.json", plan())
-    return Source(run, planted.results([cell(2.0)], id="now", **about(facts(mine))), run)
+    return RunSource(run, planted.results([cell(2.0)], id="now", **about(facts(mine))), run)
 
 
 def cell(factor: float) -> CellResult:
@@ -273,7 +275,7 @@ OPTIONS = RemeasureOptions(True, None, None, None, 60.0, True)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"version": "1.1"}, "the baseline's side is not here"),
+        ({"version": "1.1"}, "the baseline's side is missing"),
         (
             {"engine": {"key": "other", "path": "{evil}"}},
             "was measured with the engine other, which is not in this machine's cache",
@@ -283,7 +285,7 @@ OPTIONS = RemeasureOptions(True, None, None, None, 60.0, True)
 )
 def test_a_baseline_can_t_have_its_own_programs_run(
     tmp_path: Path,
-    now: Source,
+    now: RunSource,
     marks: Path,
     changes: dict[str, Any],
     said: str,
@@ -298,7 +300,7 @@ def test_a_baseline_can_t_have_its_own_programs_run(
     made = about(mpi, changes.get("variables"))
     if "version" in changes:
         made["mpi"] = made["mpis"][0] = replace(made["mpi"], version="1.1")
-    base = Source(tmp_path / "base", planted.results([cell(1.0)], id="base", **made))
+    base = RunSource(tmp_path / "base", planted.results([cell(1.0)], id="base", **made))
     assert gate(now, base).outcome == "undecided"  # under another MPI, engine or other settings nothing is judged
     before = gate(now, base, accept=["mpi", "engine", "settings"])
     assert before.outcome == "regression"

@@ -20,17 +20,31 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import create_once
-from slowpath.record.owner import Held, Owner, encoded, latest, record_path
+from slowpath.record.owner import HeldBy, Owner, encoded, latest, record_path
 from slowpath.run import ownership, process
-from slowpath.run.identity import Identity, standing, this_process
-from slowpath.run.ownership import BEAT_S, QUIET_S, WATCH_S, Taken, keep_held, measured_by, owned, require_free, take
+from slowpath.run.ownership import (
+    BEAT_S,
+    QUIET_S,
+    WATCH_S,
+    ProcessIdentity,
+    Taken,
+    keep_held,
+    measured_by,
+    owned,
+    require_free,
+    standing,
+    take,
+    this_process,
+)
 from slowpath.run.process import JobLimits, run_job
 
 ME = this_process()
 ELSEWHERE = replace(ME, host="node7", boot="another")
 
 
-def record(folder: Path, number: int, identity: Identity = ELSEWHERE, age_s: float = 0.0, **changed: Any) -> Path:
+def record(
+    folder: Path, number: int, identity: ProcessIdentity = ELSEWHERE, age_s: float = 0.0, **changed: Any
+) -> Path:
     """The record of some process, stamped `age_s` ago."""
     owner = Owner(**asdict(identity), token=f"token{number}", since="2026-01-31T12:00:00+01:00", command="slowpath run")
     path = record_path(folder, number)
@@ -97,7 +111,9 @@ GONE = replace(ME, process_start=(ME.process_start or 0) + 1)
         (replace(ME, process_start=None), None, "unseen"),
     ],
 )
-def test_what_can_be_known_at_once(identity: Identity, released: str | None, expected: str, tmp_path: Path) -> None:
+def test_what_can_be_known_at_once(
+    identity: ProcessIdentity, released: str | None, expected: str, tmp_path: Path
+) -> None:
     record(tmp_path, 1, identity, released=released)
     assert standing(latest(tmp_path), ME) == expected
 
@@ -321,7 +337,7 @@ def test_the_stamp_is_renewed_now_and_then(tmp_path: Path, monkeypatch: pytest.M
             clock.sleep(1.0)
             keep_held()
             held = latest(tmp_path)
-            assert isinstance(held, Held)
+            assert isinstance(held, HeldBy)
             stamps.append(held.stamp_ns > 2e18 / 2)
     assert stamps.count(True) == 3
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.stats.laws import granules, message, threshold
+from slowpath.stats.laws import granules, linear, threshold
 from slowpath.stats.laws.drawn import drawn_points
 from slowpath.stats.laws.fit import fit
 from slowpath.stats.laws.sweep import make_sweep
@@ -17,7 +17,7 @@ LENGTHS = [float(2**power) for power in range(10, 18)]
 def test_points_carry_their_place_their_interval_and_the_law_s_time() -> None:
     launches = [[shift * (1e-6 + 1e-9 * length) for length in LENGTHS] for shift in (0.99, 1.0, 1.0, 1.01)]
     sweep = make_sweep({"message_bytes": LENGTHS}, launches)
-    points = drawn_points(sweep, fit(message.LAW, sweep))
+    points = drawn_points(sweep, fit(linear.BY_BYTE, sweep))
     assert [point.place for point in points] == [{"message_bytes": length} for length in LENGTHS]
     for point, length in zip(points, LENGTHS, strict=True):
         assert point.fitted_s == pytest.approx(1e-6 + 1e-9 * length, rel=0.01)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from planting import MIB, plant
 
+from slowpath.core.finding_results import LawForecast
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import Fit, NotDetermined, fit
-from slowpath.stats.laws.found import Forecast
-from slowpath.stats.laws.held_out import FEWEST_LEFT, held_out, set_apart
+from slowpath.stats.laws.forecasts import FEWEST_LEFT, held_out, set_apart
 from slowpath.stats.laws.predict import judged, predict, teller, verdict
 from slowpath.stats.laws.registry import find
 from slowpath.stats.laws.sweep import Sweep, make_sweep
@@ -43,7 +43,7 @@ def sweeps(name: str, floor: float, launches: int = 8) -> Iterator[Sweep]:
         yield plant(seed, covariates, np.asarray(times) * np.exp(steady), launches=launches)
 
 
-def told(sweep: Sweep, name: str) -> tuple[Forecast, ...]:
+def told(sweep: Sweep, name: str) -> tuple[LawForecast, ...]:
     """By the law itself, without a choice among all, which takes long."""
 
     def own(rest: Sweep) -> Fit | None:
@@ -68,7 +68,7 @@ def test_true_laws_come_true() -> None:
     assert verdicts.count("failed") <= 0.02 * len(verdicts), verdicts
 
 
-def predicted(sweep: Sweep, law: str, places: Mapping[float, float], launch_ratio: float = 0.025) -> list[Forecast]:
+def predicted(sweep: Sweep, law: str, places: Mapping[float, float], launch_ratio: float = 0.025) -> list[LawForecast]:
     """Args: places: allocation -> what is seen there, seconds."""
     made = fit(find(law), sweep)
     by = teller(made, curve(sweep), sweep)
@@ -132,17 +132,30 @@ def test_the_points_set_apart_fall_into_step_with_no_remainder() -> None:
     assert len({point % remainders for point in apart}) >= 3
 
 
+def predicted_at_64(interval: tuple[float, float], joint_ratio: float) -> LawForecast:
+    return LawForecast(
+        place={"blocks": 64.0},
+        kind="later",
+        predicted_s=1e-5,
+        interval=interval,
+        joint_ratio=joint_ratio,
+        span_s=1e-5,
+        noise_ratio=0.0,
+        text="predicted 10 us",
+    )
+
+
 def test_what_decides() -> None:
-    one = Forecast({"blocks": 64.0}, "later", 1e-5, (0.9e-5, 1.1e-5), joint_ratio=1.15, span_s=1e-5)
-    assert judged(one, 1.05e-5, (1e-5, 1.1e-5)).held is True
-    assert judged(one, 1.3e-5, (1.2e-5, 1.4e-5)).held is False
-    assert judged(one, 1.12e-5, (1e-5, 1.2e-5)).held is None  # within the interval, more than 10 % off
-    assert judged(one, 1.3e-5, (1e-5, 1.6e-5), widened=1.2).held is None
-    wide = Forecast({"blocks": 64.0}, "later", 1e-5, (0.5e-5, 2e-5), joint_ratio=2.0, span_s=1e-5)
+    near = predicted_at_64((0.9e-5, 1.1e-5), joint_ratio=1.15)
+    assert judged(near, 1.05e-5, (1e-5, 1.1e-5)).held is True
+    assert judged(near, 1.3e-5, (1.2e-5, 1.4e-5)).held is False
+    assert judged(near, 1.12e-5, (1e-5, 1.2e-5)).held is None  # within the interval, more than 10 % off
+    assert judged(near, 1.3e-5, (1e-5, 1.6e-5), widened=1.2).held is None
+    wide = predicted_at_64((0.5e-5, 2e-5), joint_ratio=2.0)
     assert judged(wide, 1e-5, (0.9e-5, 1.1e-5)).held is None  # as wide as what the law is about
-    held, failed = judged(one, 1e-5, (1e-5, 1e-5)), judged(one, 2e-5, (2e-5, 2e-5))
-    not_decided = judged(one, 1.12e-5, (1e-5, 1.2e-5))
-    assert verdict([]) == verdict([one]) == "not made"
+    held, failed = judged(near, 1e-5, (1e-5, 1e-5)), judged(near, 2e-5, (2e-5, 2e-5))
+    not_decided = judged(near, 1.12e-5, (1e-5, 1.2e-5))
+    assert verdict([]) == verdict([near]) == "not made"
     assert verdict([held, held, failed]) == "failed"
     assert verdict([held, not_decided]) == "held"
     assert verdict([not_decided, held, held]) == "held"

@@ -9,9 +9,8 @@ from planting import GIB, KIB, MIB, plant
 
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import fit
+from slowpath.stats.laws.forecasts import Anchor, anchors, new_places, seen, to_measure
 from slowpath.stats.laws.granules import alignment
-from slowpath.stats.laws.later import Anchor, seen, to_measure
-from slowpath.stats.laws.new_places import anchors, new_places
 from slowpath.stats.laws.predict import verdict
 from slowpath.stats.laws.registry import find
 from slowpath.stats.laws.sweep import Sweep

@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from slowpath.stats.laws import constant, message, segments
+from slowpath.stats.laws import linear, segments
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw, formula_words
-from slowpath.stats.laws.splits import FEWEST_SIZES, line_costs
+from slowpath.stats.laws.segments import FEWEST_SIZES, line_costs
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
-LAWS = (constant.LAW, message.LAW, segments.LAW)
+LAWS = (linear.CONSTANT, linear.BY_BYTE, segments.LAW)
 OCTAVES = [float(first * 2**power) for power in range(3, 17) for first in (2, 3)]
 NEAR = [8000.0, 8112.0, 8128.0, 8256.0, 8448.0, 9216.0]
 

@@ -10,8 +10,18 @@ import pytest
 from moved import HEADER_BYTES, Wires, logs_of
 from slowpath.mpi import schedules as s
 from slowpath.mpi.algorithms import ALGORITHMS, Algorithm, recognise
-from slowpath.mpi.message_graph import Graph, Message, graph_of, without_acknowledgements
-from slowpath.mpi.message_log import BEGIN, SENT, Entry, NotCounted, RankLog, counted
+from slowpath.mpi.message_graph import (
+    BEGIN,
+    SENT,
+    Entry,
+    Graph,
+    GraphMessage,
+    NotCounted,
+    RankLog,
+    counted,
+    graph_of,
+    without_acknowledgements,
+)
 
 KNOWN = 8
 ALL = [(name, one) for name, algorithms in ALGORITHMS.items() for one in algorithms]
@@ -20,7 +30,7 @@ ALL = [(name, one) for name, algorithms in ALGORITHMS.items() for one in algorit
 def recovered(algorithm: Algorithm, ranks: int, block_bytes: int = 720720) -> Graph:
     """Through the sockets and back, headers off. 720720 can be divided by each number of ranks up to 16."""
     graph = counted(logs_of(algorithm.schedule(ranks), ranks, block_bytes, KNOWN), KNOWN).graph
-    bare = tuple(Message(one.source, one.target, one.size - HEADER_BYTES) for one in graph.messages)
+    bare = tuple(GraphMessage(one.source, one.target, one.size - HEADER_BYTES) for one in graph.messages)
     return Graph(ranks, bare, graph.after)
 
 
@@ -66,7 +76,7 @@ def test_ambiguity_is_said_and_what_is_unknown_is_no_algorithm() -> None:
     two = recognise("bcast", graph_of(s.down(2, s.before), 2), None)
     assert {"linear", "chain", "binomial tree"} <= set(two.names)
     assert " or " in two.words
-    odd = graph_of([[Message(0, 1, 1)], [Message(1, 0, 1)], [Message(0, 2, 1)]], 3)
+    odd = graph_of([[GraphMessage(0, 1, 1)], [GraphMessage(1, 0, 1)], [GraphMessage(0, 2, 1)]], 3)
     assert recognise("bcast", odd, None).names == ()
     assert "none of the known" in recognise("bcast", odd, None).words
     assert recognise("alltoallw", odd, None).names == ()
@@ -74,11 +84,11 @@ def test_ambiguity_is_said_and_what_is_unknown_is_no_algorithm() -> None:
 
 def test_other_lengths_or_partners_are_no_exact_fit() -> None:
     gather = graph_of(s.up(8, s.lowest_bit_cleared, subtree=True), 8)
-    wrong = Graph(8, tuple(Message(one.source, one.target, 1) for one in gather.messages), gather.after)
+    wrong = Graph(8, tuple(GraphMessage(one.source, one.target, 1) for one in gather.messages), gather.after)
     assert not recognise("gather", wrong, 1).exact
     assert recognise("gather", gather, 1).exact
     turned = [
-        [Message((one.source + 3) % 8, (one.target + 3) % 8, 1) for one in stage] for stage in s.down(8, s.before)
+        [GraphMessage((one.source + 3) % 8, (one.target + 3) % 8, 1) for one in stage] for stage in s.down(8, s.before)
     ]
     by_number = recognise("scan", graph_of(turned, 8), 1)
     assert by_number.names == ("linear chain",)
@@ -96,9 +106,9 @@ def test_what_only_chance_ordered_is_no_dependence() -> None:
 
 
 def test_acknowledgements_of_synchronous_sends_are_no_messages() -> None:
-    asked = [[Message(1, 0, 40)], [Message(0, 1, 48), Message(0, 2, 22)]]
+    asked = [[GraphMessage(1, 0, 40)], [GraphMessage(0, 1, 48), GraphMessage(0, 2, 22)]]
     bare = without_acknowledgements(graph_of(asked, 3), 18, 48)
-    assert bare.messages == (Message(1, 0, 22), Message(0, 2, 22))
+    assert bare.messages == (GraphMessage(1, 0, 22), GraphMessage(0, 2, 22))
     assert bare.after == (frozenset(), frozenset({0}))
     plain = graph_of(s.dissemination(4), 4)
     assert without_acknowledgements(plain, 18, 1) == plain

@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.core.resources import data_folder
 from slowpath.mpi.code_variables import CODE_VARIABLES, reader_of, why_code
-from slowpath.mpi.library_launchers import LIBRARY_LAUNCHERS
+from slowpath.mpi.launchers import LIBRARY_LAUNCHERS
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.switches import SWITCHES
 from slowpath.mpi.tunings import TUNINGS

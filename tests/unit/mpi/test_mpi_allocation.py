@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.allocation import NodeAllocation
+from slowpath.mpi.allocation import NodeAllocation, expand_hostlist, names_in_file
 from slowpath.mpi.batch_systems import BATCH_SYSTEMS, find_allocation
-from slowpath.mpi.hostlist import expand_hostlist, names_in_file
 from slowpath.mpi.launchers import launcher_named
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from slowpath.mpi.applies import EVERYWHERE, AppliesTo, version_tuple
 from slowpath.mpi.find import LIBRARIES
-from slowpath.mpi.network import network_is_up
 from slowpath.mpi.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver
+from slowpath.mpi.topology import network_is_up
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{row.applies.text}")

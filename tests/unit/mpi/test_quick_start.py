@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.mpi.quick_start import has_fabric, quick_start
+from slowpath.mpi.mpi import has_fabric, quick_start
 
 LEFT_OUT = {"OMPI_MCA_btl": "^ofi"}
 

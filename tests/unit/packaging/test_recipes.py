@@ -31,7 +31,7 @@ NEEDED = {
 }
 SPACK = (PACKAGING / "spack" / "package.py").read_text()
 EASYBUILD = next((PACKAGING / "easybuild").glob("*.eb"))
-IN_EASYBUILD_BUNDLES = {"click", "jinja2", "platformdirs", "rich", "tomlkit", "numpy", "scipy"}
+IN_EASYBUILD_BUNDLES = {"click", "jinja2", "platformdirs", "rich", "numpy", "scipy"}
 
 
 def loaded(folder: str) -> ModuleType:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from slowpath.core.cell_check import Verdict
+from slowpath.core.engine_description import CellVerdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
 from slowpath.plan.contrasts import coordinates
@@ -144,17 +144,17 @@ def test_wrong_cells(plan_of: Callable[..., Plan], change: tuple[str, str], expe
 def test_every_cell_is_judged_in_one_question(plan_of: Callable[..., Plan]) -> None:
     asked: list[tuple[int, int]] = []
 
-    def check(cells: Sequence[Cell], ranks: int) -> dict[int, Verdict]:
+    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
         asked.append((len(cells), ranks))
-        return {cell.cell: Verdict(cell.cell, metrics=("one_way_s",)) for cell in cells}
+        return {cell.cell: CellVerdict(cell.cell, metrics=("one_way_s",)) for cell in cells}
 
     plan = plan_of(ENVIRONMENTS + PAGES + contrast(), ranks=4, check=check)
     assert asked == [(len(plan.cells), 4)]
 
 
 def test_a_refused_cell_is_named_with_its_table(plan_of: Callable[..., Plan]) -> None:
-    def check(cells: Sequence[Cell], ranks: int) -> dict[int, Verdict]:
-        return {cell.cell: Verdict(cell.cell, "too odd; take less" if cell.cell == 3 else None) for cell in cells}
+    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
+        return {cell.cell: CellVerdict(cell.cell, "too odd; take less" if cell.cell == 3 else None) for cell in cells}
 
     with pytest.raises(UsageError) as error:
         plan_of(ENVIRONMENTS + PAGES, check=check)
@@ -163,8 +163,8 @@ def test_a_refused_cell_is_named_with_its_table(plan_of: Callable[..., Plan]) ->
 
 
 def test_a_contrast_needs_cells_that_yield_its_metric(plan_of: Callable[..., Plan]) -> None:
-    def check(cells: Sequence[Cell], ranks: int) -> dict[int, Verdict]:
-        return {cell.cell: Verdict(cell.cell, metrics=("send_s", "receive_s")) for cell in cells}
+    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
+        return {cell.cell: CellVerdict(cell.cell, metrics=("send_s", "receive_s")) for cell in cells}
 
     assert plan_of(ENVIRONMENTS + PAGES + contrast(metric="'send_s'"), check=check).contrasts
     with pytest.raises(UsageError, match=r"'one_way_s' is not measured by cell '.*', which yields send_s, receive_s"):

@@ -13,10 +13,9 @@ from slowpath.experiments.cannon.cost import RankGrid, grid_of, intervals
 from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
 from slowpath.experiments.cannon.variants import CEILING, LIBRARY, REFERENCE
 from slowpath.plan.campaign import load
-from slowpath.plan.cost import estimate
+from slowpath.plan.cost import estimate, needed_bytes
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
-from slowpath.plan.space import needed_bytes
 
 DEVICE = "memory = 'device'\nvariant = 'sendrecv'"
 CANNON = '[[cells]]\nname = "c"\nexperiment = "cannon"\n[cells.parameters]\n'

@@ -10,7 +10,7 @@ import pytest
 from click import BadParameter
 
 from slowpath.cli.values import RANKS
-from slowpath.core.cell_check import Verdict
+from slowpath.core.engine_description import CellVerdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
 from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
@@ -46,9 +46,9 @@ def test_one_number_is_as_it_was(plan_of: Callable[..., Plan]) -> None:
 def test_every_cell_is_judged_with_its_own_ranks(plan_of: Callable[..., Plan]) -> None:
     asked: list[tuple[list[str], int]] = []
 
-    def check(cells: Sequence[Cell], ranks: int) -> dict[int, Verdict]:
+    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
         asked.append(([cell.placement for cell in cells], ranks))
-        return {cell.cell: Verdict(cell.cell) for cell in cells}
+        return {cell.cell: CellVerdict(cell.cell) for cell in cells}
 
     plan_of(CANNON, ranks=[1, 4], check=check)
     assert asked == [(["bound, 1 rank"], 1), (["bound, 4 ranks"], 4)]

@@ -7,7 +7,7 @@ import made_results
 import pytest
 
 from slowpath.studies.plants.expected import expected_s
-from slowpath.studies.plants.grammar import Clause, Condition
+from slowpath.studies.plants.grammar import Clause, PlantCondition
 from slowpath.studies.plants.plant import Plant
 
 CELL = {
@@ -27,15 +27,15 @@ def paid_s(clause: Clause, metric: str = "one_way_s", phase: str = "steady", **p
 @pytest.mark.parametrize(
     ("clause", "phase", "paid"),
     [
-        (Clause(1.0, conditions=(Condition("use", "=", 1),), per="page"), "first", 513.0),
-        (Clause(1.0, conditions=(Condition("use", "=", 1),)), "steady", 0.0),
-        (Clause(1.0, conditions=(Condition("others", ">", 6),)), "steady", 1.0),
-        (Clause(1.0, conditions=(Condition("others", ">", 7),)), "steady", 0.0),
-        (Clause(1.0, conditions=(Condition("others", ">", 7),)), "first", 1.0),
-        (Clause(1.0, conditions=(Condition("bytes", ">", 4095),)), "steady", 1.0),
+        (Clause(1.0, conditions=(PlantCondition("use", "=", 1),), per="page"), "first", 513.0),
+        (Clause(1.0, conditions=(PlantCondition("use", "=", 1),)), "steady", 0.0),
+        (Clause(1.0, conditions=(PlantCondition("others", ">", 6),)), "steady", 1.0),
+        (Clause(1.0, conditions=(PlantCondition("others", ">", 7),)), "steady", 0.0),
+        (Clause(1.0, conditions=(PlantCondition("others", ">", 7),)), "first", 1.0),
+        (Clause(1.0, conditions=(PlantCondition("bytes", ">", 4095),)), "steady", 1.0),
         (Clause(1.0, "both", per="byte"), "steady", 4096.0),  # both sides pay at once
-        (Clause(1.0, conditions=(Condition("rank", "=", 0), Condition("peer", "=", 1))), "steady", 1.0),
-        (Clause(1.0, conditions=(Condition("rank", "=", 1), Condition("peer", "=", 0))), "steady", 0.0),
+        (Clause(1.0, conditions=(PlantCondition("rank", "=", 0), PlantCondition("peer", "=", 1))), "steady", 1.0),
+        (Clause(1.0, conditions=(PlantCondition("rank", "=", 1), PlantCondition("peer", "=", 0))), "steady", 0.0),
         (Clause(1.0, "put"), "steady", 0.0),
         (Clause(1.0, period_s=1e-3), "steady", None),
     ],
@@ -45,10 +45,10 @@ def test_of_a_cell(clause: Clause, phase: str, paid: float | None) -> None:
 
 
 def test_direction_and_idle_time_are_the_cells_own() -> None:
-    back = Clause(1.0, conditions=(Condition("rank", "=", 1), Condition("peer", "=", 0)))
+    back = Clause(1.0, conditions=(PlantCondition("rank", "=", 1), PlantCondition("peer", "=", 0)))
     assert paid_s(back, direction="reverse") == 1.0
     assert paid_s(back, "half_round_trip_latency_s", pattern="ping_pong") == 0.5
-    idle = Clause(1.0, conditions=(Condition("idle_s", ">", 1e-3),))
+    idle = Clause(1.0, conditions=(PlantCondition("idle_s", ">", 1e-3),))
     assert (paid_s(idle), paid_s(idle, idle_s="0.01")) == (0.0, 1.0)
 
 

@@ -11,11 +11,11 @@ import pytest
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.studies.plants.claims import DEPENDS
 from slowpath.studies.plants.classes import CLASSES, PAIRED, find, pair
-from slowpath.studies.plants.grammar import Clause, Condition, page_of
+from slowpath.studies.plants.grammar import Clause, PlantCondition, page_of
 from slowpath.studies.plants.plant import Plant
 
 MIB = 2**20
-FIRST = Condition("use", "=", 1)
+FIRST = PlantCondition("use", "=", 1)
 # As engine/plant/clause.cpp reads words.
 WORD = re.compile(
     r"(call=(send|receive|both|put|get)|place=(kernel|waiting|cold)|law=exponential|(chance|coin)=0\.\d+|seed=\d+"
@@ -25,13 +25,13 @@ WORD = re.compile(
 
 
 def test_a_clause_is_text_and_axes_and_limits() -> None:
-    over, off = Condition("bytes", ">", 8192), Condition("start", "%", 64)
-    one = Clause(2e-10, "receive", (over, off, Condition("index", "%", 7, 3)), "byte", room="kernel")
+    over, off = PlantCondition("bytes", ">", 8192), PlantCondition("start", "%", 64)
+    one = Clause(2e-10, "receive", (over, off, PlantCondition("index", "%", 7, 3)), "byte", room="kernel")
     assert one.text == "call=receive bytes>8192 start%64 index%7=3 cost_s=2e-10 per=byte place=kernel"
     assert one.axes == {"bytes", "start", "index"}
     assert one.limits == (("bytes", 8192),)
     assert one.sides == {"receive"}
-    cache = Clause(1e-4, conditions=(Condition("others", ">", 15),))
+    cache = Clause(1e-4, conditions=(PlantCondition("others", ">", 15),))
     assert cache.limits == (("others", 16),)
     assert Clause(1e-4, chance=0.1, coin=0.5, period_s=1e-3, per="second").axes == {"chance", "launch", "time"}
 
@@ -47,8 +47,8 @@ def test_a_clause_is_text_and_axes_and_limits() -> None:
         (Clause(2.0, per="block"), {"block": 1.0}, 0.0),
         (Clause(2.0, conditions=(FIRST,)), {"use": 1.0}, 2.0),
         (Clause(2.0, conditions=(FIRST,)), {"use": 2.0}, 0.0),
-        (Clause(2.0, conditions=(Condition("start", "%", 64),)), {"start": 8.0}, 2.0),
-        (Clause(2.0, conditions=(Condition("index", "%", 4, 3),)), {}, 0.5),
+        (Clause(2.0, conditions=(PlantCondition("start", "%", 64),)), {"start": 8.0}, 2.0),
+        (Clause(2.0, conditions=(PlantCondition("index", "%", 4, 3),)), {}, 0.5),
         (Clause(2.0, chance=0.1, coin=0.5), {}, 0.1),
         (Clause(None, room="cold"), {"bytes": 8.0}, None),
     ],

@@ -16,20 +16,20 @@ from slowpath.report.svg.detection import Class, drawing
 from slowpath.run.engine.planned import UnbuiltEngine
 from slowpath.run.libraries import Library
 from slowpath.studies.plants.classes import CLASSES, find
-from slowpath.studies.plants.detection import Limit, Shot, limit_of, next_cost_s
+from slowpath.studies.plants.detection import DetectionLimit, Shot, limit_of, next_cost_s
 from slowpath.studies.plants.folder import Drawn, read
 from slowpath.studies.plants.limits import lines, run, searched
 from slowpath.studies.plants.measure import Ground
-from slowpath.studies.plants.plant import Measured
+from slowpath.studies.plants.plant import PlantedDiagnosis
 from slowpath.studies.plants.table import Scored
-from slowpath.studies.plants.trials import Asked
+from slowpath.studies.plants.trials import PlantCounts
 
 LOW_S, HIGH_S = 1e-6, 1e-4
 MIDDLE, WIDTH = -5.5, 0.15  # found half of the time at 3.2 us
 TRUE_S = 10 ** (MIDDLE + WIDTH * math.log(19))
 
 
-def searched_limit(seed: int, count: int = 30) -> Limit:
+def searched_limit(seed: int, count: int = 30) -> DetectionLimit:
     source, shots = random.Random(seed), list[Shot]()
     for _ in range(count):
         cost_s = next_cost_s(shots, LOW_S, HIGH_S, source)
@@ -75,12 +75,14 @@ def test_the_picture_has_a_row_for_each_class() -> None:
 
 def test_a_folder_is_gone_on_with_by_the_same_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was measured is not measured again, and what follows from it is the same."""
-    monkeypatch.setattr(Ground, "measured", lambda self, plant, folder, pen: Measured((), made_results.results()))
+    monkeypatch.setattr(
+        Ground, "measured", lambda self, plant, folder, pen: PlantedDiagnosis((), made_results.results())
+    )
     mpi = Mpi("mpich", "5.0.2", "option", tmp_path, tmp_path / "mpiexec", None, "hydra", False, "hydra", "")
     ground = Ground(Library("mpich", mpi.identity, mpi, UnbuiltEngine(tmp_path)), tmp_path / "library.so", ["diagnose"])
     live = find("live")
     assert live is not None
-    drawn, asked = Drawn(5, mpi.identity, ground.shown), Asked(3, 0, 1)
+    drawn, asked = Drawn(5, mpi.identity, ground.shown), PlantCounts(3, 0, 1)
     told: list[str] = []
 
     def tell(one: Scored) -> None:

@@ -25,19 +25,19 @@ from slowpath.studies.plants import again
 from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.classes import CLASSES, PAIRED
 from slowpath.studies.plants.folder import Drawn, read
-from slowpath.studies.plants.grammar import Clause, Condition
+from slowpath.studies.plants.grammar import Clause, PlantCondition
 from slowpath.studies.plants.harness import each, run
 from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.pens import Pen, cores, shares
-from slowpath.studies.plants.plant import Measured, Plant, State
+from slowpath.studies.plants.plant import Plant, PlantedDiagnosis, PlantedState
 from slowpath.studies.plants.score import Score, score
 from slowpath.studies.plants.table import Forecasts, Scored, counts, forecasts_of, line, table
-from slowpath.studies.plants.trials import Asked, PlantTrial, draw
+from slowpath.studies.plants.trials import PlantCounts, PlantTrial, draw
 
 US = 1e-6
 LENGTHS = (1024, 4096, 16384, 65536)
-OVER_8K = Plant("threshold", (Clause(20 * US, conditions=(Condition("bytes", ">", 8192),)),))
-KERNEL = Plant("threshold", (Clause(20 * US, conditions=(Condition("bytes", ">", 8192),), room="kernel"),))
+OVER_8K = Plant("threshold", (Clause(20 * US, conditions=(PlantCondition("bytes", ">", 8192),)),))
+KERNEL = Plant("threshold", (Clause(20 * US, conditions=(PlantCondition("bytes", ">", 8192),), room="kernel"),))
 ONE_WAY = {"pattern": "one_way", "buffer_bytes": "message", "overalloc_bytes": "0", "live_buffers": "1"}
 
 
@@ -58,8 +58,8 @@ def cells(plant: Plant | None = None) -> list[CellResult]:
     return found
 
 
-def measured(*findings: Finding, plant: Plant | None = OVER_8K) -> Measured:
-    return Measured(findings, msgspec.structs.replace(made_results.results(), cells=cells(plant)))
+def measured(*findings: Finding, plant: Plant | None = OVER_8K) -> PlantedDiagnosis:
+    return PlantedDiagnosis(findings, msgspec.structs.replace(made_results.results(), cells=cells(plant)))
 
 
 CLEAN = Baseline([measured(plant=None)])
@@ -109,7 +109,7 @@ def until_its_fifth_use() -> Finding:
     return msgspec.structs.replace(made, fast_cells=made.slow_cells)
 
 
-GATE = Plant("gate", (Clause(20 * US, conditions=(Condition("use", "<", 5),)),))
+GATE = Plant("gate", (Clause(20 * US, conditions=(PlantCondition("use", "<", 5),)),))
 
 
 def far_above_floor() -> Finding:
@@ -152,7 +152,7 @@ def test_four_things_are_scored(findings: list[Finding], plant: Plant, verdict: 
 
 
 def test_of_a_pair_both_have_to_be_found() -> None:
-    both = Plant("threshold+blocks", (*OVER_8K.clauses, Clause(1e-3, conditions=(Condition("bytes", "<", 2000),))))
+    both = Plant("threshold+blocks", (*OVER_8K.clauses, Clause(1e-3, conditions=(PlantCondition("bytes", "<", 2000),))))
     assert score(both, measured(finding(law=law(20 * US))), CLEAN).verdict == "wrong"  # at 1 KiB the law is off
     assert score(both, measured(finding()), CLEAN).verdict == "missed"
     short = msgspec.structs.replace(finding("SP099", 1e-3), slow_cells=[0], fast_cells=[1])
@@ -160,7 +160,7 @@ def test_of_a_pair_both_have_to_be_found() -> None:
 
 
 def test_what_costs_too_little_is_not_asked_for() -> None:
-    little = Plant("threshold", (Clause(0.1 * US, conditions=(Condition("bytes", ">", 8192),)),))
+    little = Plant("threshold", (Clause(0.1 * US, conditions=(PlantCondition("bytes", ">", 8192),)),))
     assert score(little, measured(), CLEAN).verdict == "below"
 
 
@@ -174,7 +174,7 @@ def test_the_baseline_has_to_hold_with_a_plant_too() -> None:
 
 
 def test_a_state_is_found_by_what_it_is_about() -> None:
-    state = Plant("single_copy_off", (), State("setting", "single_copy_off"))
+    state = Plant("single_copy_off", (), PlantedState("setting", "single_copy_off"))
     found = score(state, measured(finding("SP009")), CLEAN)
     assert (found.verdict, found.found) == ("honest", True)
     assert score(state, measured(), CLEAN).verdict == "missed"
@@ -187,7 +187,7 @@ def test_what_the_machine_has_anyway_is_no_alarm() -> None:
 
 
 def test_all_follows_from_the_seed() -> None:
-    asked = Asked(2 * len(CLASSES), 6, 2, 0.0)
+    asked = PlantCounts(2 * len(CLASSES), 6, 2, 0.0)
     one, same, other = (draw(CLASSES, asked, seed) for seed in (7, 7, 8))
     assert one == same
     assert one != other
@@ -196,12 +196,12 @@ def test_all_follows_from_the_seed() -> None:
     kinds = [t.plant.kind for t in one if t.plant]
     assert {kinds.count(c.name) for c in CLASSES} == {2}
     assert len({t.name for t in one}) == len(one)
-    paired = draw(CLASSES, Asked(20, 0, 1, 0.2), 7)
+    paired = draw(CLASSES, PlantCounts(20, 0, 1, 0.2), 7)
     assert sum("+" in t.plant.kind for t in paired if t.plant) == 4
 
 
 def test_the_table_counts_plants_and_clean_runs() -> None:
-    trials = draw(PAIRED[:1], Asked(3, 1, 1), 3)
+    trials = draw(PAIRED[:1], PlantCounts(3, 1, 1), 3)
     good = Score("honest", "no law is named", True, "open", "open", "right", ())
     bad = replace(good, verdict="wrong", law="wrong")
     verdicts = iter([good, good, bad])
@@ -263,11 +263,11 @@ def test_a_folder_of_other_plants_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(Ground, "measured", lambda self, plant, folder, pen: measured())
     here, out = ground(tmp_path), tmp_path / "out"
     drawn = Drawn(3, here.library.identity, here.shown)
-    trials = draw(PAIRED[:1], Asked(1, 1, 1), 3)
+    trials = draw(PAIRED[:1], PlantCounts(1, 1, 1), 3)
     assert len(run(here, trials, out, drawn, lambda one: None)) == 3
     assert len(run(here, trials, out, drawn, lambda one: None)) == 3
     with pytest.raises(UsageError, match="another seed"):
-        run(here, draw(PAIRED[:1], Asked(1, 1, 1), 4), out, replace(drawn, seed=4), lambda one: None)
+        run(here, draw(PAIRED[:1], PlantCounts(1, 1, 1), 4), out, replace(drawn, seed=4), lambda one: None)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "001-clean").write_text("kept")
     with pytest.raises(UsageError, match="name a new folder"):
@@ -280,11 +280,11 @@ def test_an_old_folder_is_scored_again_by_what_was_planted_in_it(
 ) -> None:
     monkeypatch.setattr(Ground, "measured", lambda self, plant, folder, pen: measured())
     here, out = ground(tmp_path), tmp_path / "out"
-    trials = draw(PAIRED, Asked(6, 1, 1, 0.5), 3)
+    trials = draw(PAIRED, PlantCounts(6, 1, 1, 0.5), 3)
     run(here, trials, out, Drawn(3, here.library.identity, here.shown), lambda one: None)
     assert read(out)[1] == trials
     seen: list[str] = []
-    folders: Mapping[str, Measured] = {trial.name: measured() for trial in trials[:-1]}
+    folders: Mapping[str, PlantedDiagnosis] = {trial.name: measured() for trial in trials[:-1]}
     monkeypatch.setattr(again, "concluded", lambda folder: folders.get(folder.name))
     scored = again.scored_again(out, lambda one: seen.append(one.trial.name))
     assert seen == [trial.name for trial in trials]
@@ -295,12 +295,12 @@ def test_an_old_folder_is_scored_again_by_what_was_planted_in_it(
 
 def test_jobs_measure_side_by_side_each_in_its_own_pen(tmp_path: Path) -> None:
     """A pen holds one diagnosis at a time, the baseline comes before all others, and the score is the same."""
-    trials = draw(PAIRED, Asked(6, 2, 2), 3)
+    trials = draw(PAIRED, PlantCounts(6, 2, 2), 3)
     drawn = Drawn(3, "mpich", ["diagnose"])
     pens = [Pen(tmp_path / "one"), Pen(tmp_path / "two")]
     both, busy, order = Barrier(2), Counter[Path | None](), list[str]()
 
-    def measure(trial: PlantTrial, folder: Path, pen: Pen) -> Measured:
+    def measure(trial: PlantTrial, folder: Path, pen: Pen) -> PlantedDiagnosis:
         busy[pen.group] += 1
         order.append(trial.purpose)
         both.wait(timeout=60)  # two at a time, or never
@@ -308,7 +308,7 @@ def test_jobs_measure_side_by_side_each_in_its_own_pen(tmp_path: Path) -> None:
         busy[pen.group] -= 1
         return measured()
 
-    def alone(trial: PlantTrial, folder: Path, pen: Pen) -> Measured:
+    def alone(trial: PlantTrial, folder: Path, pen: Pen) -> PlantedDiagnosis:
         return measured()
 
     (tmp_path / "out").mkdir()

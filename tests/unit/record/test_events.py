@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import RecordError
-from slowpath.record.events import CellBegin, LaunchEvents, Note, Share, read_events
+from slowpath.record.events import CellBegin, CountedFunction, LaunchEvents, Note, read_events
 
 BEGIN = (
     '{"event":"launch_begin","t_ns":1,"launch":42,"seed":7,"engine":"0.1.0","mpi_library":"X","mpi_standard":"5.0",'
@@ -65,7 +65,7 @@ def test_counts_of_instructions(tmp_path: Path) -> None:
     assert found.notes == ()
     put, synchronisation = found.instructions(3)
     assert (put.counted, put.stepped, put.region_instructions) == (True, (588, 949), 1575)
-    assert put.shares == (Share("libmpi.so.12", "MPI_Put", 1537),)
+    assert put.shares == (CountedFunction("libmpi.so.12", "MPI_Put", 1537),)
     assert (synchronisation.counted, synchronisation.reason) == (False, "a debugger is attached")
     assert found.instructions(9) == []
 

@@ -17,7 +17,6 @@ from slowpath.diagnose.trials.design import AGAIN, CONTROL, Trial, design
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.mpi.settings import resolver
-from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.slowpaths.registry import find_remedy
@@ -34,7 +33,7 @@ def planned(name: str, metric: str, **changed: str) -> tuple[Trial, Plan]:
     sides = Sides(cell(0, parameters), UNBOUND, None, None, None, metric, "steady", "steady")
     found = design(sides, find_remedy(name), frozenset(), 2)
     assert isinstance(found, Trial), found
-    return found, expand(decode(found.campaign.text.encode(), "made.toml"), DESCRIPTION, MPICH, 1)
+    return found, expand(found.campaign, DESCRIPTION, MPICH, 1)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.plan.campaign import decode
 from slowpath.watch.conclude import Asking, asking
@@ -44,7 +45,7 @@ def asked(*classes: MessageClass) -> Asking:
 
 
 def written(found: Asking, **changes: Any) -> dict[str, Any]:
-    text = campaign_of(found.questions, found.loads, {}, **changes).text
+    text = campaign_toml(campaign_of(found.questions, found.loads, {}, **changes))
     decode(text.encode(), "replay")
     return tomllib.loads(text)
 
@@ -81,7 +82,7 @@ def test_gpu_memory_of_odd_length_is_padded() -> None:
 
 def test_it_runs_under_the_programs_variables_and_between_nodes_where_most_bytes_go() -> None:
     found = asked(a_load())
-    text = campaign_of(found.questions, found.loads, {"UCX_TLS": "tcp"}, ["UCX_NET_DEVICES"], nodes=2).text
+    text = campaign_toml(campaign_of(found.questions, found.loads, {"UCX_TLS": "tcp"}, ["UCX_NET_DEVICES"], nodes=2))
     campaign = tomllib.loads(text)
     assert campaign["environment"][0]["variables"] == {"UCX_TLS": "tcp"}
     assert campaign["environment"][0]["unset"] == ["UCX_NET_DEVICES"]

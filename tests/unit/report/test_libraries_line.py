@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from slowpath.core.contrast_results import VerdictWord
+from slowpath.core.finding_results import VerdictWord
 from slowpath.core.results import ContrastResult, ContrastSide, Reproduce
 from slowpath.core.units import format_time
 from slowpath.findings.conclude import conclude

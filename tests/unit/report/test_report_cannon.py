@@ -15,9 +15,9 @@ from slowpath.experiments.cannon.hidden import with_hidden
 from slowpath.report import render_html, render_text
 from slowpath.report.cannon.view import GroupView, cannon_view
 from slowpath.report.svg import timeline
-from slowpath.report.svg.over_n import Axes, Series
+from slowpath.report.svg.over_n import OrderAxes, OrderSeries
 from slowpath.report.svg.over_n import chart as over_n
-from slowpath.report.svg.timeline import Piece
+from slowpath.report.svg.timeline import TimelinePiece
 from support import report_studies
 from support.change import change
 
@@ -115,7 +115,7 @@ def test_clocks_that_are_not_one_link_nothing(cannon: Results) -> None:
         change(one, one_clock=False, waits=())
     figure = group(cannon).timelines[0]
     assert 'class="waits"' not in str(figure.picture)
-    assert "clocks are not one" in figure.group
+    assert "clocks are not synchronised" in figure.group
 
 
 def test_a_timeline_without_intervals_says_why(cannon: Results) -> None:
@@ -157,16 +157,16 @@ def test_runs_without_cannon_have_no_section(results: Results) -> None:
 
 
 def test_curves_draw_nothing_without_values() -> None:
-    assert over_n([Series("a", ())], Axes("time", "s"), "t") is None
-    assert over_n([Series("a", ((8, 0.0, None),))], Axes("time", "s"), "t") is None
+    assert over_n([OrderSeries("a", ())], OrderAxes("time", "s"), "t") is None
+    assert over_n([OrderSeries("a", ((8, 0.0, None),))], OrderAxes("time", "s"), "t") is None
 
 
 def test_unseen_gaps_are_merged_within_a_step_alone() -> None:
-    def rects(*pieces: Piece) -> int:
+    def rects(*pieces: TimelinePiece) -> int:
         return str(timeline.chart(["0"], pieces, [], 0.0, 1.0, "t", "d")).count("<rect")
 
-    near = Piece(0, "p-dgemm", 0, 0.1, 0.2), Piece(0, "p-dgemm", 0, 0.2001, 0.3)
+    near = TimelinePiece(0, "p-dgemm", 0, 0.1, 0.2), TimelinePiece(0, "p-dgemm", 0, 0.2001, 0.3)
     assert rects(*near) == 1
-    assert rects(near[0], Piece(0, "p-dgemm", 1, 0.2001, 0.3)) == 2
-    assert rects(near[0], Piece(0, "p-wait", 0, 0.2001, 0.3)) == 2
-    assert rects(near[0], Piece(0, "p-dgemm", 0, 0.25, 0.3)) == 2
+    assert rects(near[0], TimelinePiece(0, "p-dgemm", 1, 0.2001, 0.3)) == 2
+    assert rects(near[0], TimelinePiece(0, "p-wait", 0, 0.2001, 0.3)) == 2
+    assert rects(near[0], TimelinePiece(0, "p-dgemm", 0, 0.25, 0.3)) == 2

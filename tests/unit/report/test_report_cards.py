@@ -17,7 +17,7 @@ from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.sides import sides_picture, witness_picture
 from slowpath.report.shown import MOST, PAGE_BYTES, samples_budget, shown_cells
 from slowpath.report.view_contrasts import groups
-from slowpath.report.view_findings import Measured, cards
+from slowpath.report.view_findings import PictureSources, cards
 from slowpath.report.view_places import places
 from support.change import change
 from support.results import a_finding
@@ -55,7 +55,7 @@ def law(
 def drawn(finding: Finding) -> ElementTree.Element:
     made = law_picture(finding)
     assert made is not None
-    return ElementTree.fromstring(made)
+    return ElementTree.fromstring(made.drawing)
 
 
 def words(picture: ElementTree.Element, class_: str) -> list[str]:
@@ -192,15 +192,15 @@ def test_a_witness_is_drawn_where_the_kernel_takes_a_share_of_one_message(result
 def test_a_card_says_use_only_of_what_was_proven(results: Results, verdict: str, words: str) -> None:
     remedy = RemedyResult(name="huge pages", text="Allocate on huge pages.", phrase="huge pages", snippet=Snippet(),
                           removed_ratio=None, side_effects=[], verdict=verdict, reason="")  # type: ignore[arg-type]  # fmt: skip
-    (card,) = cards([seen(results, remedies=[remedy])], lambda _: Measured(results))
+    (card,) = cards([seen(results, remedies=[remedy])], lambda _: PictureSources(results))
     assert card.do == words
-    (older,) = cards([seen(results, remedies=[replace(remedy, phrase=None)])], lambda _: Measured(results))
+    (older,) = cards([seen(results, remedies=[replace(remedy, phrase=None)])], lambda _: PictureSources(results))
     assert older.do == "Allocate on huge pages."
 
 
 def test_a_law_leads_and_the_sides_are_behind_the_fold(results: Results) -> None:
     finding = seen(results, law=LENGTHS)
-    (card,) = cards([finding], lambda _: Measured(results))
+    (card,) = cards([finding], lambda _: PictureSources(results))
     assert card.picture is not None
     assert card.picture.name == "law"
     assert [one.name for one in card.pictures] == ["sides"]

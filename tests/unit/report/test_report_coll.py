@@ -8,10 +8,7 @@ import io
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
-from slowpath.report.coll.files import NAME, coll_files
-from slowpath.report.coll.text import coll_lines
-from slowpath.report.coll.view import coll_view
-from slowpath.report.coll.ways import panels
+from slowpath.report.coll.ways import NAME, coll_files, coll_lines, coll_view, panels
 from support.results import a_cell, a_metric, results
 
 # Microseconds by way and length; the split way is not measured at 8 B.
@@ -76,7 +73,7 @@ def test_the_table_has_a_row_for_each_length() -> None:
 
 def test_a_terminal_gets_a_line_for_each_collective() -> None:
     lines = coll_lines(run())
-    assert lines[0].startswith("Collectives: the library's own time over the fastest other way")
+    assert lines[0].startswith("Collectives: the library's own time over the fastest alternative")
     assert [line.split() for line in lines[1:]] == [
         ["2", "ranks", "8", "B", "1", "KiB", "64", "KiB"],
         ["bcast", "0.33", "0.91", "3.00"],

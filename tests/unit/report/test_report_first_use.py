@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from slowpath.core.results import Results
-from slowpath.report.first_use.text import FILE, first_use_files, first_use_lines
-from slowpath.report.first_use.view import first_use_view
+from slowpath.report.first_use.view import FILE, first_use_files, first_use_lines, first_use_view
 from support.results import a_cell, a_metric, an_estimate, results
 
 MIB = 2**20

@@ -195,7 +195,7 @@ def test_imported_run_says_that_the_spread_is_unknown(imported: Results) -> None
     page = render_html(imported)
     assert "one launch: run-to-run spread unknown" in page
     assert "Imported: the times come from a log" in page
-    assert "This page holds no raw samples" in page
+    assert "This page has no raw samples" in page
     assert 'id="skipped"' not in page
 
 

@@ -12,10 +12,7 @@ from slowpath import report
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.results import Results
 from slowpath.experiments.nccl.parts import STEPS
-from slowpath.report.nccl.first_uses import HEAD
-from slowpath.report.nccl.picture import COLOURS
-from slowpath.report.nccl.text import nccl_lines
-from slowpath.report.nccl.view import nccl_view
+from slowpath.report.nccl.view import COLOURS, HEAD, nccl_lines, nccl_view
 from support.results import a_cell, a_metric, an_estimate, results
 
 OF_NCCL = {

@@ -13,7 +13,7 @@ from slowpath.core.results import Results
 from slowpath.experiments.put.table import build_put
 from slowpath.report import render_html, render_text
 from slowpath.report.put.history import STUDY
-from slowpath.report.put.rows import Row, rows_of
+from slowpath.report.put.rows import DesignRow, rows_of
 from slowpath.report.put.view import put_view
 from slowpath.report.put.words import PIECES
 from slowpath.report.svg import bars, ladder
@@ -24,12 +24,12 @@ from support.change import change
 ROOT = Path(__file__).parents[3]
 
 
-def rows(document: Results) -> list[Row]:
+def rows(document: Results) -> list[DesignRow]:
     assert document.put is not None
     return rows_of(document.put.conditions[0], document)
 
 
-def row(document: Results, words: str, mpi: str) -> Row:
+def row(document: Results, words: str, mpi: str) -> DesignRow:
     found = [one for one in rows(document) if one.words == words and one.mpi == mpi]
     assert len(found) == 1
     return found[0]

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from slowpath.record.blocks import Block, write_blocks
-from slowpath.report.samples import Series, explore, ranks, read_series, thin
+from slowpath.report.samples import SampleSeries, explore, ranks, read_series, thin
 
 
-def series(cell: int, n: int, launch: int = 0, seed: int = 0) -> Series:
+def series(cell: int, n: int, launch: int = 0, seed: int = 0) -> SampleSeries:
     """Random samples of one launch."""
     values = np.random.default_rng(seed + launch).integers(100, 10**6, n)
-    return Series(cell, launch, "steady", 0, 1, values)
+    return SampleSeries(cell, launch, "steady", 0, 1, values)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 20, 21, 1000, 1001])
@@ -64,7 +64,7 @@ def test_budget_is_kept_by_leaving_out_the_last_cells() -> None:
 
 def test_no_samples_is_none() -> None:
     assert explore([], {}, 100_000) is None
-    assert explore([Series(0, 0, "steady", 0, 1, np.array([], dtype=np.int64))], {}, 100_000) is None
+    assert explore([SampleSeries(0, 0, "steady", 0, 1, np.array([], dtype=np.int64))], {}, 100_000) is None
 
 
 def test_no_room_is_none() -> None:

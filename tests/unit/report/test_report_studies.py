@@ -9,7 +9,7 @@ import slowpath.report
 from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report.studies import VIEWS, views_of
-from slowpath.report.trace.kinds import KINDS
+from slowpath.report.trace.read import KINDS
 
 HERE = Path(slowpath.report.__file__).parent
 

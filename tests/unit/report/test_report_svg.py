@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from slowpath.report.svg import contrast_forest, pairs, size_curves
-from slowpath.report.svg.contrast_forest import Ratio
+from slowpath.report.svg import contrast_forest, sides, size_curves
+from slowpath.report.svg.contrast_forest import DrawnRatio
 from slowpath.report.svg.element import element, picture
 from slowpath.report.svg.plot import spread_apart
 from slowpath.report.svg.scale import LogScale, powers_of_two, spanning
-from slowpath.report.svg.size_curves import Curve, Point
+from slowpath.report.svg.size_curves import SizeCurve, SizePoint
 from support.results import a_contrast
 
 
@@ -61,22 +61,22 @@ def test_labels_are_spread_apart_within_bounds() -> None:
 
 def test_forest_always_shows_one() -> None:
     for ratios in ([1.01], [126.0], [0.002, 3.0]):
-        scale = contrast_forest.scale_of([Ratio("b against a", ratio, None, "slower", 0.03) for ratio in ratios])
+        scale = contrast_forest.scale_of([DrawnRatio("b against a", ratio, None, "slower", 0.03) for ratio in ratios])
         assert 1.0 in contrast_forest.ticks_of(scale)
         assert scale.low < 1 < scale.high
 
 
 def test_pairs_draw_a_line_for_each() -> None:
-    drawn = pairs.chart(a_contrast(pairs=((1e-3, 2e-3), (1.1e-3, 2.1e-3))))
+    drawn = sides.pairs_chart(a_contrast(pairs=((1e-3, 2e-3), (1.1e-3, 2.1e-3))))
     assert drawn is not None
     path = next(e for e in ElementTree.fromstring(drawn).iter() if (e.get("class") or "").startswith("pair"))
     assert (path.get("d") or "").count("M") == 2
-    assert pairs.chart(a_contrast(pairs=())) is None
+    assert sides.pairs_chart(a_contrast(pairs=())) is None
 
 
 def test_curve_has_a_whisker_for_each_interval() -> None:
-    points = tuple(Point(8**n, 1e-6 * n, (0.9e-6 * n, 1.1e-6 * n) if n > 1 else None) for n in (1, 2, 3))
-    drawn = size_curves.chart([Curve("small", points)], "s", "Latency")
+    points = tuple(SizePoint(8**n, 1e-6 * n, (0.9e-6 * n, 1.1e-6 * n) if n > 1 else None) for n in (1, 2, 3))
+    drawn = size_curves.chart([SizeCurve("small", points)], "s", "Latency")
     assert drawn is not None
     root = ElementTree.fromstring(drawn)
     classes = [e.get("class") or "" for e in root.iter()]

@@ -13,7 +13,7 @@ from planted_results import KIB, LAUNCHES, Planted, placement, witness
 from slowpath.core.cell_results import MessageCounts
 from slowpath.mpi import schedules
 from slowpath.mpi.algorithms import recognise
-from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.mpi.code_variables import KEEP_FREED
 from slowpath.mpi.message_graph import Schedule, graph_of
 
 WORK = "collective_work_s"

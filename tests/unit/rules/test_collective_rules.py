@@ -9,7 +9,7 @@ from planted_results import KIB, Planted
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.mpi.code_variables import KEEP_FREED
 from slowpath.mpi.tunings import OPEN_MPI_UNSPLIT_ALLREDUCE
 from slowpath.slowpaths.collectives.under import CLOSED
 from slowpath.slowpaths.evaluate import findings

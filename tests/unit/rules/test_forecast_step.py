@@ -15,6 +15,7 @@ import pytest
 from made_results import step
 from planted_results import KIB, Planted
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, LawResult, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.records import DiagnosisStep
@@ -57,7 +58,7 @@ def state(survey: Results) -> State:
 def proposed(survey: Results) -> tuple[ForecastTask, dict[str, Any]]:
     [one] = forecast.propose(state(survey))
     assert isinstance(one.task, ForecastTask)
-    return one.task, tomllib.loads(one.text)
+    return one.task, tomllib.loads(campaign_toml(one.campaign))
 
 
 def run_of(campaign: dict[str, Any], time_s: Seconds, phase: float = 1.0) -> Results:

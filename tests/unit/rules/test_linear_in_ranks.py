@@ -16,17 +16,17 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.mpi import schedules
 from slowpath.mpi.message_graph import Schedule
-from slowpath.record.events import Messages
+from slowpath.record.events import SocketMessages
 from slowpath.slowpaths.collectives.scalings import scalings
 from slowpath.slowpaths.evaluate import findings
 
 KNOWN = 8
 
 
-def events(schedule: Schedule, ranks: int, block_bytes: int = 8) -> list[Messages]:
+def events(schedule: Schedule, ranks: int, block_bytes: int = 8) -> list[SocketMessages]:
     logs = logs_of(schedule, ranks, block_bytes, KNOWN)
     return [
-        Messages(
+        SocketMessages(
             t_ns=0,
             cell=0,
             rank=rank,

@@ -17,8 +17,8 @@ from slowpath.experiments.registry import ROLES
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.studies.plants.baseline import Baseline
-from slowpath.studies.plants.grammar import Clause, Condition
-from slowpath.studies.plants.plant import Measured, Plant
+from slowpath.studies.plants.grammar import Clause, PlantCondition
+from slowpath.studies.plants.plant import Plant, PlantedDiagnosis
 from slowpath.studies.plants.score import score
 
 CODES = [rule.code for rule in SLOW_PATHS]
@@ -90,11 +90,11 @@ def test_what_the_library_takes_anyway_is_known_from_a_clean_run() -> None:
     planted, clean = Planted(1), Planted(2)
     messages(planted, 2.1e-9)
     messages(clean, 1e-10)
-    baseline = Baseline([Measured([], clean.results())])
+    baseline = Baseline([PlantedDiagnosis([], clean.results())])
     one = next(f for f in findings(planted.results(), ROLES) if f.rule == "SP006")
     for cost_s, mark in ((2e-9, "right"), (1.7e-9, "wrong"), (2.3e-9, "wrong")):
-        clause = Clause(cost_s, conditions=(Condition("use", "=", 1),), per="byte")
-        found = score(Plant("message", (clause,)), Measured([one], planted.results()), baseline)
+        clause = Clause(cost_s, conditions=(PlantCondition("use", "=", 1),), per="byte")
+        found = score(Plant("message", (clause,)), PlantedDiagnosis([one], planted.results()), baseline)
         assert (found.found, found.law) == (True, mark), cost_s
 
 

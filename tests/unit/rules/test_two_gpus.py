@@ -11,6 +11,7 @@ import pytest
 from made_results import step
 
 from slowpath.analyse.build import build_results
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
@@ -66,7 +67,7 @@ def test_padding_is_tried_within_a_gpu_first(results: Results, findings: list[Fi
     [within] = [f for f in findings if f.rule == "SP001"]
     assert isinstance(first.task, TrialTask)
     assert first.task.finding == within.id
-    effect = next(group for group in tomllib.loads(first.text)["cells"] if group["name"] == EFFECT)
+    effect = next(group for group in tomllib.loads(campaign_toml(first.campaign))["cells"] if group["name"] == EFFECT)
     assert effect["parameters"]["device"] == "0"
 
 

@@ -18,7 +18,7 @@ from slowpath.run.engine.build import engine_for, engine_of_standard, kept_engin
 from slowpath.run.engine.cache import EngineNote, source_hash
 from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.pairing import interface_of, require_pair, why_not
-from slowpath.run.engine.whole import seal
+from slowpath.run.engine.usable import seal
 
 SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-5": "libmpi_abi.so.1"}
 

@@ -22,9 +22,8 @@ from slowpath.report.redact import redact_run
 from slowpath.run import measure
 from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution, RunLimits
-from slowpath.run.identity import this_process
-from slowpath.run.ownership import Taken, owned
-from slowpath.run.process import Job, Outcome, run_jobs
+from slowpath.run.ownership import Taken, owned, this_process
+from slowpath.run.process import LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Quiet
 
 MakePlan = Callable[..., Plan]
@@ -102,7 +101,7 @@ def test_a_run_holds_its_folder_while_it_measures(
 def test_a_launch_during_which_the_folder_was_taken_over_is_not_recorded(
     measured: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
-    def taken_over(jobs: list[Job]) -> list[Outcome]:
+    def taken_over(jobs: list[LaunchedJob]) -> list[Outcome]:
         outcomes = run_jobs(jobs)
         record_of_another(measured, number=2)
         return outcomes

@@ -18,17 +18,16 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Placement, Plan
 from slowpath.plan.cost import TimeLeft, estimate, launch_seconds
-from slowpath.plan.order import order_launches
-from slowpath.plan.turns import turns_of
+from slowpath.plan.order import order_launches, turns_of
 from slowpath.record.events import CellBegin, CellEnd, LaunchBegin, LaunchEnd
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
 from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution, RunLimits
-from slowpath.run.node_health import NodeHealth
-from slowpath.run.process import Job, JobLimits, Outcome, run_jobs
+from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Quiet
+from slowpath.run.schedule import NodeHealth
 
 NODES = [f"n{number:03d}" for number in range(1, 65)]
 BAD = "n017"
@@ -83,12 +82,12 @@ def test_64_nodes_take_63_turns_a_round() -> None:
     assert (left.launches_left, left.remaining_s()) == (4 * 2016, pytest.approx(4 * 63 * 2 * one_s))
 
 
-def simulated(jobs: list[Job]) -> list[Outcome]:
+def simulated(jobs: list[LaunchedJob]) -> list[Outcome]:
     """Writes what an engine would; on the bad node nothing starts."""
     return [_simulated(job, Path(job.argv[-1])) for job in jobs]
 
 
-def _simulated(job: Job, folder: Path) -> Outcome:
+def _simulated(job: LaunchedJob, folder: Path) -> Outcome:
     for path in (job.stdout, job.stderr):
         path.touch()
     hosts = next(word for word in job.argv if "n0" in word and not word.startswith("/")).replace(":1", "").split(",")
@@ -136,9 +135,9 @@ def test_which_of_two_nodes_is_bad_takes_more_than_one_pair() -> None:
 
 
 def test_jobs_run_at_the_same_time_and_end_each_in_its_own_way(tmp_path: Path) -> None:
-    def job(name: str, program: str) -> Job:
+    def job(name: str, program: str) -> LaunchedJob:
         out, err = tmp_path / f"{name}.out", tmp_path / f"{name}.err"
-        return Job([sys.executable, "-c", program], {}, out, err, [], JobLimits())
+        return LaunchedJob([sys.executable, "-c", program], {}, out, err, [], JobLimits())
 
     meet = "import pathlib, sys, time\nme, other = (pathlib.Path({!r}) / name for name in {!r})\nme.touch()\n"
     meet += "end = time.monotonic() + 60\nwhile not other.exists() and time.monotonic() < end: time.sleep(0.01)\n"

@@ -99,7 +99,7 @@ def test_what_the_campaign_names_may_be_missing(environ: dict[str, str]) -> None
     assert list(chosen.missing) == ["intelmpi", "/nowhere"]
     assert chosen.missing["intelmpi"].startswith("no intelmpi found")
     assert chosen.unbuilt == "skip"
-    with pytest.raises(EnvironmentFailure, match=r"none of the campaign's MPIs is here \(intelmpi\)"):
+    with pytest.raises(EnvironmentFailure, match=r"none of the campaign's MPIs was found \(intelmpi\)"):
         choose_mpis(None, ["intelmpi"], environ, ask)
 
 

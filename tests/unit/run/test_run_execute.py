@@ -17,11 +17,11 @@ import pytest
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
-from slowpath.run.account import read_account
 from slowpath.run.commands import MpiCommands
-from slowpath.run.execute import Execution, RunLimits, RunResult
+from slowpath.run.execute import Execution, RunEnd, RunLimits
 from slowpath.run.progress import Quiet
-from slowpath.run.resume import schedule_after
+from slowpath.run.reopen import schedule_after
+from slowpath.run.schedule import read_account
 
 MakePlan = Callable[..., Plan]
 FAST = RunLimits(cell_timeout_s=1.5)
@@ -29,7 +29,7 @@ FAST = RunLimits(cell_timeout_s=1.5)
 
 def execute(
     folder: Path, plan: Plan, commands: MpiCommands, limits: RunLimits = FAST
-) -> tuple[RunResult, list[LaunchInfo]]:
+) -> tuple[RunEnd, list[LaunchInfo]]:
     result = Execution(folder, plan, commands, limits, Quiet(io.StringIO())).execute()
     return result, read_launches(folder)
 

@@ -10,7 +10,7 @@ from slowpath.mpi.allocation import NodeAllocation
 from slowpath.mpi.launcher import RankPlacement
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.places import Nodes
-from slowpath.run.placing import cores_for, nodes_of, place_of, unavailable_placement
+from slowpath.run.cores import cores_for, nodes_of, place_of, unavailable_placement
 
 ONE_SOCKET = {"core": [[0], [1]], "core_group": [[0, 1]], "socket": [[0, 1]]}
 TWO_SOCKETS = {"core": [[0], [1]], "core_group": [[0], [1]], "socket": [[0], [1]]}

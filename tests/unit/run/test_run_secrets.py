@@ -10,24 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.known_secrets import KnownSecrets
 from slowpath.core.plan import Plan
-from slowpath.core.secrets import HIDDEN
+from slowpath.core.secrets import HIDDEN, KnownSecrets
 from slowpath.record.folder import FailedCell, LaunchInfo, RunInfo, read_launch_info, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import hide
 from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution, RunLimits
 from slowpath.run.machine import machine_facts
-from slowpath.run.process import Job, Outcome
+from slowpath.run.process import LaunchedJob, Outcome
 from slowpath.run.progress import Quiet
-from slowpath.run.resume import schedule_after
+from slowpath.run.reopen import schedule_after
 from support.planted_secrets import PLANTED, found_in, random_secrets
 
 MakePlan = Callable[..., Plan]
 
 
-def printing_everything(jobs: list[Job]) -> list[Outcome]:
+def printing_everything(jobs: list[LaunchedJob]) -> list[Outcome]:
     """A launch that prints its environment in every way that launchers, libraries and debuggers do, and crashes."""
     for job in jobs:
         environ = dict(job.environ)

@@ -19,7 +19,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, launch_folder, read_launches, read_run, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import find_again, libraries, measure, reopen
-from slowpath.run.choose import Chosen
+from slowpath.run.choose import ChosenMpis
 from slowpath.run.commands import MpiCommands, RunCommands, command_lines
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.execute import Execution, RunLimits
@@ -125,7 +125,7 @@ def build(monkeypatch: pytest.MonkeyPatch) -> Build:
             return engine_of(mpi, Path("engine"))
 
         monkeypatch.setattr(libraries, "engine_for", engine_for)
-        return libraries.build_all(Chosen(tuple(found), missing, unbuilt), {}, told.append)
+        return libraries.build_all(ChosenMpis(tuple(found), missing, unbuilt), {}, told.append)
 
     return call
 

@@ -12,7 +12,7 @@ from slowpath.cli.script import command
 from slowpath.core.errors import UsageError
 from slowpath.mpi.batch_systems import SCRIPTED, script_for, script_here
 from slowpath.plan.campaign import Campaign, decode, load
-from slowpath.run.script.write import Asked, job_script, too_few_nodes
+from slowpath.run.script.write import ScriptRequest, job_script, too_few_nodes
 
 PLACES = """
 [campaign]
@@ -34,8 +34,8 @@ experiment = "p2p"
 """
 
 
-def asked(**more: object) -> Asked:
-    return Asked(**{"campaign": "checkup", "slowpath": ["/opt/my tools/slowpath"], "minutes": 90, **more})  # type: ignore[arg-type]
+def asked(**more: object) -> ScriptRequest:
+    return ScriptRequest(**{"campaign": "checkup", "slowpath": ["/opt/my tools/slowpath"], "minutes": 90, **more})  # type: ignore[arg-type]
 
 
 @pytest.fixture

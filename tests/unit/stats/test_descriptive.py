@@ -10,11 +10,9 @@ import pytest
 import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
-from slowpath.stats import outliers
-from slowpath.stats.first import first_slow
+from slowpath.stats.first_message import first_slow
 from slowpath.stats.modes import launch_modes, wilson
-from slowpath.stats.spread import between, spread, within
-from slowpath.stats.tails import tails
+from slowpath.stats.spread import between, spread, tails, tukey, within
 
 
 def test_tails_only_where_estimable() -> None:
@@ -32,7 +30,7 @@ def test_outliers_are_counted_by_the_fences() -> None:
     # Quartiles 3 and 7 of 1..9 stay where they are when values are put in the middle: fences at -3, 13 and
     # -9, 19.
     samples = np.array([1.0, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9, 13.1, 100.0])
-    found = outliers.tukey(samples)
+    found = tukey(samples)
     first, third = np.quantile(samples, (0.25, 0.75))
     assert found.mild == int(
         ((samples > third + 1.5 * (third - first)) & (samples <= third + 3 * (third - first))).sum()

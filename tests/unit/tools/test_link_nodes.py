@@ -40,9 +40,9 @@ def said(nodes: Nodes, name: str, *argv: str) -> str:
 def test_nodes_have_names_addresses_and_shared_memory_of_their_own(nodes: Nodes) -> None:
     assert [said(nodes, name, "hostname") for name in ("n1", "n2", CONTROL)] == ["n1", "n2", CONTROL]
     assert f"{SUBNET}.3/24" in said(nodes, "n2", "ip", "-o", "address", "show", "dev", "eth0")
-    said(nodes, "n1", "touch", "/dev/shm/cannon-link-test")
+    said(nodes, "n1", "touch", "/dev/shm/link-nodes-test")
     assert said(nodes, "n2", "ls", "/dev/shm") == ""
-    assert not Path("/dev/shm/cannon-link-test").exists()
+    assert not Path("/dev/shm/link-nodes-test").exists()
 
 
 @pytest.mark.parametrize("rate", [None, 1e9])

@@ -17,11 +17,10 @@ from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.variants import ACROSS_NODES, YARDSTICKS
 from slowpath.experiments.measured.series import SampleBlock
 from slowpath.record.events import Intervals
-from slowpath.report.trace.kinds import KINDS
-from slowpath.report.trace.messages import STYLES, Transfers, call_of, transfers_of
-from slowpath.report.trace.model import Row, Trace
+from slowpath.report.trace.model import Trace, TraceThread
 from slowpath.report.trace.otf2 import write_otf2
-from slowpath.report.trace.perfetto import write_perfetto
+from slowpath.report.trace.read import KINDS, STYLES, Transfers, call_of, transfers_of
+from slowpath.report.trace.write import write_perfetto
 
 PARTS = {"total": 0, "dgemm": 1, "issue": 2, "wait": 4, "synchronise": 6}
 
@@ -82,7 +81,7 @@ def made(variant: str, ranks: int) -> Trace:
             begins = np.array([begin, begin + 2000])
             blocks.append(SampleBlock(**about(rank, PARTS[part]), duration_ns=np.array([length] * 2), start_ns=begins))
             said.append(Intervals(1, 0, rank, PARTS[part], (0,)))
-        rows.append(Row(rank, "n", None, KINDS["multiplication"].spans(cell, blocks, ranks, said)))
+        rows.append(TraceThread(rank, "n", None, KINDS["multiplication"].spans(cell, blocks, ranks, said)))
     return Trace(variant, None, rows)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from planted_trace import LABEL, expected, make_run
 
-from slowpath.report.trace import otf2_bytes as raw
-from slowpath.report.trace.model import Row, Span, Trace, edges
+from slowpath.report.trace import otf2 as raw
+from slowpath.report.trace.model import Span, Trace, TraceThread, edges
 from slowpath.report.trace.otf2 import write_otf2
 from slowpath.report.trace.read import read_trace
 from watchdog import WATCHDOG_S
@@ -32,7 +32,7 @@ def events(text: str) -> list[Event]:
     return [(kind, rank, int(time), name) for kind, rank, time, name in EVENT.findall(text)]
 
 
-def as_events(row: Row) -> list[Event]:
+def as_events(row: TraceThread) -> list[Event]:
     return [("ENTER" if entered else "LEAVE", str(row.rank), when, span.name) for when, span, entered in edges(row)]
 
 
@@ -62,7 +62,7 @@ def test_definitions(tmp_path: Path) -> None:
 @pytest.mark.needs("otf2-print")
 def test_many_events_fill_several_chunks_and_a_rank_may_have_none(tmp_path: Path) -> None:
     spans = [Span("a" if i % 3 else "b", 10 * i, 10 * i + 5 + i % 6, attributes={"step": i}) for i in range(90_000)]
-    trace = Trace("many", None, [Row(0, "n", None, spans), Row(1, "n", None, [])])
+    trace = Trace("many", None, [TraceThread(0, "n", None, spans), TraceThread(1, "n", None, [])])
     anchor = write_otf2(trace, tmp_path)
     assert (tmp_path / "traces" / "0.evt").stat().st_size > 2 * raw.EVENT_CHUNK_BYTES
     assert events(printed(anchor)) == as_events(trace.rows[0])
@@ -72,7 +72,7 @@ def test_many_events_fill_several_chunks_and_a_rank_may_have_none(tmp_path: Path
 def test_each_chunk_tells_the_time_anew(tmp_path: Path) -> None:
     """A reader that seeks begins in the middle; one that reads on, as otf2-print does, would not notice."""
     spans = [Span("a", 7, 7, attributes={"step": i}) for i in range(90_000)]
-    trace = Trace("at once", None, [Row(0, "n", None, spans)])
+    trace = Trace("at once", None, [TraceThread(0, "n", None, spans)])
     anchor = write_otf2(trace, tmp_path)
     content = (tmp_path / "traces" / "0.evt").read_bytes()
     second = content[raw.EVENT_CHUNK_BYTES :]
@@ -85,7 +85,7 @@ def test_each_chunk_tells_the_time_anew(tmp_path: Path) -> None:
 def test_names_that_are_long_or_odd(tmp_path: Path) -> None:
     name = "µ" * 300 + "\0 and more"
     seen = name.replace("\0", "\\u0000")
-    trace = Trace("odd", None, [Row(0, "n", None, [Span(name, 0, 2**40)])])
+    trace = Trace("odd", None, [TraceThread(0, "n", None, [Span(name, 0, 2**40)])])
     assert events(printed(write_otf2(trace, tmp_path))) == [("ENTER", "0", 0, seen), ("LEAVE", "0", 2**40, seen)]
 
 
@@ -101,7 +101,7 @@ def test_names_that_are_long_or_odd(tmp_path: Path) -> None:
     ],
 )
 def test_numbers_are_as_short_as_can_be(value: int, data: bytes) -> None:
-    assert raw.number(value) == data
+    assert raw.encoded_number(value) == data
 
 
 def test_a_long_record_has_a_long_length() -> None:

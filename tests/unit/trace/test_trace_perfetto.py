@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from planted_trace import expected, make_run
 
-from slowpath.report.trace.model import Row, Span, Trace
-from slowpath.report.trace.perfetto import write_perfetto
+from slowpath.report.trace.model import Span, Trace, TraceThread
 from slowpath.report.trace.read import read_trace
+from slowpath.report.trace.write import write_perfetto
 
 protocol = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 unknown_fields = pytest.importorskip("google.protobuf.unknown_fields")
@@ -66,6 +66,6 @@ def test_arguments_categories_and_processes(tmp_path: Path) -> None:
 
 def test_large_numbers(tmp_path: Path) -> None:
     spans = [Span("long", 2**31, 2**45, attributes={"message": 2**40})]
-    trace = decoded(write_perfetto(Trace("t", None, [Row(0, "n", None, spans)]), tmp_path))
+    trace = decoded(write_perfetto(Trace("t", None, [TraceThread(0, "n", None, spans)]), tmp_path))
     assert slices(trace) == {"rank 0": [("long", 2**31, 2**45)]}
     assert trace.packet[2].track_event.debug_annotations[0].uint_value == 2**40

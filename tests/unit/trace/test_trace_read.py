@@ -11,7 +11,7 @@ from planted_trace import CANNON, ONE_WAY, PING_PONG, expected, make_run
 from slowpath.cli.main import exit_code
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.record.blocks import Block
-from slowpath.report.trace.model import Row, Span, edges
+from slowpath.report.trace.model import Span, TraceThread, edges
 from slowpath.report.trace.read import read_trace
 
 
@@ -20,7 +20,7 @@ def run(tmp_path: Path) -> Path:
     return make_run(tmp_path / "run")
 
 
-def times(row: Row) -> list[tuple[str, int, int]]:
+def times(row: TraceThread) -> list[tuple[str, int, int]]:
     return sorted((span.name, span.begin_ns, span.end_ns) for span in row.spans)
 
 
@@ -54,7 +54,7 @@ def test_nodes_have_no_common_zero(tmp_path: Path) -> None:
     trace = read_trace(make_run(tmp_path / "run", hosts=("n1", "n2")))
     assert min(span.begin_ns for span in trace.rows[1].spans) == 0  # 10 on one clock
     assert len(trace.notes) == 1
-    assert "clocks are not one" in trace.notes[0]
+    assert "clocks are not synchronised" in trace.notes[0]
 
 
 def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
@@ -72,7 +72,7 @@ def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
 def test_blocks_without_start_times_and_unmeasured_cells(tmp_path: Path) -> None:
     old = [Block(CANNON, 0, "steady", [100, 100], rank=rank) for rank in range(2)]
     run = make_run(tmp_path / "run", blocks=old)
-    with pytest.raises(RecordError, match="carry no start times"):
+    with pytest.raises(RecordError, match="have no start times"):
         read_trace(run)
     with pytest.raises(RecordError, match="no launch measured a cell 1"):
         read_trace(run, cell=ONE_WAY)
@@ -80,14 +80,16 @@ def test_blocks_without_start_times_and_unmeasured_cells(tmp_path: Path) -> None
 
 def test_edges_nest() -> None:
     outer, first, second = Span("outer", 0, 100), Span("first", 0, 40), Span("second", 40, 100)
-    found = [(when, span.name, entered) for when, span, entered in edges(Row(0, "n", None, [second, first, outer]))]
+    found = [
+        (when, span.name, entered) for when, span, entered in edges(TraceThread(0, "n", None, [second, first, outer]))
+    ]
     assert found == [(0, "outer", True), (0, "first", True), (40, "first", False), (40, "second", True),
                      (100, "second", False), (100, "outer", False)]  # fmt: skip
 
 
 def test_overlap_is_refused() -> None:
     with pytest.raises(RecordError, match="rank 3: 'a' and 'b' overlap in time"):
-        list(edges(Row(3, "n", None, [Span("a", 0, 50), Span("b", 40, 60)])))
+        list(edges(TraceThread(3, "n", None, [Span("a", 0, 50), Span("b", 40, 60)])))
 
 
 def test_command_writes_names_and_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

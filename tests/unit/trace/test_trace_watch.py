@@ -16,7 +16,7 @@ from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.version import __version__
 from slowpath.report.trace.model import edges
 from slowpath.report.trace.otf2 import operation_of, write_otf2
-from slowpath.report.trace.perfetto import write_perfetto
+from slowpath.report.trace.write import write_perfetto
 from slowpath.watch import trace as watch
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.trace import read_watch_trace

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Results
 from slowpath.plan.campaign import decode
 from slowpath.watch.analysis import watched
@@ -102,7 +103,7 @@ def test_what_takes_a_hundredth_of_the_run_is_asked_and_held_against_all_that_is
 
 def test_the_replay_has_a_cell_for_each_way_on_as_many_ranks() -> None:
     asked = asking(a_program(a_kind(), a_kind(id=1, ranks=4)), None, {})
-    text = campaign_of(asked.questions, asked.loads, {}, collectives=asked.collectives).text
+    text = campaign_toml(campaign_of(asked.questions, asked.loads, {}, collectives=asked.collectives))
     decode(text.encode(), "replay")
     campaign = tomllib.loads(text)
     cells = {one["name"]: one for one in campaign["cells"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gates and measured values in the formats of other tools. Adding one: a file, a line in FORMATS, a test line."""
+"""Gates and measured values in the formats of other tools. A new format needs a renderer, a line here, and a test."""
 
 from __future__ import annotations
 
@@ -8,40 +8,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slowpath.compare.export import action_benchmark, bencher, github, junit, openmetrics
+from slowpath.compare.export import openmetrics
+from slowpath.compare.export.gate_formats import render_github_summary, render_junit
+from slowpath.compare.export.values import render_action_benchmark, render_bencher
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.files import append_at_once
 
 if TYPE_CHECKING:
     from slowpath.compare.gate import Gate
-    from slowpath.compare.read import Source
+    from slowpath.compare.read import RunSource
 
-Render = Callable[["Gate", "Source"], str]
+Render = Callable[["Gate", "RunSource"], str]
 
 
 @dataclass(frozen=True)
-class Format:
-    """append: what the file holds already is kept, as with GITHUB_STEP_SUMMARY, which belongs to all of a step."""
+class ExportFormat:
+    """A format of --export. `append` keeps the content of the file, as for GITHUB_STEP_SUMMARY, which steps share."""
 
     name: str
     render: Render
     append: bool = False
 
 
-FORMATS: dict[str, Format] = {
-    one.name: one
-    for one in (
-        Format("junit", lambda found, run: junit.render(found)),
-        Format("github-summary", lambda found, run: github.summary(found), append=True),
-        Format("openmetrics", openmetrics.render),
-        Format("bencher", lambda found, run: bencher.render(run)),
-        Format("action-benchmark", lambda found, run: action_benchmark.render(run)),
+FORMATS: dict[str, ExportFormat] = {
+    export.name: export
+    for export in (
+        ExportFormat("junit", lambda found, run: render_junit(found)),
+        ExportFormat("github-summary", lambda found, run: render_github_summary(found), append=True),
+        ExportFormat("openmetrics", openmetrics.render),
+        ExportFormat("bencher", lambda found, run: render_bencher(run)),
+        ExportFormat("action-benchmark", lambda found, run: render_action_benchmark(run)),
     )
 }
 
 
-def parse_exports(words: Sequence[str]) -> list[tuple[Format, Path]]:
-    """FORMAT=FILE, each.  Raises: UsageError."""
+def parse_exports(words: Sequence[str]) -> list[tuple[ExportFormat, Path]]:
+    """Return formats and files of options FORMAT=FILE.  Raises: UsageError."""
     found = []
     for word in words:
         name, sign, path = word.partition("=")
@@ -51,8 +53,8 @@ def parse_exports(words: Sequence[str]) -> list[tuple[Format, Path]]:
     return found
 
 
-def write_exports(wanted: Sequence[tuple[Format, Path]], found: Gate, run: Source) -> None:
-    """Writes each file.  Raises: EnvironmentFailure if one can't be written."""
+def write_exports(wanted: Sequence[tuple[ExportFormat, Path]], found: Gate, run: RunSource) -> None:
+    """Write each file.  Raises: EnvironmentFailure: a file can't be written."""
     for export, path in wanted:
         text = export.render(found, run)
         try:

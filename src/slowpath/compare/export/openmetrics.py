@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenMetrics text of a run, of a comparison and of a gate: GitLab's metrics report, Prometheus' textfile collector.
+"""OpenMetrics text of runs, comparisons and gates, for GitLab's metrics reports and Prometheus' textfile collector.
 
-Every sample says where it is from: host, campaign, cell and date (of the run's start).
+Every sample is labelled with host, campaign, cell and the date on which the run started.
 
 Source: OpenMetrics 1.0, section "Text format": # TYPE, # UNIT and # HELP of a family before its samples, a unit is the
 suffix of the family's name, labels escape backslash, line feed and quote, and # EOF ends it.
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slowpath.compare.export.values import Value, values
+from slowpath.compare.export.values import ExportedValue, values
 from slowpath.compare.gate import judges
 from slowpath.core.clean import text
 from slowpath.core.files import write_atomically
@@ -21,7 +21,7 @@ from slowpath.core.files import write_atomically
 if TYPE_CHECKING:
     from slowpath.compare.comparison import Comparison
     from slowpath.compare.gate import Gate
-    from slowpath.compare.read import Source
+    from slowpath.compare.read import RunSource
     from slowpath.core.results import Finding
 
 _UNITS = {"s": "seconds", "1": "ratio"}
@@ -30,13 +30,13 @@ Sample = tuple[Labels, float]
 _RATIO = "slowpath_against_baseline"
 
 
-def render(found: Gate, run: Source) -> str:
-    """Values and interval ends by cell, metric and phase; the ratio to the baseline; the gate's outcome and why."""
-    judged = found.rows if judges(found) else []  # a ratio across machines would look like one of the code
-    rows = [(one.row, one.again.ratio if one.again else one.row.ratio) for one in judged]
-    ratios = [(_row(one.label, one.metric, one.phase), ratio) for one, ratio in rows if ratio is not None]
+def render(found: Gate, run: RunSource) -> str:
+    """Return values and intervals by cell, metric and phase, ratios to the baseline, and the gate's outcome."""
+    judged_rows = found.rows if judges(found) else []  # a ratio across machines would look like a change of the code
+    rows = [(judged.row, judged.again.ratio if judged.again else judged.row.ratio) for judged in judged_rows]
+    ratios = [(_row(row.label, row.metric, row.phase), ratio) for row, ratio in rows if ratio is not None]
     states = [({"outcome": word}, float(found.outcome == word)) for word in ("pass", "regression", "undecided")]
-    kinds = {one.kind: one.accepted for one in found.doubts}
+    kinds = {doubt.kind: doubt.accepted for doubt in found.doubts}
     doubts = [({"kind": kind}, float(not accepted)) for kind, accepted in kinds.items()]
     lacking: list[Sample] = [({}, float(len(found.comparison.uncompared)))]
     return _text(
@@ -44,26 +44,33 @@ def render(found: Gate, run: Source) -> str:
             *_measured(run),
             *_family(_RATIO, "ratio", "above 1: worse than in the baseline", _from(run, ratios)),
             *_family("slowpath_gate", None, "1 for the outcome of the gate", _from(run, states)),
-            *_family("slowpath_gate_doubt", None, "1: why nothing is decided; 0: accepted", _from(run, doubts)),
+            *_family(
+                "slowpath_gate_doubt",
+                None,
+                "1 for a doubt that prevents a decision, 0 for an accepted one",
+                _from(run, doubts),
+            ),
             *_family("slowpath_gate_uncompared", None, "cells that were not compared", _from(run, lacking)),
         ]
     )
 
 
-def render_run(run: Source, findings: Sequence[Finding]) -> str:
-    """Values and interval ends by cell, metric and phase, and how slow each finding is."""
-    slow = [(_finding(one), one.ratio) for one in findings if one.ratio is not None]
-    return _text([*_measured(run), *_family("slowpath_finding", "ratio", "slow over usual time", _from(run, slow))])
+def render_run(run: RunSource, findings: Sequence[Finding]) -> str:
+    """Return values and intervals by cell, metric and phase, and the ratio of each finding."""
+    slow = [(_finding(finding), finding.ratio) for finding in findings if finding.ratio is not None]
+    return _text(
+        [*_measured(run), *_family("slowpath_finding", "ratio", "slow time over usual time", _from(run, slow))]
+    )
 
 
-def render_comparison(found: Comparison, run: Source) -> str:
-    """Values of the second run, and their ratios to the first.  Args: run: the second."""
-    ratios = [(_row(one.label, one.metric, one.phase), one.ratio) for one in found.rows if one.ratio is not None]
+def render_comparison(found: Comparison, run: RunSource) -> str:
+    """Return the values of the second run and their ratios to the first.  Args: run: the second run."""
+    ratios = [(_row(row.label, row.metric, row.phase), row.ratio) for row in found.rows if row.ratio is not None]
     return _text([*_measured(run), *_family(_RATIO, "ratio", "the second run over the first", _from(run, ratios))])
 
 
 def write(path: Path, text: str) -> None:
-    """At once, so that a collector never reads half of it.  Raises: EnvironmentFailure."""
+    """Write the file atomically, so that a collector never reads half of it.  Raises: EnvironmentFailure."""
     write_atomically(path, text)
 
 
@@ -71,23 +78,23 @@ def _text(lines: Iterable[str]) -> str:
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def _measured(run: Source) -> list[str]:
+def _measured(run: RunSource) -> list[str]:
     lines: list[str] = []
     every = list(values(run))
-    for unit in dict.fromkeys(one.unit for one in every):
-        of_unit = [one for one in every if one.unit == unit]
+    for unit in dict.fromkeys(value.unit for value in every):
+        of_unit = [value for value in every if value.unit == unit]
         name = _UNITS.get(unit)
-        intervals = [one for one in of_unit if one.interval]
+        intervals = [value for value in of_unit if value.interval]
         for end, which in ((0, "low"), (1, "high")):
-            samples = [(_labels(one), one.interval[end]) for one in intervals if one.interval]
+            samples = [(_labels(value), value.interval[end]) for value in intervals if value.interval]
             lines += _family(f"slowpath_{which}", name, f"{which} end of the value's interval", _from(run, samples))
-        measured = [(_labels(one), one.value) for one in of_unit]
+        measured = [(_labels(value), value.value) for value in of_unit]
         lines += _family("slowpath_value", name, "over launches", _from(run, measured))
     return lines
 
 
-def _from(run: Source, samples: Iterable[Sample]) -> list[Sample]:
-    """With what the run says of itself; an imported log may state neither host nor date."""
+def _from(run: RunSource, samples: Iterable[Sample]) -> list[Sample]:
+    """Return the samples with the run's labels. An imported log may state neither host nor date."""
     host, started = run.run.machine.get("host"), run.run.started
     shared = {"campaign": run.run.campaign}
     shared |= {"host": str(host)} if host else {}
@@ -99,8 +106,14 @@ def _row(cell: str, metric: str, phase: str) -> dict[str, str]:
     return {"cell": cell, "metric": metric, "phase": phase}
 
 
-def _finding(one: Finding) -> dict[str, str]:
-    return {"rule": one.rule, "finding": one.id, "status": one.status, "cell": one.where, "metric": one.metric}
+def _finding(finding: Finding) -> dict[str, str]:
+    return {
+        "rule": finding.rule,
+        "finding": finding.id,
+        "status": finding.status,
+        "cell": finding.where,
+        "metric": finding.metric,
+    }
 
 
 def _family(name: str, unit: str | None, meaning: str, samples: Iterable[Sample]) -> list[str]:
@@ -110,9 +123,9 @@ def _family(name: str, unit: str | None, meaning: str, samples: Iterable[Sample]
     return head + lines if lines else []
 
 
-def _labels(one: Value) -> dict[str, str]:
-    found = {"cell": one.label, "experiment": one.experiment, "metric": one.metric, "phase": one.phase}
-    return found | ({"mpi": one.mpi} if one.mpi else {})
+def _labels(value: ExportedValue) -> dict[str, str]:
+    found = {"cell": value.label, "experiment": value.experiment, "metric": value.metric, "phase": value.phase}
+    return found | ({"mpi": value.mpi} if value.mpi else {})
 
 
 def _written(labels: Mapping[str, str]) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from slowpath.core.cell_check import CheckCells, nothing_checked
 from slowpath.core.cell_results import CellResult
+from slowpath.core.engine_description import CheckCells, nothing_checked
 from slowpath.core.plan import Cell
 from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.diagnose.sides import Condition, condition

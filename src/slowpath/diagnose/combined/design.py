@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.results import Snippet
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.diagnose.combined.compatible import (
     JOB_AXES,
     Proven,
@@ -61,7 +61,7 @@ def _case(one: Proven, proven: Sequence[Proven], changes: Sequence[RemedyChange]
     return _Case(one, applied(under, reaching, environ), added, others)
 
 
-def design(state: State) -> tuple[CombinedTask, CampaignText] | None:
+def design(state: State) -> tuple[CombinedTask, Campaign] | None:
     """None: no two proven remedies meet in one cell."""
     proven = proven_remedies(state)
     changes, why_left_out = combinable(proven)
@@ -105,7 +105,7 @@ def _snippet(changes: Sequence[RemedyChange], library: str) -> Snippet:
     return Snippet(shell=lines["shell"], modulefile=lines["modulefile"])
 
 
-def _campaign(cases: Sequence[_Case], ranks: int) -> CampaignText:
+def _campaign(cases: Sequence[_Case], ranks: int) -> Campaign:
     book = _Book()
     groups, contrasts = [], []
     for number, case in enumerate(cases, start=1):
@@ -113,14 +113,14 @@ def _campaign(cases: Sequence[_Case], ranks: int) -> CampaignText:
         groups.append(group)
         contrasts += made
     more, made = _side_effects(cases[0], book)
-    return CampaignText(
+    return Campaign(
         name="combined",
         title="Proven remedies combined",
-        ranks=ranks,
+        ranks=[ranks],
         rounds=ROUNDS,
         environments=list(book.environments.values()),
-        placements={name: place for place, name in book.placements.items()},
-        groups=[*groups, *more],
+        placements=[place.named(name) for place, name in book.placements.items()],
+        cells=[*groups, *more],
         contrasts=[*contrasts, *made],
         why="Is each slow cell as fast with all proven remedies that reach it as with its own alone?",
     )
@@ -162,7 +162,7 @@ def _measured(number: int, case: _Case, book: _Book) -> tuple[CellsTable, list[C
     before = one.slow_under, one.remedied_under
     environments = [*map(book.environment, before), book.environment(case.combined, "combined")]
     placements = [*map(book.placement, before), book.placement(case.combined, f"bound to {case.combined.bind}")]
-    parameters: dict[str, str | Sequence[str]] = dict(one.slow.parameters)
+    parameters: dict[str, Values] = dict(one.slow.parameters)
     sides = {"environment": environments[:2], "placement": placements[:2]}
     if axis not in sides:
         sides[axis] = [one.slow.parameters[axis], one.remedied.parameters[axis]]

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, Values
 from slowpath.core.cell_results import CellResult
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
-from slowpath.diagnose.sides import Condition
+from slowpath.diagnose.sides import Condition, placements_of
 from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.refine import next_values
 
@@ -47,21 +47,21 @@ def campaign(
     rounds: int = ROUNDS,
     why: str = "",
     exact: float | None = None,
-) -> CampaignText:
+) -> Campaign:
     """The cell of a finding at `points`: one step towards the limit."""
-    values: dict[str, str | Sequence[str]] = {
+    values: dict[str, Values] = {
         **shortened(cell.parameters),
         bracket.covariate: [str(v) for v in points(bracket, exact=exact)],
     }
     group = CellsTable("limit", cell.experiment, values, [under.environment], [under.placement])
-    return CampaignText(
+    return Campaign(
         name="refine",
         title=f"Where the limit of {bracket.covariate.replace('_', ' ')} lies"[:80],
-        ranks=ranks,
+        ranks=[ranks],
         rounds=rounds,
         environments=[EnvironmentTable(under.environment, under.variables, under.unset)],
-        placements={under.placement: under.place},
-        groups=[group],
+        placements=placements_of([under]),
+        cells=[group],
         contrasts=[],
         why=why,
     )

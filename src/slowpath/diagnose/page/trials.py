@@ -12,13 +12,13 @@ from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.report.cards.sides import side_of
 from slowpath.report.svg.sides import Kind
-from slowpath.report.view_findings import Trial
+from slowpath.report.view_findings import TrialView
 
 
-def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Mapping[str, Results]) -> list[Trial]:
+def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Mapping[str, Results]) -> list[TrialView]:
     """A picture's rows for each remedy that was tried, in the order in which the finding lists them; of a remedy that
     was tried twice, the last trial."""
-    found: dict[str, Trial] = {}
+    found: dict[str, TrialView] = {}
     verdicts = {one.name: one.verdict for one in finding.remedies}
     for step in steps:
         task, results = step.task, runs.get(step.folder)
@@ -28,7 +28,7 @@ def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Mapping[st
     return [found[one.name] for one in finding.remedies if one.name in found]
 
 
-def _trial(task: TrialTask, results: Results, verdict: str) -> Trial | None:
+def _trial(task: TrialTask, results: Results, verdict: str) -> TrialView | None:
     """None where the trial has no pairs."""
     cells = {cell.cell: cell for cell in results.cells}
     effect, fast = _named(results, EFFECT), _named(results, FAST)
@@ -48,7 +48,7 @@ def _trial(task: TrialTask, results: Results, verdict: str) -> Trial | None:
             if side.cell in cells
         ]
     shown = tuple(row for row in rows if row is not None)
-    return Trial(task.remedy, verdict, effect.metric, shown) if len(shown) > 1 else None
+    return TrialView(task.remedy, verdict, effect.metric, shown) if len(shown) > 1 else None
 
 
 def _named(results: Results, group: str) -> ContrastResult | None:

@@ -14,11 +14,11 @@ from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis, DiagnosisStep
 from slowpath.report import format as fmt
 from slowpath.report import view_findings, view_run
-from slowpath.report.figure import Figure, Row, Table
-from slowpath.report.svg import contrast_forest, removed
+from slowpath.report.figure import Figure, FigureTable, TrackRow
+from slowpath.report.svg import contrast_forest
 from slowpath.report.svg import steps as drawn
-from slowpath.report.svg.contrast_forest import Ratio
-from slowpath.report.view_findings import FindingView, Measured, side_effect
+from slowpath.report.svg.contrast_forest import DrawnRatio
+from slowpath.report.view_findings import FindingView, PictureSources, side_effect
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 Runs = Mapping[str, Results]  # folder of a step -> its results
@@ -56,8 +56,8 @@ def cards(diagnosis: Diagnosis, runs: Runs) -> list[FindingView]:
     """A card for each finding; the text of a missing leg is that of a diagnosis."""
     survey = diagnosis.steps[0].folder if diagnosis.steps else ""
 
-    def measured(finding: Finding) -> Measured:
-        return Measured(runs.get(finding.run or survey), trials_of(finding, diagnosis.steps, runs))
+    def measured(finding: Finding) -> PictureSources:
+        return PictureSources(runs.get(finding.run or survey), trials_of(finding, diagnosis.steps, runs))
 
     def limits(finding: Finding) -> list[str]:
         return [limit_words(one) for one in limits_of(finding)]
@@ -103,14 +103,14 @@ def tried(diagnosis: Diagnosis) -> Figure | None:
             share, name = remedy.removed_ratio, f"{remedy.name} ({finding.rule})"
             words = fmt.percent(share.value, 0) if share else remedy.verdict
             value, interval = (share.value, share.interval) if share else (None, None)
-            track = removed.track(name, value, interval, remedy.verdict, grid)
-            rows.append(Row(name, 0, track, words, remedy.verdict if share else ""))
+            track = drawn.removed_track(name, value, interval, remedy.verdict, grid)
+            rows.append(TrackRow(name, 0, track, words, remedy.verdict if share else ""))
             ends = _ends(interval)
             table.append([name, words, ends, remedy.reason])
     if not rows:
         return None
     head = ["Remedy", "Removed", "Interval", "Why"]
-    return Figure("What each remedy removed", "", Table(head, table), axis=removed.axis(grid), rows=rows)
+    return Figure("What each remedy removed", "", FigureTable(head, table), axis=drawn.removed_axis(grid), rows=rows)
 
 
 def _ends(interval: Interval | None) -> str:
@@ -130,16 +130,18 @@ def combined(outcome: CombinedOutcome | None) -> CombinedView | None:
 
 
 def _kept(found: Sequence[CombinedFinding]) -> Figure | None:
-    ratios = [(one, Ratio(f"{one.rule}, {one.remedy}", one.ratio, one.interval, _KEPT[one.verdict], MINIMUM_EFFECT))
-              for one in found]  # fmt: skip
+    ratios = [
+        (one, DrawnRatio(f"{one.rule}, {one.remedy}", one.ratio, one.interval, _KEPT[one.verdict], MINIMUM_EFFECT))
+        for one in found
+    ]
     if not ratios:
         return None
     scale, grid = contrast_forest.scale_of([ratio for _, ratio in ratios]), "combined-grid"
     rows = []
     for one, ratio in ratios:
         track = contrast_forest.track(ratio, scale, grid)
-        rows.append(Row(f"{one.remedy} ({one.rule})", 0, track, fmt.ratio(one.ratio, one.interval), one.verdict))
-    table = Table(["Finding", "Verdict", "In words"], [[one.rule, one.verdict, one.text] for one in found])
+        rows.append(TrackRow(f"{one.remedy} ({one.rule})", 0, track, fmt.ratio(one.ratio, one.interval), one.verdict))
+    table = FigureTable(["Finding", "Verdict", "In words"], [[one.rule, one.verdict, one.text] for one in found])
     title = "Time with all remedies over time with its own alone"
     return Figure(title, "", table, axis=contrast_forest.axis(scale, grid), rows=rows)
 

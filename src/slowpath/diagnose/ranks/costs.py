@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slowpath.core.units import listed
 from slowpath.diagnose.ranks.job import Job
-from slowpath.diagnose.ranks.survey import Kept, survey_s
+from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s
 
 STATED = (2, 8, 64, 1024)  # ranks whose cost is stated next to that of the ranks asked for
 
@@ -28,7 +28,7 @@ class SurveyCost:
         return f"{self.ranks:8d} ranks: {self.seconds:.0f} s{less}"
 
 
-def costs(ranks: Sequence[int], kept_for: Callable[[Job], Kept], estimate: Callable[[str], float]) -> list[SurveyCost]:
+def costs(ranks: Sequence[int], kept_for: Callable[[Job], Kept], estimate: Estimate) -> list[SurveyCost]:
     """Of a survey with each number of ranks, on one node with as many cores.
 
     Args: kept_for: the survey of a job, thinned to the budget.
@@ -36,7 +36,7 @@ def costs(ranks: Sequence[int], kept_for: Callable[[Job], Kept], estimate: Calla
     found = []
     for count in ranks:
         kept = kept_for(Job(count, cores=count))
-        found.append(SurveyCost(count, estimate(kept.text), kept.left_out))
+        found.append(SurveyCost(count, estimate(kept.campaign), kept.left_out))
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from slowpath.diagnose.campaign_text import EnvironmentTable
+from slowpath.core.campaign import EVERY, EnvironmentTable, Values, scalars
 from slowpath.mpi.guidelines import COMPARED, GUIDELINES
 
 WORK = "collective_work_s"
@@ -19,7 +19,7 @@ LENGTHS = ("8", "8192", "262144")
 _PER_RANK = frozenset({"gather", "scatter", "allgather", "alltoall", "allgatherv", "alltoallv", "gatherv", "scatterv"})
 
 
-DEFAULT, EVERY = ("default",), ("*",)
+DEFAULT, EVERY_ENVIRONMENT = ("default",), (EVERY,)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Pair:
 class Part:
     """A group of cells. counted: its calls are counted, and no time of it is used.
 
-    environments: of the survey; EVERY: all of it, whose launches it shares.
+    environments: of the survey; EVERY_ENVIRONMENT: all of it, whose launches it shares.
     own_environments: of this group alone, next to the others.
     everywhere: measured in each placement, and not in the first alone.  most_ranks: with more it is left out, since
     it would take too long.  least_ranks: with fewer there is nothing to see.
@@ -49,7 +49,7 @@ class Part:
     """
 
     name: str
-    parameters: Mapping[str, str | Sequence[str]]
+    parameters: Mapping[str, Values]
     pairs: tuple[Pair, ...] = ()
     environments: tuple[str, ...] = DEFAULT
     experiment: str = "coll"
@@ -65,14 +65,12 @@ class Part:
     @property
     def needs(self) -> str:
         """What the engine has to know: an experiment and a pattern of it."""
-        pattern = self.parameters.get("pattern", "calls")
-        return f"{self.experiment} {pattern if isinstance(pattern, str) else pattern[0]}"
+        return f"{self.experiment} {scalars(self.parameters.get('pattern', 'calls'))[0]}"
 
     @property
     def grows_with_ranks(self) -> bool:
         """Whether each rank has a block for each other one."""
-        named = self.parameters.get("collective", ())
-        return bool(_PER_RANK & set([named] if isinstance(named, str) else named))
+        return bool(_PER_RANK & set(scalars(self.parameters.get("collective", ()))))
 
 
 def held_against(collective: str) -> Part | None:

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The survey's part with all ranks: as text of a campaign, and as much of it as the budget holds. Pure."""
+"""The survey's part with all ranks: as a campaign, and as much of it as the budget holds. Pure."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
+from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, scalars
 from slowpath.core.units import expand_values
-from slowpath.diagnose.campaign_text import (
-    CellsTable,
-    ContrastTable,
-    contrast_text,
-    environment_text,
-    group_text,
-    placement_text,
-)
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.ranks.job import PAIR, Job
-from slowpath.diagnose.ranks.parts import EVERY, Part, parts
+from slowpath.diagnose.ranks.parts import EVERY_ENVIRONMENT, Part, parts
 from slowpath.diagnose.ranks.shipped import shipped_parts
 
 MOST_BYTES = 32 * 2**20  # that all ranks together get in a call; longer messages are left out
@@ -26,14 +20,14 @@ MOST_BYTES = 32 * 2**20  # that all ranks together get in a call; longer message
 SHARE_OF_A_PAIR, SHARE_OF_MORE = 0.5, 0.75
 BOUND = "bound"  # the survey's own placement of a pair
 
-Estimate = Callable[[str], float]  # text of a campaign -> seconds
+Estimate = Callable[[Campaign], float]  # seconds that it takes
 
 
 @dataclass(frozen=True)
 class Kept:
-    """text: of the whole survey.  left_out: names of groups that the budget does not hold, the most valuable first."""
+    """campaign: the whole survey.  left_out: names of groups that the budget does not hold, the most valuable first."""
 
-    text: str
+    campaign: Campaign
     left_out: tuple[str, ...] = ()
 
 
@@ -43,21 +37,21 @@ def survey_s(budget_s: float, ranks: int) -> float:
 
 
 def within(
-    pairs: str,
+    pairs: Campaign,
     job: Job,
     known: Collection[str],
     estimate: Estimate | None,
     budget_s: float,
-    shipped: str | None = None,
+    shipped: Campaign | None = None,
 ) -> Kept:
     """The survey of pairs and behind it the part with all ranks, thinned from its end.
 
-    Args: pairs: the survey of two ranks, as text.  known: experiments of the engine with each of their patterns.
+    Args: pairs: the survey of two ranks.  known: experiments of the engine with each of their patterns.
           estimate: None: nothing is left out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
-          shipped: text of campaigns/coll.toml.
+          shipped: campaigns/coll.toml.
     """
     ranks = job.timed_ranks
-    more = shipped_parts(shipped, _environments(pairs)) if shipped else []
+    more = shipped_parts(shipped, [one.name for one in pairs.environments]) if shipped else []
     table = parts(ranks, job.counted_ranks, more)
     every = [one for one in table if one.needs in known and _fits(one, job)]
     if estimate is None:
@@ -82,29 +76,31 @@ def _fits(part: Part, job: Job) -> bool:
     return job.timed_ranks <= (part.most_ranks or job.timed_ranks)
 
 
-def _environments(pairs: str) -> list[str]:
-    return [one["name"] for one in tomllib.loads(pairs).get("environment", ())] or ["default"]
-
-
-def with_ranks(pairs: str, job: Job, chosen: Sequence[Part]) -> str:
+def with_ranks(pairs: Campaign, job: Job, chosen: Sequence[Part]) -> Campaign:
     """The whole survey with these groups."""
     if not chosen:
         return pairs
-    used = {name: place for one in chosen for name, place in _places(one, job).items()}
-    of_pairs = _environments(pairs)
-    tables = [placement_text(name, place) for name, place in used.items() if name != BOUND]
-    made = set[str]()
+    of_pairs = [one.name for one in pairs.environments]
+    used = {name: place for part in chosen for name, place in _places(part, job).items()}
+    own_environments: dict[str, EnvironmentTable] = {}
     for part in chosen:
-        places = _places(part, job)
-        own = shortened(part, next(iter(places.values())).ranks or PAIR)
-        environments = of_pairs if part.environments == EVERY else list(part.environments)
-        tables += [environment_text(one) for one in part.own_environments if one.name not in made]
-        made |= {one.name for one in part.own_environments}
-        environments += [one.name for one in part.own_environments]
-        group = CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, list(places))
-        tables.append(group_text(group))
-        tables += [contrast_text(one) for one in _contrasts(part)]
-    return "\n\n".join([_named(pairs).rstrip("\n"), *tables]) + "\n"
+        for environment in part.own_environments:
+            own_environments.setdefault(environment.name, environment)
+    return msgspec.structs.replace(
+        pairs,
+        environments=[*pairs.environments, *own_environments.values()],
+        placements=[*pairs.placements, *(place.named(name) for name, place in used.items() if name != BOUND)],
+        cells=[*_named(pairs), *(_cells(part, job, of_pairs) for part in chosen)],
+        contrasts=[*pairs.contrasts, *(contrast for part in chosen for contrast in _contrasts(part))],
+    )
+
+
+def _cells(part: Part, job: Job, of_pairs: Sequence[str]) -> CellsTable:
+    places = _places(part, job)
+    own = shortened(part, next(iter(places.values())).ranks or PAIR)
+    environments = list(of_pairs if part.environments == EVERY_ENVIRONMENT else part.environments)
+    environments += [environment.name for environment in part.own_environments]
+    return CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, list(places))
 
 
 def _places(part: Part, job: Job) -> Mapping[str, Place]:
@@ -115,13 +111,18 @@ def _places(part: Part, job: Job) -> Mapping[str, Place]:
     return timed if part.everywhere else dict(list(timed.items())[:1])
 
 
-def _named(pairs: str) -> str:
-    """The survey of pairs with its own environments and placements in place of all that there are."""
-    campaign = tomllib.loads(pairs)
-    for kind in ("environment", "placement"):
-        names = ", ".join(f'"{one["name"]}"' for one in campaign.get(kind, ()))
-        pairs = pairs.replace(f'\n{kind} = "*"\n', f"\n{kind} = [{names}]\n")
-    return pairs
+def _named(pairs: Campaign) -> list[CellsTable]:
+    """The cells of pairs with their own environments and placements in place of all that there are."""
+    environments = [environment.name for environment in pairs.environments]
+    placements = [placement.name for placement in pairs.placements]
+    return [
+        msgspec.structs.replace(
+            cells,
+            environment=environments if cells.environment == EVERY else cells.environment,
+            placement=placements if cells.placement == EVERY else cells.placement,
+        )
+        for cells in pairs.cells
+    ]
 
 
 def _contrasts(part: Part) -> list[ContrastTable]:
@@ -147,8 +148,7 @@ def shortened(part: Part, ranks: int) -> Part:
     given = part.parameters.get("message_bytes")
     if given is None:
         return part
-    written = [given] if isinstance(given, str) else list(given)
-    lengths = [length for one in written for length in expand_values(one)]
+    lengths = [length for written in scalars(given) for length in expand_values(written)]
     most = MOST_BYTES // (ranks**2 if part.grows_with_ranks else ranks)
     kept = [one for one in lengths if one <= most] or [min(lengths)]
     if len(kept) == len(lengths):

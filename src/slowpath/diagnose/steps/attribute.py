@@ -12,12 +12,12 @@ from itertools import combinations
 
 import msgspec
 
+from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, Values
 from slowpath.core.results import Finding, LimitBracket, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
 from slowpath.diagnose.limits.attribution import AND, NEAR, attribution, places, stopped_at
 from slowpath.diagnose.limits.points import ROUNDS, shortened
 from slowpath.diagnose.limits.variables import Suspect, limits_of, suspects, urgent_limits
-from slowpath.diagnose.sides import Sides, sides_of
+from slowpath.diagnose.sides import Sides, placements_of, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask, MovedWith
@@ -61,7 +61,7 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
                 task = task_for(finding, limit, suspect, sides, suspect.switch.variable in environ)
                 task = msgspec.structs.replace(task, also=_also(finding, limit, state))
                 why = f"does {task.variable}={task.value_bytes} set the limit of {finding.rule}?"
-                yield Proposal(task, campaign_for(task, sides, state.ranks).text, why)
+                yield Proposal(task, campaign_for(task, sides, state.ranks), why)
         if sides is not None and not limit.attributed_to:
             yield from _pairs(finding, limit, [*near, *_holding(finding, limit, near, state)], sides, made, state)
 
@@ -91,7 +91,7 @@ def _pairs(
         with_it = MovedWith(value_bytes=other.value_bytes, moved_bytes=moved)
         task = msgspec.structs.replace(task, together={names[1]: with_it})
         why = f"do {AND.join(names)} set the limit of {finding.rule} together?"
-        yield Proposal(task, campaign_for(task, sides, state.ranks).text, why)
+        yield Proposal(task, campaign_for(task, sides, state.ranks), why)
 
 
 def _also(finding: Finding, limit: LimitBracket, state: State) -> dict[str, int]:
@@ -146,23 +146,23 @@ def _moved(value: int, ratio: float, multiple_bytes: int) -> int:
     return wanted | 1 if multiple_bytes == 1 else wanted // multiple_bytes * multiple_bytes
 
 
-def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> CampaignText:
+def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> Campaign:
     """The variable at its new value, lengths around the old place and around the expected one."""
     under, slow = sides.slow_under, sides.slow
-    parameters: dict[str, str | Sequence[str]] = {**shortened(slow.parameters)}
+    parameters: dict[str, Values] = {**shortened(slow.parameters)}
     parameters["message_bytes"] = [str(one) for one in lengths(task)]
     name = "the variable moved"
     moved = {task.variable: task.moved_bytes, **{other: one.moved_bytes for other, one in task.together.items()}}
     without = tuple(one for one in under.unset if one not in moved)
     variables = {**under.variables, **{variable: str(value) for variable, value in moved.items()}}
-    return CampaignText(
+    return Campaign(
         name="attribute",
         title=f"Does {task.variable} move the switch?"[:80],
-        ranks=ranks,
+        ranks=[ranks],
         rounds=ROUNDS + 2,
         environments=[EnvironmentTable(name, variables, without)],
-        placements={under.placement: under.place},
-        groups=[CellsTable("limit", slow.experiment, parameters, [name], [under.placement])],
+        placements=placements_of([under]),
+        cells=[CellsTable("limit", slow.experiment, parameters, [name], [under.placement])],
         contrasts=[],
         why=f"The switch lies at {task.limit_bytes} B, {task.variable} is {task.value_bytes} ({task.value_source}); "
         f"with {task.moved_bytes} the switch has to lie at {task.expected_bytes} B.",

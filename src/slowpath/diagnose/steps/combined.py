@@ -22,7 +22,7 @@ def propose(state: State) -> Iterator[Proposal]:
         return
     task, campaign = made
     if task.cases not in [done.cases for done in state.tasks(CombinedTask)]:
-        yield Proposal(task, campaign.text, "proven remedies combined: does each still help?")
+        yield Proposal(task, campaign, "proven remedies combined: does each still help?")
 
 
 def apply(before: StepConclusion, task: CombinedTask, results: Results, history: StepHistory) -> StepConclusion:

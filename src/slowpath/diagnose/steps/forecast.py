@@ -2,7 +2,7 @@
 """Forecast: what the laws of all findings predict is written down, then measured, in one run.
 
 The task holds each forecast before anything is measured. Some points of each law's own sweep are measured again in the
-same launches, and new places are judged against these (stats/laws/later.py has why).
+same launches, and new places are judged against these (stats/laws/forecasts.py has why).
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from msgspec.structs import asdict
 
+from slowpath.core.campaign import Campaign, CellsTable
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import Finding, LawForecast, LawResult, LawSourceResult, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
+from slowpath.core.results import Finding, LawForecast, LawResult, LawSource, Results
 from slowpath.diagnose.placed import placed
-from slowpath.diagnose.sides import Condition, condition
+from slowpath.diagnose.sides import Condition, condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import ForecastEntry, ForecastTask, PredictedAnchor, PredictedPlace
 from slowpath.findings.order import by_cost
 from slowpath.findings.sweeps import launch_times
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.found import Forecast, LawSource
-from slowpath.stats.laws.later import ANCHORS, ROUNDS, Anchor, seen
+from slowpath.stats.laws.forecasts import ANCHORS, ROUNDS, Anchor, seen
 
 MOST_CELLS = 72  # in all
 FEWEST_ANCHORS = 2
@@ -38,7 +36,7 @@ def propose(state: State) -> Iterator[Proposal]:
     if entries:
         task = ForecastTask(entries=entries)
         rules = ", ".join(dict.fromkeys(one.finding.split(":")[0] for one in entries))
-        yield Proposal(task, _campaign(task, state).text, f"do the laws of {rules} predict new points?")
+        yield Proposal(task, _campaign(task, state), f"do the laws of {rules} predict new points?")
 
 
 def apply(before: StepConclusion, _: ForecastTask, __: Results, ___: StepHistory) -> StepConclusion:
@@ -64,7 +62,7 @@ FORECAST = StepKind(ForecastTask, apply, summary, adds_evidence=True)
 def _entries(state: State) -> list[ForecastEntry]:
     """Of the findings that cost most, as many as the run has room for."""
     found: list[ForecastEntry] = []
-    done: set[LawSourceResult] = set()
+    done: set[LawSource] = set()
     room = MOST_CELLS
     for finding in by_cost(state.findings):
         law = finding.law
@@ -78,7 +76,7 @@ def _entries(state: State) -> list[ForecastEntry]:
     return found
 
 
-def _entry(finding: Finding, law: LawResult, source: LawSourceResult, survey: Results) -> ForecastEntry | None:
+def _entry(finding: Finding, law: LawResult, source: LawSource, survey: Results) -> ForecastEntry | None:
     """None where no parameter sets what the law would be asked, or the sweep's own points can't be measured again."""
     cells = {cell.cell: cell for cell in survey.cells}
     points = [(cells[n], point) for n, point in zip(source.cells, law.drawn, strict=False) if n in cells]
@@ -117,7 +115,7 @@ def _nearest(points: Sequence[tuple[CellResult, object]], one: LawForecast) -> t
     return min(points, key=distance)
 
 
-def _campaign(task: ForecastTask, state: State) -> CampaignText:
+def _campaign(task: ForecastTask, state: State) -> Campaign:
     cells = {cell.cell: cell for cell in state.survey.cells}
     groups: list[CellsTable] = []
     under: list[Condition] = []
@@ -130,20 +128,20 @@ def _campaign(task: ForecastTask, state: State) -> CampaignText:
             CellsTable(f"law {number} cell {place}", like.experiment, one, [here.environment], [here.placement])
             for place, one in enumerate(every, start=1)
         ]
-    return CampaignText(
+    return Campaign(
         name="forecast",
         title="Do the laws predict new points?",
-        ranks=state.ranks,
+        ranks=[state.ranks],
         rounds=ROUNDS,
         environments=environments_of(under),
-        placements={one.placement: one.place for one in under},
-        groups=groups,
+        placements=placements_of(under),
+        cells=groups,
         contrasts=[],
         why="Predicted before this was measured: the task of this step in diagnosis.json has the times.",
     )
 
 
-def later_of(task: ForecastTask, results: Results) -> Mapping[LawSource, tuple[Forecast, ...]]:
+def later_of(task: ForecastTask, results: Results) -> Mapping[LawSource, tuple[LawForecast, ...]]:
     """What was predicted, with what this run saw."""
     found = {}
     for number, entry in enumerate(task.entries, start=1):
@@ -155,17 +153,13 @@ def later_of(task: ForecastTask, results: Results) -> Mapping[LawSource, tuple[F
             if len(times) == launches:
                 rows[:, place] = times
         anchors = [Anchor(one.value_s, one.half_ratio) for one in entry.anchors]
-        forecasts = [_forecast(one.forecast) for one in entry.places]
+        forecasts = [place.forecast for place in entry.places]
         made = seen(forecasts, anchors, rows) if launches else tuple(forecasts)
-        found[LawSource(**asdict(entry.source))] = made
+        found[entry.source] = made
     return found
 
 
-def _forecast(one: LawForecast) -> Forecast:
-    return Forecast(**{name: value for name, value in asdict(one).items() if name != "text"})
-
-
-def _times(results: Results, group: str, source: LawSourceResult) -> Floats:
+def _times(results: Results, group: str, source: LawSource) -> Floats:
     """Of each launch, seconds; NaN where nothing is left of an excess; empty where it was not measured."""
     cell = next((one for one in results.cells if one.group == group), None)
     entry = cell.metrics.get(source.metric) if cell else None

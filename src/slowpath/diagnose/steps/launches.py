@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from slowpath.core.campaign import Campaign, CellsTable, Values
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
-from slowpath.diagnose.sides import condition
+from slowpath.diagnose.sides import condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -35,8 +35,7 @@ def propose(state: State) -> Iterator[Proposal]:
         return
     for cells in _jobs(state.survey).values():
         if suspected(_times(cells)):
-            text = launches_campaign(_long(cells), state.survey, state.ranks).text
-            yield Proposal(LaunchesTask(), text, WHY)
+            yield Proposal(LaunchesTask(), launches_campaign(_long(cells), state.survey, state.ranks), WHY)
             return
 
 
@@ -61,23 +60,23 @@ def _long(cells: Sequence[CellResult]) -> CellResult:
     return max(cells, key=lambda cell: int(cell.parameters.get("messages", "0")))
 
 
-def launches_campaign(cell: CellResult, results: Results, ranks: int) -> CampaignText:
+def launches_campaign(cell: CellResult, results: Results, ranks: int) -> Campaign:
     """24 launches of messages of three lengths."""
     under = condition(cell, results)
-    parameters: dict[str, str | Sequence[str]] = {
+    parameters: dict[str, Values] = {
         "pattern": "one_way",
         "message_bytes": list(LENGTHS),
         "messages": MESSAGES,
     }
     group = CellsTable("launches", cell.experiment, parameters, [under.environment], [under.placement])
-    return CampaignText(
+    return Campaign(
         name="launches",
         title="Launches of two kinds?",
-        ranks=ranks,
+        ranks=[ranks],
         rounds=ROUNDS,
         environments=environments_of([under]),
-        placements={under.placement: under.place},
-        groups=[group],
+        placements=placements_of([under]),
+        cells=[group],
         contrasts=[],
         minimum_effect=0.03,
         why=WHY,

@@ -74,7 +74,7 @@ def _proposal(finding: Finding, task: RefineTask, sides: Sides, ranks: int) -> P
         why = f"confirm the limit of {finding.rule} at {task.exact_limit:.0f}"
     bracket, exact = Bracket(task.covariate, task.above, task.up_to), task.exact_limit
     campaign = points.campaign(bracket, sides.slow, sides.slow_under, ranks, why=why, exact=exact)
-    return Proposal(task, campaign.text, why)
+    return Proposal(task, campaign, why)
 
 
 def apply(before: StepConclusion, task: RefineTask, results: Results, _: StepHistory) -> StepConclusion:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, Values
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, environments_of
-from slowpath.diagnose.sides import condition
+from slowpath.diagnose.sides import condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -36,7 +36,7 @@ def propose(state: State) -> Iterator[Proposal]:
             continue
         why = f"'{contrast.group}' is undecided at {contrast.ratio:.2f}x: more pairs"
         task = RepeatTask(contrast=contrast.id, sides=[contrast.a.value, contrast.b.value])
-        yield Proposal(task, repeat_campaign(contrast, state.survey, state.ranks, why).text, why)
+        yield Proposal(task, repeat_campaign(contrast, state.survey, state.ranks, why), why)
 
 
 def propose_own_settings(state: State) -> Iterator[Proposal]:
@@ -79,12 +79,12 @@ def _apart(contrast: ContrastResult) -> float:
     return max(contrast.ratio, 1 / contrast.ratio) if contrast.ratio else 0.0
 
 
-def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why: str) -> CampaignText:
+def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why: str) -> Campaign:
     """The two cells of a contrast in more rounds."""
     a, b = results.cell(contrast.a.cell), results.cell(contrast.b.cell)
     axis, values = contrast.axis, [_value(cell, contrast.axis) for cell in (a, b)]
     under = [condition(cell, results) for cell in (a, b)]
-    parameters: dict[str, str | Sequence[str]] = dict(a.parameters)
+    parameters: dict[str, Values] = dict(a.parameters)
     if axis in parameters:
         parameters[axis] = values
     group = CellsTable(
@@ -104,14 +104,14 @@ def repeat_campaign(contrast: ContrastResult, results: Results, ranks: int, why:
         metric=contrast.metric,
         phase=contrast.a.phase,
     )
-    return CampaignText(
+    return Campaign(
         name="repeat",
         title=f"Again: {contrast.group}"[:80],
-        ranks=ranks,
+        ranks=[ranks],
         rounds=ROUNDS,
         environments=environments_of(under),
-        placements={one.placement: one.place for one in under},
-        groups=[group],
+        placements=placements_of(under),
+        cells=[group],
         contrasts=[repeated],
         minimum_effect=contrast.minimum_effect,
         why=why,

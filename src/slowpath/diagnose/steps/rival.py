@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from slowpath.core.campaign import Campaign, CellsTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
-from slowpath.diagnose.sides import Condition, condition
+from slowpath.diagnose.sides import Condition, condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import RivalTask
@@ -31,7 +31,7 @@ def propose(state: State) -> Iterator[Proposal]:
         return
     campaign = rival_campaign(state)
     if campaign is not None:
-        yield Proposal(RivalTask(), campaign.text, "distinguish each cause from its rivals")
+        yield Proposal(RivalTask(), campaign, "distinguish each cause from its rivals")
 
 
 def apply(before: StepConclusion, _: RivalTask, __: Results, ___: StepHistory) -> StepConclusion:
@@ -70,7 +70,7 @@ class _Book:
         self.cells.setdefault(name, (cell, parameters, under))
 
 
-def rival_campaign(state: State) -> CampaignText | None:
+def rival_campaign(state: State) -> Campaign | None:
     """None when no rival stands that a measurement can refute."""
     book = _Book()
     for finding in by_cost(state.findings):
@@ -85,14 +85,14 @@ def rival_campaign(state: State) -> CampaignText | None:
     if not book.cells:
         return None
     entries = list(book.cells.values())
-    return CampaignText(
+    return Campaign(
         name="rival",
         title="What else would look the same?",
-        ranks=state.ranks,
+        ranks=[state.ranks],
         rounds=ROUNDS,
         environments=environments_of([under for _, _, under in entries]),
-        placements={under.placement: under.place for _, _, under in entries},
-        groups=[
+        placements=placements_of([under for _, _, under in entries]),
+        cells=[
             CellsTable(f"cell {number}", cell.experiment, parameters, [under.environment], [under.placement])
             for number, (cell, parameters, under) in enumerate(entries, start=1)
         ],

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import prod
 
 from msgspec.structs import replace
 
+from slowpath.core.campaign import Campaign, CellsTable, Values
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, environments_of
 from slowpath.diagnose.placed import placed
-from slowpath.diagnose.sides import condition, sides_of
+from slowpath.diagnose.sides import condition, environments_of, placements_of, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -31,7 +31,7 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
     why = f"two laws fit {finding.rule} equally well: {law.refused}"
     campaign = separate_campaign(finding, state.seen_in(finding), state.ranks, why)
     if campaign is not None:
-        yield Proposal(SeparateTask(finding=finding.id), campaign.text, why)
+        yield Proposal(SeparateTask(finding=finding.id), campaign, why)
 
 
 def apply(before: StepConclusion, task: SeparateTask, results: Results, history: StepHistory) -> StepConclusion:
@@ -73,7 +73,7 @@ def summary(task: SeparateTask, _: StepConclusion, after: StepConclusion) -> str
 SEPARATE = StepKind(SeparateTask, apply, summary)
 
 
-def separate_campaign(finding: Finding, results: Results, ranks: int, why: str) -> CampaignText | None:
+def separate_campaign(finding: Finding, results: Results, ranks: int, why: str) -> Campaign | None:
     """The cells of the finding's sweep and the points that would tell its laws apart.
 
     Returns: None where a point asks for something that no parameter sets, or the grid gets too large.
@@ -94,16 +94,16 @@ def separate_campaign(finding: Finding, results: Results, ranks: int, why: str) 
     if prod(len(some) for some in values.values()) > MOST_CELLS:
         return None
     # One group: only cells of one group make one sweep.
-    grid: dict[str, str | Sequence[str]] = {name: some if len(some) > 1 else some[0] for name, some in values.items()}
+    grid: dict[str, Values] = {name: some if len(some) > 1 else some[0] for name, some in values.items()}
     groups = [CellsTable(slow.group, slow.experiment, grid, [under.environment], [under.placement])]
-    return CampaignText(
+    return Campaign(
         name="separate",
         title="Points that tell two laws apart",
-        ranks=ranks,
+        ranks=[ranks],
         rounds=ROUNDS,
         environments=environments_of([under]),
-        placements={under.placement: under.place},
-        groups=groups,
+        placements=placements_of([under]),
+        cells=groups,
         contrasts=[],
         why=why,
     )

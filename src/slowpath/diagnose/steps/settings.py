@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.core.results import ContrastResult, Finding, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.diagnose.own_settings.named import Sets, named, without_twins
 from slowpath.diagnose.own_settings.outcomes import Share, rounds_for, share
 from slowpath.diagnose.own_settings.search import Responsible, Set, ToTry, search
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import Place, named_places
 from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -54,7 +54,7 @@ def propose(state: State) -> Iterator[Proposal]:
     # All sets at once take the fewest launches; where these do not fit the budget, the first ones do at least.
     for sets in (list(wanted), list(wanted)[:FEWEST_SETS]) if cells else ():
         task, campaign = _campaign(cells, sets, settings, state.ranks)
-        yield Proposal(task, campaign.text, f"which of your {len(settings)} settings makes messages slower?")
+        yield Proposal(task, campaign, f"which of your {len(settings)} settings makes messages slower?")
 
 
 def _asked(finding: Finding, contrast: ContrastResult, count: int, steps: Sequence[MeasuredStep]) -> ToTry | None:
@@ -79,7 +79,7 @@ def _campaign(
     wanted: Sequence[Set],
     settings: Sequence[OwnSetting],
     ranks: int,
-) -> tuple[SettingsTask, CampaignText]:
+) -> tuple[SettingsTask, Campaign]:
     taken = {f"without set {number}": some for number, some in enumerate(wanted, start=1)}
     bare = without(settings, settings)
     environments = [EnvironmentTable(AS_IT_IS), EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset)]
@@ -108,14 +108,14 @@ def _campaign(
             for name, environment in ((_ALL, WITHOUT_USER), *((one, one) for one in taken))
         ]
     least = min(contrast.ratio or 1.0 for _, contrast, _ in cells)
-    campaign = CampaignText(
+    campaign = Campaign(
         name="settings",
         title="Which of the user's settings makes messages slower",
-        ranks=ranks,
+        ranks=[ranks],
         rounds=rounds_for(least),
         environments=environments,
-        placements=placements,
-        groups=groups,
+        placements=named_places(placements),
+        cells=groups,
         contrasts=contrasts,
         why="\n".join(
             f"{name}: {', '.join(settings[number].name for number in sorted(some))}" for name, some in taken.items()

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, Values
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, environments_of
-from slowpath.diagnose.sides import Condition, condition
+from slowpath.diagnose.sides import Condition, condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -70,7 +70,7 @@ def propose(state: State) -> Iterator[Proposal]:
         return
     names = list(dict.fromkeys(_name(one) for one in wanted))
     why = f"the screening points at {', '.join(names)}: each by itself"
-    yield Proposal(SingleTask(factors=names), single_campaign(wanted, state.survey, state.ranks, why).text, why)
+    yield Proposal(SingleTask(factors=names), single_campaign(wanted, state.survey, state.ranks, why), why)
 
 
 def _wanted(state: State) -> list[Screened]:
@@ -91,7 +91,7 @@ def _name(one: Screened) -> str:
     return f"{one.parameter} of the {one.side}" if one.side else one.parameter
 
 
-def single_campaign(wanted: Sequence[Screened], results: Results, ranks: int, why: str) -> CampaignText:
+def single_campaign(wanted: Sequence[Screened], results: Results, ranks: int, why: str) -> Campaign:
     """One group of cells and one contrast for each factor, the others at their usual level."""
     groups: list[CellsTable] = []
     contrasts: list[ContrastTable] = []
@@ -104,21 +104,21 @@ def single_campaign(wanted: Sequence[Screened], results: Results, ranks: int, wh
             name = f"{_name(one)} alone" + (f", {number}" if number > 1 else "")
             groups.append(_group(name, one.parameter, alone, usual, here))
             contrasts += [_contrast(name, one, value, alone) for value in alone.values[1:]]
-    return CampaignText(
+    return Campaign(
         name="single",
         title="One factor at a time",
-        ranks=ranks,
+        ranks=[ranks],
         rounds=ROUNDS,
         environments=environments_of(under),
-        placements={one.placement: one.place for one in under},
-        groups=groups,
+        placements=placements_of(under),
+        cells=groups,
         contrasts=contrasts,
         why=why,
     )
 
 
 def _group(name: str, parameter: str, alone: Alone, usual: CellResult, here: Condition) -> CellsTable:
-    grid: dict[str, str | Sequence[str]] = {**usual.parameters, **alone.others}
+    grid: dict[str, Values] = {**usual.parameters, **alone.others}
     grid |= {"message_bytes": list(alone.message_bytes), parameter: list(alone.values), "buffer_bytes": "message"}
     return CellsTable(name, usual.experiment, grid, [here.environment], [here.placement])
 

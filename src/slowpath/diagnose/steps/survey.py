@@ -6,8 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
+from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.results import Results
-from slowpath.diagnose.campaign_text import ContrastTable, EnvironmentTable, contrast_text, environment_text
 from slowpath.diagnose.own_settings.named import only_one, without_twins
 from slowpath.diagnose.ranks.survey import Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
@@ -16,89 +18,99 @@ from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, removable, without
-from slowpath.run.prepare import shipped_text
+from slowpath.run.prepare import campaign_named
 
-_GPU = """
-[[cells]]
-name = "device allocations"
-experiment = "p2p"
-[cells.parameters]
-pattern = "one_way"
-memory = "device"
-device = {devices}
-buffer_bytes = ["4MiB", "32MiB", "128MiB", "256MiB", "512MiB", "1GiB", "4GiB"]
-overalloc_bytes = ["0", "1", "64KiB", "1MiB"]
-message_bytes = ["8", "1MiB"]
-allocations = 3
-messages = 6
+# What a user's settings change, as they are and without all of them, in the launches of the paths.
+_OWN = CellsTable(
+    "your settings",
+    "p2p",
+    {
+        "pattern": "ping_pong",
+        "message_bytes": ["8", "1KiB", "8KiB", "64KiB", "512KiB", "4MiB"],
+        "samples": 40,
+        "time_limit_s": 0.008,
+        "warmup_s": 0.002,
+    },
+    EVERY,
+)
+_GPU_CONTRASTS = (
+    ContrastTable(
+        "pinned host memory",
+        "Is pinned host memory slower inside a node than pageable memory?",
+        "memory kinds",
+        "memory",
+        "host",
+        "pinned_host",
+        "one_way_s",
+    ),
+    ContrastTable(
+        "pool of GPU memory",
+        "Is memory from a pool slower than from cuMemAlloc?",
+        "memory kinds",
+        "memory",
+        "device",
+        "device_pool",
+        "one_way_s",
+    ),
+)
 
-[[cells]]
-name = "live device buffers"
-experiment = "p2p"
-[cells.parameters]
-pattern = "one_way"
-memory = "device"
-device = {devices}
-live_buffers = [1, 2, 4, 8, 12, 16, 32, 64]
-buffer_bytes = "4MiB"
-message_bytes = "1MiB"
-messages = 6
 
-[[cells]]
-name = "memory kinds"
-experiment = "p2p"
-[cells.parameters]
-pattern = "one_way"
-memory = ["host", "pinned_host", "device", "device_pool"]
-message_bytes = ["64KiB", "4MiB"]
-allocations = 2
-messages = 6
+def _of_devices(gpus: int) -> tuple[CellsTable, ...]:
+    """Cells of a survey with GPUs. Args: gpus: devices that both ranks can take."""
+    one_way: dict[str, Values] = {"pattern": "one_way", "memory": "device", "device": _devices(gpus)}
+    return (
+        CellsTable(
+            "device allocations",
+            "p2p",
+            {
+                **one_way,
+                "buffer_bytes": ["4MiB", "32MiB", "128MiB", "256MiB", "512MiB", "1GiB", "4GiB"],
+                "overalloc_bytes": ["0", "1", "64KiB", "1MiB"],
+                "message_bytes": ["8", "1MiB"],
+                "allocations": 3,
+                "messages": 6,
+            },
+        ),
+        CellsTable(
+            "live device buffers",
+            "p2p",
+            {
+                **one_way,
+                "live_buffers": [1, 2, 4, 8, 12, 16, 32, 64],
+                "buffer_bytes": "4MiB",
+                "message_bytes": "1MiB",
+                "messages": 6,
+            },
+        ),
+        CellsTable(
+            "memory kinds",
+            "p2p",
+            {
+                "pattern": "one_way",
+                "memory": ["host", "pinned_host", "device", "device_pool"],
+                "message_bytes": ["64KiB", "4MiB"],
+                "allocations": 2,
+                "messages": 6,
+            },
+        ),
+    )
 
-[[contrast]]
-name = "pinned host memory"
-question = "Is pinned host memory slower inside a node than pageable memory?"
-cells = "memory kinds"
-axis = "memory"
-a = "host"
-b = "pinned_host"
-metric = "one_way_s"
 
-[[contrast]]
-name = "pool of GPU memory"
-question = "Is memory from a pool slower than from cuMemAlloc?"
-cells = "memory kinds"
-axis = "memory"
-a = "device"
-b = "device_pool"
-metric = "one_way_s"
-"""
+def _own_of_devices(gpus: int) -> CellsTable:
+    """The user's settings with GPU memory."""
+    parameters: dict[str, Values] = {
+        "pattern": "one_way",
+        "memory": "device",
+        "device": _devices(gpus),
+        "message_bytes": ["8", "16KiB", "1MiB", "16MiB"],
+        "allocations": 2,
+        "messages": 8,
+    }
+    return CellsTable("your settings, GPU memory", "p2p", parameters, EVERY)
 
-# As the settings are, and without all of them: short and long messages, in the launches of the paths.
-_OWN = """
-[[cells]]
-name = "your settings"
-experiment = "p2p"
-environment = "*"
-[cells.parameters]
-pattern = "ping_pong"
-message_bytes = ["8", "1KiB", "8KiB", "64KiB", "512KiB", "4MiB"]
-samples = 40
-time_limit_s = 0.008
-warmup_s = 0.002
-"""
-_OWN_GPU = """
-[[cells]]
-name = "your settings, GPU memory"
-experiment = "p2p"
-environment = "*"
-[cells.parameters]
-pattern = "one_way"
-memory = "device"
-device = {devices}
-message_bytes = ["8", "16KiB", "1MiB", "16MiB"]
-allocations = 2
-messages = 8
-"""
+
+def _devices(gpus: int) -> Values:
+    return ["0", "0:1"] if gpus > 1 else "0"
 
 
 def propose(state: State) -> Iterator[Proposal]:
@@ -111,22 +123,22 @@ def propose(state: State) -> Iterator[Proposal]:
             ranks=state.job.ranks,
             left_out=list(kept.left_out),
         )
-        yield Proposal(task, kept.text, "look for slow paths")
+        yield Proposal(task, kept.campaign, "look for slow paths")
 
 
-def whole_survey(state: State) -> str:
+def whole_survey(state: State) -> Campaign:
     """The survey of this machine, whatever was asked for and however much the budget holds."""
-    return within(_pairs(state), state.job, state.experiments, None, math.inf, shipped_text("coll")).text
+    return within(_pairs(state), state.job, state.experiments, None, math.inf, campaign_named("coll")).campaign
 
 
 def within_budget(state: State) -> Kept:
     """As much of the survey as its share of the budget holds."""
     most_s = survey_s(state.budget_s, state.job.ranks)
-    return within(_pairs(state), state.job, state.experiments, state.estimate, most_s, shipped_text("coll"))
+    return within(_pairs(state), state.job, state.experiments, state.estimate, most_s, campaign_named("coll"))
 
 
-def _pairs(state: State) -> str:
-    return survey_text(shipped_text("survey"), removable(state.settings), state.gpus)
+def _pairs(state: State) -> Campaign:
+    return survey_campaign(campaign_named("survey"), removable(state.settings), state.gpus)
 
 
 def apply(_: StepConclusion, task: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
@@ -150,22 +162,29 @@ def summary(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
 SURVEY = StepKind(SurveyTask, apply, summary, required=True)
 
 
-def survey_text(shipped: str, own: Sequence[OwnSetting], gpus: int) -> str:
-    """The text of the campaign of two ranks.
+def survey_campaign(shipped: Campaign, own: Sequence[OwnSetting], gpus: int) -> Campaign:
+    """The campaign of two ranks.
 
-    Args: shipped: of campaigns/survey.toml.  own: settings of the user's that can be taken away.  gpus: devices that
-          both ranks can take.
+    Args: shipped: campaigns/survey.toml.  own: settings of the user's that can be taken away.  gpus: devices that both
+          ranks can take.
     """
-    parts = [shipped.rstrip("\n")]
-    devices = '["0", "0:1"]' if gpus > 1 else '"0"'
+    environments, cells, contrasts = list(shipped.environments), list(shipped.cells), list(shipped.contrasts)
     if gpus:
-        parts.append(_GPU.format(devices=devices))
+        cells += _of_devices(gpus)
+        contrasts += _GPU_CONTRASTS
     if own:
         bare = without(own, own)
-        parts += [environment_text(EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset)), _OWN]
-        parts += [_OWN_GPU.format(devices=devices)] if gpus else []
-        parts += [contrast_text(one) for one in _against_own(len(own), gpus > 0)]
-    return "\n\n".join(parts) + "\n"
+        environments.append(EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset))
+        cells += [_OWN, _own_of_devices(gpus)] if gpus else [_OWN]
+        contrasts += _against_own(len(own), gpus > 0)
+    return replace(
+        shipped,
+        environments=environments,
+        cells=cells,
+        contrasts=contrasts,
+        why="Written by slowpath diagnose.",
+        text=None,
+    )
 
 
 def _against_own(count: int, with_gpu: bool) -> list[ContrastTable]:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from slowpath.core.campaign import Campaign
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.campaign_text import CampaignText
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, holds, limits_of
@@ -56,7 +56,7 @@ def propose(state: State) -> Iterator[Proposal]:
         if made is not None:
             task, campaign = made
             why = f"your environment sets {switch.variable}={value}: is there a protocol switch?"
-            yield Proposal(task, campaign.text, why)
+            yield Proposal(task, campaign, why)
 
 
 def own_switches(
@@ -71,7 +71,7 @@ def own_switches(
 
 def suspect_campaign(
     switch: SwitchVariable, value: int, survey: Results, ranks: int
-) -> tuple[SuspectTask, CampaignText] | None:
+) -> tuple[SuspectTask, Campaign] | None:
     """Ping-pongs around the value.
 
     Args:    survey: whose ping-pong over lengths is the cell.

@@ -96,7 +96,7 @@ def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, 
             continue
         made = design(sides, remedy, frozenset(state.environ), state.ranks, constant_s=_constant_s(finding))
         if not isinstance(made, str):
-            yield Proposal(made.task(finding.id), made.campaign.text, f"try '{remedy.name}' against {finding.rule}")
+            yield Proposal(made.task(finding.id), made.campaign, f"try '{remedy.name}' against {finding.rule}")
 
 
 def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:

@@ -10,17 +10,17 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable
 from slowpath.core.cell_results import CellResult, RoleWitness
+from slowpath.core.finding_results import LawForecast, LawSource
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, EnvironmentTable
-from slowpath.diagnose.sides import Condition, condition
+from slowpath.diagnose.sides import Condition, condition, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.forecast import later_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import ForecastTask, RivalTask, WitnessTask
 from slowpath.diagnose.user_states import findings_under
 from slowpath.findings.facts import Later
-from slowpath.stats.laws.found import Forecast, LawSource
 
 AS_FOUND = "default"  # the survey's environment that leaves the user's as it is
 ROUNDS = 2  # counts are the same in every launch; the second confirms it
@@ -33,7 +33,7 @@ def propose(state: State) -> Iterator[Proposal]:
         return
     campaign = witness_campaign(state)
     if campaign is not None:
-        yield Proposal(WitnessTask(), campaign.text, "count library calls in the cells that findings rest on")
+        yield Proposal(WitnessTask(), campaign, "count library calls in the cells that findings rest on")
 
 
 def apply(before: StepConclusion, _: WitnessTask, __: Results, ___: StepHistory) -> StepConclusion:
@@ -50,7 +50,7 @@ def summary(_: WitnessTask, __: StepConclusion, after: StepConclusion) -> str:
 WITNESS = StepKind(WitnessTask, apply, summary, adds_evidence=True)
 
 
-def witness_campaign(state: State) -> CampaignText | None:
+def witness_campaign(state: State) -> Campaign | None:
     """None when every finding is explained, or none has cells."""
     wanted: dict[str, tuple[CellResult, Condition]] = {}
     for finding in state.findings:
@@ -75,14 +75,14 @@ def witness_campaign(state: State) -> CampaignText | None:
         environments[witnessed.name] = witnessed
         names = [here.environment, witnessed.name]
         groups.append(CellsTable(f"cell {number}", cell.experiment, cell.parameters, names, [here.placement]))
-    return CampaignText(
+    return Campaign(
         name="witness",
         title="What the library calls",
-        ranks=state.ranks,
+        ranks=[state.ranks],
         rounds=ROUNDS,
         environments=list(environments.values()),
-        placements={here.placement: here.place for _, here in wanted.values()},
-        groups=groups,
+        placements=placements_of([here for _, here in wanted.values()]),
+        cells=groups,
         contrasts=[],
         why="Calls are counted in launches of their own, whose times are not used.",
     )
@@ -116,7 +116,7 @@ def _predicted(results: Results, history: StepHistory) -> Later:
     """What was seen of the forecasts of the survey's laws; other runs have other laws."""
     if not history.measured or results is not history.measured[0].results:
         return {}
-    found: dict[LawSource, tuple[Forecast, ...]] = {}
+    found: dict[LawSource, tuple[LawForecast, ...]] = {}
     for one in history.measured:
         if isinstance(one.step.task, ForecastTask):
             found.update(later_of(one.step.task, one.results))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable
+from slowpath.diagnose.places import named_places
 from slowpath.diagnose.sides import Sides
 from slowpath.diagnose.tasks import FastSide, TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT, fast_cells
@@ -38,7 +39,7 @@ class Trial:
     fast_side: FastSide
     metric: str
     phase: str
-    campaign: CampaignText
+    campaign: Campaign
     constant_s: float | None = None
 
     def task(self, finding: str) -> TrialTask:
@@ -84,14 +85,14 @@ def design(
     for made in (_control(sides, toggle, remedy.control), _side_effects(sides, toggle)):
         groups += made[0]
         contrasts += made[1]
-    campaign = CampaignText(
+    campaign = Campaign(
         name="trial",
         title=f"Trial: {remedy.name}"[:80],
-        ranks=ranks,
+        ranks=[ranks],
         rounds=rounds,
         environments=list({one.name: one for one in (*toggle.environments, *fast.environments)}.values()),
-        placements={**dict(fast.placements), **toggle.placements},
-        groups=groups,
+        placements=named_places({**dict(fast.placements), **toggle.placements}),
+        cells=groups,
         contrasts=contrasts,
         why=why,
     )

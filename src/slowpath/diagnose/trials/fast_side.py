@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from slowpath.diagnose.campaign_text import CellsTable, ContrastTable, EnvironmentTable
+from slowpath.core.campaign import CellsTable, ContrastTable, EnvironmentTable
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.tasks import FastSide

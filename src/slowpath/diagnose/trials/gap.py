@@ -12,7 +12,7 @@ from slowpath.core.results import RemovedRatio
 from slowpath.core.units import format_time
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
-from slowpath.stats.removed import removed
+from slowpath.stats.removed_share import removed
 
 _LEAST_GAIN = 0.03  # of the fast side: less is no speed-up of its own
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from slowpath.core.campaign import CellsTable, EnvironmentTable, Values
 from slowpath.core.cell_results import CellResult
-from slowpath.diagnose.campaign_text import CellsTable, EnvironmentTable
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition
 from slowpath.findings.remedy import Remedy
@@ -81,7 +81,7 @@ def cells_at(
 ) -> CellsTable:
     """Cells at each of `values` of the toggle's axis."""
     environments, placements = [toggle.environments[0].name], [next(iter(toggle.placements))]
-    chosen: dict[str, str | Sequence[str]] = dict(parameters)
+    chosen: dict[str, Values] = dict(parameters)
     if toggle.axis == "environment":
         environments = list(values)
     elif toggle.axis == "placement":

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable, Values
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.mpi.forced_algorithms import environments
 from slowpath.mpi.guidelines import GUIDELINES
-from slowpath.mpi.tune.algorithms import environments
 from slowpath.mpi.tuning import Pick
 
 DEFAULT, TUNED = "default", "tuned"
@@ -26,7 +26,7 @@ def mockups_of(collective: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
-def choosing(request: TuneRequest, bind: str) -> CampaignText:
+def choosing(request: TuneRequest, bind: str) -> Campaign:
     """Every algorithm that can be forced, and every mock-up, at every length."""
     forced = environments(request.library, request.collectives)
     tables = [EnvironmentTable(DEFAULT)]
@@ -63,7 +63,7 @@ def comparing(
     bind: str,
     rounds: int,
     alone: Sequence[Pick] = (),
-) -> CampaignText:
+) -> Campaign:
     """The library with its files against itself without, at the cells of a grid.
 
     Args: tuned: variables that switch the files on.  alone: mock-ups that no preload puts in place: they are held
@@ -92,15 +92,15 @@ def _campaign(
     contrasts: Sequence[ContrastTable],
     bind: str,
     rounds: int,
-) -> CampaignText:
-    return CampaignText(
+) -> Campaign:
+    return Campaign(
         name=name,
         title=title,
-        ranks=request.ranks[0],
+        ranks=[request.ranks[0]],
         rounds=rounds,
         environments=tables,
-        placements={"bound": Place(bind)},
-        groups=groups,
+        placements=[Place(bind).named("bound")],
+        cells=groups,
         contrasts=contrasts,
         minimum_effect=_MINIMUM_EFFECT,
         why=f"{title}, by slowpath tune.",

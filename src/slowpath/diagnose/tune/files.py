@@ -11,9 +11,9 @@ from typing import Final
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
 from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.mpi import tuning_files
 from slowpath.mpi.library_file import library_file
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.tune import intel, mpich, openmpi
 from slowpath.mpi.tuning import FILE_VARIABLE, Pick, ranges, tuning_text
 
 TUNING: Final = "tuning.json"
@@ -62,14 +62,14 @@ def _of_library(
     if not chosen:
         return {}
     if request.library == "mpich":
-        for name, text in mpich.files(_library_bytes(mpi, environ), chosen).items():
+        for name, text in tuning_files.mpich_files(_library_bytes(mpi, environ), chosen).items():
             write_atomically(folder / name, text)
-        return mpich.variables(str(folder))
+        return tuning_files.mpich_variables(str(folder))
     if request.library == "openmpi":
-        write_atomically(folder / openmpi.FILE, openmpi.rules_text(chosen))
-        return openmpi.variables(str(folder / openmpi.FILE))
-    write_atomically(folder / intel.FILE, intel.script_text(chosen))
-    return intel.variables(chosen)
+        write_atomically(folder / tuning_files.OPENMPI_FILE, tuning_files.openmpi_text(chosen))
+        return tuning_files.openmpi_variables(str(folder / tuning_files.OPENMPI_FILE))
+    write_atomically(folder / tuning_files.INTEL_FILE, tuning_files.intel_text(chosen))
+    return tuning_files.intel_variables(chosen)
 
 
 def _library_bytes(mpi: Mpi, environ: Mapping[str, str]) -> bytes:

@@ -11,8 +11,8 @@ import msgspec
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import UsageError
 from slowpath.core.files import read_bytes, write_atomically
+from slowpath.mpi.forced_algorithms import ALGORITHMS
 from slowpath.mpi.guidelines import GUIDELINES
-from slowpath.mpi.tune.algorithms import ALGORITHMS
 
 FILE: Final = "tune.json"
 SCHEMA: Final = 1

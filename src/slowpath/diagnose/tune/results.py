@@ -9,7 +9,7 @@ from slowpath.diagnose.tune.campaigns import METRIC, TUNED
 from slowpath.diagnose.tune.choose import Cell, Trial
 from slowpath.diagnose.tune.factors import Factor
 from slowpath.diagnose.tune.request import TuneRequest
-from slowpath.mpi.tune.algorithms import environments
+from slowpath.mpi.forced_algorithms import environments
 
 
 def trials(results: Results, request: TuneRequest, ranks: int) -> dict[Cell, list[Trial]]:

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
-from slowpath.diagnose.campaign_text import CampaignText
 from slowpath.diagnose.tune.campaigns import Grid, choosing, comparing, grid_of, whole
 from slowpath.diagnose.tune.choose import Cell, picks
 from slowpath.diagnose.tune.factors import Factor, pooled, proven, to_go, with_picks
@@ -25,7 +24,7 @@ from slowpath.report.rebuild import rebuild
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.prepare import Prepared, prepare
+from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose, duration
 from slowpath.run.reopen import Terms
 
@@ -68,23 +67,20 @@ class Session:
 
     def prepared(
         self,
-        text: CampaignText,
+        campaign: Campaign,
         ranks: int,
         share_s: float | None = None,
         *,
         rounds: int | None = None,
         dry: bool = False,
-    ) -> Prepared:
+    ) -> PreparedRun:
         """A step, in so many seconds.  Raises: UsageError, EnvironmentFailure."""
-        request = self.request
-        with tempfile.TemporaryDirectory(prefix="slowpath-tune-") as folder:
-            file = Path(folder) / "tune.toml"
-            file.write_text(text.text, encoding="utf-8")
-            return prepare(str(file), self.environ, self.tell, request.mpi, (ranks,), rounds, None, share_s, dry)
+        mpi = self.request.mpi
+        return prepare(campaign, self.environ, self.tell, mpi, (ranks,), rounds, None, share_s, dry)
 
-    def first(self) -> Prepared:
+    def first(self) -> PreparedRun:
         """The first step, planned; the engine is built."""
-        return self.prepared(choosing(self.request, self.bind(self.request.ranks[0])), self.request.ranks[0])
+        return self.prepared(self.first_campaign(), self.request.ranks[0])
 
     def costs(self, *, dry: bool = False) -> list[str]:
         """What all steps take, a line for each number of ranks: verifying measures each cell twice a round."""
@@ -101,9 +97,9 @@ class Session:
             )
         return [*said, f"all steps: about {duration(total_s)}, with one verification"]
 
-    def first_text(self) -> str:
+    def first_campaign(self) -> Campaign:
         """The campaign of the first step."""
-        return choosing(self.request, self.bind(self.request.ranks[0])).text
+        return choosing(self.request, self.bind(self.request.ranks[0]))
 
     def bind(self, ranks: int) -> str:
         """Ranks that share cores are not bound."""
@@ -153,7 +149,7 @@ class Session:
     ) -> list[Factor]:
         """What was picked against the library's own choice, at these cells."""
         by_file = [one for one in asked if one not in alone]
-        text = comparing(
+        campaign = comparing(
             self.request,
             grid_of(by_file),
             variables,
@@ -161,7 +157,7 @@ class Session:
             self.request.rounds,
             [one for one in asked if one in alone],
         )
-        found, by_way = factors(self._measured(name, text, ranks, variables), ranks)
+        found, by_way = factors(self._measured(name, campaign, ranks, variables), ranks)
         ways = [by_way.get((Cell(one.collective, one.ranks, one.bytes), one.name)) for one in asked if one in alone]
         return [*found, *(one for one in ways if one is not None)]
 
@@ -193,12 +189,12 @@ class Session:
     def _verification(self, number: int, grid: Grid, variables: Mapping[str, str]) -> list[Factor]:
         found: list[Factor] = []
         for ranks in self.request.ranks:
-            text = comparing(self.request, grid, variables, self.bind(ranks), self.request.verifying_rounds)
-            found += factors(self._measured(f"verify-{number}-{ranks}", text, ranks, variables), ranks)[0]
+            campaign = comparing(self.request, grid, variables, self.bind(ranks), self.request.verifying_rounds)
+            found += factors(self._measured(f"verify-{number}-{ranks}", campaign, ranks, variables), ranks)[0]
         return found
 
     def _measured(
-        self, name: str, text: CampaignText, ranks: int, variables: Mapping[str, str] | None = None
+        self, name: str, campaign: Campaign, ranks: int, variables: Mapping[str, str] | None = None
     ) -> Results:
         """A step, measured, continued or read.
 
@@ -217,27 +213,27 @@ class Session:
             return rebuild(run)
         if run.is_dir():  # a disk was full before anything could be measured
             shutil.rmtree(run)
-        prepared = self._within(text, ranks, share_s)
+        prepared = self._within(campaign, ranks, share_s)
         self.tell(f"{name}: {prepared.cost.launches} launches, about {duration(prepared.cost.wall_s)}")
         create(prepared, run, list(self.command))
         measure_prepared(run, prepared, limits, choose(self.quiet))
         return rebuild(run)
 
-    def _within(self, text: CampaignText, ranks: int, share_s: float | None) -> Prepared:
+    def _within(self, campaign: Campaign, ranks: int, share_s: float | None) -> PreparedRun:
         """A step in its share of the budget; where that holds too few rounds, the fewest that say anything."""
         if share_s is None:
-            return self.prepared(text, ranks)
+            return self.prepared(campaign, ranks)
         try:
-            prepared = self.prepared(text, ranks, share_s)
+            prepared = self.prepared(campaign, ranks, share_s)
         except UsageError:
             prepared = None
-        if prepared is not None and prepared.plan.rounds >= min(_LEAST_ROUNDS, text.rounds):
+        if prepared is not None and prepared.plan.rounds >= min(_LEAST_ROUNDS, campaign.rounds):
             return prepared
         self.tell(f"this step takes longer than the {duration(share_s)} that the budget leaves it")
-        return self.prepared(text, ranks, rounds=min(_LEAST_ROUNDS, text.rounds))
+        return self.prepared(campaign, ranks, rounds=min(_LEAST_ROUNDS, campaign.rounds))
 
 
-def found_preload(prepared: Prepared) -> Path | None:
+def found_preload(prepared: PreparedRun) -> Path | None:
     """libslowpath-coll.so of the engine that measures."""
     engine = prepared.libraries[0].engine
     program = getattr(engine, "program", None)

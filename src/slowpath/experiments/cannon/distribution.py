@@ -3,7 +3,7 @@
 
 What leaves rank 0 is 2 (1 - 1/P) n^2 elements and what comes back (1 - 1/P) n^2, whatever the grid: with more ranks
 P the moving hardly gets longer while the multiplication gets shorter, so that its share grows as P. A run has one
-number of ranks; tools/cannon-ranks measures several.
+number of ranks.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import NO_SAMPLES, NS, Absent, Order, SampleBlock, chosen, order_of
 from slowpath.stats.inputs import Floats

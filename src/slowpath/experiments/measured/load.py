@@ -11,7 +11,7 @@ from pathlib import Path
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.series import SampleBlock
 from slowpath.record.blocks import BlockIndex, opened, read_from, scan
-from slowpath.record.events import LaunchEvents, Messages, Rank, Release, Yardstick, read_events
+from slowpath.record.events import LaunchEvents, Rank, Release, SocketMessages, Yardstick, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 
 
@@ -74,7 +74,7 @@ class LaunchRecord:
         if self.blocks is None:
             return []
         ends = self.events.cell_ends
-        logged = {event.cell for event in self.events.of(Messages)}
+        logged = {event.cell for event in self.events.of(SocketMessages)}
         present = sorted({int(cell) for cell in self.blocks.headers["cell"]} | logged)
         return [cell for cell in present if not ends or (cell in ends and ends[cell].status == "ok")]
 

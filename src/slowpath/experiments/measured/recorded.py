@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 
 SAMPLE_BYTES = 16  # duration_ns and start_ns
 BLOCK_BYTES = 128  # schema/block.json, header_bytes

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.experiments.measured.series import MetricSamples
-from slowpath.stats import outliers, spread, tails, warmup
+from slowpath.stats import spread, warmup
 from slowpath.stats.orderstat import quantiles
 
 ENOUGH_CLEAN = 3  # fewer say less than all samples together
@@ -42,8 +42,8 @@ class Reduced:
     cut_samples: int  # at the head, before the steady state began; not in centre_s
     steady_class: warmup.SteadyClass | None
     kept_s: NDArray[np.float64]
-    tails: tails.Tails
-    outliers: outliers.Outliers
+    tails: spread.Tails
+    outliers: spread.TukeyOutliers
     within_ratio: float | None
     batch: int
     operations: int
@@ -77,8 +77,8 @@ def reduce(series: MetricSamples) -> Reduced | None:
         cut_samples=cut,
         steady_class=state.steady_class,
         kept_s=steady[:: max(1, -(-steady.size // KEPT_WHOLE))].copy(),
-        tails=tails.tails(values),
-        outliers=outliers.tukey(values),
+        tails=spread.tails(values),
+        outliers=spread.tukey(values),
         within_ratio=spread.within(values),
         batch=series.batch,
         operations=series.operations,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 
 End = Literal["host", "gpu"]
 _GPU = ("device", "device_pool", "device_vmm")

@@ -13,7 +13,7 @@ from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.rival import Judge, Judged, Varied
 from slowpath.findings.variations import Variation
 from slowpath.findings.witness import MANY_WAITS, ROLES, SAMPLED, is_counted, is_sampled, sides, spent
-from slowpath.stats.removed import Removed, removed
+from slowpath.stats.removed_share import Removed, removed
 
 GONE = 0.75
 SURELY = 0.5  # of the excess, that has to be gone in the middle and at the interval's near end

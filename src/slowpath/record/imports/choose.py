@@ -17,7 +17,7 @@ from slowpath.record.imports.tables import write_tables
 
 
 @dataclass(frozen=True)
-class Format:
+class LogFormat:
     """One benchmark's output: where it begins, and how to read it.
 
     first_line: (text) -> line number.  parse: (file, its bytes, its text, unit that the user states).
@@ -32,10 +32,10 @@ class Format:
         return self.first_line(text) is not None
 
 
-FORMATS: tuple[Format, ...] = (
-    Format("OSU", osu.GRAMMAR.first_line, osu.parse),
-    Format("IMB", imb.GRAMMAR.first_line, imb.GRAMMAR.parse),
-    Format("nccl-tests", nccl.first_line, nccl.parse),
+FORMATS: tuple[LogFormat, ...] = (
+    LogFormat("OSU", osu.GRAMMAR.first_line, osu.parse),
+    LogFormat("IMB", imb.GRAMMAR.first_line, imb.GRAMMAR.parse),
+    LogFormat("nccl-tests", nccl.first_line, nccl.parse),
 )
 _REPRODUCER = "a reproducer"
 
@@ -63,13 +63,13 @@ def import_files(
         if found is None:
             raise RecordError(f"{file}: holds no table, but {table} does; import logs of the reproducers apart")
         logs.append(_parsed(file, content, found, unit))
-        rows += sum(len(one.rows) for one in logs[-1].tables)
+        rows += sum(len(table.rows) for table in logs[-1].tables)
         check_rows(file, rows)
     labels = labels_of(files)
     return write_tables(logs, labels, out, read_conditions(conditions, files, labels))
 
 
-def _parsed(file: Path, content: bytes, found: Format, unit: str | None) -> TableLog:
+def _parsed(file: Path, content: bytes, found: LogFormat, unit: str | None) -> TableLog:
     read = found.parse(file, content, content.decode("utf-8", errors="replace"), unit)
     if not read.tables:
         raise RecordError(f"{file}: is output of {found.name} without a single row; did the benchmark end early?")
@@ -78,13 +78,17 @@ def _parsed(file: Path, content: bytes, found: Format, unit: str | None) -> Tabl
     return read
 
 
-def _format_of(file: Path, content: bytes) -> Format | None:
+def _format_of(file: Path, content: bytes) -> LogFormat | None:
     """None: no table; a log of a reproducer, or none at all.
 
     Raises: RecordError for output of several programs: what separates them, no format says.
     """
     text = content.decode("utf-8", errors="replace")
-    there = [(line, one.name, one) for one in FORMATS if (line := one.first_line(text)) is not None]
+    there = [
+        (line, log_format.name, log_format)
+        for log_format in FORMATS
+        if (line := log_format.first_line(text)) is not None
+    ]
     also = log.first_line(text)
     begun = sorted([(line, name) for line, name, _ in there] + ([(also, _REPRODUCER)] if there and also else []))
     if len(begun) > 1:

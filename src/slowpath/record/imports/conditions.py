@@ -79,7 +79,9 @@ def _pairs(word: str, text: str) -> list[tuple[str, str]]:
 
 
 def differences(a: Conditions, b: Conditions) -> list[str]:
-    """What two logs differ in, as `nodes (1, 2)`; a condition that only one states differs from one not stated."""
+    """Return what two logs differ in, as `nodes (1, 2)`; a condition that only one states differs from one not
+    stated.
+    """
     return [
         f"{name} ({a.get(name, 'not stated')}, {b.get(name, 'not stated')})"
         for name in NAMES
@@ -102,7 +104,7 @@ def condition_words(stated: Conditions) -> str:
 
 
 def question(b: str, a: str, differ: Sequence[str], unknown: Sequence[str]) -> str:
-    """What a contrast of two logs asks, with all that they differ in."""
+    """Return what a contrast of two logs asks, with all that they differ in."""
     what = "how they were launched" if len(unknown) == len(NAMES) else f"their {listed(unknown)}" if unknown else ""
     rest = f"; they do not state {what}" if what else ""
     return f"Is {b} slower than {a}? The logs differ in {listed(differ)}{rest}."

@@ -3,25 +3,70 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.conditions import condition_words, read_conditions
 from slowpath.record.imports.limits import check_rows
-from slowpath.record.imports.log import Log, Section, Time, parse_log
-from slowpath.record.imports.log_campaign import campaign_text
+from slowpath.record.imports.log import Log, LogSection, Time, parse_log
+from slowpath.record.imports.log_campaign import campaign_of
 from slowpath.record.imports.plan import PLACEMENT, build_plan
-from slowpath.record.imports.source import cannot_write, kept_log, labels_of, read_contents, run_info
-from slowpath.record.imports.suspect import suspects
+from slowpath.record.imports.source import (
+    cannot_write,
+    kept_log,
+    labels_of,
+    read_contents,
+    run_info,
+)
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
+
+# campaign.toml of an imported run: the logs' cells as a campaign that `slowpath run` measures here.
+
+
+# Which printed times are doubtful. They are flagged and kept: nothing is dropped.
+#
+# A time is suspect when, among the times of its cell and phase, it lies more than a factor 5 from the median and, in
+# logarithms, beyond 14.826 median absolute deviations (10 robust standard deviations: that of a normal distribution is
+# 1.4826 MAD; Rousseeuw and Croux, JASA 88, 1993). Times vary by factors rather than by sums, hence logarithms. First
+# messages vary legitimately, often by a factor 4 between the first allocation of a process and the next, hence the
+# factor. With fewer than 5 times nothing can be said.
+
+FACTOR = 5.0
+DEVIATIONS = 14.826
+FEWEST = 5
+RULE = f"more than {FACTOR:g} times from the median of its phase, and beyond {DEVIATIONS:g} MAD in logarithms"
+
+
+def suspects(times: Sequence[Time]) -> dict[int, str]:
+    """Line number -> why, for the suspect ones among the `times` of one cell and phase."""
+    if len(times) < FEWEST:
+        return {}
+    logs = [math.log(max(time.ns, 1)) for time in times]
+    middle = median(logs)
+    mad = median(abs(value - middle) for value in logs)
+    found = {}
+    for time, value in zip(times, logs, strict=True):
+        distance = abs(value - middle)
+        if distance > math.log(FACTOR) and distance > DEVIATIONS * mad:
+            side = "below" if value < middle else "above"
+            found[time.line] = (
+                f"line {time.line}: {time.text} s is suspect: {math.exp(distance):.3g} times {side} the "
+                f"median {math.exp(middle) * 1e-9:.4g} s of the {len(times)} times of its phase "
+                f"({RULE}); kept as it is"
+            )
+    return found
+
 
 _LISTED = 8  # missing times of an allocation
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
@@ -56,18 +101,18 @@ def write_logs(files: Sequence[Path], contents: Sequence[bytes], out: Path | Non
     plan = build_plan(logs, labels, stated)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)
-    campaign = campaign_text(plan, logs)
+    campaign = campaign_toml(campaign_of(plan, logs))
     write_atomically(folder / "campaign.toml", campaign)
     notes: list[str] = []
     for number, (log, label) in enumerate(zip(logs, labels, strict=True), start=1):
         notes += [f"{label}: {text}" for text in _write_launch(folder, number, log, label, plan)]
-    each = "; ".join(f"{label}: {condition_words(one)}" for label, one in stated.items())
+    each = "; ".join(f"{label}: {condition_words(condition)}" for label, condition in stated.items())
     write_run(folder, run_info(plan, logs, campaign, _STATED.format(stated=each) if each else _CONDITIONS, notes))
     return folder
 
 
 def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -> list[str]:
-    """Everything of one launch. Returns: its notes, each with the line it is about."""
+    """Return everything of one launch. Returns: its notes, each with the line it is about."""
     launch = launch_folder(folder, number)
     try:
         launch.mkdir()
@@ -89,7 +134,7 @@ def _write_launch(folder: Path, number: int, log: Log, label: str, plan: Plan) -
     return [*foreign, *(why for found in doubts.values() for why in found.values())]
 
 
-def _doubts(section: Section) -> dict[int, str]:
+def _doubts(section: LogSection) -> dict[int, str]:
     first = [time for time in section.times if time.message == 0]
     later = [time for time in section.times if time.message > 0]
     return {**suspects(first), **suspects(later)}
@@ -102,8 +147,8 @@ def _warm_up(launch: int, log: Log, cell: Cell) -> list[Block]:
     return [Block(cell.cell, launch, "init", [log.warm_up.ns], flags=("imported",))]
 
 
-def _blocks(launch: int, cell: Cell, section: Section, doubts: dict[int, str]) -> Iterator[Block]:
-    """For each allocation the first message, then the later ones; a gap begins another block."""
+def _blocks(launch: int, cell: Cell, section: LogSection, doubts: dict[int, str]) -> Iterator[Block]:
+    """Yield, for each allocation, the first message, then the later ones; a gap begins another block."""
     runs: list[list[Time]] = []
     for time in sorted(section.times, key=lambda time: (time.allocation, time.message)):
         last = runs[-1][-1] if runs else None
@@ -140,7 +185,7 @@ def _events(
     yield LaunchEnd(_NO_CLOCK_NS, cells_ok=len(cells), cells_skipped=0, cells_failed=0)
 
 
-def _missing(section: Section) -> Iterator[str]:
+def _missing(section: LogSection) -> Iterator[str]:
     """A log that was cut short lacks messages of its last allocation. Goes through gaps alone: indices may be large."""
     messages = max(time.message for time in section.times) + 1
     have: dict[int, set[int]] = {}

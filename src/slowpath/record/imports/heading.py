@@ -57,7 +57,7 @@ class Heading:
 def read_heading(
     path: Path, line: int, columns: Sequence[str], times: Sequence[str], rates: Sequence[str], unit: str | None
 ) -> Heading:
-    """Where the mean stands among `columns`.
+    """Return where the mean stands among `columns`.
 
     Args: times, rates: columns that can hold it, without their units, the first that is there counts.  unit: of times
           as the user states it, for a heading that doesn't.

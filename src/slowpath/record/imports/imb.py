@@ -15,9 +15,9 @@ from slowpath.record.imports.heading import Heading, read_heading
 from slowpath.record.imports.scan import Grammar
 from slowpath.record.imports.table import (
     MEAN_ONLY,
+    LogTable,
     Measure,
-    Row,
-    Table,
+    TableRow,
     by_header,
     count,
     decimal,
@@ -36,7 +36,7 @@ _KINDS: dict[str, Measure] = {"PingPong": "ping_pong"}
 _OVER_RANKS = "t_min, t_max and t_avg are over ranks, each a mean over the repetitions; t_max is taken"
 
 
-def _begin(line: int, own: str) -> Table | None:
+def _begin(line: int, own: str) -> LogTable | None:
     """The table below a heading."""
     found = _NAME.match(own)
     if found is None:
@@ -44,10 +44,10 @@ def _begin(line: int, own: str) -> Table | None:
     name = found[1]
     measure = _KINDS.get(name, "operation")
     parameters = {"pattern": "ping_pong"} if measure == "ping_pong" else {}
-    return Table(line, "IMB", f"IMB {name}", "", measure, parameters, None, dict(MEAN_ONLY))
+    return LogTable(line, "IMB", f"IMB {name}", "", measure, parameters, None, dict(MEAN_ONLY))
 
 
-def _header(path: Path, line: int, table: Table, own: str, unit: str | None) -> Heading | None:
+def _header(path: Path, line: int, table: LogTable, own: str, unit: str | None) -> Heading | None:
     if own.startswith("Group") and "#repetitions" in own:
         raise wrong(path, line, "a table with a row for each group (-multi 1) isn't read; measure with -multi 0")
     if not _HEADER.fullmatch(own):
@@ -58,7 +58,7 @@ def _header(path: Path, line: int, table: Table, own: str, unit: str | None) -> 
     return read_heading(path, line, columns, _TIMES, (), unit)
 
 
-def _setting(_path: Path, _line: int, table: Table, own: str) -> None:
+def _setting(_path: Path, _line: int, table: LogTable, own: str) -> None:
     if ranks := _RANKS.match(own):
         table.ranks = int(ranks[1])
         table.variant = f"{ranks[1]} ranks"
@@ -71,10 +71,10 @@ def _setting(_path: Path, _line: int, table: Table, own: str) -> None:
         table.variant += f", {mode[1].strip().lower()}"
 
 
-def _row(path: Path, line: int, heading: Heading, own: str) -> Row:
+def _row(path: Path, line: int, heading: Heading, own: str) -> TableRow:
     words = own.split()
     if len(words) > 1 and words[1].startswith(_NOT_MEASURED):
-        return Row(line, count(path, line, words[0]), None, None, {}, f"IMB: {words[1].rstrip(';.')}")
+        return TableRow(line, count(path, line, words[0]), None, None, {}, f"IMB: {words[1].rstrip(';.')}")
     cells = dict(zip(heading.columns, by_header(path, line, heading.columns, own), strict=True))
     size = count(path, line, cells.pop("#bytes")) if "#bytes" in cells else None
     repetitions = count(path, line, cells.pop("#repetitions"))
@@ -85,7 +85,7 @@ def _row(path: Path, line: int, heading: Heading, own: str) -> Row:
         f"the benchmark found {defects} defects in the data" if defects and decimal(path, line, defects) > 0 else None
     )
     mean, why = heading.mean(values, size)
-    return Row(line, size, mean, repetitions or None, columns, why, failed)
+    return TableRow(line, size, mean, repetitions or None, columns, why, failed)
 
 
 GRAMMAR = Grammar(_begin, _header, _setting, _row, ascending=False)

@@ -19,7 +19,7 @@ CUT = "the last line has no line end, so its last number may be cut off; left ou
 
 
 def check_files(files: Iterable[Path]) -> None:
-    """Raises: RecordError: more files than are taken."""
+    """Check the number of files.  Raises: RecordError: more files than are taken."""
     number = sum(1 for _ in files)
     if number > MAX_FILES:
         raise RecordError(f"{number} logs, more than the {MAX_FILES} of one import; import them in several runs")

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from slowpath.core.errors import RecordError
 from slowpath.record.imports.limits import CUT, MAX_ROWS, few_notes
-from slowpath.record.imports.source import read_contents
 
 OVERALLOC = "gpudirect_p2p_overalloc"
 PINNED_HOST = "intranode_pinned_host_comm"
@@ -46,7 +45,7 @@ class Time:
 
 
 @dataclass
-class Section:
+class LogSection:
     """The times under one heading. `buffer_bytes` is the sender's whole allocation."""
 
     line: int
@@ -66,12 +65,12 @@ class Log:
     content: bytes
     header: dict[str, str] = field(default_factory=dict)
     warm_up: Time | None = None
-    sections: list[Section] = field(default_factory=list)
+    sections: list[LogSection] = field(default_factory=list)
     notes: list[tuple[int, str]] = field(default_factory=list)
 
     @property
     def program(self) -> str:
-        """Which reproducer printed it."""
+        """Return which reproducer printed it."""
         return OVERALLOC if "buffer_size" in self.header else PINNED_HOST
 
     @property
@@ -83,11 +82,6 @@ class Log:
     def ranks(self) -> int:
         """Ranks of the job, as far as the headings show."""
         return max(section.ranks for section in self.sections)
-
-
-def read_log(path: Path) -> Log:
-    """Reads one log.  Raises: RecordError if it can't be read or isn't the output of a reproducer."""
-    return parse_log(path, read_contents([path], "the reproducer's lines")[0])
 
 
 def first_line(text: str) -> int | None:
@@ -150,7 +144,7 @@ def _read_line(log: Log, number: int, line: str) -> None:
         size = _whole(log, number, section[3])
         buffer = _whole(log, number, section[4]) if section[4] else size
         ranks = max(_whole(log, number, section[1], 9), _whole(log, number, section[2], 9)) + 1
-        _begin(log, Section(number, ranks, size, buffer, section[5] == "with"), of_two=section[5] is not None)
+        _begin(log, LogSection(number, ranks, size, buffer, section[5] == "with"), of_two=section[5] is not None)
     elif time := _TIME.fullmatch(own):
         if not log.sections:
             raise _wrong(log, number, "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines")
@@ -160,9 +154,9 @@ def _read_line(log: Log, number: int, line: str) -> None:
         log.notes.append((number, line.strip()))
 
 
-def _begin(log: Log, section: Section, *, of_two: bool) -> None:
+def _begin(log: Log, section: LogSection, *, of_two: bool) -> None:
     """Adds a section.  Raises: RecordError: a reproducer prints each of its sections once."""
-    if any(not of_two or one.overallocated == section.overallocated for one in log.sections):
+    if any(not of_two or earlier.overallocated == section.overallocated for earlier in log.sections):
         raise _wrong(log, section.line, "a section for the second time: two outputs in one file; split it")
     log.sections.append(section)
 
@@ -226,7 +220,7 @@ def _check_complete(log: Log) -> None:
         _check_section(log, section)
 
 
-def _check_section(log: Log, section: Section) -> None:
+def _check_section(log: Log, section: LogSection) -> None:
     """A heading must agree with the header, or the two come from different runs."""
     message = int(log.header["p2p_size"])
     buffer = message

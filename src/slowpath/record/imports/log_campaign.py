@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable, Values
 from slowpath.core.plan import Cell, Environment, Plan
-from slowpath.core.toml import table_text
 from slowpath.record.imports.log import Log
-from slowpath.record.imports.source import campaign_head, printable
+from slowpath.record.imports.source import imported_campaign, printable
 
 _MEASURES = "It measures the same messages with this program's engine, under the launch conditions of this machine."
 # What a stated transport is as an environment of a campaign; the other transports are the library's own choice.
@@ -16,15 +16,17 @@ _SETTINGS = {"network": "network_path", "shared_memory": "single_copy_off"}
 _DEFAULT = "default"
 
 
-def campaign_text(plan: Plan, logs: Sequence[Log]) -> str:
-    """TOML that `plan.campaign` reads: one group of cells a log."""
-    parts = [campaign_head(plan, "logs", _MEASURES), *_conditions(plan)]
-    by_environment = {environment.name: [] for environment in plan.environments}  # type: dict[str, list[Cell]]
+def campaign_of(plan: Plan, logs: Sequence[Log]) -> Campaign:
+    """One group of cells a log."""
+    by_environment: dict[str, list[Cell]] = {environment.name: [] for environment in plan.environments}
     for cell in plan.cells:
         by_environment[cell.environment].append(cell)
-    for log, (label, cells), environment in zip(logs, by_environment.items(), plan.environments, strict=True):
-        parts.append(_group(log, label, cells, _condition_keys(environment) if any_stated(plan) else {}))
-    return "\n".join(parts)
+    groups = [
+        _group(label, cells, _condition_keys(environment) if any_stated(plan) else {})
+        for (label, cells), environment in zip(by_environment.items(), plan.environments, strict=True)
+    ]
+    sources = [f"{group.name}: from {printable(log.path.name)}" for group, log in zip(groups, logs, strict=True)]
+    return imported_campaign(plan, "logs", [_MEASURES, *sources], groups, *_conditions(plan))
 
 
 def any_stated(plan: Plan) -> bool:
@@ -32,23 +34,19 @@ def any_stated(plan: Plan) -> bool:
     return any(one.stated for one in plan.environments)
 
 
-def _conditions(plan: Plan) -> list[str]:
+def _conditions(plan: Plan) -> tuple[Sequence[EnvironmentTable], Sequence[PlacementTable]]:
     """Environments and placements that stand for what is stated of the logs, each once."""
     if not any_stated(plan):
-        return []
+        return [EnvironmentTable("default")], [PlacementTable("bound")]
     keys = [_condition_keys(one) for one in plan.environments]
     settings = {
         key["environment"]: _SETTINGS.get(_transport(one)) for key, one in zip(keys, plan.environments, strict=True)
     }
-    placements = {key["placement"]: one.stated for key, one in zip(keys, plan.environments, strict=True)}
-    tables = [
-        table_text("environment", {"name": name, **({"setting": setting} if setting else {})})
-        for name, setting in settings.items()
+    stated = {key["placement"]: one.stated for key, one in zip(keys, plan.environments, strict=True)}
+    return [EnvironmentTable(name, setting=setting) for name, setting in settings.items()], [
+        PlacementTable(name, one.get("bind", "core"), nodes=int(one["nodes"]) if "nodes" in one else None)
+        for name, one in stated.items()
     ]
-    for name, stated in placements.items():
-        nodes = {"nodes": int(stated["nodes"])} if "nodes" in stated else {}
-        tables.append(table_text("placement", {"name": name, "bind": stated.get("bind", "core"), **nodes}))
-    return tables
 
 
 def _transport(environment: Environment) -> str:
@@ -67,10 +65,10 @@ def _condition_keys(environment: Environment) -> dict[str, str]:
     }
 
 
-def _group(log: Log, label: str, cells: Sequence[Cell], conditions: dict[str, str]) -> str:
-    parameters: dict[str, str | list[str]] = {}
+def _group(label: str, cells: Sequence[Cell], conditions: dict[str, str]) -> CellsTable:
+    parameters: dict[str, Values] = {}
     for name in cells[0].parameters:
         values = list(dict.fromkeys(cell.parameters[name] for cell in cells))
         parameters[name] = values[0] if len(values) == 1 else values
-    group = {"name": printable(label), "experiment": cells[0].experiment, **conditions, "parameters": parameters}
-    return table_text("cells", group, [f"from {printable(log.path.name)}"])
+    environment, placement = conditions.get("environment"), conditions.get("placement")
+    return CellsTable(printable(label), cells[0].experiment, parameters, environment, placement)

@@ -17,9 +17,9 @@ from slowpath.record.imports.limits import CUT, few_notes
 from slowpath.record.imports.scan import NO_ROWS
 from slowpath.record.imports.table import (
     MEAN_ONLY,
-    Row,
-    Table,
+    LogTable,
     TableLog,
+    TableRow,
     by_header,
     count,
     decimal,
@@ -44,7 +44,7 @@ _NOT_CHECKED = "N/A"
 
 
 def first_line(text: str) -> int | None:
-    """Where the heading of the first nccl-tests table stands; None: there is none."""
+    """Return where the heading of the first nccl-tests table stands; None: there is none."""
     return next((line for line, own in lines(text) if _COLUMNS.match(own) and "busbw" in own), None)
 
 
@@ -53,7 +53,7 @@ def recognises(text: str) -> bool:
     return first_line(text) is not None
 
 
-class _Reader:
+class _NcclReader:
     """The state between the lines of one log."""
 
     def __init__(self, path: Path, unit: str | None) -> None:
@@ -65,8 +65,8 @@ class _Reader:
         self.line = 0  # of the heading
         self.header: list[str] | None = None
         self.unit_s: Decimal | None = None
-        self.halves: dict[tuple[str, ...], tuple[Table, Table]] = {}  # below this heading, by type, redop and root
-        self.tables: list[Table] = []
+        self.halves: dict[tuple[str, ...], tuple[LogTable, LogTable]] = {}  # here, by type, redop and root
+        self.tables: list[LogTable] = []
         self.notes: list[tuple[int, str]] = []
 
     def read(self, line: int, own: str, *, is_cut: bool) -> None:
@@ -103,7 +103,7 @@ class _Reader:
             raise wrong(self.path, line, f"times are in {' and '.join(times)}; convert them to one unit")
         self.unit_s = stated_unit_s(self.path, line, "time", times[0], self.unit)
 
-    def _halves(self, header: list[str], words: list[str]) -> tuple[Table, Table]:
+    def _halves(self, header: list[str], words: list[str]) -> tuple[LogTable, LogTable]:
         """The tables of a row: out of place and in place; others where its type, operation or root is another."""
         key = tuple(words[header.index(name)] for name in _KEY if name in header)
         if key not in self.halves:
@@ -115,7 +115,7 @@ class _Reader:
             if self.repetitions is None:
                 missing["repetitions"] = "the line of settings is missing; the sample is the mean itself"
             made = [
-                Table(self.line, "nccl-tests", self.benchmark, half, "operation", {"memory": "device"},
+                LogTable(self.line, "nccl-tests", self.benchmark, half, "operation", {"memory": "device"},
                       self.ranks or None, dict(missing), datatype=" ".join(key))
                 for half in _HALVES
             ]  # fmt: skip
@@ -139,7 +139,7 @@ class _Reader:
             if begin < end:
                 table.rows.append(self._half(line, size, header[begin:end], words[begin:end]))
 
-    def _half(self, line: int, size: int, names: list[str], words: list[str]) -> Row:
+    def _half(self, line: int, size: int, names: list[str], words: list[str]) -> TableRow:
         cells = dict(zip(names, words, strict=True))
         checked = cells.pop("#wrong", None)
         failed = None
@@ -151,10 +151,10 @@ class _Reader:
         unit_s = self.unit_s or Decimal(0)  # known since the table began
         mean, why = time_s(values["time"], unit_s) if "time" in values else (None, "the row has no time")
         columns: dict[str, float | None] = {name: float(values[name]) if name in values else None for name in cells}
-        return Row(line, size, mean, self.repetitions, columns, why and f"time {why}", failed)
+        return TableRow(line, size, mean, self.repetitions, columns, why and f"time {why}", failed)
 
     def finish(self, content: bytes) -> TableLog:
-        """All that was read. What tables of one heading are apart by is part of their name."""
+        """Return all that was read. What tables of one heading are apart by is part of their name."""
         if self.header and not self.halves:
             self.notes.append((self.line, NO_ROWS.format(name=self.benchmark)))
         kinds: dict[int, set[str]] = {}
@@ -168,8 +168,8 @@ class _Reader:
 
 
 def parse(path: Path, content: bytes, text: str, unit: str | None = None) -> TableLog:
-    """All tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
-    reader = _Reader(path, unit)
+    """Return all tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
+    reader = _NcclReader(path, unit)
     last = text.count("\n") + 1
     for line, own in lines(text):
         reader.read(line, own, is_cut=line == last)

@@ -16,10 +16,10 @@ from slowpath.record.imports.heading import Heading, read_heading, unknown_colum
 from slowpath.record.imports.scan import Grammar
 from slowpath.record.imports.table import (
     MEAN_ONLY,
+    LogTable,
     Measure,
-    Row,
-    Table,
     TableLog,
+    TableRow,
     by_header,
     count,
     decimal,
@@ -53,7 +53,7 @@ _BOTH_WAYS = "both directions were printed as one bandwidth; the time is that of
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _OsuBenchmark:
     benchmark: str
     measure: Measure
     parameters: tuple[tuple[str, str], ...] = ()
@@ -62,31 +62,33 @@ class _Kind:
 # A title without its memory suffix (-CUDA and the like) -> what the engine calls it. All others: one operation.
 _PUT = (("pattern", "burst"), ("design", "mpi"), ("puts", "1"))
 _KINDS = {
-    "OSU MPI Latency Test": _Kind("osu_latency", "ping_pong", (("pattern", "ping_pong"),)),
-    "OSU MPI Bandwidth Test": _Kind("osu_bw", "windowed", (("pattern", "windowed"),)),
-    "OSU MPI Multiple Bandwidth / Message Rate Test": _Kind("osu_mbw_mr", "windowed", (("pattern", "windowed"),)),
-    "OSU MPI_Put Latency Test": _Kind("osu_put_latency", "put", _PUT),
+    "OSU MPI Latency Test": _OsuBenchmark("osu_latency", "ping_pong", (("pattern", "ping_pong"),)),
+    "OSU MPI Bandwidth Test": _OsuBenchmark("osu_bw", "windowed", (("pattern", "windowed"),)),
+    "OSU MPI Multiple Bandwidth / Message Rate Test": _OsuBenchmark(
+        "osu_mbw_mr", "windowed", (("pattern", "windowed"),)
+    ),
+    "OSU MPI_Put Latency Test": _OsuBenchmark("osu_put_latency", "put", _PUT),
 }
 
 
-def _begin(line: int, own: str) -> Table | None:
+def _begin(line: int, own: str) -> LogTable | None:
     """The table below a title."""
     found = _TITLE.match(own)
     if found is None:
         return None
     title, version = found.groups()
     plain = re.sub(r"-(CUDA|ROCM|OPENACC|SYCL|HIP)\b", "", title)
-    kind = _KINDS.get(plain) or _Kind(plain.removeprefix("OSU ").removesuffix(" Test"), "operation")
+    kind = _KINDS.get(plain) or _OsuBenchmark(plain.removeprefix("OSU ").removesuffix(" Test"), "operation")
     missing = {**MEAN_ONLY, "repetitions": _NO_ITERATIONS}
     if plain != title:
         missing["memory"] = "a build without GPU support takes D D, too, and then prints times of host memory"
     if "bi-directional" in plain.lower():
         missing["direction"] = _BOTH_WAYS
     variant = f"v{version}" if version else ""
-    return Table(line, "OSU", kind.benchmark, variant, kind.measure, dict(kind.parameters), None, missing)
+    return LogTable(line, "OSU", kind.benchmark, variant, kind.measure, dict(kind.parameters), None, missing)
 
 
-def _header(path: Path, line: int, table: Table, own: str, unit: str | None) -> Heading | None:
+def _header(path: Path, line: int, table: LogTable, own: str, unit: str | None) -> Heading | None:
     """The heading of the columns; None if this is none."""
     found = re.match(r"#\s*(Size\b|(?=Avg Latency|Latency|Overall|Bandwidth|[KMG]i?B/s))", own)
     if not found:
@@ -102,7 +104,7 @@ def _header(path: Path, line: int, table: Table, own: str, unit: str | None) -> 
     raise wrong(path, line, "the heading names no column, or one twice; restore it")
 
 
-def _setting(path: Path, line: int, table: Table, own: str) -> None:
+def _setting(path: Path, line: int, table: LogTable, own: str) -> None:
     if pairs := _PAIRS.match(own):
         if not pairs[2].isdecimal():
             raise wrong(path, line, "a table over window sizes (-V) isn't read; measure with one of them, as -W 64")
@@ -127,14 +129,14 @@ def _setting(path: Path, line: int, table: Table, own: str) -> None:
         table.variant += f", {setting[2]}"
 
 
-def _no_put(table: Table) -> None:
+def _no_put(table: LogTable) -> None:
     """The engine has no such put: an operation, and nothing of its own to compare with."""
     table.measure = "operation"
     for key, _ in _PUT:
         table.parameters.pop(key, None)
 
 
-def _row(path: Path, line: int, heading: Heading, own: str) -> Row:
+def _row(path: Path, line: int, heading: Heading, own: str) -> TableRow:
     cells = dict(zip(heading.columns, by_header(path, line, heading.columns, own), strict=True))
     size = count(path, line, cells.pop("Size")) if "Size" in cells else None
     status = cells.pop("Validation", None)
@@ -143,18 +145,18 @@ def _row(path: Path, line: int, heading: Heading, own: str) -> Row:
     repetitions = int(values["Iterations"]) if values.get("Iterations") else None
     failed = "the benchmark's own validation failed" if status not in (None, "Pass") else None
     mean, why = heading.mean(values, size)
-    return Row(line, size, mean, repetitions, columns, why, failed)
+    return TableRow(line, size, mean, repetitions, columns, why, failed)
 
 
 def parse(path: Path, content: bytes, text: str, unit: str | None = None) -> TableLog:
-    """All tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
+    """Return all tables of a log.  Raises: RecordError for a row that its heading doesn't explain."""
     found = GRAMMAR.parse(path, content, text, unit)
     for table in found.tables:
         _finish(table)
     return found
 
 
-def _finish(table: Table) -> None:
+def _finish(table: LogTable) -> None:
     if table.datatype not in ("", _USUAL_DATATYPE):
         table.variant = ", ".join(part for part in (table.variant, table.datatype) if part)
     if all(row.repetitions for row in table.rows):

@@ -9,7 +9,7 @@ from itertools import combinations, count
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.units import format_bytes
 from slowpath.record.imports.conditions import Conditions, differences, not_stated, question
-from slowpath.record.imports.log import OVERALLOC, Log, Section
+from slowpath.record.imports.log import OVERALLOC, Log, LogSection
 
 METRIC = "send_barrier_s"
 PLACEMENT = "as logged"
@@ -49,7 +49,7 @@ def build_plan(logs: Sequence[Log], labels: Sequence[str], stated: Mapping[str, 
     )
 
 
-def parameters_of(log: Log, section: Section) -> dict[str, str]:
+def parameters_of(log: Log, section: LogSection) -> dict[str, str]:
     """The section as parameters of the engine's p2p: what would measure the same thing."""
     message = section.message_bytes
     allocations = max(time.allocation for time in section.times) + 1
@@ -70,7 +70,7 @@ def parameters_of(log: Log, section: Section) -> dict[str, str]:
     }
 
 
-def _cell(number: int, log: Log, section: Section, label: str) -> Cell:
+def _cell(number: int, log: Log, section: LogSection, label: str) -> Cell:
     parameters = parameters_of(log, section)
     name = label
     if log.program == OVERALLOC:
@@ -80,7 +80,9 @@ def _cell(number: int, log: Log, section: Section, label: str) -> Cell:
 
 
 def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> list[Contrast]:
-    """With over without over-allocation, first and later; and first over later in each cell."""
+    """Return the contrasts of over-allocation (with over without, first and later), and of first over later in each
+    cell.
+    """
     made = []
     for number, (log, group) in enumerate(zip(logs, cells, strict=True), start=1):
         sides = {section.overallocated: cell for section, cell in zip(log.sections, group, strict=True)}

@@ -55,15 +55,15 @@ class Printed(msgspec.Struct, frozen=True):
 def write_printed(folder: Path, planned: Sequence[Planned]) -> None:
     """Writes printed.json of one launch.  Raises: EnvironmentFailure."""
     tables: dict[int, PrintedTable] = {}
-    for one in planned:
-        table, row = one.table, one.row
+    for cell in planned:
+        table, row = cell.table, cell.row
         entry = tables.setdefault(
             id(table),
             PrintedTable(table.program, table.benchmark, table.variant, table.ranks, dict(table.missing), []),
         )
         seconds = None if row.operation_s is None else float(row.operation_s)
         entry.rows.append(
-            PrintedRow(one.cell.cell, row.line, row.message_bytes, seconds, row.repetitions, dict(row.columns),
+            PrintedRow(cell.cell.cell, row.line, row.message_bytes, seconds, row.repetitions, dict(row.columns),
                        row.reason, row.wrong)
         )  # fmt: skip
     encoded = msgspec.json.encode(Printed(PRINTED_SCHEMA, list(tables.values())))

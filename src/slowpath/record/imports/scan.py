@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slowpath.record.imports.heading import Heading
 from slowpath.record.imports.limits import CUT, few_notes
-from slowpath.record.imports.table import Row, Table, TableLog, by_header, is_row, lines, wrong
+from slowpath.record.imports.table import LogTable, TableLog, TableRow, by_header, is_row, lines, wrong
 
 _ORPHANS = 2  # lines of numbers one after the other that can't be by chance
 NO_ROWS = "the heading of {name} has no rows; did that benchmark end early?"
@@ -25,15 +25,15 @@ class Grammar:
     each stands once.  divides: how a comment begins that several tables below one title are apart by.
     """
 
-    begin: Callable[[int, str], Table | None]
-    header: Callable[[Path, int, Table, str, str | None], Heading | None]
-    setting: Callable[[Path, int, Table, str], None]
-    row: Callable[[Path, int, Heading, str], Row]
+    begin: Callable[[int, str], LogTable | None]
+    header: Callable[[Path, int, LogTable, str, str | None], Heading | None]
+    setting: Callable[[Path, int, LogTable, str], None]
+    row: Callable[[Path, int, Heading, str], TableRow]
     ascending: bool
     divides: tuple[str, ...] = ()
 
     def first_line(self, text: str) -> int | None:
-        """Where the first table begins; None: there is none."""
+        """Return where the first table begins; None: there is none."""
         return next((line for line, own in lines(text) if own.startswith("#") and self.begin(line, own)), None)
 
     def recognises(self, text: str) -> bool:
@@ -41,7 +41,7 @@ class Grammar:
         return self.first_line(text) is not None
 
     def parse(self, path: Path, content: bytes, text: str, unit: str | None = None) -> TableLog:
-        """All tables with rows. unit: of times, where no heading says it.
+        """Return all tables with rows. unit: of times, where no heading says it.
 
         Raises: RecordError for a row that its heading doesn't explain, or that can't be of the same table.
         """
@@ -59,7 +59,7 @@ class _Reader:
     grammar: Grammar
     path: Path
     unit: str | None
-    tables: list[Table] = field(default_factory=list)
+    tables: list[LogTable] = field(default_factory=list)
     notes: list[tuple[int, str]] = field(default_factory=list)
     heading: Heading | None = None
     digits: list[int] = field(default_factory=list)  # decimals of each column of the table
@@ -79,7 +79,7 @@ class _Reader:
             self._row(line, self.heading, own)
 
     def finish(self, content: bytes) -> TableLog:
-        """All that was read; a heading without rows is a note."""
+        """Return all that was read; a heading without rows is a note."""
         empty = [(table.line, NO_ROWS.format(name=table.benchmark)) for table in self.tables if not table.rows]
         kept = [table for table in self.tables if table.rows]
         return TableLog(self.path, content, kept, few_notes(sorted([*self.notes, *empty])))
@@ -101,7 +101,7 @@ class _Reader:
         elif own:
             self.notes.append((line, own))
 
-    def _begin(self, table: Table) -> None:
+    def _begin(self, table: LogTable) -> None:
         self.tables.append(table)
         self.digits, self.lengths, self.longest = [], set(), 0
 

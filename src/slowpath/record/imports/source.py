@@ -11,12 +11,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable
 from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import clean_text, clean_words
-from slowpath.core.toml import table_text
 from slowpath.core.version import __version__
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
 from slowpath.record.imports.limits import MAX_LOG_BYTES, MAX_TOTAL_BYTES, check_files, check_lines
@@ -69,7 +69,7 @@ def _content(path: Path, down_to: str) -> bytes:
 
 
 def refuse_twice(files: Sequence[Path]) -> None:
-    """Raises: RecordError: a log is named more than once."""
+    """Check that each log is named once.  Raises: RecordError: one is named more than once."""
     seen: set[str] = set()
     for file in files:
         real = os.path.realpath(file)
@@ -115,11 +115,29 @@ def kept_log(content: bytes) -> bytes:
     return clean_text(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
-def campaign_head(plan: Plan, what: str, measures: str) -> str:
-    """The table `campaign`, below two lines of comment: what it was made from, and what it measures."""
-    comments = [f"Made from imported {what}; the logs themselves are kept in launches/*/stdout.", measures]
-    head = {"name": "imported", "title": plan.title, "ranks": plan.ranks, "rounds": 8}
-    return table_text("campaign", head, comments, single=True)
+def imported_campaign(
+    plan: Plan,
+    what: str,
+    why: Sequence[str],
+    cells: Sequence[CellsTable],
+    environments: Sequence[EnvironmentTable] = (EnvironmentTable("default"),),
+    placements: Sequence[PlacementTable] = (PlacementTable("bound"),),
+) -> Campaign:
+    """The campaign of imported logs.
+
+    Args: what: was imported.  why: further lines of the comment above the file.
+    """
+    made = f"Made from imported {what}; the logs themselves are kept in launches/*/stdout."
+    return Campaign(
+        name="imported",
+        title=plan.title,
+        ranks=[plan.ranks],
+        rounds=8,
+        cells=cells,
+        environments=environments,
+        placements=placements,
+        why="\n".join([made, *why]),
+    )
 
 
 def printable(text: str) -> str:

@@ -29,7 +29,7 @@ MEAN_ONLY = {
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One line of a table: the mean time of one operation, and every column as printed.
 
     operation_s: None when it can't be reported, and then `reason` says why. repetitions: operations in the mean; None:
@@ -46,7 +46,7 @@ class Row:
 
 
 @dataclass
-class Table:
+class LogTable:
     """One table of a log. `operations`: of the engine's, in one repetition of the benchmark's own operation.
 
     datatype: as printed; empty where none is.
@@ -60,16 +60,16 @@ class Table:
     parameters: dict[str, str]  # of the engine, where the log states them
     ranks: int | None
     missing: dict[str, str] = field(default_factory=lambda: dict(MEAN_ONLY))
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TableRow] = field(default_factory=list)
     datatype: str = ""
 
-    def again(self, line: int) -> Table:
+    def again(self, line: int) -> LogTable:
         """A table below the same title, still without rows."""
         return replace(self, line=line, parameters=dict(self.parameters), missing=dict(self.missing), rows=[])
 
     @property
     def operations(self) -> int:
-        """By how many the engine divides a sample of this pattern (docs/internals/record.md)."""
+        """Return the number by which the engine divides a sample of this pattern (docs/internals/record.md)."""
         if self.measure == "ping_pong":
             return 2
         if self.measure == "windowed":
@@ -80,7 +80,7 @@ class Table:
         """Rows whose time the record's whole nanoseconds would change become rows without one, with the reason."""
         self.rows = [self._resolved(row) for row in self.rows]
 
-    def _resolved(self, row: Row) -> Row:
+    def _resolved(self, row: TableRow) -> TableRow:
         sample = self.sample(row)
         if sample is None or row.operation_s is None:
             return row
@@ -91,7 +91,7 @@ class Table:
         why = f"a time of {time_ns:.3g} ns, which the record's whole nanoseconds don't resolve"
         return replace(row, operation_s=None, reason=why)
 
-    def sample(self, row: Row) -> tuple[int, int] | None:
+    def sample(self, row: TableRow) -> tuple[int, int] | None:
         """(nanoseconds, batch): the whole loop as the one batch that it was; None where the row has no time.
 
         Where the number of repetitions is not printed, the batch is 1 and the sample a mean.
@@ -108,7 +108,7 @@ class TableLog:
 
     path: Path
     content: bytes
-    tables: list[Table]
+    tables: list[LogTable]
     notes: list[tuple[int, str]]
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.units import format_bytes
 from slowpath.record.imports.conditions import Conditions, differences, not_stated, question
-from slowpath.record.imports.table import Measure, Row, Table, TableLog
+from slowpath.record.imports.table import LogTable, Measure, TableLog, TableRow
 
 PLACEMENT = "as logged"
 _MINIMUM_EFFECT = 0.03
@@ -34,8 +34,8 @@ class Planned(NamedTuple):
     """One row as a cell."""
 
     cell: Cell
-    table: Table
-    row: Row
+    table: LogTable
+    row: TableRow
 
     @property
     def measured(self) -> bool:
@@ -82,7 +82,7 @@ def build_plan(
     )
 
 
-def _names(tables: Sequence[Table]) -> list[str]:
+def _names(tables: Sequence[LogTable]) -> list[str]:
     """Benchmark and variant of each table; one that occurs again in the file gets a number."""
     names: list[str] = []
     for table in tables:
@@ -95,7 +95,7 @@ def _names(tables: Sequence[Table]) -> list[str]:
     return names
 
 
-def _cell(number: int, table: Table, name: str, row: Row, label: str) -> Cell:
+def _cell(number: int, table: LogTable, name: str, row: TableRow, label: str) -> Cell:
     parameters = dict(table.parameters)
     if row.message_bytes is not None:
         parameters["message_bytes"] = str(row.message_bytes)
@@ -120,7 +120,7 @@ def _cell(number: int, table: Table, name: str, row: Row, label: str) -> Cell:
 
 
 def _between_files(cells: Sequence[Sequence[Planned]], stated: Mapping[str, Conditions]) -> list[Contrast]:
-    """Each row against the same row of the first file that has it."""
+    """Return each row against the same row of the first file that has it."""
     first: dict[tuple[str, int | None], Planned] = {}
     made: list[Contrast] = []
     for group in cells:
@@ -140,6 +140,6 @@ def _contrast(number: int, a: Planned, b: Planned, stated: Mapping[str, Conditio
     differ = [*differences(*conditions), "file"]
     asked = question(f"{names[1]}, {b.cell.group},", names[0], differ, not_stated(*conditions))
     asked += " One mean a file has no interval."
-    side_a, side_b = (Side(one.cell.cell, "steady", one.cell.environment) for one in (a, b))
+    side_a, side_b = (Side(planned.cell.cell, "steady", planned.cell.environment) for planned in (a, b))
     group = f"between files, {b.cell.group}"
     return Contrast(f"files-{number}", group, asked, "environment", measured.metric, side_a, side_b)

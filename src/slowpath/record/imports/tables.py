@@ -12,17 +12,21 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.files import write_atomically
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.conditions import Conditions, condition_words
 from slowpath.record.imports.printed import write_printed
 from slowpath.record.imports.source import cannot_write, kept_log, run_info
-from slowpath.record.imports.table import Table, TableLog
-from slowpath.record.imports.table_campaign import campaign_text
+from slowpath.record.imports.table import LogTable, TableLog
+from slowpath.record.imports.table_campaign import campaign_of
 from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
+
+# campaign.toml of imported tables: those rows that the engine can measure here, as a campaign.
+
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
 _MEAN = "a mean over all repetitions, in which a few interrupted ones weigh more than all others; no spread is known"
@@ -43,7 +47,7 @@ def write_tables(
     plan = build_plan(logs, labels, cells, stated)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)
-    campaign = campaign_text(plan, logs, cells)
+    campaign = campaign_toml(campaign_of(plan, logs, cells))
     write_atomically(folder / "campaign.toml", campaign)
     for number, (log, group) in enumerate(zip(logs, cells, strict=True), start=1):
         _write_launch(folder, number, log, group)
@@ -52,12 +56,12 @@ def write_tables(
         for log, label in zip(logs, labels, strict=True)
         for text in dict.fromkeys(text for table in log.tables for text in _missing(table))
     ]
-    missing += [f"{label}: stated at import: {condition_words(one)}" for label, one in stated.items()]
+    missing += [f"{label}: stated at import: {condition_words(condition)}" for label, condition in stated.items()]
     write_run(folder, run_info(plan, logs, campaign, _CONDITIONS, missing))
     return folder
 
 
-def _missing(table: Table) -> Iterator[str]:
+def _missing(table: LogTable) -> Iterator[str]:
     for what, why in table.missing.items():
         yield f"{table.benchmark}: {what.replace('_', ' ')}: {why}"
 
@@ -66,7 +70,7 @@ def _write_launch(folder: Path, number: int, log: TableLog, group: Sequence[Plan
     launch = launch_folder(folder, number)
     try:
         launch.mkdir()
-        write_blocks(launch / "samples.blk", (block for one in group for block in _blocks(number, one)))
+        write_blocks(launch / "samples.blk", (block for planned in group for block in _blocks(number, planned)))
     except OSError as error:
         raise cannot_write(launch, error) from error
     write_printed(launch, group)
@@ -76,24 +80,30 @@ def _write_launch(folder: Path, number: int, log: TableLog, group: Sequence[Plan
     write_launch(folder, LaunchInfo(number, 1, group[0].cell.environment, PLACEMENT, ended="ok"))
 
 
-def _blocks(launch: int, one: Planned) -> Iterator[Block]:
+def _blocks(launch: int, planned: Planned) -> Iterator[Block]:
     """The block of one row; none where it was skipped."""
-    sample = one.table.sample(one.row) if one.measured else None
+    sample = planned.table.sample(planned.row) if planned.measured else None
     if sample is not None:
-        yield Block(one.cell.cell, launch, "steady", [sample[0]], batch=sample[1], flags=("imported", "suspect"))
+        yield Block(planned.cell.cell, launch, "steady", [sample[0]], batch=sample[1], flags=("imported", "suspect"))
 
 
 def _events(launch: int, log: TableLog, group: Sequence[Planned]) -> Iterator[Event]:
-    ranks = max(one.table.ranks or 2 for one in group)
+    ranks = max(planned.table.ranks or 2 for planned in group)
     yield LaunchBegin(_NO_CLOCK_NS, launch, ranks)
     for line, text in log.notes:
         yield Note(_NO_CLOCK_NS, f"line {line}, not a table's: {text}")
     counts = {"ok": 0, "skipped": 0, "failed": 0}
-    for one in group:
-        status = "failed" if one.row.wrong else "skipped" if one.cell.skip else "ok"
+    for planned in group:
+        status = "failed" if planned.row.wrong else "skipped" if planned.cell.skip else "ok"
         counts[status] += 1
-        yield CellBegin(_NO_CLOCK_NS, one.cell.cell)
+        yield CellBegin(_NO_CLOCK_NS, planned.cell.cell)
         if status == "ok":
-            yield Note(_NO_CLOCK_NS, f"line {one.row.line}: {_MEAN}", one.cell.cell)
-        yield CellEnd(_NO_CLOCK_NS, one.cell.cell, status, one.row.wrong or one.cell.skip, batch=one.row.repetitions)
+            yield Note(_NO_CLOCK_NS, f"line {planned.row.line}: {_MEAN}", planned.cell.cell)
+        yield CellEnd(
+            _NO_CLOCK_NS,
+            planned.cell.cell,
+            status,
+            planned.row.wrong or planned.cell.skip,
+            batch=planned.row.repetitions,
+        )
     yield LaunchEnd(_NO_CLOCK_NS, counts["ok"], counts["skipped"], counts["failed"])

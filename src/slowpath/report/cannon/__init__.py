@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cannon in the report."""
+"""Cannon's algorithm in the report."""

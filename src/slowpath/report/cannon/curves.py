@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cannon's algorithm over n: compute and communication with critical n, speed-up, exposed share, ceiling."""
+"""Curves of Cannon's algorithm over n and over ranks: times, speed-up, exposed share, efficiency."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowpath.core.cannon_results import CannonGroup, CannonPoint, Value
+from slowpath.core.cannon_results import CannonGroup, CannonPoint, CannonScaling, ScalingPoint, Value
 from slowpath.report import format as fmt
 from slowpath.report.cannon.words import families, points, variant_name
-from slowpath.report.figure import Figure, Table
+from slowpath.report.figure import Figure, FigureTable
 from slowpath.report.svg import over_n
-from slowpath.report.svg.over_n import Axes, Mark, Series
+from slowpath.report.svg.over_n import RANKS, OrderAxes, OrderMark, OrderSeries
 
 FEWEST_ORDERS = 2
 Get = Callable[[CannonPoint], float | None]
@@ -21,10 +21,13 @@ Get = Callable[[CannonPoint], float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """One kind of panel. level: upright line to compare with.  of: the value at a point, and why there is none."""
+    """A kind of panel.
+
+    Args: level: line to compare with. of: value at a point, and why there is none.
+    """
 
     title: str
-    axes: Axes
+    axes: OrderAxes
     level: float | None
     of: Callable[[CannonPoint], tuple[Value | None, str | None]]
     where: str = ""
@@ -46,21 +49,21 @@ def _whole(point: CannonPoint) -> tuple[Value | None, str | None]:
 def _communication(point: CannonPoint) -> tuple[Value | None, str | None]:
     return point.exposed or _bare(
         point.exposed_s, point
-    ), "it multiplies and communicates in one call, or has no samples"
+    ), "it multiplies and communicates in the same call, or has no samples"
 
 
 def _computation(point: CannonPoint) -> tuple[Value | None, str | None]:
     return point.parts.get("dgemm") or _bare(
         point.parts_s.get("dgemm"), point
-    ), "it multiplies and communicates in one call, or has no samples"
+    ), "it multiplies and communicates in the same call, or has no samples"
 
 
 def _bare(value_s: float | None, point: CannonPoint) -> Value | None:
-    """A time of results that were written before it had an interval."""
+    """Return a time from results that were written before times had intervals."""
     if value_s is None or value_s <= 0:
         return None
     launches = point.multiply_s.launches
-    kind = "these results are older: build them anew with slowpath report RUN"
+    kind = "these results are older; rebuild them with: slowpath report RUN"
     return Value(value=value_s, interval=None, interval_kind=kind, level=None, launches=launches)
 
 
@@ -69,7 +72,7 @@ def _over_compute(point: CannonPoint) -> tuple[Value | None, str | None]:
 
 
 def curve_figures(group: CannonGroup) -> list[Figure]:
-    """Every panel of a group; a group of fewer than FEWEST_ORDERS orders has none."""
+    """Return the panels of a group, or none for fewer than FEWEST_ORDERS orders."""
     if len(group.n) < FEWEST_ORDERS:
         return []
     made = [_critical(group), _distribution(group)]
@@ -81,23 +84,24 @@ def curve_figures(group: CannonGroup) -> list[Figure]:
 
 
 def _shares(reference: str, ceiling: str) -> list[_Share]:
-    """Every kind of panel, absolute times first."""
+    """Return the kinds of panels, absolute times first."""
     return [
-        _Share("Time of a multiplication", Axes("time of one multiplication", "s"), None, _whole, with_reference=True),
-        _Share("Communication", Axes("time that is not multiplying", "s"), None, _communication,
-               "exposed: the whole less the local multiplications, mean over ranks", True),
-        _Share("Computation", Axes("time of the local multiplications", "s"), None, _computation,
-               "mean over ranks", True),
-        _Share(f"Speed-up over {reference}", Axes(f"speed-up over {reference}", "×"), 1.0, _speed_up,
-               "above 1, it is faster"),
-        _Share("Exposed share of the time", Axes("exposed share of the time", "%"), None, _exposed,
+        _Share("Time of a multiplication", OrderAxes("time of one multiplication", "s"), None, _whole,
                with_reference=True),
-        _Share(f"Time over that of {ceiling}", Axes(f"time over that of {ceiling}", "×"), 1.0, _over_compute),
+        _Share("Communication", OrderAxes("time that is not multiplying", "s"), None, _communication,
+               "exposed: the whole less the local multiplications, mean over ranks", True),
+        _Share("Computation", OrderAxes("time of the local multiplications", "s"), None, _computation,
+               "mean over ranks", True),
+        _Share(f"Speed-up over {reference}", OrderAxes(f"speed-up over {reference}", "×"), 1.0, _speed_up,
+               "above 1, it is faster"),
+        _Share("Exposed share of the time", OrderAxes("exposed share of the time", "%"), None, _exposed,
+               with_reference=True),
+        _Share(f"Time over that of {ceiling}", OrderAxes(f"time over that of {ceiling}", "×"), 1.0, _over_compute),
     ]  # fmt: skip
 
 
 def _competing(group: CannonGroup) -> list[str]:
-    return [one.variant for one in group.variants if one.variant not in (group.reference, group.ceiling)]
+    return [variant.variant for variant in group.variants if variant.variant not in (group.reference, group.ceiling)]
 
 
 def _seconds(group: CannonGroup, variant: str, get: Get) -> tuple[tuple[int, float, None], ...]:
@@ -117,45 +121,47 @@ def _part(name: str) -> Get:
 
 
 def _critical(group: CannonGroup) -> Figure | None:
-    """Compute and communication of the reference, and where communication becomes the smaller part."""
+    """Return computation and communication of the reference, and where communication becomes the smaller part."""
     name = group.reference
     series = [
-        Series("multiplying", _with_interval(group, name, _computation)),
-        Series("everything else", _with_interval(group, name, _communication)),
+        OrderSeries("multiplying", _with_interval(group, name, _computation)),
+        OrderSeries("everything else", _with_interval(group, name, _communication)),
     ]
     marks, notes = [], []
     for key, words in (("half", "1/2 exposed"), ("tenth", "1/10")):
-        one = group.critical_n[key]
-        if one.n is None:
-            notes.append(f"{words}: {fmt.MISSING} {one.reason}")
+        critical = group.critical_n[key]
+        if critical.n is None:
+            notes.append(f"{words}: {fmt.MISSING} {critical.reason}")
             continue
-        ends = one.interval
-        marks.append(Mark(words, one.n, ends))
-        shown = fmt.with_kind(fmt.quantity_interval(one.n, "", ends), one.interval_kind)
-        notes.append(f"{words} at n = {fmt.quantity(one.n, '', ends)}, {shown}")
+        ends = critical.interval
+        marks.append(OrderMark(words, critical.n, ends))
+        shown = fmt.with_kind(fmt.quantity_interval(critical.n, "", ends), critical.interval_kind)
+        notes.append(f"{words} at n = {fmt.quantity(critical.n, '', ends)}, {shown}")
     title = f"Compute and communication of {variant_name(name)}"
-    picture = over_n.chart(series, Axes("time, mean over ranks", "s"), title, marks)
+    picture = over_n.chart(series, OrderAxes("time, mean over ranks", "s"), title, marks)
     parts = (_computation, _communication)
     rows = [[str(point.n), *(words for of in parts for words in value_words(of(point)[0], "s", None))]
             for point in points(group, name)]  # fmt: skip
-    table = Table(["n", "Multiplying", "Interval", "Everything else", "Interval"], rows)
+    table = FigureTable(["n", "Multiplying", "Interval", "Everything else", "Interval"], rows)
     return _panel(title, "; ".join(notes), table, picture)
 
 
-def _panel(title: str, where: str, table: Table, picture: Markup | None) -> Figure | None:
+def _panel(title: str, where: str, table: FigureTable, picture: Markup | None) -> Figure | None:
     return Figure(title, where, table, picture=picture) if picture else None
 
 
 def _distribution(group: CannonGroup) -> Figure | None:
-    """What it costs to bring inputs from one place and the product back, next to the multiplication itself."""
-    name = next((one.variant for one in group.variants if any(
-        "distribute" in p.parts_s or "gather" in p.parts_s for p in one.points)), None)  # fmt: skip
+    """Return the cost of distributing inputs and collecting the product, next to the multiplication."""
+    name = next((variant.variant for variant in group.variants if any(
+        "distribute" in p.parts_s or "gather" in p.parts_s for p in variant.points)), None)  # fmt: skip
     if name is None:
         return None
-    own = [one for one in (group.reference, name) if any("distribute" in p.parts_s for p in points(group, one))]
+    own = [
+        variant for variant in (group.reference, name) if any("distribute" in p.parts_s for p in points(group, variant))
+    ]
     name = own[0] if own else name
     series = [
-        Series(words, _seconds(group, name, _part(part)))
+        OrderSeries(words, _seconds(group, name, _part(part)))
         for words, part in (("multiplying", "dgemm"), ("inputs to the ranks", "distribute"), ("product back", "gather"))
     ]
     title = "Distributing and gathering next to the multiplication"
@@ -169,13 +175,13 @@ def _distribution(group: CannonGroup) -> Figure | None:
                 fmt.percent(point.moved_ratio),
             ]
         )
-    table = Table(["n", "Inputs to the ranks", "Product back", "Multiplying", "Both over multiplying"], rows)
+    table = FigureTable(["n", "Inputs to the ranks", "Product back", "Multiplying", "Both over multiplying"], rows)
     where = f"{fmt.plural(group.ranks, 'rank')}, mean over ranks, of {variant_name(name)}"
     return _panel(
         title,
         where,
         table,
-        over_n.chart([one for one in series if one.points], Axes("time, mean over ranks", "s"), title),
+        over_n.chart([curve for curve in series if curve.points], OrderAxes("time, mean over ranks", "s"), title),
     )
 
 
@@ -184,15 +190,15 @@ def _family(group: CannonGroup, names: Sequence[str], family: str, share: _Share
     series = []
     for name in shown:
         found = [(point.n, share.of(point)[0]) for point in points(group, name)]
-        series.append(Series(variant_name(name), tuple((n, v.value, v.interval) for n, v in found if v)))
-    title, drawn = f"{share.title}, {family}", [one for one in series if one.points]
+        series.append(OrderSeries(variant_name(name), tuple((n, v.value, v.interval) for n, v in found if v)))
+    title, drawn = f"{share.title}, {family}", [curve for curve in series if curve.points]
     # All numbers of a family stand once, under its first panel.
-    table = _numbers(group, shown) if share.of is _whole else Table([], [])
+    table = _numbers(group, shown) if share.of is _whole else FigureTable([], [])
     return _panel(title, share.where, table, over_n.chart(drawn, share.axes, title, (), share.level))
 
 
-def _numbers(group: CannonGroup, names: Sequence[str]) -> Table:
-    """Every value of these variants with its interval, or why it is missing."""
+def _numbers(group: CannonGroup, names: Sequence[str]) -> FigureTable:
+    """Return every value of these variants with its interval, or why it is missing."""
     shares = _shares(variant_name(group.reference), variant_name(group.ceiling))
     head = ["Variant", "n", *(words for share in shares for words in (share.title, "Interval"))]
     rows = [
@@ -208,11 +214,11 @@ def _numbers(group: CannonGroup, names: Sequence[str]) -> Table:
         for name in names
         for point in points(group, name)
     ]
-    return Table(head, rows)
+    return FigureTable(head, rows)
 
 
 def value_words(value: Value | None, unit: str, reason: str | None) -> tuple[str, str]:
-    """A VALUE and its interval in words; or that it is missing, and why."""
+    """Return a value and its interval as text, or that it is missing and why."""
     if value is None:
         return fmt.MISSING, reason or "no reason was recorded"
     ends = value.interval
@@ -224,3 +230,116 @@ def value_words(value: Value | None, unit: str, reason: str | None) -> tuple[str
         return fmt.ratio(value.value, ends), fmt.with_kind(shown, value.interval_kind)
     shown = fmt.quantity_interval(value.value, unit, ends)
     return fmt.quantity(value.value, unit, ends), fmt.with_kind(shown, value.interval_kind)
+
+
+HEAD = ["Style", "Ranks", "n", "Time", "Interval", "Speed-up", "Interval", "Efficiency", "Interval"]
+
+
+def scaling_figures(found: Sequence[CannonScaling]) -> list[Figure]:
+    """Return two panels for each n (strong) or block (weak): time, and efficiency if ranks have their own cores."""
+    panels: dict[tuple[str, str], list[CannonScaling]] = {}
+    for curve in found:
+        panels.setdefault((_title(curve), _where(curve, found)), []).append(curve)
+    made = []
+    for (title, where), curves in panels.items():
+        for start in range(0, len(curves), over_n.MOST):
+            some = curves[start : start + over_n.MOST]
+            made += [_times(some, title, where), _efficiency(some, title, where)]
+    return [figure for figure in made if figure]
+
+
+def scaling_note(found: Sequence[CannonScaling]) -> str:
+    """Return what was compared, and for which numbers of ranks nothing is claimed."""
+    if not found:
+        return ""
+    over = sorted({point.ranks for curve in found for point in curve.points if point.oversubscribed})
+    words = "Each style with several numbers of ranks, round by round. Efficiency is the rate of a rank over that with "
+    words += f"{fmt.plural(found[0].base_ranks, 'rank')}. Weak: a rank's block of the matrices keeps its size."
+    if over:
+        words += f" Oversubscribed with {_either(over)} ranks that share cores: times are shown without efficiency."
+    return words
+
+
+def _either(counts: Sequence[int]) -> str:
+    *most, last = map(str, counts)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _title(scaling: CannonScaling) -> str:
+    return (
+        f"Strong scaling, n = {scaling.n}" if scaling.kind == "strong" else f"Weak scaling, blocks of {scaling.block}"
+    )
+
+
+def _where(scaling: CannonScaling, found: Sequence[CannonScaling]) -> str:
+    """Return how a curve differs from others of the same title: MPI, environment, placement, varying parameters."""
+    about = ("mpi", "environment", "placement")
+    words = [str(getattr(scaling, name)) for name in about if len({getattr(c, name) for c in found}) > 1]
+    names = [name for name in scaling.parameters if len({c.parameters.get(name) for c in found}) > 1]
+    return ", ".join(words + [f"{name}={scaling.parameters[name]}" for name in names])
+
+
+def _times(curves: Sequence[CannonScaling], title: str, where: str) -> Figure | None:
+    series = [
+        OrderSeries(_name(curve), tuple((p.ranks, p.multiply_s.value, p.multiply_s.interval) for p in curve.points))
+        for curve in curves
+    ]
+    over = [point.ranks for curve in curves for point in curve.points if point.oversubscribed]
+    marks = [OrderMark("oversubscribed from here", min(over), None)] if over else []
+    picture = over_n.chart(series, OrderAxes("time of one multiplication", "s", RANKS), title, marks)
+    return Figure(title, where, _table(curves), picture=picture) if picture else None
+
+
+def _efficiency(curves: Sequence[CannonScaling], title: str, where: str) -> Figure | None:
+    series = []
+    for curve in curves:
+        known = [(p.ranks, p.efficiency) for p in curve.points if p.efficiency]
+        if len(known) > 1:
+            series.append(OrderSeries(_name(curve), tuple((ranks, v.value, v.interval) for ranks, v in known)))
+    name = f"{title}: efficiency"
+    picture = over_n.chart(series, OrderAxes("efficiency of a rank", "%", RANKS), name, (), 1.0)
+    return Figure(name, where, FigureTable([], []), picture=picture) if picture else None
+
+
+def _name(scaling: CannonScaling) -> str:
+    return variant_name(scaling.variant)
+
+
+def _table(curves: Sequence[CannonScaling]) -> FigureTable:
+    rows = [
+        [
+            _name(curve),
+            f"{p.ranks}, oversubscribed" if p.oversubscribed else str(p.ranks),
+            str(p.n),
+            *value_words(p.multiply_s, "s", None),
+            *value_words(p.speed_up, "×", p.reason),
+            *value_words(p.efficiency, "%", p.reason),
+        ]
+        for curve in curves
+        for p in curve.points
+    ]
+    return FigureTable(list(HEAD), rows)
+
+
+def scaling_lines(found: Sequence[CannonScaling]) -> list[str]:
+    """Return a line for each curve."""
+    lines = [f"Cannon's algorithm over the number of ranks. {scaling_note(found)}"] if found else []
+    for curve in found:
+        each = [
+            f"{p.ranks}: {value_words(p.multiply_s, 's', '')[0]}{_claimed(p, curve.base_ranks)}" for p in curve.points
+        ]
+        lines.append(f"  {_title(curve)}, {curve.variant}: {', '.join(each)}")
+    return lines
+
+
+def _claimed(point: ScalingPoint, base_ranks: int) -> str:
+    """Return the efficiency with its interval and reference, or why there is none."""
+    if point.oversubscribed:
+        return " (oversubscribed)"
+    if point.efficiency is None:
+        return f" ({point.reason})"
+    if point.ranks == base_ranks:
+        return ""
+    ends = point.efficiency.interval
+    shown = f"[{fmt.percent(ends[0])}, {fmt.percent(ends[1])}]" if ends else point.efficiency.interval_kind
+    return f" (efficiency {fmt.percent(point.efficiency.value)} {shown})"

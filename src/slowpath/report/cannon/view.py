@@ -1,20 +1,166 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cannon's algorithm, as the page shows it: the advice, curves over n, where the time goes, timelines."""
+"""Cannon's algorithm as the page and a terminal show it: advice, curves over n, parts of the time, timelines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from slowpath.core.cannon_results import CannonBest, CannonBlas, CannonGroup
+from markupsafe import Markup
+
+from slowpath.core.cannon_results import (
+    CannonBest,
+    CannonBlas,
+    CannonDistribution,
+    CannonGroup,
+    CannonPoint,
+    CannonTimeline,
+)
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.cannon.curves import curve_figures
-from slowpath.report.cannon.parts import part_figures
-from slowpath.report.cannon.scaling import scaling_figures, scaling_note
-from slowpath.report.cannon.timelines import other_timeline_figures, timeline_figures
-from slowpath.report.cannon.words import PARTS, variant_name
-from slowpath.report.figure import Figure, Table
+from slowpath.report.cannon.curves import curve_figures, scaling_figures, scaling_lines, scaling_note, value_words
+from slowpath.report.cannon.words import INSIDE, PARTS, points, variant_name
+from slowpath.report.figure import Figure, FigureTable, TrackRow
+from slowpath.report.svg import stack, timeline
+from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.timeline import Link, TimelinePiece
+
+MOST_RANKS = 36  # rows of a picture
+
+
+def timeline_figures(group: CannonGroup) -> list[Figure]:
+    """Return timelines of the reference, the best and the best across nodes, for the largest order and a middle one."""
+    return [_timeline_figure(shown) for shown in _chosen_timelines(group)]
+
+
+def other_timeline_figures(group: CannonGroup) -> list[Figure]:
+    """Return timelines of all other styles for the largest order."""
+    chosen = {(shown.variant, shown.n) for shown in _chosen_timelines(group)}
+    largest = shown_orders(group)[0]
+    others = [shown for shown in group.timelines if shown.n == largest and (shown.variant, shown.n) not in chosen]
+    return [replace(_timeline_figure(shown), table=FigureTable([], [])) for shown in others]
+
+
+def _chosen_timelines(group: CannonGroup) -> list[CannonTimeline]:
+    by_key = {(shown.variant, shown.n): shown for shown in group.timelines}
+    chosen = []
+    for n in shown_orders(group):
+        names = [group.reference, _best_variant(group.best, n), _best_variant(group.best_across_nodes, n)]
+        chosen += [by_key[name, n] for name in dict.fromkeys(names) if name and (name, n) in by_key]
+    return chosen
+
+
+def _best_variant(found: list[CannonBest], n: int) -> str | None:
+    return next((best.variant for best in found if best.n == n), None)
+
+
+def _timeline_figure(timeline: CannonTimeline) -> Figure:
+    ranks = sorted({interval.rank for interval in timeline.intervals})
+    title = f"{variant_name(timeline.variant)}, n = {timeline.n}"
+    where = f"launch {timeline.launch}, repetition {timeline.repetition + 1}, {fmt.time(timeline.multiply_s)}"
+    if timeline.clock_hz is not None:
+        where += f", the slowest rank at {fmt.quantity(timeline.clock_hz / 1e9, 'GHz')}"
+    if not timeline.one_clock:
+        where += "; the nodes' clocks are not synchronised: each rank's times begin at its own start"
+    rows = [[f"rank {rank}", *(fmt.time(_spent(timeline, rank, part)) for part in INSIDE)] for rank in ranks]
+    table = FigureTable(["Rank", *INSIDE], rows)
+    if timeline.reason or len(ranks) > MOST_RANKS:
+        why = timeline.reason or f"{len(ranks)} ranks don't fit into a picture; slowpath trace writes them all"
+        return Figure(title, f"{where}; {fmt.MISSING} {why}", table)
+    return Figure(title, where, table, picture=_timeline_picture(timeline, ranks, title))
+
+
+def _spent(timeline: CannonTimeline, rank: int, part: str) -> float:
+    return float(sum(i.end_s - i.begin_s for i in timeline.intervals if (i.rank, i.part) == (rank, part)))
+
+
+def _timeline_picture(found: CannonTimeline, ranks: list[int], title: str) -> Markup:
+    row = {rank: place for place, rank in enumerate(ranks)}
+    inside = [i for i in found.intervals if i.part in PARTS and i.part != "generate"]
+    pieces = [TimelinePiece(row[i.rank], f"p-{i.part}", i.step, i.begin_s, i.end_s) for i in inside]
+    links = [Link(row[wait.last], row[wait.rank], wait.until_s) for wait in found.waits]
+    end_s = max((i.end_s for i in found.intervals), default=0.0)
+    longest = "; ".join(f"rank {w.rank} waited {fmt.time(w.until_s - w.begin_s)} for rank {w.last} in step {w.step}"
+                     for w in sorted(found.waits, key=lambda w: w.begin_s - w.until_s)[:3])  # fmt: skip
+    description = f"{fmt.plural(len(ranks), 'rank')}. {longest or 'No rank waited long for another one.'}"
+    return timeline.chart([str(rank) for rank in ranks], pieces, links, 0.0, end_s, title, description)
+
+
+def shown_orders(group: CannonGroup) -> list[int]:
+    """Return the largest order and one in the middle."""
+    orders = sorted(group.n)
+    return list(dict.fromkeys([orders[-1], orders[(len(orders) - 1) // 2]]))
+
+
+def part_figures(group: CannonGroup, number: int) -> list[Figure]:
+    """Return a figure for each shown order.  Args: number: number of the group, for ids."""
+    return [_figure(group, n, f"grid-parts-{number}-{n}") for n in shown_orders(group)]
+
+
+def _figure(group: CannonGroup, n: int, grid: str) -> Figure:
+    found = [(variant.variant, point) for variant in group.variants for point in points(group, variant.variant)
+             if point.n == n]  # fmt: skip
+    longest = max((max(point.multiply_s.value, _inside_s(point)) for _, point in found), default=1e-9)
+    scale = LinearScale(0.0, longest * 1.03)
+    rows = []
+    for variant, point in found:
+        whole, ends = point.multiply_s.value, point.multiply_s.interval
+        parts = [(f"p-{part}", point.parts_s[part]) for part in INSIDE if part in point.parts_s]
+        notes = fmt.time(whole, ends)
+        track = stack.track(parts, whole, ends, scale, grid, f"{variant_name(variant)}: {notes}")
+        rows.append(TrackRow(variant_name(variant), point.cell, track, notes, _note(point)))
+    where = "parts are means over ranks; the vertical tick is the total, from the first start to the last end"
+    return Figure(
+        f"Where the time goes, n = {n}",
+        where,
+        _table(group, found),
+        stack.axis(scale, grid, "time, mean over ranks"),
+        rows,
+    )
+
+
+def _table(group: CannonGroup, found: list[tuple[str, CannonPoint]]) -> FigureTable:
+    head = ["Variant", "Time", "Interval"]
+    for words in ("Speed-up", "Over the ceiling", "Of cores alone", "Exposed"):
+        head += [words, "Interval"]
+    head += [f"Hides of what {variant_name(group.reference)} exposes", "Rate", *INSIDE]
+    rows = [
+        [
+            variant_name(variant),
+            *value_words(point.multiply_s, "s", None),
+            *value_words(point.speed_up, "×", point.speed_up_reason),
+            *value_words(point.over_compute, "×", point.over_compute_reason),
+            *value_words(point.of_cores, "%", point.of_cores_reason),
+            *value_words(point.exposed_ratio, "%", point.exposed_ratio_reason),
+            _hidden(point),
+            fmt.quantity(point.rate_flops_per_s.value / 1e9, "Gflop/s"),
+            *(fmt.time(point.parts_s.get(part)) for part in INSIDE),
+        ]
+        for variant, point in found
+    ]
+    return FigureTable(head, rows)
+
+
+def _hidden(point: CannonPoint) -> str:
+    if point.hidden_ratio is None:
+        return f"{fmt.MISSING} {point.hidden_ratio_reason}"
+    return fmt.percent(point.hidden_ratio, 0)
+
+
+def _inside_s(point: CannonPoint) -> float:
+    return sum(point.parts_s.get(part, 0.0) for part in INSIDE)
+
+
+def _note(point: CannonPoint) -> str:
+    notes = []
+    if point.speed_up:
+        notes.append(f"speed-up {value_words(point.speed_up, '×', None)[0]}")
+    if point.over_compute:
+        notes.append(f"{value_words(point.over_compute, '×', None)[0]} the ceiling")
+    if point.exposed_ratio:
+        notes.append(f"{value_words(point.exposed_ratio, '%', None)[0]} exposed")
+    return ", ".join(notes)
+
 
 # A page is smaller than 1 MB (docs/reference/report.md), and a run over many numbers of ranks has many timelines.
 MOST_TIMELINE_BYTES = 60_000
@@ -22,15 +168,15 @@ MOST_TIMELINE_BYTES = 60_000
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """One group of results.json's `cannon`. legend: class and words of each part that occurs.
+    """A group of the results' `cannon`.
 
-    left_out: timelines for which the page has no room.
+    Args: legend: class and name of each part that occurs. left_out: number of timelines for which the page has no room.
     """
 
     label: str
     advice: str
     facts: list[tuple[str, str]]
-    best: Table
+    best: FigureTable
     curves: list[Figure]
     parts: list[Figure]
     timelines: list[Figure]
@@ -41,7 +187,7 @@ class GroupView:
 
 @dataclass(frozen=True, slots=True)
 class CannonView:
-    """The section. scaling: panels over the number of ranks; empty: the run has one number."""
+    """The section of the page. `scaling` has panels over the number of ranks, if the run has several."""
 
     groups: list[GroupView]
     scaling: list[Figure]
@@ -49,7 +195,7 @@ class CannonView:
 
 
 def cannon_view(results: Results) -> CannonView | None:
-    """None: a run without cells of the experiment cannon."""
+    """Return the section, or None in a run without cells of the experiment cannon."""
     if results.cannon is None:
         return None
     groups = [_group(group, number) for number, group in enumerate(results.cannon.groups)]
@@ -58,7 +204,7 @@ def cannon_view(results: Results) -> CannonView | None:
 
 
 def _within_the_page(groups: list[GroupView]) -> list[GroupView]:
-    """As many timelines as the page has room for: the chosen ones of every group before the others of any."""
+    """Keep as many timelines as the page has room for, the chosen ones of every group first."""
     left = MOST_TIMELINE_BYTES
 
     def fitting(figures: list[Figure]) -> list[Figure]:
@@ -70,21 +216,21 @@ def _within_the_page(groups: list[GroupView]) -> list[GroupView]:
                 kept.append(figure)
         return kept
 
-    chosen = [fitting(one.timelines) for one in groups]
-    others = [fitting(one.other_timelines) for one in groups]
+    chosen = [fitting(group.timelines) for group in groups]
+    others = [fitting(group.other_timelines) for group in groups]
     return [
         replace(
-            one,
+            view,
             timelines=first,
             other_timelines=rest,
-            left_out=len(one.timelines) + len(one.other_timelines) - len(first) - len(rest),
+            left_out=len(view.timelines) + len(view.other_timelines) - len(first) - len(rest),
         )
-        for one, first, rest in zip(groups, chosen, others, strict=True)
+        for view, first, rest in zip(groups, chosen, others, strict=True)
     ]
 
 
 def _group(group: CannonGroup, number: int) -> GroupView:
-    occurring = {part for one in group.variants for point in one.points for part in point.parts_s}
+    occurring = {part for variant in group.variants for point in variant.points for part in point.parts_s}
     legend = [(f"p-{part}", part, words) for part, words in PARTS.items() if part in occurring and part != "generate"]
     advice = group.advice or f"{fmt.MISSING} no advice: {group.advice_reason}"
     return GroupView(group.label, advice, _facts(group), _best(group), curve_figures(group),
@@ -103,7 +249,9 @@ def _facts(group: CannonGroup) -> list[tuple[str, str]]:
     facts.append(("Cores", own if group.ranks_have_cores else f"shared: {group.ranks_have_cores_reason}"))
     facts.append(("Repetitions", _disturbed(group)))
     facts.append(("Clock", _clock(group)))
-    remarks = {one.variant: point.remark for one in group.variants for point in one.points[-1:] if point.remark}
+    remarks = {
+        variant.variant: point.remark for variant in group.variants for point in variant.points[-1:] if point.remark
+    }
     facts += [(variant_name(name), words) for name, words in remarks.items()]
     return facts
 
@@ -114,7 +262,7 @@ def _blas(blas: CannonBlas) -> str:
         blas.core and f"for {blas.core}",
         blas.threads and fmt.plural(blas.threads, "thread"),
     ]
-    return ", ".join(str(one) for one in [*known, blas.compiled_for] if one)
+    return ", ".join(str(word) for word in [*known, blas.compiled_for] if word)
 
 
 def _clock(group: CannonGroup) -> str:
@@ -129,7 +277,7 @@ def _clock(group: CannonGroup) -> str:
 
 
 def _disturbed(group: CannonGroup) -> str:
-    """How many repetitions of the group's cells were disturbed; they are counted, never dropped."""
+    """Return how many repetitions were disturbed. They are counted, never dropped."""
     found = group.repetitions
     if found is None:
         return f"{fmt.MISSING} which were disturbed was not reported"
@@ -137,18 +285,77 @@ def _disturbed(group: CannonGroup) -> str:
     return f"{disturbed}; a launch stands for its clean ones where there are enough"
 
 
-def _best(group: CannonGroup) -> Table:
+def _best(group: CannonGroup) -> FigureTable:
     rows = []
-    across: Mapping[int, CannonBest] = {one.n: one for one in group.best_across_nodes}
-    for one in group.best:
-        rows.append([str(one.n), *_winner(one), *_winner(across.get(one.n))])
+    across: Mapping[int, CannonBest] = {best.n: best for best in group.best_across_nodes}
+    for best in group.best:
+        rows.append([str(best.n), *_winner(best), *_winner(across.get(best.n))])
     head = ["n", "Best", "Tied with it", "Best across nodes", "Tied with it"]
-    return Table(head, rows)
+    return FigureTable(head, rows)
 
 
-def _winner(one: CannonBest | None) -> tuple[str, str]:
-    if one is None:
+def _winner(best: CannonBest | None) -> tuple[str, str]:
+    if best is None:
         return f"{fmt.MISSING} not compared", ""
-    if one.variant is None:
-        return f"{fmt.MISSING} {one.reason}", ""
-    return variant_name(one.variant), ", ".join(variant_name(name) for name in one.same) or "none"
+    if best.variant is None:
+        return f"{fmt.MISSING} {best.reason}", ""
+    return variant_name(best.variant), ", ".join(variant_name(name) for name in best.same) or "none"
+
+
+TEXT_HEAD = ("variant", "time", "speed-up", "over ceiling", "of its cores", "exposed")
+SOURCE_WORDS = {"root": "through rank 0", "file": "through files"}
+
+
+def cannon_lines(results: Results) -> list[str]:
+    """Return lines, not wrapped, [] in a run without cells of the experiment cannon."""
+    groups = results.cannon.groups if results.cannon else []
+    scaled = scaling_lines(results.cannon.scaling) if results.cannon else []
+    return [line for group in groups for line in _group_lines(group)] + scaled + distribution_lines(results)
+
+
+def distribution_lines(results: Results) -> list[str]:
+    """Return a line for each n with the cost of inputs from rank 0 or a file."""
+    found = results.cannon.distribution if results.cannon else []
+    return [
+        f"Inputs and product {SOURCE_WORDS.get(distribution.source, distribution.source)}: {_moved(distribution)}"
+        for distribution in found
+    ]
+
+
+def _moved(distribution: CannonDistribution) -> str:
+    share = (
+        f"{fmt.percent(distribution.moved_ratio)} of the multiplication, "
+        if distribution.moved_ratio is not None
+        else ""
+    )
+    ratio, kind = value_words(distribution.over_in_place, "×", distribution.over_in_place_reason)
+    where = f"{distribution.variant}, n = {distribution.n}, {fmt.plural(distribution.ranks, 'rank')}"
+    return f"{share}{ratio} the time ({kind}); {where}."
+
+
+def _group_lines(group: CannonGroup) -> list[str]:
+    largest = max(group.n)
+    ranks = fmt.plural(group.ranks, "rank")
+    lines = [f"Cannon's algorithm, {group.label}{'' if group.label.endswith(ranks) else f', {ranks}'}:"]
+    lines.append("  " + (group.advice or f"No advice: {group.advice_reason}"))
+    for key, words in (("half", "half"), ("tenth", "a tenth")):
+        critical = group.critical_n[key]
+        if critical.n is not None:
+            shown = fmt.with_kind(fmt.quantity_interval(critical.n, "", critical.interval), critical.interval_kind)
+            lines.append(
+                f"  {group.reference} exposes less than {words} of its time from n = {critical.n:.0f} on ({shown})."
+            )
+    table: list[tuple[str, ...]] = [TEXT_HEAD]
+    for variant in group.variants:
+        table += [
+            _variant_row(variant.variant, point) for point in points(group, variant.variant) if point.n == largest
+        ]
+    widths = [max(len(row[place]) for row in table) for place in range(len(TEXT_HEAD))]
+    lines.append(f"  At n = {largest}, speed-up over {group.reference}, ceiling {group.ceiling}:")
+    return lines + ["    " + "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def _variant_row(variant: str, point: CannonPoint) -> tuple[str, ...]:
+    values = ((point.speed_up, "×"), (point.over_compute, "×"), (point.of_cores, "%"), (point.exposed_ratio, "%"))
+    shown = [value_words(value, unit, "")[0] for value, unit in values]
+    return variant, value_words(point.multiply_s, "s", "")[0], *shown

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that the report of Cannon's algorithm uses: families of variants, and the parts of a multiplication."""
+"""Names in the report of Cannon's algorithm: families of variants, and the parts of a multiplication."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ INSIDE = tuple(part for part in PARTS if part != "generate")  # `generate` lies 
 
 
 def variant_name(variant: str) -> str:
-    """`put fence two windows`."""
+    """Return the name of a variant, such as `put fence two windows`."""
     return variant.replace("_", " ")
 
 
 def families(variants: list[str], most: int) -> list[tuple[str, list[str]]]:
-    """The variants at hand by family, in panels of at most `most`; those of no family come last."""
+    """Return the variants by family, in panels of at most `most`, those without a family last."""
     known = {name for _, names in FAMILIES for name in names}
     groups = [(title, [name for name in names if name in variants]) for title, names in FAMILIES]
     groups.append(("others", [name for name in variants if name not in known]))
@@ -43,6 +43,6 @@ def families(variants: list[str], most: int) -> list[tuple[str, list[str]]]:
 
 
 def points(group: CannonGroup, variant: str) -> list[CannonPoint]:
-    """The measured points of a variant, by n."""
-    found = next((one.points for one in group.variants if one.variant == variant), [])
+    """Return the measured points of a variant by n."""
+    found = next((candidate.points for candidate in group.variants if candidate.variant == variant), [])
     return sorted(found, key=lambda point: point.n)

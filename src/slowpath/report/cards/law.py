@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a finding's law: along which axis it runs, which points share a line, where its limits lie."""
+"""The picture of a finding's law, with its predictions, and the predictions as lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket
 from slowpath.report import format as fmt
-from slowpath.report.cards.forecasts import marks
 from slowpath.report.svg import law as drawn
-from slowpath.report.svg.law import Axis, Dot, Limit, Line
+from slowpath.report.svg.law import Axis, Dot, LawLimit, LawLine, LawMark
 
 MOST_LINES = 5
 _ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
@@ -44,8 +44,17 @@ _TITLES = {
 }
 
 
-def law_picture(finding: Finding) -> Markup | None:
-    """None without a named law, or without points at two places at least."""
+@dataclass(frozen=True, slots=True)
+class LawPicture:
+    """The picture of a law, and which optional marks it has."""
+
+    drawing: Markup
+    has_limits: bool
+    has_predictions: bool
+
+
+def law_picture(finding: Finding) -> LawPicture | None:
+    """Return the picture of a finding's law, or None without a named law or without points at two places."""
     law = finding.law
     if law is None or law.name in (None, "constant") or not law.drawn:
         return None
@@ -54,9 +63,11 @@ def law_picture(finding: Finding) -> Markup | None:
         return None
     lines, name = _lines(law, name)
     axis = Axis(_TITLES.get(name, name.replace("_", " ")), name.endswith("_bytes"))
-    limits = [_limit(one, place == 0) for place, one in enumerate(law.brackets) if one.covariate == name]
+    limits = [_limit(bracket, place == 0) for place, bracket in enumerate(law.brackets) if bracket.covariate == name]
     title = f"Law of {finding.rule}: {finding.title}"
-    return drawn.chart(lines, limits, axis, _y_title(finding, law), title, marks(law, name))
+    predicted = marks(law, name)
+    drawing = drawn.chart(lines, limits, axis, _y_title(finding, law), title, predicted)
+    return LawPicture(drawing, bool(limits), bool(predicted)) if drawing is not None else None
 
 
 def _y_title(finding: Finding, law: LawResult) -> str:
@@ -70,41 +81,43 @@ def _values(points: Iterable[LawPoint], name: str) -> set[float]:
 
 
 def _along(law: LawResult) -> str | None:
-    """The covariate on the axis: one that the law is about and that varies."""
+    """Return the covariate of the axis: one that the law uses and that varies."""
     names = [name for name in _ALONG.get(law.name or "", ()) if len(_values(law.drawn, name)) > 1]
     return max(names, key=lambda name: len(_values(law.drawn, name)), default=None)
 
 
-def _lines(law: LawResult, name: str) -> tuple[list[Line], str]:
-    """The lines, and what is on their axis."""
+def _lines(law: LawResult, name: str) -> tuple[list[LawLine], str]:
+    """Return the lines, and the covariate of their axis."""
     if any(point.page_bytes for point in law.drawn):
         return _by_page(law, name)
-    others = [one for one in law.drawn[0].place if one != name and one not in _FOLLOW]
-    varied = [one for one in others if len(_values(law.drawn, one)) > 1]
+    others = [covariate for covariate in law.drawn[0].place if covariate != name and covariate not in _FOLLOW]
+    varied = [covariate for covariate in others if len(_values(law.drawn, covariate)) > 1]
     groups: dict[tuple[float, ...], list[LawPoint]] = {}
     for point in law.drawn:
-        groups.setdefault(tuple(point.place[one] for one in varied), []).append(point)
+        groups.setdefault(tuple(point.place[covariate] for covariate in varied), []).append(point)
     if len(groups) > MOST_LINES:
-        return [Line("", _dots(law.drawn, name, with_law=False))], name
-    labels = {key: ", ".join(_value(one, value) for one, value in zip(varied, key, strict=True)) for key in groups}
-    return [Line(labels[key], _dots(points, name)) for key, points in sorted(groups.items())], name
+        return [LawLine("", _dots(law.drawn, name, with_law=False))], name
+    labels = {
+        key: ", ".join(_value(varying, value) for varying, value in zip(varied, key, strict=True)) for key in groups
+    }
+    return [LawLine(labels[key], _dots(points, name)) for key, points in sorted(groups.items())], name
 
 
-def _by_page(law: LawResult, name: str) -> tuple[list[Line], str]:
-    """A line for each page size along the length; along the page size where all lengths are about the same."""
+def _by_page(law: LawResult, name: str) -> tuple[list[LawLine], str]:
+    """Return a line for each page size over the length, or one over the page size if all lengths are similar."""
     lengths = sorted(_values(law.drawn, name))
     largest = max(
-        (one.up_to for one in law.brackets if one.covariate != name), default=0.0
+        (bracket.up_to for bracket in law.brackets if bracket.covariate != name), default=0.0
     )  # alignment without a remainder
     pages = {point.page_bytes or largest for point in law.drawn}
     if lengths[-1] < drawn.NARROW * lengths[0] and len(pages) > 1:
         dots = [_dot(point, point.page_bytes or largest) for point in law.drawn]
-        return [Line("", tuple(sorted(dots, key=lambda dot: dot.x)), joined=False)], "page_bytes"
+        return [LawLine("", tuple(sorted(dots, key=lambda dot: dot.x)), joined=False)], "page_bytes"
     lines = []
     for page in sorted({point.page_bytes or 0 for point in law.drawn}, key=lambda page: page or largest):
         points = [point for point in law.drawn if (point.page_bytes or 0) == page]
         label = f"{fmt.count_bytes(page)} pages" if page else f"n × {fmt.count_bytes(int(largest))}"
-        lines.append(Line(label if len(pages) > 1 else "", _dots(points, name)))
+        lines.append(LawLine(label if len(pages) > 1 else "", _dots(points, name)))
     return lines, name
 
 
@@ -123,9 +136,29 @@ def _value(name: str, value: float) -> str:
     return fmt.count_bytes(int(value)) if name.endswith("_bytes") else f"{name.replace('_', ' ')} {value:g}"
 
 
-def _limit(one: LimitBracket, main: bool) -> Limit:
-    """The limit that the finding is about has a label; others are marks."""
-    shown = fmt.count_bytes if one.covariate.endswith("_bytes") else lambda value: f"{value:g}"
-    low, high = shown(int(one.above)), shown(int(one.up_to))
-    label = f"{low}" if one.up_to - one.above <= 1 else f"{low} to {high}"
-    return Limit(label if main else "", one.above, one.up_to)
+def _limit(bracket: LimitBracket, main: bool) -> LawLimit:
+    """Return a limit. Only the limit that the finding is about has a label."""
+    shown = fmt.count_bytes if bracket.covariate.endswith("_bytes") else lambda value: f"{value:g}"
+    low, high = shown(int(bracket.above)), shown(int(bracket.up_to))
+    label = f"{low}" if bracket.up_to - bracket.above <= 1 else f"{low} to {high}"
+    return LawLimit(label if main else "", bracket.above, bracket.up_to)
+
+
+_OUTCOMES = {True: "held", False: "failed", None: "not decided"}
+_KINDS = {"held out": "point set apart before the fit", "later": "measured afterwards"}
+
+
+def forecast_lines(law: LawResult | None) -> list[str]:
+    """Return a line for each prediction that was measured: failed ones first, then those measured later."""
+    seen = [forecast for forecast in (law.forecasts if law else ()) if forecast.seen_s is not None]
+    ordered = sorted(seen, key=lambda forecast: (forecast.held is not False, forecast.kind != "later"))
+    return [f"{forecast.text}: {_OUTCOMES[forecast.held]} ({_KINDS[forecast.kind]})" for forecast in ordered]
+
+
+def marks(law: LawResult, name: str) -> list[LawMark]:
+    """Return the predictions as marks on an axis.  Args: name: covariate of the axis."""
+    return [
+        LawMark(forecast.place[name], forecast.predicted_s, forecast.interval, forecast.seen_s)
+        for forecast in law.forecasts
+        if name in forecast.place and forecast.seen_s is not None
+    ]

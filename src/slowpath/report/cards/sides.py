@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a finding's two sides: each launch of the slow cell and of the one that it is slow against; and what
-was counted next to their times."""
+"""Pictures of a finding's two sides: each launch of the slow and the fast cell, and the counts next to their times."""
 
 from __future__ import annotations
 
@@ -13,9 +12,7 @@ from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.report import format as fmt
 from slowpath.report.svg import sides as drawn
-from slowpath.report.svg import witness
-from slowpath.report.svg.sides import Kind, Side
-from slowpath.report.svg.witness import Seen
+from slowpath.report.svg.sides import KernelTime, Kind, SideTimes
 
 _PHASES = {"first": "first message", "steady": "later messages"}
 _ROLES = {"send": "sender", "receive": "receiver"}
@@ -27,23 +24,23 @@ _PARTS = {"compute_s": "computation alone", "communication_s": "message alone", 
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The cells of both sides, each with its phase and what it is called."""
+    """The cells of both sides, each with its phase and its label."""
 
     slow: tuple[CellResult, str, str]
     fast: tuple[CellResult, str, str]
     metric: str
 
 
-def side_of(cell: CellResult, metric: str, phase: str, label: str, kind: Kind) -> Side | None:
-    """One row; None where the cell has no such times."""
+def side_of(cell: CellResult, metric: str, phase: str, label: str, kind: Kind) -> SideTimes | None:
+    """Return a row, or None if the cell has no such times."""
     found = cell.estimate(metric, phase)
     if found is None:
         return None
-    return Side(label, kind, tuple(found.launch_values), found.value, found.interval)
+    return SideTimes(label, kind, tuple(found.launch_values), found.value, found.interval)
 
 
 def sides_picture(finding: Finding, results: Results) -> Markup | None:
-    """Slow and fast, or what a message, a computation and both at once take; None where there is no other side."""
+    """Return slow and fast cell, or message, computation and both at once, or None without another side."""
     cells = {cell.cell: cell for cell in results.cells}
     ends = _ends(finding, results, cells)
     if ends is None:
@@ -59,22 +56,26 @@ def sides_picture(finding: Finding, results: Results) -> Markup | None:
 
 
 def axis_title(metric: str) -> str:
-    """`One-way time`."""
+    """Return the title of an axis, such as `One-way time`."""
     words = fmt.metric_name(metric)
     return words[:1].upper() + words[1:]
 
 
 def _ends(finding: Finding, results: Results, cells: Mapping[int, CellResult]) -> _Ends | None:
-    """The cells that the finding's text is about, by the contrast between them where there is one.
+    """Return the cells that the finding's text is about.
 
-    None where they do not show the finding's own ratio: a picture never contradicts the number next to it.
+    None if they don't show the finding's own ratio: a picture must not contradict the number next to it.
     """
     slow, fast = (cells.get(next(iter(some), -1)) for some in (finding.slow_cells, finding.fast_cells))
     if slow is None or fast is None:
         return None
     pair = {slow.cell, fast.cell}
-    known = [one for one in results.contrasts if one.id in finding.contrasts and {one.a.cell, one.b.cell} == pair]
-    chosen = next((one for one in known if one.metric == finding.metric), None)
+    known = [
+        contrast
+        for contrast in results.contrasts
+        if contrast.id in finding.contrasts and {contrast.a.cell, contrast.b.cell} == pair
+    ]
+    chosen = next((contrast for contrast in known if contrast.metric == finding.metric), None)
     if chosen is not None and chosen.ratio:
         sides = (chosen.b, chosen.a) if chosen.ratio > 1 else (chosen.a, chosen.b)
         ends = _Ends(_end(chosen, sides[0], cells), _end(chosen, sides[1], cells), finding.metric)
@@ -96,9 +97,9 @@ def _agrees(ends: _Ends, finding: Finding) -> bool:
 
 
 def _apart(cell: CellResult, other: CellResult) -> str:
-    """What a cell has and the other has not: its numbers, or its environment, placement and library."""
-    own, its = ({**one.parameters, "environment": one.environment, "placement": one.placement, "mpi": one.mpi}
-                for one in (cell, other))  # fmt: skip
+    """Return how a cell differs from the other: in parameters, environment, placement and library."""
+    own, its = ({**side.parameters, "environment": side.environment, "placement": side.placement, "mpi": side.mpi}
+                for side in (cell, other))  # fmt: skip
     differing = [name for name, value in own.items() if value != its.get(name)]
     return ", ".join(_setting(name, own[name]) for name in differing) or cell.label
 
@@ -117,7 +118,7 @@ def _end(contrast: ContrastResult, side: ContrastSide, cells: Mapping[int, CellR
 
 
 def _parts(finding: Finding, cells: Mapping[int, CellResult]) -> Markup | None:
-    """A message behind a computation: each alone, and both."""
+    """Return a message behind a computation: each separately, and both."""
     cell = cells.get(next(iter(finding.slow_cells), -1))
     if cell is None or finding.metric != "overlapped_s":
         return None
@@ -128,28 +129,34 @@ def _parts(finding: Finding, cells: Mapping[int, CellResult]) -> Markup | None:
 
 
 def witness_picture(finding: Finding, results: Results) -> Markup | None:
-    """Time in the kernel of both sides; None where none was counted."""
+    """Return the time in the kernel on both sides, or None if it was not counted."""
     cells = {cell.cell: cell for cell in results.cells}
     ends = _ends(finding, results, cells)
     if ends is None or ends.metric not in _OF_ONE_MESSAGE:
         return None
     seen = [*_seen(*ends.slow, ends.metric, "slow"), *_seen(*ends.fast, ends.metric, "fast")]
-    if not any(one.system_s >= _LEAST_SYSTEM * one.wall_s for one in seen if one.kind == "slow"):
+    if not any(
+        kernel_time.system_s >= _LEAST_SYSTEM * kernel_time.wall_s for kernel_time in seen if kernel_time.kind == "slow"
+    ):
         return None
-    return witness.chart(seen, f"{axis_title(ends.metric)}; filled: in the kernel", f"Witness of {finding.rule}")
+    return drawn.witness_chart(seen, f"{axis_title(ends.metric)}; filled: in the kernel", f"Witness of {finding.rule}")
 
 
-def _seen(cell: CellResult, phase: str, label: str, metric: str, kind: str) -> Sequence[Seen]:
+def _seen(cell: CellResult, phase: str, label: str, metric: str, kind: str) -> Sequence[KernelTime]:
     estimate, roles = cell.estimate(metric, phase), (cell.witness or {}).get(phase, {})
     if estimate is None:
         return []
     return [
-        Seen(f"{label}, {_ROLES[role]}", kind, estimate.value, one.system_time_s_per_op, _faults(one))
-        for role, one in roles.items()
-        if one is not None and one.system_time_s_per_op is not None
+        KernelTime(
+            f"{label}, {_ROLES[role]}", kind, estimate.value, role_witness.system_time_s_per_op, _faults(role_witness)
+        )
+        for role, role_witness in roles.items()
+        if role_witness is not None and role_witness.system_time_s_per_op is not None
     ]
 
 
-def _faults(one: RoleWitness) -> str:
-    known = [value for value in (one.minor_faults_per_op, one.major_faults_per_op) if value is not None]
+def _faults(role_witness: RoleWitness) -> str:
+    known = [
+        value for value in (role_witness.minor_faults_per_op, role_witness.major_faults_per_op) if value is not None
+    ]
     return f"{sum(known):.3g} page faults" if sum(known) >= 1 else ""

@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One collective in every way that was measured, over its lengths, out of the cells of a run. Pure."""
+"""A collective compared with equivalents built from other calls: for the page, a terminal and collectives.csv. Pure."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.clean import csv_value
 from slowpath.core.results import Results
 from slowpath.experiments.coll.experiment import EXPERIMENT
 from slowpath.experiments.coll.metrics import OWN, WORK
 from slowpath.experiments.registry import ROLES
-from slowpath.report.figure import grouped
+from slowpath.report import format as fmt
+from slowpath.report.figure import Figure, FigureTable, grouped, shown_interval
+from slowpath.report.svg.size_curves import DrawnWay, envelope_chart
 
 LIBRARY = "library"
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One collective, all else equal.
+    """A collective over its lengths, with everything else equal.
 
-    where: MPI and ranks, and what else of the cells is not the rule.  metric: of all times.
-    times: way -> length in bytes -> estimate; the library's own first.
+    Args: where: MPI, ranks and unusual settings. metric: metric of all times. times: estimate by way and length in
+          bytes, the library's own first.
     """
 
     collective: str
@@ -32,27 +37,27 @@ class Panel:
 
     @property
     def own(self) -> Mapping[int, MetricEstimate]:
-        """The library's own call."""
+        """Return the times of the library's own call."""
         return self.times[LIBRARY]
 
     @property
     def lengths(self) -> list[int]:
-        """At which the library's own call was measured, bytes; 0: it has none."""
+        """Return the lengths of the library's own call in bytes, 0 if it has none."""
         return sorted(self.own)
 
     def best(self, length: int) -> tuple[str, MetricEstimate] | None:
-        """The fastest other way at a length; None: there is none."""
+        """Return the fastest other way at a length, or None."""
         others = [(name, at[length]) for name, at in self.times.items() if name != LIBRARY and length in at]
-        return min(others, key=lambda one: one[1].value, default=None)
+        return min(others, key=lambda timed: timed[1].value, default=None)
 
     def ratio(self, length: int) -> float | None:
-        """The library's own time over the best other way's."""
+        """Return the library's own time over that of the fastest other way."""
         best = self.best(length)
         return None if best is None else self.own[length].value / best[1].value
 
 
 def panels(results: Results) -> list[Panel]:
-    """In the order of the cells; those with one way alone are left out."""
+    """Return the collectives that were measured in several ways, in the order of the cells."""
     cells = [cell for cell in results.cells if cell.experiment == EXPERIMENT and _steady(cell) is not None]
     calls = [cell for cell in cells if cell.parameters.get("pattern", "calls") == "calls" and cell.copy == 1]
     groups = [group for group in grouped(calls, _place).values() if _is_compared(group)]
@@ -66,7 +71,7 @@ def _is_compared(cells: Sequence[CellResult]) -> bool:
 
 
 def _settings(cell: CellResult) -> dict[str, str]:
-    """What sets a line apart."""
+    """Return the settings that distinguish lines."""
     without = ("way", "message_bytes", "collective", "pattern")
     return {k: v for k, v in cell.parameters.items() if k not in without and ROLES.get(k) != "effort"}
 
@@ -77,7 +82,7 @@ def _place(cell: CellResult) -> tuple[object, ...]:
 
 
 def _usual(cells: Iterable[CellResult]) -> dict[str, set[str]]:
-    """Setting -> values that occur."""
+    """Return the values that occur, by setting."""
     found: dict[str, set[str]] = {}
     for cell in cells:
         for name, value in _settings(cell).items():
@@ -108,7 +113,7 @@ def _panel(cells: Sequence[CellResult], results: Results, usual: Mapping[str, se
 
 def _where(cell: CellResult, results: Results, usual: Mapping[str, set[str]]) -> list[str]:
     run = results.run
-    place = next((one for one in run.placements if one.name == cell.placement), None)
+    place = next((placement for placement in run.placements if placement.name == cell.placement), None)
     ranks = (place.ranks or len(place.observed)) if place else 0
     words = [cell.mpi] if cell.mpi and len(run.mpis or []) > 1 else []
     words += [f"{ranks} ranks"] if ranks else []
@@ -120,7 +125,7 @@ def _where(cell: CellResult, results: Results, usual: Mapping[str, set[str]]) ->
 
 
 def _length(cell: CellResult) -> int:
-    """Bytes; 0: the collective has no message."""
+    """Return the length in bytes, 0 if the collective has no message."""
     return 0 if cell.parameters.get("collective") == "barrier" else int(cell.parameters.get("message_bytes", "0"))
 
 
@@ -130,3 +135,129 @@ def _has(cell: CellResult, metric: str) -> bool:
 
 def _steady(cell: CellResult) -> MetricEstimate | None:
     return cell.estimate(WORK, "steady") or cell.estimate(OWN, "steady")
+
+
+NAME = "collectives.csv"
+COLUMNS = ("mpi", "where", "collective", "message_bytes", "way", "metric", "time_s", "low_s", "high_s", "fastest")
+
+
+def coll_files(results: Results) -> dict[str, str]:
+    """Return content by file name, {} in a run that measured no collective in two ways."""
+    found = panels(results)
+    if not found:
+        return {}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for panel in found:
+        writer.writerows(_rows(panel))
+    return {NAME: out.getvalue()}
+
+
+def _rows(panel: Panel) -> list[list[object]]:
+    rows: list[list[object]] = []
+    for length in panel.lengths:
+        there = {name: at[length] for name, at in panel.times.items() if length in at}
+        least = min(there.values(), key=lambda estimate: estimate.value)
+        for name, estimate in there.items():
+            ends = estimate.interval or ("", "")
+            row = (panel.mpi, panel.where, panel.collective, length, name, panel.metric, estimate.value, *ends)
+            rows.append([csv_value(value) for value in (*row, int(estimate is least))])
+    return rows
+
+
+TITLE = "Collectives: the library's own time over the fastest alternative (above 1: an alternative was faster here)"
+
+
+def coll_lines(results: Results) -> list[str]:
+    """Return lines, not wrapped, [] in a run that measured no collective in two ways."""
+    found = panels(results)
+    lines = [f"{TITLE}:"] if found else []
+    for (where, lengths), group in grouped_by_lengths(found).items():
+        lines += _block(where, lengths, group)
+    return lines
+
+
+def grouped_by_lengths(found: list[Panel]) -> dict[tuple[str, tuple[int, ...]], list[Panel]]:
+    """Return panels with the same columns, by where they were measured."""
+    made: dict[tuple[str, tuple[int, ...]], list[Panel]] = {}
+    for panel in found:
+        made.setdefault((panel.where, tuple(panel.lengths)), []).append(panel)
+    return made
+
+
+def _block(where: str, lengths: tuple[int, ...], group: list[Panel]) -> list[str]:
+    head = [where, *(fmt.count_bytes(length) if length else "" for length in lengths)]
+    rows = [[panel.collective, *(_ratio(panel, length) for length in lengths)] for panel in group]
+    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+    return [_line(row, widths) for row in (head, *rows)]
+
+
+def _line(row: list[str], widths: list[int]) -> str:
+    first, *rest = (
+        word.ljust(width) if place == 0 else word.rjust(width)
+        for place, (word, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return f"  {'  '.join([first, *rest])}".rstrip()
+
+
+def _ratio(panel: Panel, length: int) -> str:
+    ratio = panel.ratio(length)
+    return fmt.MISSING if ratio is None else f"{ratio:.2f}"
+
+
+MOST_PICTURES = 60  # of one page; the table and the CSV file have all
+OWN_WORDS = "the library's own"
+NO_LENGTH = "no message"
+
+
+@dataclass(frozen=True, slots=True)
+class CollView:
+    """The section of the page. `left_out` counts pictures beyond the limit of the page."""
+
+    figures: list[Figure]
+    table: FigureTable
+    left_out: int
+
+
+def coll_view(results: Results) -> CollView | None:
+    """Return the section, or None in a run that measured no collective in two ways."""
+    found = panels(results)
+    if not found:
+        return None
+    figures = [figure for panel in found if (figure := _figure(panel)) is not None]
+    return CollView(figures[:MOST_PICTURES], _table(found), max(0, len(figures) - MOST_PICTURES))
+
+
+def _figure(panel: Panel) -> Figure | None:
+    title = panel.collective
+    ways = [
+        DrawnWay(way_words(name), {n: (estimate.value, estimate.interval) for n, estimate in at.items()})
+        for name, at in panel.times.items()
+    ]
+    picture = envelope_chart(ways[0], ways[1:], f"{title}, {panel.where}" if panel.where else title)
+    return Figure(title, panel.where, FigureTable([], []), picture=picture) if picture else None
+
+
+def way_words(name: str) -> str:
+    """Return the label of a way."""
+    return OWN_WORDS if name == LIBRARY else name
+
+
+HEAD = ["Collective", "Where", "Length", "The library's own", "Interval", "Fastest other way", "Time", "Own over it"]
+
+
+def _table(found: list[Panel]) -> FigureTable:
+    """Return a row for each length: the library's own time and the fastest other way."""
+    rows = []
+    for panel in found:
+        for length in panel.lengths:
+            best, own = panel.best(length), panel.own[length]
+            if best is None:
+                continue
+            size = fmt.count_bytes(length) if length else NO_LENGTH
+            name, other = best
+            ratio = fmt.ratio(own.value / other.value, None)
+            row = [panel.collective, panel.where, size, fmt.time(own.value), shown_interval(own)]
+            rows.append([*row, name, fmt.time(other.value), ratio])
+    return FigureTable(HEAD, rows)

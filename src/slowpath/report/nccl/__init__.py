@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First uses of GPU libraries by named steps."""
+"""First uses of GPU libraries."""

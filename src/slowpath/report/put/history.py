@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an earlier study reported of four designs of put over a memory-to-memory path: history, not a comparison.
+"""Results of an earlier study on four designs of put over a memory-to-memory path.
 
-Its processor, compiler and libraries are not this machine's. A count of instructions may be read beside today's; a
-rate says nothing about today's rates.
+The study's processor, compiler and libraries are not this machine's. Counts of instructions can be read next to today's
+counts. Its rates say nothing about today's rates.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ SOURCE = "as Underwood and Barrett reported it for SMARTMAP on a Cray; no public
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
-    """One row of the study. layer: the design of the experiment put that does the same; checked: with its checks."""
+class ReportedVariant:
+    """A row of the study. `layer`: the corresponding design of the experiment put; `checked`: with its checks."""
 
     variant: str
     design: str
@@ -26,13 +26,13 @@ class Reported:
     checked: bool
 
 
-STUDY: tuple[Reported, ...] = (
-    Reported("complex_datatype", "complex datatype", 272, 10.16e6,
+STUDY: tuple[ReportedVariant, ...] = (
+    ReportedVariant("complex_datatype", "complex datatype", 272, 10.16e6,
              "origin and target datatypes decoded on every call", "complex", True),
-    Reported("simple_datatype", "simple datatype", 84, 43.07e6,
+    ReportedVariant("simple_datatype", "simple datatype", 84, 43.07e6,
              "basic datatype whose properties are in its handle", "simple", True),
-    Reported("small_args", "small args", 58, 53.55e6,
+    ReportedVariant("small_args", "small args", 58, 53.55e6,
              "datatypes taken as equal and simple, and out of the call", "small_args", True),
-    Reported("shmem", "SHMEM", 48, 59.38e6,
+    ReportedVariant("shmem", "SHMEM", 48, 59.38e6,
              "put of a vendor's SHMEM over the same path", "shmem_put", False),
 )  # fmt: skip

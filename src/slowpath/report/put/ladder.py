@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ladder as two figures: what each piece of a full MPI adds, in instructions and in time; where libraries stand."""
+"""The ladder of puts: the instructions and time that each piece of a full MPI adds, and the split by function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from slowpath.core.put_results import PutResults, PutRung
+from slowpath.core.put_results import PutResults, PutRung, PutSplit
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Table
-from slowpath.report.figure import Row as FigureRow
-from slowpath.report.put.rows import Row
-from slowpath.report.put.words import piece
+from slowpath.report.figure import Figure, FigureTable, TrackRow
+from slowpath.report.put.rows import DesignRow
+from slowpath.report.put.words import design_words, piece
 from slowpath.report.svg import ladder
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.ladder import Level, Step
@@ -20,13 +19,16 @@ Shown = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """One of the two figures. of: value and what its piece adds, of a rung.  library: the same value of a library."""
+class _LadderFigure:
+    """A figure of the ladder.
+
+    Args: of: value of a rung and what its piece adds. library: the same value of a library.
+    """
 
     grid: str
     title: str
     of: Callable[[PutRung], tuple[float | None, float | None]]
-    library: Callable[[Row], float | None]
+    library: Callable[[DesignRow], float | None]
     tick: Shown
     shown: Shown
 
@@ -36,7 +38,7 @@ def _time_tick(seconds: float) -> str:
 
 
 _KINDS = (
-    _Kind(
+    _LadderFigure(
         "grid-put-li",
         "Instructions in the call, piece by piece",
         lambda rung: (rung.instructions, rung.instructions_added),
@@ -44,7 +46,7 @@ _KINDS = (
         "{:g}".format,
         "{:g}".format,
     ),
-    _Kind(
+    _LadderFigure(
         "grid-put-lt",
         "Time of a put, piece by piece",
         lambda rung: (rung.time_s, rung.time_added_s),
@@ -55,58 +57,92 @@ _KINDS = (
 )
 
 
-def ladder_figures(found: PutResults, rows: Sequence[Row], mpis: Sequence[str]) -> list[Figure]:
-    """Both figures; those that no two rungs have a value for are left out."""
+def ladder_figures(found: PutResults, rows: Sequence[DesignRow], mpis: Sequence[str]) -> list[Figure]:
+    """Return both figures, without those that have values for fewer than two rungs."""
     return [figure for kind in _KINDS if (figure := _figure(kind, found.ladder, rows, mpis))]
 
 
-def _figure(kind: _Kind, rungs: Sequence[PutRung], rows: Sequence[Row], mpis: Sequence[str]) -> Figure | None:
-    if len({one.rung for one in rungs if kind.of(one)[0] is not None}) < 2:
+def _figure(
+    kind: _LadderFigure, rungs: Sequence[PutRung], rows: Sequence[DesignRow], mpis: Sequence[str]
+) -> Figure | None:
+    if len({measured_rung.rung for measured_rung in rungs if kind.of(measured_rung)[0] is not None}) < 2:
         return None
     levels = [Level(row.name, value, mpis.index(row.mpi))
               for row in rows if row.kind == "library" and (value := kind.library(row)) is not None]  # fmt: skip
-    first = min(one.rung for one in rungs)
-    made: list[FigureRow] = []
+    first = min(measured_rung.rung for measured_rung in rungs)
+    made: list[TrackRow] = []
     numbers: list[list[str]] = []
     by_rung: dict[int, list[PutRung]] = {}
-    for one in sorted(rungs, key=lambda one: (one.rung, mpis.index(one.mpi or ""))):
-        by_rung.setdefault(one.rung, []).append(one)
-    steps = {rung: [step for one in members if (step := _step(kind, one, mpis, first))]
+    for measured_rung in sorted(
+        rungs, key=lambda measured_rung: (measured_rung.rung, mpis.index(measured_rung.mpi or ""))
+    ):
+        by_rung.setdefault(measured_rung.rung, []).append(measured_rung)
+    steps = {rung: [step for member in members if (step := _step(kind, member, mpis, first))]
              for rung, members in by_rung.items()}  # fmt: skip
     scale = ladder.scale_of([step for found in steps.values() for step in found], levels)
     for rung, members in by_rung.items():
         words = f"{rung}: {piece(rung)}"
-        known = [(one.mpi or "", *texts) for one in members if (texts := _texts(kind, one, first))]
+        known = [(member.mpi or "", *texts) for member in members if (texts := _texts(kind, member, first))]
         shown = _joined([(mpi, with_it if rung == first else f"{with_it}, {adds}") for mpi, with_it, adds in known])
         track = ladder.track(steps[rung], scale, kind.grid, f"{words}: {shown or 'no value'}")
-        made.append(FigureRow(words, -1, track, shown or f"{fmt.MISSING} no value"))
+        made.append(TrackRow(words, -1, track, shown or f"{fmt.MISSING} no value"))
         numbers += [[words, mpi, with_it, adds] for mpi, with_it, adds in known]
     reach = "; ".join(f"{level.name}: {kind.shown(level.value)}" for level in levels)
-    table = Table(["Piece", "In launches of", "With it", "It adds"], numbers)
-    where = f"upright lines are the libraries as they are: {reach}" if reach else "no library was measured next to it"
+    table = FigureTable(["Piece", "In launches of", "With it", "It adds"], numbers)
+    where = f"vertical lines are the libraries: {reach}" if reach else "no library was measured"
     return Figure(kind.title, where, table, ladder.axis(scale, kind.grid, levels, kind.tick, kind.title), made)
 
 
 def _joined(texts: Sequence[tuple[str, str]]) -> str:
-    """What the launches of each MPI show; once, where it is the same in all."""
+    """Return the texts of each MPI's launches, or one text if they agree."""
     distinct = list(dict.fromkeys(text for _, text in texts))
     return "; ".join(distinct if len(distinct) < 2 else [f"{mpi} {text}" for mpi, text in texts])
 
 
-def _step(kind: _Kind, one: PutRung, mpis: Sequence[str], first: int) -> Step | None:
-    """From the rung below to this one; from 0 for the first rung, of no length where the rung below is missing."""
-    value, added = kind.of(one)
+def _step(kind: _LadderFigure, rung: PutRung, mpis: Sequence[str], first: int) -> Step | None:
+    """Return the step from the rung below, from 0 for the first rung, without length if the rung below is missing."""
+    value, added = kind.of(rung)
     if value is None:
         return None
-    before = 0.0 if one.rung == first else value if added is None else value - added
-    return Step(mpis.index(one.mpi or ""), before, value)
+    before = 0.0 if rung.rung == first else value if added is None else value - added
+    return Step(mpis.index(rung.mpi or ""), before, value)
 
 
-def _texts(kind: _Kind, one: PutRung, first: int) -> tuple[str, str] | None:
-    """The value with this piece, and what the piece adds."""
-    value, added = kind.of(one)
+def _texts(kind: _LadderFigure, rung: PutRung, first: int) -> tuple[str, str] | None:
+    """Return the value with this piece, and what the piece adds."""
+    value, added = kind.of(rung)
     if value is None:
         return None
     if added is None:
-        return kind.shown(value), f"{fmt.MISSING} the {'first rung' if one.rung == first else 'rung below is missing'}"
+        return kind.shown(value), f"{fmt.MISSING} the {'first rung' if rung.rung == first else 'rung below is missing'}"
     return kind.shown(value), ("+" if added >= 0 else "−") + kind.shown(abs(added))
+
+
+SHOWN = 8  # functions; the rest is one row, and the table has them all
+
+
+def split_figures(found: PutResults) -> list[Figure]:
+    """Return a figure for each library that was counted."""
+    return [_split_figure(f"grid-put-s{place}", split) for place, split in enumerate(found.splits)]
+
+
+def _split_figure(grid: str, split: PutSplit) -> Figure:
+    entries: list[tuple[str, str, float, float | None]] = [
+        (part.function, part.library, part.per_call, part.ratio) for part in split.parts[:SHOWN]
+    ]
+    if rest := split.parts[SHOWN:]:
+        shares = sum(part.ratio or 0.0 for part in rest)
+        entries.append((fmt.plural(len(rest), "other function"), "", sum(part.per_call for part in rest), shares))
+    scale = ladder.scale_of([Step(0, 0.0, per_call) for _, _, per_call, _ in entries], [])
+    rows = []
+    for function, library, per_call, ratio in entries:
+        shown = f"{per_call:.1f}, {fmt.percent(ratio, 0)}"
+        track = ladder.track([Step(0, 0.0, per_call)], scale, grid, f"{function}: {shown}")
+        rows.append(TrackRow(function, -1, track, shown, library))
+    numbers = [[part.function, part.library, f"{part.per_call:.2f}", fmt.percent(part.ratio)] for part in split.parts]
+    words = design_words(split.design)
+    name = f"{words} of {split.mpi}" if split.mpi else words
+    table = FigureTable(["Function", "Library", "Instructions of a call", "Share"], numbers)
+    where = "mean over the counted calls; a function without a name in its library's table is shown by its place"
+    axis = ladder.axis(scale, grid, [], "{:g}".format, "Instructions of a call")
+    return Figure(f"{name}: where the instructions go", where, table, axis, rows)

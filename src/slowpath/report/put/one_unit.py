@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times and rates of puts as numbers of one unit, which stands at the head of their column: ns, million a second."""
+"""Times and rates of puts as numbers in one unit, which the head of their column states: ns, million per second."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ MILLION = 1e6
 
 
 def nanoseconds(value_s: float | None, interval: Interval | None = None) -> str:
-    """Seconds as ns, rounded to their interval."""
+    """Return seconds as ns, rounded to their interval."""
     return _scaled(value_s, interval, NANOSECOND)
 
 
 def millions(rate_per_s: float | None, interval: Interval | None = None) -> str:
-    """A rate in million a second, rounded to its interval."""
+    """Return a rate in million per second, rounded to its interval."""
     return _scaled(rate_per_s, interval, MILLION)
 
 
 def nanoseconds_interval(value_s: float | None, interval: Interval | None) -> str | None:
-    """Its ends, in ns; None where there is none."""
+    """Return the ends of an interval in ns, or None."""
     return fmt.ratio_interval(value_s, _ends(interval, NANOSECOND))
 
 
 def millions_interval(rate_per_s: float | None, interval: Interval | None) -> str | None:
-    """Its ends, in million a second; None where there is none."""
+    """Return the ends of an interval in million per second, or None."""
     return fmt.ratio_interval(rate_per_s, _ends(interval, MILLION))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the comparison of puts, each with its cell and its words."""
+"""Rows of the comparison of puts, each with its cell and its name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from slowpath.report.put.words import row_words
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One design in the launches of one MPI. mpi: its short name; "" in a run of one unnamed MPI."""
+class DesignRow:
+    """A design in the launches of one MPI. `mpi` is the MPI's short name, or "" in a run of a single unnamed MPI."""
 
     found: PutRow
     cell: CellResult
@@ -25,50 +25,50 @@ class Row:
 
     @property
     def estimate(self) -> MetricEstimate | None:
-        """The time of one put in the steady state."""
+        """Return the steady time of a put."""
         return steady(self.cell)
 
     @property
     def calls(self) -> InstructionRegion | None:
-        """Instructions of the puts; None: not counted."""
+        """Return the instructions of the puts, or None if they were not counted."""
         return puts(self.cell)
 
     @property
     def inside(self) -> Distribution | None:
-        """Distribution of the instructions inside a call; None: not counted, or nothing is called."""
+        """Return the distribution of instructions inside a call, or None if not counted or nothing is called."""
         return inside(self.cell)
 
     @property
     def name(self) -> str:
-        """What the row is called: a library by its MPI, everything else by its design."""
+        """Return the name of the row: a library's MPI, or the design."""
         return f"{self.words} of {self.mpi}" if self.kind == "library" and self.mpi else self.words
 
 
-def rows_of(condition: PutCondition, results: Results) -> list[Row]:
-    """In the order of results.json."""
+def rows_of(condition: PutCondition, results: Results) -> list[DesignRow]:
+    """Return the rows in the order of the results."""
     found = []
     for row in condition.rows:
         cell, kind = results.cell(row.cell), design_of(row.design).kind
-        found.append(Row(row, cell, kind, row_words(row.design, kind, cell.parameters), row.mpi or ""))
+        found.append(DesignRow(row, cell, kind, row_words(row.design, kind, cell.parameters), row.mpi or ""))
     return found
 
 
 def where(condition: PutCondition) -> str:
-    """What sets a condition apart from the first one, in words."""
+    """Return how a condition differs from the first one."""
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in condition.differs.items())
 
 
 def steady(cell: CellResult) -> MetricEstimate | None:
-    """The time of one put."""
+    """Return the steady time of a put."""
     return cell.estimate(METRIC, "steady")
 
 
 def puts(cell: CellResult) -> InstructionRegion | None:
-    """Instructions of the puts."""
+    """Return the instructions of the puts."""
     return cell.instructions.put if cell.instructions else None
 
 
 def inside(cell: CellResult) -> Distribution | None:
-    """Instructions inside a call."""
+    """Return the instructions inside a call."""
     counted = puts(cell)
     return counted.per_call.stepped if counted else None

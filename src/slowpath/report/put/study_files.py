@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the earlier study as files: put-table.csv, unrounded, and put-table.md, to be pasted."""
+"""The earlier study's table as files: put-table.csv, unrounded, and put-table.md."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ NAMES = ("put-table.csv", "put-table.md")
 
 
 def study_files(results: Results) -> dict[str, str]:
-    """Content by name; {} in a run without puts to compare."""
+    """Return content by file name, {} in a run without puts to compare."""
     rows = study_rows(results)
     return dict(zip(NAMES, (study_csv(rows), study_markdown(rows)), strict=True)) if rows else {}
 
 
 def study_csv(rows: list[StudyRow]) -> str:
-    """One line a row; an empty field where a value is missing, with `reason`."""
+    """Return the table as CSV, with an empty field and a `reason` where a value is missing."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([name for name, _ in _COLUMNS])
@@ -59,7 +59,7 @@ def study_csv(rows: list[StudyRow]) -> str:
 
 
 def study_markdown(rows: list[StudyRow]) -> str:
-    """The table, and below it what is missing and what the old numbers are."""
+    """Return the table as Markdown, with notes on missing values and on the old numbers."""
     lines = [_line(_HEAD), _line(["---"] * len(_HEAD)), *(_line(_cells(row)) for row in rows)]
     missing = [f"{row.name}{f' ({row.mpi})' if row.mpi else ''}: {row.reason}." for row in rows if row.reason]
     return "\n".join([*lines, "", *map(markdown, missing), f"Then: {WHAT_IT_IS}; {SOURCE}."]) + "\n"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of the earlier study: its four designs, instructions and million puts a second, today next to then.
+"""The earlier study's table: its four designs in instructions and million puts per second, today and then.
 
-Today's are the reference layers as they are called through a shared library, and below them the real libraries of the
-run. Then and today are different machines: what compares is how far the four lie from each other.
+Today's rows are the reference layers called through a shared library, followed by the libraries of the run. The
+machines differ, so only the distances between the four designs can be compared.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from slowpath.core.cell_results import Distribution
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.put.history import STUDY, Reported
-from slowpath.report.put.rows import Row, rows_of
+from slowpath.report.put.history import STUDY, ReportedVariant
+from slowpath.report.put.rows import DesignRow, rows_of
 from slowpath.report.put.words import design_words
 
 NOT_MEASURED = "not measured in this run"
@@ -24,12 +24,10 @@ _SHMEM = "openshmem_put"
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """One line of the table.
+    """A row of the table.
 
-    variant    the study's name of its row, or the design of a library
-    mpi        in whose launches it was measured
-    then       None: the study had no such row
-    reason     why there is no rate or no count; None: nothing is missing
+    Args: variant: the study's name of the row, or the design of a library. mpi: the MPI of the launches. then: the
+          study's row, or None. reason: why a rate or count is missing, or None.
     """
 
     variant: str
@@ -39,12 +37,12 @@ class StudyRow:
     instructions: Distribution | None
     rate_per_s: float | None
     rate_interval: Interval | None
-    then: Reported | None
+    then: ReportedVariant | None
     reason: str | None
 
 
 def study_rows(results: Results) -> list[StudyRow]:
-    """The four designs in the launches of the first library, then every library; [] without puts to compare."""
+    """Return the four designs in the launches of the first library, then every library."""
     if results.put is None or not results.put.conditions:
         return []
     rows = rows_of(results.put.conditions[0], results)
@@ -52,27 +50,27 @@ def study_rows(results: Results) -> list[StudyRow]:
     layers = [row for row in rows if row.kind == "layer" and row.mpi == first]
     if not layers:
         return []
-    four = [_four(one, layers, first) for one in STUDY]
+    four = [_four(variant, layers, first) for variant in STUDY]
     libraries = [_measured(row, row.found.design, row.name, None) for row in rows if row.kind == "library"]
     measured = {row.found.design for row in rows}
     return [*four, *libraries, *([] if _SHMEM in measured else _no_openshmem(results))]
 
 
-def _four(one: Reported, layers: Sequence[Row], mpi: str) -> StudyRow:
-    """A design of the study as the layer that does the same: called; MPI's checked, OpenSHMEM's unchecked if it was."""
+def _four(variant: ReportedVariant, layers: Sequence[DesignRow], mpi: str) -> StudyRow:
+    """Return a design of the study measured as the corresponding layer."""
 
-    def fits(row: Row) -> tuple[bool, bool]:
+    def fits(row: DesignRow) -> tuple[bool, bool]:
         given = row.cell.parameters
-        return given.get("call", "library") == "library", (given.get("checks", "on") == "on") == one.checked
+        return given.get("call", "library") == "library", (given.get("checks", "on") == "on") == variant.checked
 
-    mine = [row for row in layers if row.found.design == one.layer]
+    mine = [row for row in layers if row.found.design == variant.layer]
     if not mine:
-        return StudyRow(one.variant, one.design, one.layer, mpi, None, None, None, one, NOT_MEASURED)
-    return _measured(max(mine, key=fits), one.variant, one.design, one)
+        return StudyRow(variant.variant, variant.design, variant.layer, mpi, None, None, None, variant, NOT_MEASURED)
+    return _measured(max(mine, key=fits), variant.variant, variant.design, variant)
 
 
-def _measured(row: Row, variant: str, name: str, then: Reported | None) -> StudyRow:
-    one, inside = row.estimate, row.inside
+def _measured(row: DesignRow, variant: str, name: str, then: ReportedVariant | None) -> StudyRow:
+    estimate, inside = row.estimate, row.inside
     reason = None if row.calls else row.cell.instructions_reason or "its instructions were not counted"
     return StudyRow(
         variant=variant,
@@ -80,16 +78,16 @@ def _measured(row: Row, variant: str, name: str, then: Reported | None) -> Study
         measured_as=row.words,
         mpi=row.mpi,
         instructions=inside,
-        rate_per_s=one.message_rate_per_s if one else None,
-        rate_interval=one.message_rate_interval if one else None,
+        rate_per_s=estimate.message_rate_per_s if estimate else None,
+        rate_interval=estimate.message_rate_interval if estimate else None,
         then=then,
         reason=reason,
     )
 
 
 def _no_openshmem(results: Results) -> list[StudyRow]:
-    """Why there is no real OpenSHMEM in the table, once for each reason."""
-    words, said = design_words(_SHMEM), {one.cell: one.reason for one in results.skipped}
+    """Return the distinct reasons why the table has no real OpenSHMEM."""
+    words, said = design_words(_SHMEM), {skipped.cell: skipped.reason for skipped in results.skipped}
     mpis: dict[str, list[str]] = {}
     for cell in results.cells:
         if cell.parameters.get("design") == _SHMEM:
@@ -101,8 +99,12 @@ def _no_openshmem(results: Results) -> list[StudyRow]:
     ]
 
 
-def count_words(one: Distribution | None) -> str:
-    """Median of the instructions inside a call; its range, where calls differ."""
-    if one is None:
+def count_words(distribution: Distribution | None) -> str:
+    """Return the median of the instructions inside a call, and their range if calls differ."""
+    if distribution is None:
         return fmt.MISSING
-    return f"{one.median:g}" if one.min == one.max else f"{one.median:g} ({one.min} to {one.max})"
+    return (
+        f"{distribution.median:g}"
+        if distribution.min == distribution.max
+        else f"{distribution.median:g} ({distribution.min} to {distribution.max})"
+    )

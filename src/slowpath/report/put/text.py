@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a put costs, for a terminal: the study's table, then everything next to the first library's launches."""
+"""The cost of a put for a terminal: the study's table, then all designs with the first library's launches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.put.history import WHAT_IT_IS
 from slowpath.report.put.one_unit import MILLION, millions, nanoseconds
-from slowpath.report.put.rows import Row, rows_of
+from slowpath.report.put.rows import DesignRow, rows_of
 from slowpath.report.put.study_files import NAMES
 from slowpath.report.put.study_table import StudyRow, count_words, study_rows
 from slowpath.report.put.words import piece
@@ -19,7 +19,7 @@ HEAD = ("who puts", "instructions", "with loop", "ns a put", "M puts/s", "of emp
 
 
 def put_lines(results: Results) -> list[str]:
-    """The tables and the ladder, one line each, not wrapped; [] in a run without puts to compare."""
+    """Return the tables and the ladder as lines, not wrapped, or [] in a run without puts to compare."""
     if results.put is None or not results.put.conditions:
         return []
     rows = rows_of(results.put.conditions[0], results)
@@ -27,7 +27,7 @@ def put_lines(results: Results) -> list[str]:
     shown = [row for row in rows if row.kind == "library" or (row.mpi == first and row.kind != "ladder")]
     lines = _study(study_rows(results))
     lines.append(
-        "What a put costs: instructions in the call, then with call site and loop; rate over the empty call's."
+        "Cost of a put: instructions in the call, then with call site and loop; rate over that of the empty call."
     )
     lines += _table([HEAD, *(_row(row) for row in shown)])
     if first and len({row.mpi for row in rows}) > 1:
@@ -36,7 +36,7 @@ def put_lines(results: Results) -> list[str]:
 
 
 def _study(rows: Sequence[StudyRow]) -> list[str]:
-    """The earlier study's four designs, today and then, and the libraries of this run."""
+    """Return the earlier study's four designs, today and then, and the libraries of this run."""
     if not rows:
         return []
     today = f" in launches of {rows[0].mpi}" if rows[0].mpi else ""
@@ -54,7 +54,7 @@ def _study_row(row: StudyRow) -> tuple[str, ...]:
 
 
 def _table(table: Sequence[Sequence[str]]) -> list[str]:
-    """The first column to the left, numbers to the right."""
+    """Return a table with its first column aligned left and numbers aligned right."""
     widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
     padded = [[line[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(line[1:], widths[1:], strict=True))]
               for line in table]  # fmt: skip
@@ -65,19 +65,19 @@ def _dash(shown: str) -> str:
     return "-" if shown == fmt.MISSING else shown
 
 
-def _row(row: Row) -> tuple[str, ...]:
-    one, whole, of_empty = row.estimate, row.found.instructions_with_loop, row.found.of_empty
+def _row(row: DesignRow) -> tuple[str, ...]:
+    estimate, whole, of_empty = row.estimate, row.found.instructions_with_loop, row.found.of_empty
     return (
         row.name,
         f"{row.inside.median:g}" if row.inside else "-",
         "-" if whole is None else f"{whole:.1f}",
-        nanoseconds(one.value, one.interval) if one else "-",
-        millions(one.message_rate_per_s, one.message_rate_interval) if one else "-",
+        nanoseconds(estimate.value, estimate.interval) if estimate else "-",
+        millions(estimate.message_rate_per_s, estimate.message_rate_interval) if estimate else "-",
         "-" if of_empty is None else fmt.ratio(of_empty.ratio, of_empty.interval),
     )
 
 
-def _ladder(rungs: list[Row]) -> list[str]:
+def _ladder(rungs: list[DesignRow]) -> list[str]:
     known = [(row.found.rung, row.inside.median) for row in rungs if row.inside]
     if len(known) < 2:
         return []

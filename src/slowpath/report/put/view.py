@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a put costs, as the page shows it: the table, the study's two charts and where the instructions go."""
+"""The cost of a put as the page shows it: the table, the study's two charts, and the instructions by function."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from markupsafe import Markup
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Table
-from slowpath.report.figure import Row as FigureRow
+from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.put.history import SOURCE, STUDY, WHAT_IT_IS
-from slowpath.report.put.ladder import ladder_figures
+from slowpath.report.put.ladder import ladder_figures, split_figures
 from slowpath.report.put.one_unit import (
     MILLION,
     millions,
@@ -23,8 +22,7 @@ from slowpath.report.put.one_unit import (
     nanoseconds,
     nanoseconds_interval,
 )
-from slowpath.report.put.rows import Row, inside, puts, rows_of, steady, where
-from slowpath.report.put.split import split_figures
+from slowpath.report.put.rows import DesignRow, inside, puts, rows_of, steady, where
 from slowpath.report.put.study_table import count_words, study_rows
 from slowpath.report.put.words import KINDS, WORDINGS
 from slowpath.report.svg import bars
@@ -36,7 +34,7 @@ NOT_COUNTED = f"{fmt.MISSING} not counted"
 
 @dataclass(frozen=True, slots=True)
 class PutView:
-    """The section of the page. legend: the MPIs, in the order of their colours.  kinds: of the intervals."""
+    """The section of the page. `legend` has the MPIs in the order of their colours; `kinds`: kinds of intervals."""
 
     legend: list[str]
     kinds: list[str]
@@ -47,14 +45,14 @@ class PutView:
     figures: list[Figure]
     ladder: list[Figure]
     split: list[Figure]
-    study: Table
+    study: FigureTable
     meanings: list[tuple[str, str]]
     then: str
-    others: Table | None
+    others: FigureTable | None
 
 
 def put_view(results: Results) -> PutView | None:
-    """None in a run without cells of the experiment put that have a value."""
+    """Return the section, or None in a run without measured cells of the experiment put."""
     found = results.put
     if found is None:
         return None
@@ -78,7 +76,7 @@ def put_view(results: Results) -> PutView | None:
         ladder_figures(found, first, mpis),
         split_figures(found),
         _study(results),
-        [(one.design, one.meaning) for one in STUDY],
+        [(variant.design, variant.meaning) for variant in STUDY],
         f"{WHAT_IT_IS}; {SOURCE}",
         _others(cells, {row.cell.cell for row in first}),
     )
@@ -90,15 +88,15 @@ _HEAD = ["Who puts", "Instructions in the call", "With call site and loop", "Tim
 _HEAD += ["Rate over empty call's", "Synchronisation of a burst, ns"]
 
 
-def _numbers(row: Row, with_kind: bool, with_kind_of_ratio: bool) -> list[Numbers]:
+def _numbers(row: DesignRow, with_kind: bool, with_kind_of_ratio: bool) -> list[Numbers]:
     launches = "" if row.kind == "library" or not row.mpi else f"in launches of {row.mpi}"
     share = _share(row, with_kind_of_ratio)
     costs = _costs(row.cell, with_kind)
     return [(row.name, launches), _inside(row.cell), _whole(row), *costs, share, _synchronisation(row.cell)]
 
 
-def _whole(row: Row) -> Numbers:
-    """Instructions of a put with its call site and loop."""
+def _whole(row: DesignRow) -> Numbers:
+    """Return the instructions of a put with its call site and loop."""
     if row.calls is None:
         return NOT_COUNTED, ""
     whole = row.found.instructions_with_loop
@@ -106,37 +104,42 @@ def _whole(row: Row) -> Numbers:
 
 
 def _costs(cell: CellResult, with_kind: bool = True) -> tuple[Numbers, Numbers]:
-    """Time and rate, each with its interval."""
-    one = steady(cell)
-    if one is None:
+    """Return time and rate with their intervals."""
+    estimate = steady(cell)
+    if estimate is None:
         return (fmt.MISSING, "no interval"), (fmt.MISSING, "no interval")
-    rate, ends = one.message_rate_per_s, one.message_rate_interval
-    own = nanoseconds_interval(one.value, one.interval)
+    rate, ends = estimate.message_rate_per_s, estimate.message_rate_interval
+    own = nanoseconds_interval(estimate.value, estimate.interval)
     turned = millions_interval(rate, ends) or "no interval"
-    shown = own if own and not with_kind else fmt.with_kind(own, one.interval_kind)
-    return (nanoseconds(one.value, one.interval), shown), (millions(rate, ends), turned)
+    shown = own if own and not with_kind else fmt.with_kind(own, estimate.interval_kind)
+    return (nanoseconds(estimate.value, estimate.interval), shown), (millions(rate, ends), turned)
 
 
 def _inside(cell: CellResult) -> Numbers:
-    """Median and range of the instructions inside a call; or why there are none."""
-    counted, one = puts(cell), inside(cell)
+    """Return median and range of the instructions inside a call, or why there are none."""
+    counted, distribution = puts(cell), inside(cell)
     if counted is None:
         return NOT_COUNTED, ""
-    if one is None:
+    if distribution is None:
         return f"{fmt.MISSING} nothing is called", ""
     calls = fmt.plural(counted.calls, "call")
-    return f"{one.median:g}", f"{one.min} to {one.max} in {calls}" if one.min != one.max else f"all {calls}"
+    return (
+        f"{distribution.median:g}",
+        f"{distribution.min} to {distribution.max} in {calls}"
+        if distribution.min != distribution.max
+        else f"all {calls}",
+    )
 
 
 def _synchronisation(cell: CellResult) -> Numbers:
-    """Time and instructions of what ends a burst, apart from the puts."""
-    one = cell.estimate("synchronisation_s", "steady")
+    """Return time and instructions of the call that ends a burst, without the puts."""
+    estimate = cell.estimate("synchronisation_s", "steady")
     counted = cell.instructions.synchronisation if cell.instructions else None
-    shown = nanoseconds(one.value, one.interval) if one else f"{fmt.MISSING} not timed apart"
+    shown = nanoseconds(estimate.value, estimate.interval) if estimate else f"{fmt.MISSING} not timed apart"
     return shown, f"{counted.total.stepped:g} instructions" if counted else "not counted"
 
 
-def _share(row: Row, with_kind: bool) -> Numbers:
+def _share(row: DesignRow, with_kind: bool) -> Numbers:
     share = row.found.of_empty
     if share is None:
         is_empty = row.found.design.startswith("empty_call")
@@ -146,7 +149,7 @@ def _share(row: Row, with_kind: bool) -> Numbers:
     return fmt.ratio(share.ratio, share.interval), shown
 
 
-def _charts(place: int, words: str, every: Sequence[Row], mpis: Sequence[str]) -> list[Figure]:
+def _charts(place: int, words: str, every: Sequence[DesignRow], mpis: Sequence[str]) -> list[Figure]:
     rows = [row for row in every if row.kind != "ladder"]
     kinds = {row.kind for row in rows}
     title = ", ".join(KINDS[kind].lower() for kind in KINDS if kind in kinds)
@@ -159,60 +162,68 @@ def _charts(place: int, words: str, every: Sequence[Row], mpis: Sequence[str]) -
     return made
 
 
-def _by_words(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows that the chart draws together: one design in the launches of several MPIs. Libraries stay apart."""
+def _by_words(rows: Sequence[DesignRow]) -> list[list[DesignRow]]:
+    """Group rows that the chart draws together: a design in the launches of several MPIs. Libraries stay separate."""
 
-    def key(row: Row) -> tuple[str, str]:
+    def key(row: DesignRow) -> tuple[str, str]:
         return row.words, row.mpi if row.kind == "library" else ""
 
     return [list(group) for _, group in groupby(rows, key)]
 
 
-def _rows(groups: list[list[Row]], tracks: Sequence[Markup], text_of: Callable[[Row], str]) -> list[FigureRow]:
+def _rows(
+    groups: list[list[DesignRow]], tracks: Sequence[Markup], text_of: Callable[[DesignRow], str]
+) -> list[TrackRow]:
     made = []
     for group, track in zip(groups, tracks, strict=True):
         texts = list(dict.fromkeys(text_of(row) for row in group))
         values = texts[0] if len(texts) == 1 else "; ".join(f"{row.mpi} {text_of(row)}" for row in group)
-        made.append(FigureRow(group[0].name, group[0].cell.cell, track, values))
+        made.append(TrackRow(group[0].name, group[0].cell.cell, track, values))
     return made
 
 
-def _instructions(grid: str, rows: Sequence[Row], mpis: Sequence[str], where: str, history: bool) -> Figure:
+def _instructions(grid: str, rows: Sequence[DesignRow], mpis: Sequence[str], where: str, history: bool) -> Figure:
     groups = _by_words([row for row in rows if row.calls])
     drawn = [[_count_bar(row, mpis) for row in group] for group in groups]
-    old = [[Bar(None, float(one.instructions))] for one in STUDY] if history else []
+    old = [[Bar(None, float(variant.instructions))] for variant in STUDY] if history else []
     scale = bars.scale_of([*drawn, *old])
     tracks = [bars.track(bar, scale, grid, f"{group[0].name}: {_count_words(group[0])} instructions")
               for bar, group in zip(drawn, groups, strict=True)]  # fmt: skip
     shown = _rows(groups, tracks, _count_words)
-    for one, bar in zip(STUDY, old, strict=False):
-        words = f"{one.instructions} instructions, in the earlier study"
+    for known, bar in zip(STUDY, old, strict=False):
+        words = f"{known.instructions} instructions, in the earlier study"
         shown.append(
-            FigureRow(f"History: {one.design}", -1, bars.track(bar, scale, grid, words), f"{one.instructions}")
+            TrackRow(f"History: {known.design}", -1, bars.track(bar, scale, grid, words), f"{known.instructions}")
         )
     axis = bars.axis(scale, grid, lambda tick: f"{tick:g}", "Instructions axis, logarithmic")
     numbers = [[row.name, row.mpi, _count_words(row)] for group in groups for row in group]
-    table = Table(["Who puts", "In launches of", "Instructions"], numbers)
+    table = FigureTable(["Who puts", "In launches of", "Instructions"], numbers)
     return Figure("Instructions of a put", where, table, axis, shown)
 
 
-def _count_words(row: Row) -> str:
-    """The chart's words: inside the call, and all of it."""
-    known, one = row.found.instructions_with_loop, row.inside
+def _count_words(row: DesignRow) -> str:
+    """Return the chart's text: instructions inside the call, and in total."""
+    known, distribution = row.found.instructions_with_loop, row.inside
     whole = "its loop was not counted" if known is None else f"{known:.1f} with its loop"
-    if one is None:
+    if distribution is None:
         return f"all inlined; {whole}"
-    spread = f", {one.min} to {one.max}" if one.min != one.max else ""
-    return f"{one.median:g}{spread}; {whole}"
+    spread = f", {distribution.min} to {distribution.max}" if distribution.min != distribution.max else ""
+    return f"{distribution.median:g}{spread}; {whole}"
 
 
-def _count_bar(row: Row, mpis: Sequence[str]) -> Bar:
-    one = row.inside
-    spread = (float(one.min), float(one.max)) if one and one.min != one.max else None
-    return Bar(mpis.index(row.mpi), one.median if one else None, spread, row.found.instructions_with_loop)
+def _count_bar(row: DesignRow, mpis: Sequence[str]) -> Bar:
+    distribution = row.inside
+    spread = (
+        (float(distribution.min), float(distribution.max))
+        if distribution and distribution.min != distribution.max
+        else None
+    )
+    return Bar(
+        mpis.index(row.mpi), distribution.median if distribution else None, spread, row.found.instructions_with_loop
+    )
 
 
-def _rates(grid: str, rows: Sequence[Row], mpis: Sequence[str], where: str) -> Figure:
+def _rates(grid: str, rows: Sequence[DesignRow], mpis: Sequence[str], where: str) -> Figure:
     groups = _by_words([row for row in rows if row.estimate])
     drawn = [[_rate_bar(row, mpis) for row in group] for group in groups]
     scale = bars.scale_of(drawn)
@@ -220,7 +231,7 @@ def _rates(grid: str, rows: Sequence[Row], mpis: Sequence[str], where: str) -> F
               for bar, group in zip(drawn, groups, strict=True)]  # fmt: skip
     axis = bars.axis(scale, grid, _rate_tick, "Rate axis, puts per second, logarithmic")
     numbers = [[row.name, row.mpi, " ".join(_costs(row.cell)[1])] for group in groups for row in group]
-    table = Table(["Who puts", "In launches of", "Puts per second"], numbers)
+    table = FigureTable(["Who puts", "In launches of", "Puts per second"], numbers)
     return Figure("Rate of puts", where, table, axis, _rows(groups, tracks, _rate_words))
 
 
@@ -229,18 +240,22 @@ def _rate_tick(tick: float) -> str:
     return f"{float(shown):g} {unit}"
 
 
-def _rate_words(row: Row) -> str:
-    one = row.estimate
-    return fmt.quantity(one.message_rate_per_s, "1/s", one.message_rate_interval) if one else fmt.MISSING
+def _rate_words(row: DesignRow) -> str:
+    estimate = row.estimate
+    return fmt.quantity(estimate.message_rate_per_s, "1/s", estimate.message_rate_interval) if estimate else fmt.MISSING
 
 
-def _rate_bar(row: Row, mpis: Sequence[str]) -> Bar:
-    one = row.estimate
-    return Bar(mpis.index(row.mpi), one.message_rate_per_s if one else None, one.message_rate_interval if one else None)
+def _rate_bar(row: DesignRow, mpis: Sequence[str]) -> Bar:
+    estimate = row.estimate
+    return Bar(
+        mpis.index(row.mpi),
+        estimate.message_rate_per_s if estimate else None,
+        estimate.message_rate_interval if estimate else None,
+    )
 
 
-def _study(results: Results) -> Table:
-    """The earlier study's table, today next to then; rows of libraries have no then."""
+def _study(results: Results) -> FigureTable:
+    """Return the earlier study's table, today and then."""
     rows = []
     for row in study_rows(results):
         launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
@@ -249,14 +264,14 @@ def _study(results: Results) -> Table:
         rate = missing if row.rate_per_s is None else millions(row.rate_per_s, row.rate_interval)
         then = [str(row.then.instructions), f"{row.then.rate_per_s / MILLION:.2f}"] if row.then else [fmt.MISSING] * 2
         rows.append([row.name, f"{row.measured_as}{launches}", count, rate, *then])
-    return Table(_STUDY_HEAD, rows)
+    return FigureTable(_STUDY_HEAD, rows)
 
 
-def _others(cells: Sequence[CellResult], shown: set[int]) -> Table | None:
-    """Everything that the first table leaves out: windows, info keys, synchronisations, datatypes, sizes."""
+def _others(cells: Sequence[CellResult], shown: set[int]) -> FigureTable | None:
+    """Return everything that the first table leaves out: windows, info keys, synchronisations, datatypes, sizes."""
     rows = []
     for cell in cells:
         if cell.cell not in shown:
             numbers = [_inside(cell), *_costs(cell), _synchronisation(cell)]
-            rows.append([cell.label, *("; ".join(part for part in one if part) for one in numbers)])
-    return Table(["Cell", _HEAD[1], _HEAD[3], _HEAD[4], _HEAD[6]], rows) if rows else None
+            rows.append([cell.label, *("; ".join(part for part in cells if part) for cells in numbers)])
+    return FigureTable(["Cell", _HEAD[1], _HEAD[3], _HEAD[4], _HEAD[6]], rows) if rows else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who puts, in the words of a report.
+"""Names of the designs of put.
 
-The ladder's pieces are those of the engine's ladder.cpp; a test holds the two together.
+The ladder's pieces are those of the engine's ladder.cpp; a test compares the two.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ KINDS: dict[Kind, str] = {"library": "Libraries", "layer": "Reference layers", "
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """What a design is called. meaning: of a layer, for the legend."""
+class DesignWording:
+    """The name of a design, and for a layer its meaning for the legend."""
 
     words: str
     meaning: str = ""
 
 
-WORDINGS: dict[str, Wording] = {
-    "mpi": Wording("MPI_Put"),
-    "openshmem_put": Wording("OpenSHMEM put"),
-    "openshmem_p": Wording("OpenSHMEM p"),
-    "openshmem_put_nbi": Wording("OpenSHMEM put_nbi"),
-    "openshmem_ptr": Wording("OpenSHMEM ptr and store"),
-    "complex": Wording("complex", "both datatypes are decoded in every call"),
-    "simple": Wording("simple", "the basic datatype's properties are in its handle"),
-    "small_args": Wording("small_args", "no datatypes in the call"),
-    "shmem_put": Wording("shmem_put", "a put of OpenSHMEM: address, source, length, target"),
-    "shmem_p": Wording("shmem_p", "one value, passed in a register"),
-    "empty_call": Wording("empty call, 8 arguments"),
-    "empty_call_5": Wording("empty call, 5 arguments"),
-    "memcpy": Wording("memcpy"),
-    "load_store": Wording("load and store"),
-    "store": Wording("store"),
-    "unrolled_stores": Wording("unrolled stores"),
-    "fenced_store": Wording("store and fence"),
-    "ladder": Wording("ladder"),
+WORDINGS: dict[str, DesignWording] = {
+    "mpi": DesignWording("MPI_Put"),
+    "openshmem_put": DesignWording("OpenSHMEM put"),
+    "openshmem_p": DesignWording("OpenSHMEM p"),
+    "openshmem_put_nbi": DesignWording("OpenSHMEM put_nbi"),
+    "openshmem_ptr": DesignWording("OpenSHMEM ptr and store"),
+    "complex": DesignWording("complex", "both datatypes are decoded in every call"),
+    "simple": DesignWording("simple", "the basic datatype's properties are in its handle"),
+    "small_args": DesignWording("small_args", "no datatypes in the call"),
+    "shmem_put": DesignWording("shmem_put", "a put of OpenSHMEM: address, source, length, target"),
+    "shmem_p": DesignWording("shmem_p", "one value, passed in a register"),
+    "empty_call": DesignWording("empty call, 8 arguments"),
+    "empty_call_5": DesignWording("empty call, 5 arguments"),
+    "memcpy": DesignWording("memcpy"),
+    "load_store": DesignWording("load and store"),
+    "store": DesignWording("store"),
+    "unrolled_stores": DesignWording("unrolled stores"),
+    "fenced_store": DesignWording("store and fence"),
+    "ladder": DesignWording("ladder"),
 }
 
 # What each rung adds to the one below.
@@ -62,17 +62,17 @@ PIECES: tuple[str, ...] = (
 
 
 def piece(rung: int) -> str:
-    """What rung number `rung` adds."""
+    """Return what rung number `rung` adds."""
     return PIECES[rung] if rung < len(PIECES) else f"piece {rung}"
 
 
 def design_words(name: str) -> str:
-    """A design; one that a newer engine has is shown under its own name."""
+    """Return the name of a design. Unknown designs of a newer engine keep their own name."""
     return WORDINGS[name].words if name in WORDINGS else name.replace("_", " ")
 
 
 def row_words(name: str, kind: Kind, parameters: Mapping[str, str]) -> str:
-    """A design, and of a layer how it is called: `complex, inlined, unchecked`."""
+    """Return the name of a design, for a layer with how it is called: `complex, inlined, unchecked`."""
     if kind != "layer":
         return design_words(name)
     called = "called" if parameters.get("call", "library") == "library" else "inlined"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts as inline SVG: geometry only, no statistics. Colours come from the page's CSS, so dark mode is free."""
+"""Charts as inline SVG: geometry without statistics. Colours come from the page's CSS, which handles dark mode."""

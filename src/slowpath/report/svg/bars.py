@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bars on a logarithmic axis, one thin bar for each of several series, with their ranges or intervals."""
+"""Bars on a logarithmic axis, a thin bar for each series, with ranges or intervals."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from slowpath.report.svg.size_curves import STYLES
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a row. series: place in the legend, which gives the colour; None: history, drawn hollow.
+    """A bar of a row.
 
-    value: None draws nothing but the extension.  beyond: where a lighter extension ends.  spread: a range or interval.
+    Args: series: index into the legend, which gives the colour; None is history, drawn hollow. value: None draws the
+          extension only. beyond: end of a lighter extension. spread: a range or interval.
     """
 
     series: int | None
@@ -28,14 +29,14 @@ class Bar:
 
 
 def scale_of(rows: Sequence[Sequence[Bar]]) -> LogScale:
-    """One axis for all bars; it begins well below the shortest one, which thus is seen."""
+    """Return an axis for all bars that begins well below the shortest one, so that it is visible."""
     values = [v for row in rows for bar in row for v in (bar.value, bar.beyond, *(bar.spread or ()))]
     low, high = spanning(values, least=4.0, margin=1.06) or (1.0, 10.0)
     return LogScale(low / 1.8, high)
 
 
 def axis(scale: LogScale, grid: str, label: Callable[[float], str], title: str) -> Markup:
-    """Tick labels, and the lines that the tracks use, under the id `grid`."""
+    """Return tick labels, and the lines that the tracks use, under the id `grid`."""
     ticks = scale.ticks(7)
     content = marks.defined(grid, marks.gridlines(scale, ticks))
     content += marks.axis(scale, [(tick, label(tick)) for tick in ticks]) + marks.axis_title(title)
@@ -44,7 +45,7 @@ def axis(scale: LogScale, grid: str, label: Callable[[float], str], title: str) 
 
 
 def track(bars: Sequence[Bar], scale: LogScale, grid: str, words: str) -> Markup:
-    """The bars of one row under one another, each from the axis's left end."""
+    """Return the bars of a row below each other, each from the axis' left end."""
     height = min(12, (marks.TRACK_HEIGHT - 4) // max(1, len(bars)))
     top = (marks.TRACK_HEIGHT - height * len(bars)) // 2
     content = marks.used(grid)

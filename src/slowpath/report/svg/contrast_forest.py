@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contrasts as a forest: each ratio with its interval on one logarithmic axis, the verdict as a shape."""
+"""Contrasts as a forest: each ratio with its interval on a logarithmic axis, with the verdict as a shape."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from slowpath.report.svg.scale import LogScale, spanning
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
-    """One ratio to draw. minimum_effect: as 0.03; band around 1.  no_interval: why there is none."""
+class DrawnRatio:
+    """A ratio to draw.
+
+    Args: minimum_effect: half-width of the band around 1, such as 0.03. no_interval: why there is no interval.
+    """
 
     title: str
     ratio: float | None
@@ -27,22 +30,22 @@ class Ratio:
     no_interval: str = "no interval"
 
 
-def scale_of(ratios: Sequence[Ratio]) -> LogScale:
-    """One axis for `ratios`, with 1 on it."""
+def scale_of(ratios: Sequence[DrawnRatio]) -> LogScale:
+    """Return an axis for `ratios` that includes 1."""
     values: list[float | None] = [1.0]
-    for one in ratios:
-        values += [one.ratio, *(one.interval or ())]
+    for ratio in ratios:
+        values += [ratio.ratio, *(ratio.interval or ())]
     return LogScale(*(spanning(values, least=1.6) or (0.8, 1.25)))
 
 
 def ticks_of(scale: LogScale) -> list[float]:
-    """Ratios to mark; always with 1."""
+    """Return the ratios to mark, including 1."""
     found = [tick for tick in scale.ticks(7) if abs(scale(tick) - scale(1.0)) > marks.NEAREST]
     return sorted([*found, 1.0])
 
 
 def axis(scale: LogScale, grid: str) -> Markup:
-    """The tick labels over the tracks, and the lines that the tracks use, under the id `grid`."""
+    """Return tick labels, and the lines that the tracks use, under the id `grid`."""
     found = ticks_of(scale)
     labels = [(tick, f"{tick:g}×") for tick in found]
     words = "Ratio axis, logarithmic", f"From {scale.low:.3g} to {scale.high:.3g}; above 1 takes longer."
@@ -52,17 +55,17 @@ def axis(scale: LogScale, grid: str) -> Markup:
     return picture(content, *words, height=marks.AXIS_HEIGHT, class_="axis")
 
 
-def track(one: Ratio, scale: LogScale, grid: str) -> Markup:
-    """One ratio: band of no effect, interval, marker of its verdict. Without a ratio, only the axis."""
-    low, high = scale(max(1 - one.minimum_effect, 1e-9)), scale(1 + one.minimum_effect)
+def track(ratio: DrawnRatio, scale: LogScale, grid: str) -> Markup:
+    """Return a ratio with the band of no effect, its interval and its verdict's marker."""
+    low, high = scale(max(1 - ratio.minimum_effect, 1e-9)), scale(1 + ratio.minimum_effect)
     content = element(
         "rect", x=marks.percent(low), width=marks.percent(high - low), y=0, height=marks.TRACK_HEIGHT, class_="band"
     )
     content += marks.used(grid)
-    if one.interval:
-        content += marks.bar(scale(one.interval[0]), scale(one.interval[1]), f"interval {one.verdict}")
-    if one.ratio is not None:
-        content += marks.shape(scale(one.ratio), one.verdict)
-    words = f"Ratio {fmt.ratio(one.ratio, one.interval)}, "
-    words += fmt.ratio_interval(one.ratio, one.interval) or one.no_interval
-    return picture(content, f"{one.title}: {one.verdict}", words, height=marks.TRACK_HEIGHT, class_="track")
+    if ratio.interval:
+        content += marks.bar(scale(ratio.interval[0]), scale(ratio.interval[1]), f"interval {ratio.verdict}")
+    if ratio.ratio is not None:
+        content += marks.shape(scale(ratio.ratio), ratio.verdict)
+    words = f"Ratio {fmt.ratio(ratio.ratio, ratio.interval)}, "
+    words += fmt.ratio_interval(ratio.ratio, ratio.interval) or ratio.no_interval
+    return picture(content, f"{ratio.title}: {ratio.verdict}", words, height=marks.TRACK_HEIGHT, class_="track")

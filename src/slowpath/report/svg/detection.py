@@ -23,8 +23,11 @@ _STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A class of plants. curve: cost in seconds and the share found.  tried: each cost, and whether it was found.
-    interval_s: of the cost from which on the share is FOUND; None: not known."""
+    """A class of plants.
+
+    Args: curve: cost in seconds and the share found. tried: each cost, and whether it was found. interval_s: interval
+          of the cost from which on the share is FOUND, or None.
+    """
 
     name: str
     curve: Sequence[tuple[float, float]]
@@ -33,34 +36,37 @@ class Class:
 
 
 def drawing(classes: Sequence[Class]) -> Markup | None:
-    """One row a class: dots above are plants that were found, rings below those that were not; the line is the share
-    found, the bar the interval of its limit. None without a plant."""
-    ends = spanning([cost for one in classes for cost, _ in one.tried], least=10.0, margin=1.5)
+    """Return a row for each class, or None without a plant.
+
+    Dots above are plants that were found, rings below those that were not. The line is the share found, the bar the
+    interval of its limit.
+    """
+    ends = spanning([cost for plant_class in classes for cost, _ in plant_class.tried], least=10.0, margin=1.5)
     if ends is None:
         return None
     height = HEAD + ROW * len(classes) + FOOT
     frame = Frame(110, HEAD, WIDTH - 14, height - FOOT)
     x = LogScale(*ends, frame.left, frame.right)
     content = element("style", _STYLE) + frame.x_axis(x, x.ticks(8), short_time)
-    for index, one in enumerate(classes):
-        content += _row(one, x, HEAD + ROW * index, frame)
+    for index, row in enumerate(classes):
+        content += _row(row, x, HEAD + ROW * index, frame)
     content += frame.titles("planted cost", f"share of plants found, and where it reaches {FOUND:.0%}")
     described = f"{len(classes)} classes of plants over their cost, {short_time(ends[0])} to {short_time(ends[1])}."
     return picture(content, "Limits of detection", described, height=height, width=WIDTH)
 
 
-def _row(one: Class, x: LogScale, top: int, frame: Frame) -> str:
+def _row(plant_class: Class, x: LogScale, top: int, frame: Frame) -> str:
     bottom, high = top + ROW - 10, ROW - 18
-    content = text(one.name, frame.left - 8, bottom - 12, "end", "tick") + frame.level(bottom)
-    inside = [(cost, share) for cost, share in one.curve if x.low <= cost <= x.high]
+    content = text(plant_class.name, frame.left - 8, bottom - 12, "end", "tick") + frame.level(bottom)
+    inside = [(cost, share) for cost, share in plant_class.curve if x.low <= cost <= x.high]
     if inside:
         line = "M" + "L".join(f"{number(x(cost))} {number(bottom - high * share)}" for cost, share in inside)
         content += element("path", d=line, class_="line")
-    for cost, found in one.tried:
+    for cost, found in plant_class.tried:
         at, kind = (bottom - high, "hit") if found else (bottom, "miss")
         content += element("circle", cx=x(cost), cy=at, r=2.5, class_=kind)
-    if one.interval_s is not None:
-        low_s, high_s = one.interval_s
+    if plant_class.interval_s is not None:
+        low_s, high_s = plant_class.interval_s
         y = bottom - FOUND * high
         content += element("line", x1=x(low_s), x2=x(high_s), y1=y, y2=y, class_="limit")
     return content

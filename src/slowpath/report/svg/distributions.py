@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distribution of a cell, relative to its median: left, a dot for each launch's median; right, the tail of the samples.
+"""The distribution of a cell relative to its median.
 
-The two halves have an axis each, because launches differ by per cent and tails by factors.
+The left half has a dot for each launch's median, the right half the tail of the samples. Each half has its own axis,
+because launches differ by per cent and tails by factors.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ def _relative(estimate: MetricEstimate, values: Sequence[float]) -> list[float]:
 
 
 def scales_of(estimates: Sequence[MetricEstimate]) -> Scales:
-    """Axes for everything that the tracks of `estimates` show."""
+    """Return axes for everything that the tracks of `estimates` show."""
     medians, tails = [1.0], [1.0]
-    for one in estimates:
-        medians += _relative(one, [*one.launch_values, *(one.interval or ())])
-        tails += _relative(one, (one.min, one.max))
+    for estimate in estimates:
+        medians += _relative(estimate, [*estimate.launch_values, *(estimate.interval or ())])
+        tails += _relative(estimate, (estimate.min, estimate.max))
     left, right = spanning(medians, least=1.1, margin=1.01), spanning(tails, least=2.0, margin=1.05)
     return Scales(
         LogScale(*(left or (0.9, 1.1)), 0.0, _LAUNCHES_END), LogScale(*(right or (0.5, 2.0)), _TAIL_BEGINS, 100.0)
@@ -46,7 +47,7 @@ def scales_of(estimates: Sequence[MetricEstimate]) -> Scales:
 
 
 def axis(scales: Scales, grid: str) -> Markup:
-    """Tick labels of both halves, what each shows, and the lines that the tracks use, under the id `grid`."""
+    """Return tick labels of both halves, and the lines that the tracks use, under the id `grid`."""
     left = [(tick, f"{tick:g}×") for tick in _medians_ticks(scales)]
     right = [(tick, f"{tick:g}×") for tick in _tail_ticks(scales)]
     words = "Axes in multiples of the cell's median, logarithmic", "Left: launch medians. Right: samples."
@@ -66,7 +67,7 @@ def _tail_ticks(scales: Scales) -> list[float]:
 
 
 def track(estimate: MetricEstimate, unit: str, scales: Scales, grid: str) -> Markup:
-    """Left: launch medians over the interval. Right: from the smallest to the largest sample, quantiles as ticks."""
+    """Return launch medians over the interval (left), and the range of samples with its quantiles as ticks (right)."""
     content = marks.used(grid)
     content += _launches(estimate, scales.launches) + _samples(estimate, scales.tail)
     title = f"Median {fmt.quantity(estimate.value, unit, estimate.interval)}"
@@ -94,7 +95,7 @@ def _samples(estimate: MetricEstimate, scale: LogScale) -> str:
 
 
 def _quantiles(estimate: MetricEstimate) -> list[tuple[str, float]]:
-    """Those above the median that it has, by their name in per cent."""
+    """Return the quantiles above the median that an estimate has, by their name in per cent."""
     found = (("90", estimate.p90), ("99", estimate.p99), ("99.9", estimate.p999))
     return [(name, value) for name, value in found if value is not None]
 
@@ -104,7 +105,7 @@ def _tick(x: float, top: int, bottom: int, class_: str) -> str:
 
 
 def describe(estimate: MetricEstimate, unit: str) -> str:
-    """The quantiles in words."""
+    """Return the quantiles as text."""
     median = [("50", estimate.p50)] if estimate.p50 is not None else []
     known = [f"{name} %: {fmt.quantity(value, unit)}" for name, value in [*median, *_quantiles(estimate)]]
     return f"{fmt.plural(len(estimate.launch_values), 'launch')}. " + ", ".join(known)

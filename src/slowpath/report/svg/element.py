@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SVG writer: strings of elements, every text and attribute escaped."""
+"""The SVG writer: elements as strings, with every text and attribute escaped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Attribute = str | float | int | None
 
 
 def number(value: float) -> str:
-    """A coordinate with one decimal at most: a tenth of a pixel is not seen, and the page stays small."""
+    """Return a coordinate with at most one decimal, which keeps the page small."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def element(name: str, content: str = "", /, **attributes: Attribute) -> str:
-    """One element around `content`, which is markup. `class_` is class, `text_anchor` text-anchor; None: left out."""
+    """Return an element around `content`, which is markup. `class_` becomes class, `text_anchor` text-anchor."""
     parts = [name]
     for key, value in attributes.items():
         if value is not None:
@@ -29,14 +29,14 @@ def element(name: str, content: str = "", /, **attributes: Attribute) -> str:
 
 
 def text(words: str, x: Attribute, y: Attribute, anchor: str | None = None, class_: str | None = None) -> str:
-    """A label. `anchor` is start (None), middle or end."""
+    """Return a label. `anchor` is start (None), middle or end."""
     return element("text", escape(clean.text(words)), x=x, y=y, text_anchor=anchor, class_=class_)
 
 
 def picture(
     content: str, title: str, description: str, *, height: int, width: int | None = None, class_: str = ""
 ) -> Markup:
-    """A whole picture. `width` None: as wide as its box, with x in percent; the text keeps its size in CSS pixels."""
+    """Return a whole picture. Without `width` it is as wide as its box, with x in percent and text in CSS pixels."""
     words = element("title", escape(clean.text(title))) + element("desc", escape(clean.text(description)))
     across = "100%" if width is None else str(width)
     box = None if width is None else f"0 0 {width} {height}"

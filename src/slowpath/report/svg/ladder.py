@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ladder: each row begins where the row above ends; upright lines are levels that something else reaches."""
+"""A ladder: each row begins where the row above ends. Vertical lines are levels of others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slowpath.report.svg.size_curves import STYLES
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Where something else stands: its name and its series' colour."""
+    """The level of another design: its name and its series' colour."""
 
     name: str
     value: float
@@ -25,7 +25,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One series in one row: from the level of the row above to its own."""
+    """A series in a row: from the level of the row above to its own."""
 
     series: int
     before: float
@@ -33,7 +33,7 @@ class Step:
 
 
 def scale_of(steps: Sequence[Step], levels: Sequence[Level]) -> LinearScale:
-    """From 0 to a little beyond the highest."""
+    """Return an axis from 0 to a little beyond the highest value."""
     highest = max([*(step.after for step in steps), *(level.value for level in levels)], default=1.0)
     return LinearScale(0.0, highest * 1.04 or 1.0)
 
@@ -48,11 +48,9 @@ def _level_line(level: Level, scale: LinearScale, top: int, bottom: int) -> str:
 
 
 def axis(scale: LinearScale, grid: str, levels: Sequence[Level], label: Callable[[float], str], title: str) -> Markup:
-    """Names of the levels over the tick labels; the lines that the tracks use, under the id `grid`."""
-    ticks = scale.ticks(6)
-    places = [marks.percent(scale(tick)) for tick in ticks]
-    lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for x in places)
+    """Return names of the levels over the tick labels, and the lines that the tracks use, under the id `grid`."""
     height = marks.AXIS_HEIGHT + 16 * len(levels)
+    lines, labels = marks.linear_ticks(scale, label, height - 7)
     content = marks.defined(grid, lines + _level_lines(scale, levels)) + marks.axis_title(title)
     for place, level in enumerate(levels):
         x, style = scale(level.value), STYLES[level.series % len(STYLES)]
@@ -60,16 +58,13 @@ def axis(scale: LinearScale, grid: str, levels: Sequence[Level], label: Callable
         content += text(level.name, marks.percent(x - 1 if left else x + 1), 28 + 16 * place, "end" if left else None,
                         f"curve {style}")  # fmt: skip
         content += _level_line(level, scale, 18 + 16 * place, height)
-    for place, tick in enumerate(ticks):
-        x = scale(tick)
-        anchor = "start" if x < 4 else "end" if x > 96 else "middle"
-        content += text(label(tick), marks.percent(x), height - 7, anchor, "tick odd" if place % 2 else "tick")
+    content += labels
     names = ", ".join(f"{level.name} at {label(level.value)}" for level in levels) or "no library"
     return picture(content, title, f"Linear, from 0 to {label(scale.high)}. {names}.", height=height, class_="axis")
 
 
 def track(steps: Sequence[Step], scale: LinearScale, grid: str, words: str) -> Markup:
-    """One rung, a thin bar for each series; a rung that makes things faster goes back and is hollow."""
+    """Return a rung with a thin bar for each series. A rung that makes things faster goes back and is hollow."""
     height = min(12, (marks.TRACK_HEIGHT - 6) // max(1, len(steps)))
     top = (marks.TRACK_HEIGHT - height * len(steps)) // 2
     content = marks.used(grid)

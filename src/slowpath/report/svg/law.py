@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A law: the points that were measured with their intervals, the law's own line, and the limits at which it changes."""
+"""A law: measured points with their intervals, the law's line, and the limits at which it changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ZERO = 3.0  # how far below the least positive value 0 stands on a logarithmic 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One measured point. interval: seconds.  law_s: by the law; None: no law is named."""
+    """A measured point. `interval` in seconds; `law_s`: value of the law, or None if no law is named."""
 
     x: float
     value_s: float
@@ -35,8 +35,8 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """What the law predicted at a place, its interval, and what was seen there, seconds; None: not measured."""
+class LawMark:
+    """A prediction of the law with its interval, and the value measured there, in seconds, or None."""
 
     x: float
     predicted_s: float
@@ -45,9 +45,11 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """Points that share what is not on the axis, by x. label: empty where it is the only line.  joined: False: the
-    law has nothing between the points."""
+class LawLine:
+    """Points that share everything that is not on the axis, ordered by x.
+
+    Args: label: empty if it is the only line. joined: whether the law has values between the points.
+    """
 
     label: str
     dots: tuple[Dot, ...]
@@ -55,8 +57,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """Where the law changes: above `above` and not above `up_to`. label: empty: only the mark is drawn."""
+class LawLimit:
+    """A limit at which the law changes: above `above`, at most `up_to`.
+
+    Args: label: if empty, only the mark is drawn.
+    """
 
     label: str
     above: float
@@ -72,14 +77,14 @@ class Axis:
 
 
 def chart(
-    lines: Sequence[Line],
-    limits: Sequence[Limit],
+    lines: Sequence[LawLine],
+    limits: Sequence[LawLimit],
     axis: Axis,
     y_title: str,
     title: str,
-    predicted: Sequence[Mark] = (),
+    predicted: Sequence[LawMark] = (),
 ) -> Markup | None:
-    """The picture, as wide as its box; None without two places on the axis."""
+    """Return the picture, or None with fewer than two places on the axis."""
     dots = [dot for line in lines for dot in line.dots if dot.value_s > 0]
     places = sorted({dot.x for dot in dots} | {mark.x for mark in predicted})
     drawn = [v for dot in dots for v in (dot.value_s, dot.law_s, *(dot.interval or ()))]
@@ -92,7 +97,7 @@ def chart(
     y = LogScale(*ends, frame.bottom - 4, frame.top + 4)
     x, ticks = _across(places, axis, frame)
     content = frame.levels([(y(tick), short_time(tick)) for tick in y.ticks(5)]) + frame.uprights(ticks)
-    content += "".join(_limit(one, x, frame) for one in limits)
+    content += "".join(_limit(limit, x, frame) for limit in limits)
     content += "".join(_line(line, place, limits, x, y) for place, line in enumerate(lines))
     content += "".join(_predicted(mark, x, y) for mark in predicted)
     content += _names(lines, y, frame) + frame.titles(axis.title, y_title)
@@ -102,20 +107,20 @@ def chart(
     return picture(content, title, words, height=HEIGHT, class_="law")
 
 
-def _described(dots: Sequence[Dot], lines: Sequence[Line], limits: Sequence[Limit], axis: Axis) -> str:
+def _described(dots: Sequence[Dot], lines: Sequence[LawLine], limits: Sequence[LawLimit], axis: Axis) -> str:
     low, high = (fmt.time(end(dot.value_s for dot in dots)) for end in (min, max))
     words = f"{fmt.plural(len(dots), 'point')} over {axis.title}, {low} to {high}, with intervals."
     words += " The line is the law." if any(dot.law_s is not None for dot in dots) else " No law is named."
     if len(lines) > 1:
         words += f" Lines: {', '.join(line.label for line in lines)}."
-    return words + (f" Limits: {'; '.join(one.label for one in limits if one.label)}." if limits else "")
+    return words + (f" Limits: {'; '.join(limit.label for limit in limits if limit.label)}." if limits else "")
 
 
 Scale = Callable[[float], float]
 
 
 def _across(places: Sequence[float], axis: Axis, frame: Wide) -> tuple[Scale, list[tuple[float, str]]]:
-    """Scale and ticks of the axis along which the law runs, in percent."""
+    """Return scale and ticks of the horizontal axis, in percent."""
     start, end = frame.left + 3, frame.right - 3
     least = next((value for value in places if value > 0), 1.0)
     label: Callable[[float], str] = (lambda v: fmt.count_bytes(int(v))) if axis.is_bytes else (lambda v: f"{v:g}")
@@ -129,18 +134,22 @@ def _across(places: Sequence[float], axis: Axis, frame: Wide) -> tuple[Scale, li
     return lambda v: scale(max(v, low)), zero + [(scale(tick), label(tick)) for tick in found if tick >= least]
 
 
-def _line(line: Line, place: int, limits: Sequence[Limit], x: Scale, y: LogScale) -> str:
-    """The law's line, broken at its limits, and the points over it."""
+def _line(line: LawLine, place: int, limits: Sequence[LawLimit], x: Scale, y: LogScale) -> str:
+    """Draw the law's line, broken at its limits, and the points over it."""
     style, content = STYLES[place % len(STYLES)], ""
-    for one, other in zip(line.dots, line.dots[1:] if line.joined else (), strict=False):
-        if one.law_s is None or other.law_s is None or any(_between(limit, one.x, other.x) for limit in limits):
+    for here, following in zip(line.dots, line.dots[1:] if line.joined else (), strict=False):
+        if (
+            here.law_s is None
+            or following.law_s is None
+            or any(_between(limit, here.x, following.x) for limit in limits)
+        ):
             continue
         content += element(
             "line",
-            x1=percent(x(one.x)),
-            x2=percent(x(other.x)),
-            y1=y(one.law_s),
-            y2=y(other.law_s),
+            x1=percent(x(here.x)),
+            x2=percent(x(following.x)),
+            y1=y(here.law_s),
+            y2=y(following.law_s),
             class_=f"fit {style}",
         )
     alone = line.dots if not line.joined or len(line.dots) == 1 else ()
@@ -157,8 +166,8 @@ def _line(line: Line, place: int, limits: Sequence[Limit], x: Scale, y: LogScale
     return content
 
 
-def _predicted(mark: Mark, x: Scale, y: LogScale) -> str:
-    """Hollow with its interval, beside what was seen."""
+def _predicted(mark: LawMark, x: Scale, y: LogScale) -> str:
+    """Draw a prediction: hollow with its interval, with the measured value in it."""
     where = percent(x(mark.x))
     low, high = (y(end) for end in mark.interval)
     content = element("line", x1=where, x2=where, y1=low, y2=high, class_="predicted")
@@ -168,24 +177,24 @@ def _predicted(mark: Mark, x: Scale, y: LogScale) -> str:
     return content
 
 
-def _between(limit: Limit, low: float, high: float) -> bool:
+def _between(limit: LawLimit, low: float, high: float) -> bool:
     return low <= limit.above and limit.up_to <= high
 
 
-def _limit(one: Limit, x: Scale, frame: Wide) -> str:
-    """A band between the last place before and the first one beyond, never thinner than a line."""
-    low, high = x(one.above), x(one.up_to)
+def _limit(limit: LawLimit, x: Scale, frame: Wide) -> str:
+    """Draw a band between the last place before and the first one beyond, never thinner than a line."""
+    low, high = x(limit.above), x(limit.up_to)
     content = element("rect", x=percent(low), width=percent(max(0.4, high - low)), y=frame.top,
-                      height=frame.bottom - frame.top, class_="limit" if one.label else "limit minor")  # fmt: skip
-    if not one.label:
+                      height=frame.bottom - frame.top, class_="limit" if limit.label else "limit minor")  # fmt: skip
+    if not limit.label:
         return content
     right = low > (frame.left + frame.right) / 2
     at = percent(low - 1 if right else high + 1)
-    return content + text(one.label, at, frame.top + 12, "end" if right else None, "label")
+    return content + text(limit.label, at, frame.top + 12, "end" if right else None, "label")
 
 
-def _names(lines: Sequence[Line], y: LogScale, frame: Wide) -> str:
-    """Each line's name to the right of its last point, in its colour."""
+def _names(lines: Sequence[LawLine], y: LogScale, frame: Wide) -> str:
+    """Draw each line's name to the right of its last point, in its colour."""
     named = [(place, line) for place, line in enumerate(lines) if line.label and line.dots]
     places = spread_apart([y(line.dots[-1].value_s) + 4 for _, line in named], LINE - 1, frame.top + 8, frame.bottom)
     return "".join(

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks that several charts share. x is a percentage, so a track can be as wide as its box."""
+"""Marks that several charts share. x is a percentage, so that a track can be as wide as its box."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from slowpath.report.svg.element import element, number, text
 from slowpath.report.svg.scale import LogScale
+from slowpath.report.svg.scale_linear import LinearScale
 
 TRACK_HEIGHT = 30
 AXIS_HEIGHT = 38  # of an axis with its title
@@ -27,28 +28,28 @@ SHAPES = {
 
 
 def percent(position: float) -> str:
-    """A position between 0 and 100 as an SVG length."""
+    """Return a position between 0 and 100 as an SVG length."""
     return f"{number(position)}%"
 
 
 def gridlines(scale: LogScale, ticks: Iterable[float], class_: str = "grid") -> str:
-    """Upright lines at the ticks; stacked tracks join them into the lines of one chart."""
+    """Draw vertical lines at the ticks. Stacked tracks join them into the lines of one chart."""
     places = [percent(scale(tick)) for tick in ticks]
     return "".join(element("line", x1=x, x2=x, y1=0, y2=TRACK_HEIGHT, class_=class_) for x in places)
 
 
 def defined(grid: str, lines: str) -> str:
-    """Lines that are written once, in the axis, for all tracks below it: a page of many rows stays small."""
+    """Return lines that are written once, in the axis, for all tracks below it, which keeps the page small."""
     return element("defs", element("g", lines, id=grid))
 
 
 def used(grid: str) -> str:
-    """The lines of `defined`, in a track."""
+    """Return a reference to the lines of `defined`, for a track."""
     return element("use", href=f"#{grid}")
 
 
 def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = AXIS_HEIGHT, keep: int = 0) -> str:
-    """Tick labels over a chart of tracks. A narrow box hides every second one, of class odd; never number `keep`."""
+    """Return tick labels over a chart of tracks. A narrow box hides those of class odd, but never number `keep`."""
     marks: list[str] = []
     places = [(scale(tick), words) for tick, words in labels]
     kept = places[keep][0] if places else 0.0
@@ -63,22 +64,38 @@ def axis(scale: LogScale, labels: Iterable[tuple[float, str]], height: int = AXI
     return "".join(marks)
 
 
+def linear_ticks(
+    scale: LinearScale, label: Callable[[float], str], y: int = AXIS_HEIGHT - 7, height: int = TRACK_HEIGHT
+) -> tuple[str, str]:
+    """Return the grid lines at the ticks of a linear axis, and their labels. A narrow box hides those of class odd.
+
+    Args: y: baseline of the labels.  height: length of the lines in pixels.
+    """
+    lines, labels = "", ""
+    for place, tick in enumerate(scale.ticks(6)):
+        x, at = scale(tick), percent(scale(tick))
+        anchor = "start" if x < 4 else "end" if x > 96 else "middle"
+        lines += element("line", x1=at, x2=at, y1=0, y2=height, class_="grid")
+        labels += text(label(tick), at, y, anchor, "tick odd" if place % 2 else "tick")
+    return lines, labels
+
+
 def axis_title(words: str) -> str:
-    """What an axis of tracks shows, above its labels."""
+    """Return the title of an axis of tracks, above its labels."""
     return text(words, "0%", 12, None, "axis-title")
 
 
 def bar(low: float, high: float, class_: str, y: int = MIDDLE) -> str:
-    """An interval, from and to in percent."""
+    """Draw an interval, from and to in percent."""
     return element("line", x1=percent(low), x2=percent(high), y1=y, y2=y, class_=class_)
 
 
 def dot(x: float, class_: str, radius: float = 5.0, y: int = MIDDLE) -> str:
-    """A round marker."""
+    """Draw a round marker."""
     return element("circle", cx=percent(x), cy=y, r=radius, class_=class_)
 
 
 def shape(x: float, verdict: str, y: int = MIDDLE) -> str:
-    """The marker of a verdict. A path takes no percentages, so a nested picture of no size carries it there."""
+    """Draw the marker of a verdict. A nested picture without size carries the path, which takes no percentages."""
     path = element("path", d=SHAPES.get(verdict, SHAPES["undecided"]), class_=f"mark {verdict}")
     return element("svg", path, x=percent(x), y=y, overflow="visible", width=1, height=1)

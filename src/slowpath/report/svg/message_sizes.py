@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages over their length: a circle for each class, its area by the time in all of them, and the floor below."""
+"""Messages over their length: a circle for each class with its area by total time, and the floor below."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ LARGEST, SMALLEST = 22.0, 3.0  # radius, pixels
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """One class of messages. seconds: of one message.  weight: time in all of them.  floor_s: None: none measured.
+    """A class of messages.
 
-    joined: its floor is that of messages from rank to rank, which a line joins.  hollow: seconds holds waiting as well,
-    since the class was not matched.  class_: of what it is.
+    Args: seconds: time of one message. weight: total time. floor_s: None if not measured. joined: the floor is that of
+          messages between ranks, which a line joins. hollow: seconds includes waiting, because the class was not
+          matched.
     """
 
     size_bytes: float
@@ -43,10 +44,10 @@ class Circle:
 
 
 def chart(circles: Sequence[Circle], title: str) -> Markup | None:
-    """The picture, as wide as its box; None without a message that has bytes and takes time."""
-    drawn = [one for one in circles if one.size_bytes > 0 and one.seconds > 0]
-    across = spanning([one.size_bytes for one in drawn], least=16.0, margin=1.6)
-    ends = spanning([value for one in drawn for value in (one.seconds, one.floor_s)], least=8.0, margin=1.9)
+    """Return the picture, or None without a message that has bytes and takes time."""
+    drawn = [circle for circle in circles if circle.size_bytes > 0 and circle.seconds > 0]
+    across = spanning([circle.size_bytes for circle in drawn], least=16.0, margin=1.6)
+    ends = spanning([value for circle in drawn for value in (circle.seconds, circle.floor_s)], least=8.0, margin=1.9)
     if across is None or ends is None:
         return None
     frame = Wide(LEFT, RIGHT, TOP, BOTTOM)
@@ -54,15 +55,15 @@ def chart(circles: Sequence[Circle], title: str) -> Markup | None:
     content = frame.levels([(y(tick), short_time(tick)) for tick in y.ticks(6)])
     content += frame.uprights([(x(size), fmt.count_bytes(size)) for size in powers_of_two(*across, 7)])
     content += _floor(drawn, x, y)
-    most = max(one.weight for one in drawn) or 1.0
-    for one in sorted(drawn, key=lambda one: -one.weight):
-        radius = max(SMALLEST, LARGEST * math.sqrt(one.weight / most))
+    most = max(circle.weight for circle in drawn) or 1.0
+    for circle in sorted(drawn, key=lambda circle: -circle.weight):
+        radius = max(SMALLEST, LARGEST * math.sqrt(circle.weight / most))
         content += element(
-            "circle", element("title", escape(clean.text(one.words))), cx=percent(x(one.size_bytes)),
-            cy=y(one.seconds), r=radius, class_=f"{one.class_}{' hollow' if one.hollow else ''}",
+            "circle", element("title", escape(clean.text(circle.words))), cx=percent(x(circle.size_bytes)),
+            cy=y(circle.seconds), r=radius, class_=f"{circle.class_}{' hollow' if circle.hollow else ''}",
         )  # fmt: skip
     content += frame.titles("length of a message", "time of one message")
-    low, high = (fmt.time(end(one.seconds for one in drawn)) for end in (min, max))
+    low, high = (fmt.time(end(circle.seconds for circle in drawn)) for end in (min, max))
     described = f"{fmt.plural(len(drawn), 'class')} of messages, {low} to {high} each; area: time in all of them."
     return picture(content, title, described, height=HEIGHT, class_="sizes")
 
@@ -71,11 +72,13 @@ def _floor(circles: Sequence[Circle], x: LogScale, y: LogScale) -> str:
     """The least floor at each length, joined: what this machine needs for such a message at the best. Collectives have
     floors of their own, which are dots alone."""
     least: dict[float, float] = {}
-    for one in circles:
-        if one.floor_s and one.joined:
-            least[one.size_bytes] = min(one.floor_s, least.get(one.size_bytes, one.floor_s))
+    for circle in circles:
+        if circle.floor_s and circle.joined:
+            least[circle.size_bytes] = min(circle.floor_s, least.get(circle.size_bytes, circle.floor_s))
     places = [(percent(x(size)), y(floor)) for size, floor in sorted(least.items())]
-    apart = [(percent(x(one.size_bytes)), y(one.floor_s)) for one in circles if one.floor_s and not one.joined]
+    apart = [
+        (percent(x(circle.size_bytes)), y(circle.floor_s)) for circle in circles if circle.floor_s and not circle.joined
+    ]
     content = "".join(
         element("line", x1=a[0], y1=a[1], x2=b[0], y2=b[1], class_="floor-line") for a, b in itertools.pairwise(places)
     )

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves over the order of the matrices or the number of ranks: points with intervals, both axes logarithmic and named,
-the legend under the chart.
-"""
+"""Curves over the order of the matrices or the number of ranks, with both axes logarithmic and a legend below."""
 
 from __future__ import annotations
 
@@ -22,16 +20,16 @@ MOST = len(STYLES)  # curves of one panel
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """One curve: n, value and interval of each point, by n. Values of 0 and below are not drawn."""
+class OrderSeries:
+    """A curve: n, value and interval of each point, by n. Values of 0 and below are not drawn."""
 
     label: str
     points: tuple[tuple[int, float, tuple[float, float] | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """An upright line at an n, with the ends of its interval."""
+class OrderMark:
+    """A vertical line at an n, with the ends of its interval."""
 
     label: str
     n: float
@@ -39,24 +37,26 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
-    """What the axes are called. unit: of the values, "s", "×" or "%" (values are shares)."""
+class OrderAxes:
+    """The titles of the axes. `unit` is the unit of the values: "s", "×" or "%" (shares)."""
 
     y_title: str
     unit: str
     x_title: str = ORDER
 
 
-def chart(series: Sequence[Series], axes: Axes, title: str, marks: Sequence[Mark] = (), level: float | None = None
-          ) -> Markup | None:  # fmt: skip
-    """One panel; None without points above zero.
-
-    Args: level: a horizontal line to compare with.
-    """
-    shown = [Series(one.label, tuple(p for p in one.points if p[1] > 0)) for one in series]
-    values = [v for one in shown for _, value, ends in one.points for v in (value, *(ends or ()))]
+def chart(
+    series: Sequence[OrderSeries],
+    axes: OrderAxes,
+    title: str,
+    marks: Sequence[OrderMark] = (),
+    level: float | None = None,
+) -> Markup | None:
+    """Return a panel, or None without points above zero.  Args: level: a horizontal line to compare with."""
+    shown = [OrderSeries(curve.label, tuple(p for p in curve.points if p[1] > 0)) for curve in series]
+    values = [v for curve in shown for _, value, ends in curve.points for v in (value, *(ends or ()))]
     height_ends = spanning([*values, level], least=1.3, margin=1.08)
-    orders = spanning([float(n) for one in shown for n, _, _ in one.points], margin=1.0)
+    orders = spanning([float(n) for curve in shown for n, _, _ in curve.points], margin=1.0)
     if not values or height_ends is None or orders is None:
         return None
     unit = axes.unit
@@ -69,8 +69,8 @@ def chart(series: Sequence[Series], axes: Axes, title: str, marks: Sequence[Mark
     content += "".join(_mark(mark, x, frame) for mark in marks)
     if level is not None:
         content += element("line", x1=frame.left, x2=frame.right, y1=y(level), y2=y(level), class_="one")
-    content += "".join(_curve(one, place, x, y) for place, one in enumerate(shown))
-    content += "".join(_legend(one, place) for place, one in enumerate(shown))
+    content += "".join(_curve(drawn_curve, place, x, y) for place, drawn_curve in enumerate(shown))
+    content += "".join(_legend(drawn_curve, place) for place, drawn_curve in enumerate(shown))
     described = f"{fmt.plural(len(shown), 'curve')} over {axes.x_title}, "
     described += f"{_tick(min(values), unit)} to {_tick(max(values), unit)}."
     return picture(content, title, described, height=PLOT_HEIGHT + LINE * len(shown), width=WIDTH)
@@ -82,16 +82,16 @@ def _tick(tick: float, unit: str) -> str:
     return f"{tick:.3g}×" if unit == "×" else tick_label(tick, unit)
 
 
-def _orders(series: Sequence[Series], x: LogScale) -> list[int]:
-    """The measured orders, those left out whose labels would touch."""
+def _orders(series: Sequence[OrderSeries], x: LogScale) -> list[int]:
+    """Return the measured orders without those whose labels would touch."""
     found: list[int] = []
-    for n in sorted({n for one in series for n, _, _ in one.points}):
+    for n in sorted({n for curve in series for n, _, _ in curve.points}):
         if not found or x(n) - x(found[-1]) >= 40:
             found.append(n)
     return found
 
 
-def _mark(mark: Mark, x: LogScale, frame: Frame) -> str:
+def _mark(mark: OrderMark, x: LogScale, frame: Frame) -> str:
     content = ""
     if mark.interval:
         low, high = (x(end) for end in mark.interval)
@@ -103,11 +103,11 @@ def _mark(mark: Mark, x: LogScale, frame: Frame) -> str:
     return content + text(mark.label, at - 4 if right else at + 4, frame.top + 10, "end" if right else None, "label")
 
 
-def _curve(one: Series, place: int, x: LogScale, y: LogScale) -> str:
-    if not one.points:
+def _curve(curve: OrderSeries, place: int, x: LogScale, y: LogScale) -> str:
+    if not curve.points:
         return ""
     style = STYLES[place % len(STYLES)]
-    places = [(x(n), y(value), ends) for n, value, ends in one.points]
+    places = [(x(n), y(value), ends) for n, value, ends in curve.points]
     content = element("path", d="M" + "L".join(f"{number(px)} {number(py)}" for px, py, _ in places),
                       class_=f"line {style}")  # fmt: skip
     for px, py, ends in places:
@@ -124,6 +124,6 @@ def _marker(x: float, y: float, place: int) -> str:
     )
 
 
-def _legend(one: Series, place: int) -> str:
+def _legend(curve: OrderSeries, place: int) -> str:
     y = PLOT_HEIGHT + LINE * place + 8
-    return _marker(68.0, float(y) - 4, place) + text(one.label, 80, y, None, f"curve {STYLES[place % len(STYLES)]}")
+    return _marker(68.0, float(y) - 4, place) + text(curve.label, 80, y, None, f"curve {STYLES[place % len(STYLES)]}")

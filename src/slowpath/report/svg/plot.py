@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frame of a chart with two axes, in CSS pixels: it is never scaled, so its text stays readable."""
+"""The frame of a chart with two axes, in CSS pixels. It is never scaled, so its text stays readable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slowpath.report.svg.scale import LogScale
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A plot area inside a picture: pixels from the picture's top left corner."""
+    """A plot area in a picture, in pixels from the picture's top left corner."""
 
     left: int
     top: int
@@ -20,27 +20,27 @@ class Frame:
     bottom: int
 
     def upright(self, x: float) -> str:
-        """A grid line from top to bottom."""
+        """Draw a grid line from top to bottom."""
         return element("line", x1=x, x2=x, y1=self.top, y2=self.bottom, class_="grid")
 
     def level(self, y: float) -> str:
-        """A grid line from left to right."""
+        """Draw a grid line from left to right."""
         return element("line", x1=self.left, x2=self.right, y1=y, y2=y, class_="grid")
 
     def titles(self, x_title: str, y_title: str) -> str:
-        """What both axes show: that of x under its labels, that of y above its axis."""
+        """Draw the titles of both axes: that of x under its labels, that of y above its axis."""
         across = text(x_title, self.right, self.bottom + 32, "end", "axis-title") if x_title else ""
         return across + text(y_title, 0, 12, None, "axis-title")
 
     def y_axis(self, scale: LogScale, label: Callable[[float], str], ticks: int = 5) -> str:
-        """Grid lines with labels on the left."""
+        """Draw grid lines with labels on the left."""
         return "".join(
             self.level(scale(tick)) + text(label(tick), self.left - 6, scale(tick) + 4, "end", "tick")
             for tick in scale.ticks(ticks)
         )
 
     def x_axis(self, scale: LogScale, ticks: Iterable[float], label: Callable[[float], str]) -> str:
-        """Grid lines with labels below."""
+        """Draw grid lines with labels below."""
         return "".join(
             self.upright(scale(tick)) + text(label(tick), scale(tick), self.bottom + 16, "middle", "tick")
             for tick in ticks
@@ -48,7 +48,7 @@ class Frame:
 
 
 def spread_apart(places: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Places of labels, moved so that none are closer than `gap`, within [low, high]; in the order given."""
+    """Return places of labels, moved at least `gap` apart within [low, high], in the order given."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     moved = list(places)
     below = low - gap

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matrix of ranks: a square for each pair, darker the more bytes; many ranks share a square."""
+"""A matrix of ranks: a square for each pair, darker with more bytes. Many ranks share a square."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ LEAST_SPAN = 100.0  # from the lightest to the darkest, so that almost equal pai
 
 
 def bin_of(ranks: int) -> int:
-    """How many ranks share a row."""
+    """Return how many ranks share a row."""
     return max(1, math.ceil(ranks / MOST))
 
 
 def chart(ranks: int, cells: Mapping[tuple[int, int], int], title: str, described: str) -> Markup:
-    """The picture. cells: bytes by row and column, each of `bin_of(ranks)` ranks; what sends stands on the left."""
+    """Return the picture, with senders on the left.
+
+    Args: cells: bytes by row and column, each of `bin_of(ranks)` ranks.
+    """
     each = bin_of(ranks)
     side_count = math.ceil(ranks / each)
     side = (WIDTH - LEFT - 4) / max(1, side_count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks x time: a row for each rank, filled from below with the shares of its time, hatched where nothing was kept."""
+"""Ranks over time: a row for each rank, filled from below with shares of its time, hatched where nothing was kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HATCH = "unkept"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of one rank. shares: from below; the rest is the row's ground. None: no events of it were kept."""
+    """A time range of a rank. `shares` from below; the rest is the row's ground. None: no events were kept."""
 
     start_s: float
     end_s: float
@@ -31,7 +31,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class RankRow:
-    """One rank. pieces: by time, without overlap."""
+    """A rank. `pieces` are ordered by time and don't overlap."""
 
     label: str
     pieces: Sequence[Piece]
@@ -39,7 +39,7 @@ class RankRow:
 
 def chart(rows: Sequence[RankRow], classes: Sequence[str], ground: str, end_s: float, title: str,
           description: str) -> Markup:  # fmt: skip
-    """The picture, as wide as its box.  Args: classes: of the shares, from below.  ground: class of what is left."""
+    """Return the picture.  Args: classes: classes of the shares, from below. ground: class of the rest."""
     scale = LinearScale(0.0, end_s if end_s > 0 else 1e-9, LEFT, RIGHT)
     high = next((pixels for most, pixels in ROWS if len(rows) <= most), ROWS[-1][1])
     height = TOP + (high + GAP) * len(rows) + BOTTOM
@@ -71,10 +71,10 @@ def _axis(scale: LinearScale, height: int) -> str:
 
 
 def _row(row: RankRow, classes: Sequence[str], ground: str, end_s: float, y: int, high: int) -> str:
-    """Each share down to the row's foot, the highest first, so that the lower ones cover it."""
+    """Draw each share down to the row's foot, the highest first, so that lower ones cover it."""
     end_s = end_s or 1e-9
-    kept = [(round(WIDE * one.start_s / end_s), round(WIDE * one.end_s / end_s), one.shares)
-            for one in row.pieces if one.shares is not None]  # fmt: skip
+    kept = [(round(WIDE * piece.start_s / end_s), round(WIDE * piece.end_s / end_s), piece.shares)
+            for piece in row.pieces if piece.shares is not None]  # fmt: skip
     layers = [(ground, _path(kept, lambda _: 1.0))]
     layers += [(classes[top - 1], _path(kept, lambda shares, top=top: sum(shares[:top])))  # type: ignore[misc]
                for top in range(len(classes), 0, -1)]  # fmt: skip
@@ -91,7 +91,7 @@ def _path(kept: Sequence[tuple[int, int, tuple[float, ...]]], height: Callable[[
 
 
 def _runs(steps: Sequence[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int]]]:
-    """Steps that touch each other."""
+    """Return runs of steps that touch each other."""
     run: list[tuple[int, int, int]] = []
     for step in steps:
         if run and step[0] != run[-1][1]:
@@ -114,15 +114,15 @@ def _outline(run: Sequence[tuple[int, int, int]]) -> str:
 
 
 def _unkept(row: RankRow, scale: LinearScale, y: int, high: int) -> str:
-    content, lost = "", [one for one in row.pieces if one.shares is None]
+    content, lost = "", [piece for piece in row.pieces if piece.shares is None]
     begin = end = None
-    for one in [*lost, None]:
-        if one is not None and end is not None and abs(one.start_s - end) < 1e-9:
-            end = one.end_s
+    for piece in [*lost, None]:
+        if piece is not None and end is not None and abs(piece.start_s - end) < 1e-9:
+            end = piece.end_s
             continue
         if begin is not None and end is not None:
             low, top = scale(begin), scale(end)
             content += element("rect", x=marks.percent(low), width=marks.percent(top - low), y=y, height=high,
                                fill=f"url(#{HATCH})", class_="unkept")  # fmt: skip
-        begin, end = (one.start_s, one.end_s) if one is not None else (None, None)
+        begin, end = (piece.start_s, piece.end_s) if piece is not None else (None, None)
     return content

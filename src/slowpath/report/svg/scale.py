@@ -20,13 +20,13 @@ class LogScale:
     end: float = 100.0
 
     def __call__(self, value: float) -> float:
-        """Position of `value`, held inside the axis."""
+        """Return the position of `value`, limited to the axis."""
         inside = min(max(value, self.low), self.high)
         share = math.log(inside / self.low) / math.log(self.high / self.low)
         return self.start + share * (self.end - self.start)
 
     def ticks(self, at_most: int = 6) -> list[float]:
-        """Round values on the axis, at most `at_most`, of the finest ladder that fits."""
+        """Return round values on the axis, at most `at_most`, of the finest ladder that fits."""
         best: list[float] = []
         for steps in _LADDERS:
             found = self._on_ladder(steps)
@@ -43,7 +43,7 @@ class LogScale:
         return [value for value in values if self.low <= value * (1 + 1e-12) and value <= self.high * (1 + 1e-12)]
 
     def _linear(self, at_most: int) -> list[float]:
-        """Evenly spaced round values, for an axis that spans less than a decade."""
+        """Return evenly spaced round values, for an axis that spans less than a decade."""
         rough = (self.high - self.low) / max(1, at_most - 1)
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)
@@ -52,7 +52,7 @@ class LogScale:
 
 
 def spanning(values: Iterable[float | None], least: float = 1.5, margin: float = 1.06) -> tuple[float, float] | None:
-    """Ends of an axis that shows all finite positive `values`: at least `least` between them; None without values."""
+    """Return ends of an axis for all finite positive `values`, at least a factor `least` apart, or None."""
     finite = [v for v in values if v is not None and v > 0 and math.isfinite(v)]
     if not finite:
         return None
@@ -64,7 +64,7 @@ def spanning(values: Iterable[float | None], least: float = 1.5, margin: float =
 
 
 def powers_of_two(low: float, high: float, at_most: int) -> list[int]:
-    """Powers of 2 between two sizes in bytes, at most `at_most`, in steps of a power of 4 where that thins them."""
+    """Return at most `at_most` powers of 2 between two sizes in bytes, in steps of 2 or a power of 4."""
     first, last = math.ceil(math.log2(low) - 1e-9), math.floor(math.log2(high) + 1e-9)
     step = max(1, math.ceil((last - first + 1) / at_most))
     return [2**n for n in range(first + (-first) % step, last + 1, step)]

@@ -17,12 +17,12 @@ class LinearScale:
     end: float = 100.0
 
     def __call__(self, value: float) -> float:
-        """Position of `value`, held inside the axis."""
+        """Return the position of `value`, limited to the axis."""
         inside = min(max(value, self.low), self.high)
         return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
 
     def ticks(self, at_most: int = 6) -> list[float]:
-        """Round values on the axis, at most `at_most`."""
+        """Return round values on the axis, at most `at_most`."""
         rough = (self.high - self.low) / max(1, at_most - 1)
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)

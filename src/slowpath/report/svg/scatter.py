@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from slowpath.report import format as fmt
 from slowpath.report.svg.element import element, number, picture
+from slowpath.report.svg.plot import Frame
 from slowpath.report.svg.scale import LogScale, spanning
 from slowpath.report.svg.scale_linear import LinearScale
 from slowpath.report.svg.size_curves import tick_label
@@ -27,7 +28,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Points of one kind. slow: in the colour of what is slower."""
+    """Points of one kind. `slow`: in the colour of the slower points."""
 
     label: str
     points: tuple[Point, ...]
@@ -35,16 +36,16 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
-    """What the axes are called. unit: of y, "s" or "×"."""
+class ScatterAxes:
+    """The titles of the axes. `unit` is that of y: "s" or "×"."""
 
     x_title: str
     y_title: str
     unit: str = "s"
 
 
-def chart(groups: Sequence[Group], axes: Axes, title: str) -> Markup | None:
-    """Times on a logarithmic axis over a linear one; None without points above zero."""
+def chart(groups: Sequence[Group], axes: ScatterAxes, title: str) -> Markup | None:
+    """Return times on a logarithmic axis over a linear one, or None without points above zero."""
     ends = spanning([y for group in groups for _, y in group.points], margin=1.15)
     places = [x for group in groups for x, _ in group.points]
     if ends is None or not places:
@@ -81,3 +82,34 @@ def _dots(group: Group, x: LinearScale, y: LogScale, few: bool) -> str:
     path = "".join(f"M{number(x(px))} {number(y(py))}h0" for px, py in group.points)
     classes = f"dots {'few' if few else 'many'}{' slower' if group.slow else ''}"
     return element("path", d=path, class_=classes)
+
+
+WIDTH, TAIL_HEIGHT = 330, 250
+_TAIL_FRAME = Frame(66, 26, WIDTH - 10, TAIL_HEIGHT - 44)
+
+
+def tail_chart(points: Sequence[tuple[float, float]], x_title: str, title: str) -> Markup | None:
+    """Return a line of the tail.
+
+    Args: points: time and share of the messages that take longer, by time. Shares of 0 end the line.
+    """
+    times = spanning([time for time, _ in points], margin=1.03)
+    shown = [(time, share) for time, share in points if share > 0]
+    shares = spanning([share for _, share in shown], least=10.0, margin=1.0)
+    if times is None or shares is None:
+        return None
+    x, y = (
+        LogScale(*times, _TAIL_FRAME.left + 8, _TAIL_FRAME.right - 8),
+        LogScale(*shares, _TAIL_FRAME.bottom, _TAIL_FRAME.top),
+    )
+    last = max(time for time, _ in points)
+    places = [(x(time), y(share)) for time, share in shown]
+    path = "M" + "L".join(f"{number(px)} {number(py)}" for px, py in [*places, (x(last), places[-1][1])])
+    content = _TAIL_FRAME.y_axis(y, lambda share: f"{100 * share:g} %")
+    content += _TAIL_FRAME.x_axis(x, x.ticks(5), lambda tick: tick_label(tick, "s"))
+    content += _TAIL_FRAME.titles(x_title, "messages that take longer")
+    content += element("path", d=path, class_="line s1")
+    content += "".join(element("circle", cx=px, cy=py, r=2.5, class_="point s1") for px, py in places)
+    middle, slowest = tick_label(points[0][0], "s"), tick_label(last, "s")
+    words = f"Half of the messages take longer than {middle}, the slowest {slowest}."
+    return picture(content, title, words, height=TAIL_HEIGHT, width=WIDTH)

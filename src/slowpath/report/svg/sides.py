@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A slow path and what it is slow against, as rows on one axis of time: a dot for each launch, the median with its
-interval. With a trial: as it is, with the remedy, the fast side."""
+"""Rows on one axis of time: the slow and the fast side of a path, a trial, pairs, and times in the kernel.
+
+Each row has a dot for each launch, and the median with its interval.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,14 @@ from typing import Literal
 
 from markupsafe import Markup
 
+from slowpath.core.results import ContrastResult
 from slowpath.report import format as fmt
-from slowpath.report.svg.element import element, picture, text
+from slowpath.report.svg.element import element, number, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.marks import percent
+from slowpath.report.svg.plot import Frame
 from slowpath.report.svg.scale import LogScale, spanning
+from slowpath.report.svg.scale_linear import LinearScale
 from slowpath.report.svg.wide import LINE, Wide
 
 ROW, TOP, FOOT = 50, 4, 42
@@ -27,8 +32,8 @@ Kind = Literal["slow", "remedy", "fast"]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One row. values_s: of launches.  value_s: what stands for them, with its interval."""
+class SideTimes:
+    """A row. `values_s`: values of launches; `value_s`: their centre, with its interval."""
 
     label: str
     kind: Kind
@@ -37,8 +42,8 @@ class Side:
     interval: tuple[float, float] | None
 
 
-def chart(sides: Sequence[Side], axis_title: str, title: str) -> Markup | None:
-    """The picture, as wide as its box; None without times above zero."""
+def chart(sides: Sequence[SideTimes], axis_title: str, title: str) -> Markup | None:
+    """Return the picture, or None without times above zero."""
     values = [v for side in sides for v in (side.value_s, *side.values_s, *(side.interval or ()))]
     ends = spanning(values, least=1.6, margin=1.06)
     if ends is None:
@@ -53,8 +58,8 @@ def chart(sides: Sequence[Side], axis_title: str, title: str) -> Markup | None:
     return picture(content, title, f"{words}. A dot is a launch.", height=height, class_="sides-picture")
 
 
-def _row(side: Side, top: int, scale: LogScale) -> str:
-    """The name above; dots, interval and median below it, and the median's value next to them."""
+def _row(side: SideTimes, top: int, scale: LogScale) -> str:
+    """Draw the name above dots, interval and median, with the median's value next to them."""
     middle = top + 34
     value = fmt.time(side.value_s, side.interval)
     room = LONGEST - len(value) - 2
@@ -70,8 +75,8 @@ def _row(side: Side, top: int, scale: LogScale) -> str:
     return content + element("line", x1=at, x2=at, y1=middle - 12, y2=middle + 12, class_=f"median side-{side.kind}")
 
 
-def _dots(side: Side, middle: int, scale: LogScale) -> str:
-    """Dots that would cover each other are lifted a little."""
+def _dots(side: SideTimes, middle: int, scale: LogScale) -> str:
+    """Draw dots, lifting those that would cover each other."""
     values = sorted(side.values_s)
     if len(values) > MOST_DOTS:
         values = [values[round(place * (len(values) - 1) / (MOST_DOTS - 1))] for place in range(MOST_DOTS)]
@@ -84,3 +89,84 @@ def _dots(side: Side, middle: int, scale: LogScale) -> str:
             "circle", cx=percent(x), cy=middle + _LIFTS[lift], r=3.2, class_=f"launch-dot side-{side.kind}"
         )
     return content
+
+
+WITNESS_ROW, WITNESS_TOP, WITNESS_FOOT, BAR = 46, 2, 42, 16
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """A rank of one side.
+
+    Args: wall_s: time of an operation. system_s: part of it in the kernel. note: other counts.
+    """
+
+    label: str
+    kind: str
+    wall_s: float
+    system_s: float
+    note: str
+
+
+def witness_chart(seen: Sequence[KernelTime], axis_title: str, title: str) -> Markup | None:
+    """Return the picture of times in the kernel, or None if nothing took time."""
+    longest = max((max(kernel_time.wall_s, kernel_time.system_s) for kernel_time in seen), default=0.0)
+    if longest <= 0:
+        return None
+    frame = Wide(0.0, 100.0, WITNESS_TOP + LINE + 4, WITNESS_TOP + WITNESS_ROW * len(seen))
+    scale = LinearScale(0.0, 1.04 * longest, frame.left + 1, frame.right - 5)
+    ticks = [(scale(tick), short_time(tick) if tick else "0") for tick in scale.ticks(5)]
+    content = frame.uprights(ticks)
+    content += "".join(
+        _witness_row(drawn_time, WITNESS_TOP + WITNESS_ROW * place, scale) for place, drawn_time in enumerate(seen)
+    )
+    content += frame.titles(axis_title, "")
+    words = "; ".join(
+        f"{kernel_time.label}: {fmt.time(kernel_time.system_s)} of {fmt.time(kernel_time.wall_s)} in the kernel"
+        for kernel_time in seen
+    )
+    height = WITNESS_TOP + WITNESS_ROW * len(seen) + WITNESS_FOOT
+    return picture(content, title, f"{words}.", height=height, class_="witness-picture")
+
+
+def _witness_row(kernel_time: KernelTime, top: int, scale: LinearScale) -> str:
+    y, start = top + 20, scale(0.0)
+    content = text(kernel_time.label, 0, top + 14, None, f"label side-{kernel_time.kind}") + text(
+        kernel_time.note, "100%", top + 14, "end", "label"
+    )
+    for seconds, name in ((kernel_time.wall_s, "wall"), (kernel_time.system_s, "kernel")):
+        width = percent(max(0.3, scale(seconds) - start))
+        content += element(
+            "rect", x=percent(start), y=y, width=width, height=BAR, class_=f"{name} side-{kernel_time.kind}"
+        )
+    return content
+
+
+WIDTH, HEIGHT = 300, 204
+_FRAME = Frame(58, 26, 292, 174)
+_LEFT, _RIGHT = 110, 240
+
+
+def _shorten(words: str, most: int = 20) -> str:
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def pairs_chart(contrast: ContrastResult) -> Markup | None:
+    """Return the pairs of a contrast in seconds on a logarithmic axis, or None without pairs."""
+    pairs = contrast.pairs
+    ends = spanning((value for pair in pairs for value in pair), least=1.15)
+    if ends is None:
+        return None
+    scale = LogScale(*ends, _FRAME.bottom, _FRAME.top)
+    content = _FRAME.y_axis(scale, short_time, 5) + _FRAME.titles("", fmt.metric_name(contrast.metric))
+    lines = "".join(f"M{_LEFT} {number(scale(a))}L{_RIGHT} {number(scale(b))}" for a, b in pairs)
+    content += element("path", d=lines, class_=f"pair {contrast.verdict or 'undecided'}")
+    for x, side, class_ in ((_LEFT, 0, "a"), (_RIGHT, 1, "b")):
+        d = "".join(f"M{x} {number(scale(pair[side]))}h0" for pair in pairs)  # round caps: a dot in 10 characters
+        content += element("path", d=d, class_=f"dots {class_}")
+    sides = (contrast.a.value, contrast.b.value)
+    for x, words in zip((_LEFT, _RIGHT), sides, strict=True):
+        content += text(_shorten(words), x, _FRAME.bottom + 20, "middle", "label")
+    longer = sum(b > a for a, b in pairs)
+    title = f"{fmt.plural(len(pairs), 'pair')}: {sides[0]} and {sides[1]}"
+    return picture(content, title, f"{sides[1]} took longer in {longer} of {len(pairs)}.", height=HEIGHT, width=WIDTH)

@@ -14,15 +14,8 @@ from slowpath.report.svg.scale_linear import LinearScale
 
 
 def axis(scale: LinearScale, grid: str, title: str) -> Markup:
-    """The axis' title, tick labels in time, and the lines that the tracks use, under the id `grid`."""
-    ticks = scale.ticks(6)
-    places = [(tick, marks.percent(scale(tick))) for tick in ticks]
-    lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for _, x in places)
-    labels = "".join(
-        text(short_time(tick) if tick else "0", x, 31, "start" if scale(tick) < 4 else "end" if scale(tick) > 96 else
-             "middle", "tick odd" if place % 2 else "tick")
-        for place, (tick, x) in enumerate(places)
-    )  # fmt: skip
+    """Return the axis' title, tick labels in time, and the lines that the tracks use, under the id `grid`."""
+    lines, labels = marks.linear_ticks(scale, lambda tick: short_time(tick) if tick else "0")
     content = marks.defined(grid, lines) + text(title, "50%", 13, "middle", "axis-title") + labels
     return picture(content, "Time axis", f"Linear, from 0 to {short_time(scale.high)}.", height=38, class_="axis")
 
@@ -30,7 +23,10 @@ def axis(scale: LinearScale, grid: str, title: str) -> Markup:
 def track(parts: Sequence[tuple[str, float]], whole_s: float | None, interval: Sequence[float] | None,
           scale: LinearScale, grid: str, words: str,
           about: str = "Parts of the time, mean over ranks.") -> Markup:  # fmt: skip
-    """One bar. parts: class and seconds, in order.  whole_s: an upright tick, with its interval."""
+    """Return a bar.
+
+    Args: parts: class and seconds, in order. whole_s: a vertical tick, with its interval.
+    """
     content, at = marks.used(grid), 0.0
     for class_, seconds in parts:
         low, high = scale(at), scale(at + seconds)

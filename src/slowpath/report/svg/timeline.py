@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every rank did when: a row for each rank, its parts in colour, a line from a late rank to who waits."""
+"""Timelines: a row for each rank with its parts in colour, and a line from a late rank to the rank that waits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FINEST = 0.1  # percent of the width: what one pixel shows
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """One interval of a rank's row. class_: of its part."""
+class TimelinePiece:
+    """An interval of a rank's row. `class_` is the class of its part."""
 
     row: int
     class_: str
@@ -31,16 +31,16 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Row `late` came at at_s to what row `waiting` waited for."""
+    """A wait: row `late` arrived at `at_s`, for which row `waiting` had waited."""
 
     late: int
     waiting: int
     at_s: float
 
 
-def chart(labels: Sequence[str], pieces: Sequence[Piece], links: Sequence[Link], begin_s: float, end_s: float,
+def chart(labels: Sequence[str], pieces: Sequence[TimelinePiece], links: Sequence[Link], begin_s: float, end_s: float,
           title: str, description: str) -> Markup:  # fmt: skip
-    """The picture, as wide as its box. labels: of the rows, from the top."""
+    """Return the picture.  Args: labels: labels of the rows, from the top."""
     scale = LinearScale(begin_s, end_s if end_s > begin_s else begin_s + 1e-9, 5.0, 99.5)
     height = TOP + (ROW + GAP) * len(labels) + BOTTOM
     content = "".join(text(label, "4%", _top(row) + 13, "end", "label") for row, label in enumerate(labels))
@@ -60,23 +60,23 @@ def _top(row: int) -> int:
     return TOP + row * (ROW + GAP)
 
 
-def _merged(pieces: Sequence[Piece], scale: LinearScale) -> list[Piece]:
-    """Neighbours of one part and step whose gap is not seen become one rectangle; the page stays small."""
-    kept: list[Piece] = []
-    for piece in sorted(pieces, key=lambda one: (one.row, one.begin_s)):
+def _merged(pieces: Sequence[TimelinePiece], scale: LinearScale) -> list[TimelinePiece]:
+    """Merge neighbours of one part and step with an invisible gap, which keeps the page small."""
+    kept: list[TimelinePiece] = []
+    for piece in sorted(pieces, key=lambda piece: (piece.row, piece.begin_s)):
         last = kept[-1] if kept else None
         if (
             last
             and (last.row, last.class_, last.step) == (piece.row, piece.class_, piece.step)
             and (scale(piece.begin_s) - scale(last.end_s) < FINEST)
         ):
-            kept[-1] = Piece(last.row, last.class_, last.step, last.begin_s, max(last.end_s, piece.end_s))
+            kept[-1] = TimelinePiece(last.row, last.class_, last.step, last.begin_s, max(last.end_s, piece.end_s))
         else:
             kept.append(piece)
     return kept
 
 
-def _rect(piece: Piece, scale: LinearScale) -> str:
+def _rect(piece: TimelinePiece, scale: LinearScale) -> str:
     low, high = scale(piece.begin_s), scale(piece.end_s)
     return element("rect", x=marks.percent(low), width=marks.percent(max(FINEST, high - low)), y=_top(piece.row),
                    height=ROW, class_=piece.class_)  # fmt: skip

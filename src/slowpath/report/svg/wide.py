@@ -16,7 +16,7 @@ ROOM = 12.0  # percent between two labels of an axis that touch in no box of 300
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """The plot area. left, right: percent.  top, bottom: pixels."""
+    """The plot area. `left` and `right` in percent, `top` and `bottom` in pixels."""
 
     left: float
     right: float
@@ -24,7 +24,7 @@ class Wide:
     bottom: int
 
     def levels(self, ticks: Iterable[Tick]) -> str:
-        """Grid lines from left to right with labels on the left; places in pixels."""
+        """Draw grid lines from left to right with labels on the left. Places are in pixels."""
         content = ""
         for y, label in ticks:
             content += element("line", x1=percent(self.left), x2=percent(self.right), y1=y, y2=y, class_="grid")
@@ -32,8 +32,10 @@ class Wide:
         return content
 
     def uprights(self, ticks: Iterable[Tick], at_least: float = ROOM) -> str:
-        """Grid lines from top to bottom with labels below; places in percent. Of labels that would touch, the later one
-        is left out; a narrow box shows every second one."""
+        """Draw grid lines from top to bottom with labels below. Places are in percent.
+
+        Labels that would touch are left out; a narrow box shows every second one.
+        """
         content, last, shown = "", -100.0, 0
         for x, label in ticks:
             content += element("line", x1=percent(x), x2=percent(x), y1=self.top, y2=self.bottom, class_="grid")
@@ -44,6 +46,6 @@ class Wide:
         return content
 
     def titles(self, x_title: str, y_title: str) -> str:
-        """What both axes show: that of x under its labels, that of y above its axis."""
+        """Draw the titles of both axes: that of x under its labels, that of y above its axis."""
         content = text(y_title, 0, 12, None, "axis-title") if y_title else ""
         return content + text(x_title, percent(self.right), self.bottom + 2 * LINE + 2, "end", "axis-title")

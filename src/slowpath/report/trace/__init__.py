@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every rank did when, for the viewers of the field: the record's intervals as OTF2 and Perfetto files."""
+"""Timelines of all ranks as OTF2 and Perfetto files."""

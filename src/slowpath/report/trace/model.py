@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace: what each rank did when, properly nested, before it becomes a file of any format. Pure."""
+"""A trace: what each rank did when, properly nested, independent of file formats. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from slowpath.core.errors import RecordError
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class TraceMessage:
     """A transfer between two ranks, as one of them sees it.
 
-    kind: send, put and get when it starts; receive and arrival (of a put) when it is complete.  partner: among all
-    ranks.  tag: of a put or get none, 0.  flow: the same on both sides, and on no other message of the repetition; ():
-    one side alone knows of it.  communicator: in Trace.communicators, which holds both ranks.
+    Args: kind: send, put and get when it starts; receive and arrival (of a put) when it is complete. partner: rank
+          among all ranks. tag: 0 for puts and gets. flow: a value that both sides and no other message of the
+          repetition have, or () if only one side knows the transfer. communicator: index into Trace.communicators.
     """
 
     kind: str
@@ -27,13 +27,13 @@ class Message:
 
     @property
     def at_end(self) -> bool:
-        """Whether it belongs to the end of its span."""
+        """Return whether the message belongs to the end of its span."""
         return self.kind in ("receive", "arrival")
 
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """A collective call. root: rank in the communicator; None: it has none.  sent_bytes: what this rank gave."""
+    """A collective call. `root` is a rank of the communicator or None; `sent_bytes`: bytes that this rank gave."""
 
     communicator: int
     root: int | None
@@ -42,7 +42,7 @@ class Collective:
 
 @dataclass(frozen=True, slots=True)
 class Communicator:
-    """Ranks that share one. members: ranks of all, by rank."""
+    """The members of a communicator, as ranks among all ranks, in the order of its own ranks."""
 
     name: str
     members: tuple[int, ...]
@@ -50,9 +50,10 @@ class Communicator:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One interval of a rank. mpi: within the MPI library, as far as the record shows.
+    """An interval of a rank.
 
-    begin_ns, end_ns: from the trace's beginning.  attributes: small numbers by name (step, repetition, ...).
+    Args: mpi: whether it is within the MPI library, as far as the record shows. begin_ns, end_ns: from the trace's
+          beginning. attributes: small numbers by name (step, repetition, ...).
     """
 
     name: str
@@ -60,15 +61,15 @@ class Span:
     end_ns: int
     mpi: bool = False
     attributes: Mapping[str, int] = field(default_factory=dict)
-    messages: tuple[Message, ...] = ()
+    messages: tuple[TraceMessage, ...] = ()
     collective: Collective | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Everything that one thread of a rank did. pid: None where the record does not state it.
+class TraceThread:
+    """Everything that a thread of a rank did.
 
-    lane: 0 is the thread that stands for the rank.
+    Args: pid: None if it is not recorded. lane: 0 for the thread that represents the rank.
     """
 
     rank: int
@@ -79,21 +80,22 @@ class Row:
 
     @property
     def name(self) -> str:
-        """`rank 3`, `rank 3, thread 1`."""
+        """Return the row's name, such as `rank 3` or `rank 3, thread 1`."""
         return f"rank {self.rank}, thread {self.lane}" if self.lane else f"rank {self.rank}"
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One launch. began_ns: the trace's beginning, nanoseconds since 1970; None: not recorded.
+    """The trace of a launch.
 
-    rows: of ranks 0 to the last without a gap, lane 0 first.  notes: what a reader must know, a line each.
-    communicators: the first holds all ranks; (): that one alone.
+    Args: began_ns: the trace's beginning, nanoseconds since 1970, or None. rows: of ranks 0 to the last without a gap,
+          lane 0 first. notes: facts that a reader must know. communicators: the first holds all ranks; () means that
+          one only.
     """
 
     title: str
     began_ns: int | None
-    rows: Sequence[Row]
+    rows: Sequence[TraceThread]
     notes: Sequence[str] = ()
     communicators: Sequence[Communicator] = ()
 
@@ -107,21 +109,21 @@ class Trace:
 
     @property
     def messages(self) -> int:
-        """Sent or put or got: each once."""
-        return sum(not one.at_end for row in self.rows for span in row.spans for one in span.messages)
+        """Return the number of messages, each counted once."""
+        return sum(not message.at_end for row in self.rows for span in row.spans for message in span.messages)
 
     @property
     def length_ns(self) -> int:
         return max((span.end_ns for row in self.rows for span in row.spans), default=0)
 
 
-def edges(row: Row) -> Iterator[tuple[int, Span, bool]]:
-    """When each span of a row is entered (True) and left (False), in time, inner ones within outer ones.
+def edges(row: TraceThread) -> Iterator[tuple[int, Span, bool]]:
+    """Return when each span of a row is entered (True) and left (False), in time order, properly nested.
 
-    Raises: RecordError: two spans overlap and neither lies in the other, which no format can express.
+    Raises: RecordError: two spans overlap without nesting, which no format can express.
     """
     open_: list[Span] = []
-    for span in sorted(row.spans, key=lambda one: (one.begin_ns, -one.end_ns)):
+    for span in sorted(row.spans, key=lambda span: (span.begin_ns, -span.end_ns)):
         while open_ and open_[-1].end_ns <= span.begin_ns:
             last = open_.pop()
             yield last.end_ns, last, False

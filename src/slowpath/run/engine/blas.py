@@ -47,7 +47,7 @@ class BlasInSight:
 
 
 def blas_in_sight(environ: Mapping[str, str], package: Path | None = None) -> BlasInSight:
-    """All that CMake could find with this environment.
+    """Return all that CMake could find with this environment.
 
     package: in place of the running Python's own scipy_openblas32.
     """
@@ -77,7 +77,9 @@ def package_version() -> str | None:
 
 
 def processor_features() -> str:
-    """What -march=native stands for here: an engine kept in a shared home folder must not meet another processor."""
+    """Return what -march=native stands for here: an engine kept in a shared home folder must not meet another
+    processor.
+    """
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
@@ -87,7 +89,7 @@ def processor_features() -> str:
 
 
 def _folders(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Where CMake's find_library looks: next to every bin on the PATH, in the listed folders, in the system's."""
+    """Yield where CMake's find_library looks: next to every bin on the PATH, in the listed folders, in the system's."""
     prefixes = [Path(place) for place in _places(environ, "CMAKE_PREFIX_PATH")]
     prefixes += [Path(environ[name]) for name in ("BLAS_ROOT", "MKLROOT") if environ.get(name)]
     for place in _places(environ, "PATH"):

@@ -33,7 +33,7 @@ from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.pairing import require_pair
 from slowpath.run.engine.prebuilt import WORD, fitting, has_prebuilt, take
 from slowpath.run.engine.toolchain import Compiler, find_compiler
-from slowpath.run.engine.whole import (
+from slowpath.run.engine.usable import (
     built_for,
     discard,
     kept_now,
@@ -79,7 +79,7 @@ def engine_for(
 
 
 def _kept_without_building(mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | str:
-    """What was compiled here before, else the wheel's engine; or why that one does not fit."""
+    """Return what was compiled here before, else the wheel's engine; or why that one does not fit."""
     if built_for(mpi, source_hash(data_folder("engine")), processor_features(), environ) is not None:
         with contextlib.suppress(EnvironmentFailure):  # the compiler may be gone
             kept = compiled_engine(mpi, environ)

@@ -56,7 +56,7 @@ class Engine:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What run.json states of it."""
+        """Return what run.json states of it."""
         note = self.note
         built = {"origin": note.origin, "abi": note.abi}
         return {"key": note.key, "compiler": note.compiler, "path": str(self.program), **built}
@@ -67,11 +67,11 @@ class UsableEngine(Protocol):
 
     @property
     def program(self) -> Path:
-        """What is started."""
+        """Return what is started."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What run.json states of it: key, compiler, path."""
+        """Return what run.json states of it: key, compiler, path."""
 
 
 def engines_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -116,7 +116,7 @@ def cached_engine(folder: Path) -> Engine | None:
 
 
 def list_engines(environ: Mapping[str, str] | None = None) -> list[Engine]:
-    """All built engines, by name."""
+    """Return all built engines, by name."""
     folder = engines_folder(environ)
     if not folder.is_dir():
         return []

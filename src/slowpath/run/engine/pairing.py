@@ -20,7 +20,7 @@ from slowpath.run.engine.elf import Dynamic, dynamic
 
 
 def interface_of(program: Path) -> str | None:
-    """The binary interface that the program was linked with; None: it asks for no MPI library that is known."""
+    """The binary interface that the program was linked with; None: it is not linked with a known MPI library."""
     read = dynamic(program)
     return next((_interface(soname) for soname in read.needed if _interface(soname)), None) if read else None
 
@@ -35,7 +35,7 @@ def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
         return f"{program} is no program that this machine can start"
     soname = next((name for name in read.needed if _interface(name)), None)
     if soname is None:
-        return f"{program} asks for no MPI library that is known ({', '.join(read.needed) or 'for none at all'})"
+        return f"{program} is not linked with a known MPI library (it needs {', '.join(read.needed) or 'no library'})"
     interface = _interface(soname)
     if interface != STANDARD:
         if interface == mpi.abi:
@@ -53,7 +53,7 @@ def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
 
 
 def require_pair(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> None:
-    """Raises: EnvironmentFailure: the engine can't run under this MPI, and why."""
+    """Check that the engine can run under this MPI.  Raises: EnvironmentFailure: it can't, and why."""
     if reason := why_not(program, mpi, environ):
         raise EnvironmentFailure(f"the engine {program} can't run under {mpi.identity}: {reason}")
 

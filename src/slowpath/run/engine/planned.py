@@ -16,7 +16,7 @@ from slowpath.run.engine.blas import processor_features
 from slowpath.run.engine.build import chosen_engine, wheel_engine
 from slowpath.run.engine.cache import CHOICE, Engine, source_hash
 from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.whole import built_for
+from slowpath.run.engine.usable import built_for
 
 PLACE = "ENGINE"  # stands for the path in command lines
 

@@ -20,7 +20,7 @@ from slowpath.run.engine.cache import NOTE, EngineNote, source_hash
 from slowpath.run.engine.compile import BuildTools, collect, compile_engine
 from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.runpath import ROOM_BEGINS
+from slowpath.run.engine.prebuilt import ROOM_BEGINS
 from slowpath.run.engine.toolchain import find_compiler
 
 

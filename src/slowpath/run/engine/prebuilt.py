@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,20 +26,69 @@ from slowpath.mpi.library_file import library_file
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import output_of
 from slowpath.run.engine.blas import PACKAGE, PACKAGED, PLUGIN, package_version, packaged_openblas
-from slowpath.run.engine.cache import (
-    PROGRAM,
-    STANDARD_ABI,
-    Engine,
-    cached_engine,
-    engines_folder,
-    source_hash,
-)
-from slowpath.run.engine.elf import dynamic
-from slowpath.run.engine.fit import why_unfit
+from slowpath.run.engine.cache import PROGRAM, STANDARD_ABI, Engine, cached_engine, engines_folder, source_hash
+from slowpath.run.engine.elf import Symbols, dynamic, symbols
 from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.runpath import write_library_folder
-from slowpath.run.engine.whole import discard, kept_now, seal, usable_engine, why_damaged
+from slowpath.run.engine.usable import discard, kept_now, seal, usable_engine, why_damaged
 from slowpath.run.engine.workplace import workplace
+
+# Whether a program that was linked with one library of a binary interface runs with another one of that interface.
+
+# Names of MPI functions and of the objects behind predefined handles.
+_OF_MPI = ("MPI_", "PMPI_", "ompi_")
+_NAMED = 3
+
+
+def why_unfit(program: Path, library: Path, environ: Mapping[str, str]) -> str | None:
+    """Why `program` can't be started with `library`; None: it can, as far as files show it."""
+    reads, offers = symbols(program), symbols(library)
+    if reads is None or offers is None:
+        return f"{library if offers is None else program} can't be read as a library of this machine"
+    return _missing(reads, offers, library) or _found_before(library, environ)
+
+
+def _missing(reads: Symbols, offers: Symbols, library: Path) -> str | None:
+    """Objects are copied into the program when it starts, in the size that it was linked with."""
+    lacking = sorted(name for name in reads.wanted - offers.defined if name.startswith(_OF_MPI))
+    if lacking:
+        more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+        return f"{library} has no {', '.join(lacking[:_NAMED])}{more}"
+    copied = (name for name in reads.objects if name.startswith(_OF_MPI))
+    other = next((name for name in copied if offers.objects.get(name, reads.objects[name]) != reads.objects[name]), "")
+    return f"{other} has another size in {library}" if other else None
+
+
+def _found_before(library: Path, environ: Mapping[str, str]) -> str | None:
+    """ld.so(8): LD_LIBRARY_PATH comes before a program's run path."""
+    folders = [Path(folder) for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    first = next((folder / library.name for folder in folders if os.path.isfile(folder / library.name)), library)
+    if first.resolve() == library.resolve():
+        return None
+    return f"LD_LIBRARY_PATH leads to {first} first; put {library.parent} first in it"
+
+
+# Writing the folder of the user's MPI library into a prebuilt program, over the room that its run path holds for it.
+#
+# So it finds that library on every node, as a program that was compiled here does, and no variable has to be set.
+
+# As engine/CMakeLists.txt links it where SLOWPATH_PORTABLE is on.
+ROOM_BEGINS = "/slowpath-mpi-library/"
+_ROOM = re.compile(ROOM_BEGINS.encode() + b"x+")
+
+
+def write_library_folder(program: Path, folder: Path) -> bool:
+    """Put `folder` where the room is; False: its path is too long, and nothing was written."""
+    content = program.read_bytes()
+    found, name = _ROOM.search(content), bytes(folder)
+    if found is None:
+        return True
+    if len(name) > len(found[0]) or b":" in name or b"$" in name:
+        return False
+    mode = program.stat().st_mode
+    program.write_bytes(content[: found.start()] + name.ljust(len(found[0]), b"\0") + content[found.end() :])
+    program.chmod(mode)
+    return True
+
 
 WORD = "prebuilt"  # SLOWPATH_ENGINE: take the wheel's engine, or fail
 

@@ -8,11 +8,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowpath.core.campaign import Campaign, PlacementTable
 from slowpath.core.clean import line
 from slowpath.mpi.batch_systems import JobScript
-from slowpath.plan.campaign import Campaign
 from slowpath.plan.places import most_nodes
-from slowpath.plan.tables import PlacementTable
 
 BODY = """\
 set -euo pipefail
@@ -37,7 +36,7 @@ echo "report: $out/report.html"
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScriptRequest:
     """What a script is for.
 
     campaign: name or absolute path, as the job is to call it.  slowpath: words that start it.  nodes: None: what the
@@ -55,7 +54,7 @@ class Asked:
     modules: Sequence[str] = ()
 
 
-def job_script(campaign: Campaign, script: JobScript, asked: Asked) -> str:
+def job_script(campaign: Campaign, script: JobScript, asked: ScriptRequest) -> str:
     """The text of the script, to be submitted by whoever wants to."""
     ranks = max(asked.ranks or campaign.ranks)
     nodes = asked.nodes or most_nodes(campaign.placements)

@@ -23,7 +23,7 @@ from slowpath.mpi.tunings import TUNINGS
 from slowpath.slowpaths.collectives.change_points import Change, closing, opening
 from slowpath.slowpaths.collectives.under import stayed
 from slowpath.stats.inputs import Floats
-from slowpath.stats.removed import removed
+from slowpath.stats.removed_share import removed
 
 CALL = "call"
 

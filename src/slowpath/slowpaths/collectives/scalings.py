@@ -15,7 +15,7 @@ from slowpath.core.cell_results import CellResult, MessageCounts
 from slowpath.core.message_results import HeldOutRanks, PredictedRanks, RankPoint, RankScaling
 from slowpath.core.units import format_bytes
 from slowpath.findings.facts import Facts, once
-from slowpath.stats.laws.growth import FEWEST_POINTS, Growth, growth
+from slowpath.stats.laws.growth import FEWEST_POINTS, PowerGrowth, growth
 
 Quantity: TypeAlias = Literal["rounds", "chain"]
 
@@ -124,7 +124,7 @@ def _held_out(ranks: Sequence[int], values: Sequence[float]) -> HeldOutRanks | N
     return HeldOutRanks(ranks=ranks[-1], value=values[-1], predicted=(low, high), holds=holds)
 
 
-def _reason(law: Growth | None, held: HeldOutRanks | None, later: Sequence[Sequence[CellResult]]) -> str | None:
+def _reason(law: PowerGrowth | None, held: HeldOutRanks | None, later: Sequence[Sequence[CellResult]]) -> str | None:
     if law is None:
         return f"fewer than {FEWEST_POINTS} numbers of ranks by this algorithm"
     if later:
@@ -142,7 +142,7 @@ def _is_narrow(interval: tuple[float, float] | None) -> bool:
     return interval is not None and interval[0] >= 0 and interval[1] - interval[0] <= WIDEST_EXPONENT
 
 
-def _predicted(law: Growth, most: int) -> list[PredictedRanks]:
+def _predicted(law: PowerGrowth, most: int) -> list[PredictedRanks]:
     found = []
     for ranks in PREDICTED_RANKS:
         if ranks > most:

@@ -16,8 +16,8 @@ from slowpath.findings.observation import Observation, Stayed, Tried
 from slowpath.findings.words import ratio_words, sizes, slowdown_words, times_words
 from slowpath.slowpaths.collectives.remedies import TOGGLED_REMEDIES
 from slowpath.stats.inputs import Floats
-from slowpath.stats.removed import removed
-from slowpath.stats.removed import toggled as taken_away
+from slowpath.stats.removed_share import removed
+from slowpath.stats.removed_share import toggled as taken_away
 
 CONTROL_WITHIN_RATIO = 1.1
 

@@ -21,7 +21,7 @@ from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
 from slowpath.findings.facts import Facts, once
 from slowpath.mpi.guidelines import GUIDELINES
 from slowpath.slowpaths.collectives.cliffs import cliffs
-from slowpath.stats.chosen import FEWEST_ROUNDS, Proof, choosing, medians, proof
+from slowpath.stats.chosen import FEWEST_ROUNDS, ChosenProof, choosing, medians, proof
 from slowpath.stats.inputs import Floats
 from slowpath.stats.multiplicity import holm
 
@@ -238,7 +238,7 @@ class JudgedViolation:
     """A candidate and what the proving launches say of it. p: corrected; None: nothing can be said."""
 
     candidate: _Candidate
-    proof: Proof
+    proof: ChosenProof
     p: float | None
 
     def is_beyond(self, least: float) -> bool:

@@ -31,7 +31,7 @@ from slowpath.findings.words import (
     where_words,
 )
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws import constant
+from slowpath.stats.laws import linear
 from slowpath.stats.laws.found import FittedLaw, cost_words
 
 Payer = Literal["pages", "allocation", "message", "constant", "unknown"]
@@ -263,7 +263,7 @@ def _constant_line(sources: Sources, line: Line) -> Iterator[FirstUse]:
     if line.law.fits != "constant" and line.ratio(line.slowest, line.fastest).value >= LAW_RATIO:
         return
     more = excess(line, line.cells, "steady")  # what it costs is what the first takes more than later ones
-    law = (more or line).among([constant.LAW])
+    law = (more or line).among([linear.CONSTANT])
     if law.fits == "constant":
         by: Payer = "constant" if law.is_named else "unknown"
         yield _against_later(line.sweep.metric, slow, ratio, law, line.cells, contrast, by)

@@ -9,7 +9,7 @@ from slowpath.findings.controls import EAGER, LATER
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.program_remedy import PAD_LIBRARY, TUNABLES, ProgramRemedy
 from slowpath.findings.remedy import Parameters, Remedy
-from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.mpi.code_variables import KEEP_FREED
 
 HUGE_PAGE_BYTES = 2 * 2**20
 

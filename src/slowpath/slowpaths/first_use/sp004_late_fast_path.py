@@ -20,7 +20,7 @@ from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import cost_witness
 from slowpath.findings.words import SPEAKING, memory, ratio_words, times_words, where_words
-from slowpath.stats.laws import constant, repetition
+from slowpath.stats.laws import linear, steps
 from slowpath.stats.laws.found import FittedLaw, cost_words
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
@@ -45,7 +45,7 @@ AFTER_PAUSE = 3
 # Of the cells with enough messages, those that must open at the same use: noise opens a few, each at another one.
 SHARE = 0.2
 
-_LATE_LAWS = (constant.LAW, repetition.LAW)
+_LATE_LAWS = (linear.CONSTANT, steps.REPETITIONS)
 
 
 def late_fast_paths(facts: Facts) -> list[LateFastPath]:

@@ -18,7 +18,7 @@ from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import faults_words, sides, system_time_words
 from slowpath.findings.words import SMALL_PAGE_BYTES, number, page_bytes, parameter
-from slowpath.mpi.allocator import KEEP_FREED
+from slowpath.mpi.code_variables import KEEP_FREED
 from slowpath.slowpaths.first_use.remedies import PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 from slowpath.slowpaths.memory.remedies import (
     HUGE_PAGES,

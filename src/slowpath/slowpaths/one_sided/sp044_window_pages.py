@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
@@ -24,7 +25,7 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import ROLES, cost_witness, of, sides
 from slowpath.findings.words import number, parameter, ratio_words, times_words
 from slowpath.mpi.applies import AppliesTo
-from slowpath.stats.laws.found import Coefficient, FittedLaw
+from slowpath.stats.laws.found import Coefficient, FittedLaw, with_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,13 +135,15 @@ def _of_windows(law: FittedLaw) -> FittedLaw:
         coefficients=tuple(
             replace(one, unit=f"s per {_PER}") if one.per == "byte" else one for one in law.coefficients
         ),
-        forecasts=tuple(replace(one, place=_place(one.place)) for one in law.forecasts),
+        forecasts=tuple(
+            with_words(structs.replace(forecast, place=_place(forecast.place))) for forecast in law.forecasts
+        ),
         separating=tuple(_place(one) for one in law.separating),
-        drawn=tuple(replace(one, place=_place(one.place)) for one in law.drawn),
+        drawn=tuple(structs.replace(point, place=_place(point.place)) for point in law.drawn),
     )
 
 
-def _place(place: Mapping[str, float]) -> Mapping[str, float]:
+def _place(place: Mapping[str, float]) -> dict[str, float]:
     return {"window_bytes" if name == "message_bytes" else name: value for name, value in place.items()}
 
 

@@ -24,7 +24,7 @@ from slowpath.findings.words import memory, parameter, ratio_words
 from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
 from slowpath.slowpaths.protocol.remedies import PROGRAM_LONGER_EAGER
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws import constant, message, segments
+from slowpath.stats.laws import linear, segments
 from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw
 
 
@@ -48,7 +48,7 @@ WIDEST = 4.0  # of a bracket: further away the lines of both sides say nothing o
 
 MOST_WITHOUT = 0.2  # share of the launches in which a protocol's stretch may come out without a constant
 
-_SWITCH_LAWS = (constant.LAW, message.LAW, segments.LAW)
+_SWITCH_LAWS = (linear.CONSTANT, linear.BY_BYTE, segments.LAW)
 
 
 def protocol_switches(facts: Facts) -> Iterator[ProtocolSwitch]:

@@ -27,7 +27,7 @@ from slowpath.findings.words import number, ratio_words, sizes, times_words, whe
 from slowpath.slowpaths.protocol.remedies import PROGRAM_LONGER_EAGER
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.found import FittedLaw
-from slowpath.stats.removed import removed
+from slowpath.stats.removed_share import removed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ SIDES = {
 
 
 def sides(covariates: Covariates) -> dict[str, str]:
-    """Those whose length varies here."""
+    """Return the names of the allocations whose length varies in this sweep."""
     return {name: text for name, text in SIDES.items() if varies(covariates, name)}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import MARGIN
-from slowpath.stats.laws.curve import Curve, curve
+from slowpath.stats.laws.curve import CentreCurve, curve
 from slowpath.stats.laws.fit import Fit, NotDetermined, fit_on
 from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.registry import LAWS
@@ -80,14 +80,14 @@ def _chosen(sweep: Sweep, laws: Sequence[Law], minimum_effect: float) -> Choice:
     return Choice(winner, runner_up, refused, separating, tuple(fits), not_fitted, detectable)
 
 
-def _fit_all(sweep: Sweep, centre: Curve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:
+def _fit_all(sweep: Sweep, centre: CentreCurve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:
     fits, not_fitted = [], {}
     for law in laws:
         try:
             fits.append(fit_on(law, sweep, centre))
         except NotDetermined as error:
             not_fitted[law.name] = str(error).removeprefix(f"law '{law.name}': ")
-    return sorted(fits, key=lambda one: one.centre.criterion), not_fitted
+    return sorted(fits, key=lambda fit: fit.centre.criterion), not_fitted
 
 
 def _simplest(fits: Sequence[Fit], sigma_ratio: Floats, minimum_effect: float) -> Fit:
@@ -95,21 +95,21 @@ def _simplest(fits: Sequence[Fit], sigma_ratio: Floats, minimum_effect: float) -
     best = fits[0]
     contained = [f for f in fits if f is best or contains(best.centre, f.centre, sigma_ratio)]
     if not _supported(best, minimum_effect):
-        return min(contained, key=lambda one: one.centre.parameters)
+        return min(contained, key=lambda fit: fit.centre.parameters)
     near = [f for f in contained if f.centre.criterion - best.centre.criterion < MARGIN]
-    return min(near, key=lambda one: one.centre.parameters)
+    return min(near, key=lambda fit: fit.centre.parameters)
 
 
-def _supported(one: Fit, minimum_effect: float) -> bool:
+def _supported(fit: Fit, minimum_effect: float) -> bool:
     """It makes a difference that counts, and at least one of its terms is not zero."""
-    if one.name == "constant":
+    if fit.name == "constant":
         return True
-    known = [term.excludes_zero for term in one.coefficients[1:]]
-    return one.span_ratio > minimum_effect and not all(excludes is False for excludes in known)
+    known = [term.excludes_zero for term in fit.coefficients[1:]]
+    return fit.span_ratio > minimum_effect and not all(excludes is False for excludes in known)
 
 
 def _objection(
-    first: Fit, others: Sequence[Fit], sweep: Sweep, centre: Curve
+    first: Fit, others: Sequence[Fit], sweep: Sweep, centre: CentreCurve
 ) -> tuple[str | None, tuple[SeparatingPoint, ...]]:
     """Another law, or another shape of this one, that the points can't tell from the first; and what would."""
     sigma_ratio = centre.sigma_ratio
@@ -138,13 +138,13 @@ def _predicts(other: Fit, first: Fit) -> bool:
 
 def _apart(first: str, second: str, chi2: float, places: bool) -> str:
     """One line: what can't be distinguished, why and what to do."""
-    todo = "measure the separating points" if places else "no point near these tells them apart; vary another quantity"
+    todo = "measure the separating points" if places else "no nearby point distinguishes them; vary another quantity"
     if chi2 < ALIKE:
         return f"'{first}' and '{second}' are the same curve on these points; {todo}"
     return f"'{first}' and '{second}' fit about equally well at this noise; {todo}, or more launches"
 
 
-def _unexplained(first: Fit, centre: Curve) -> float | None:
+def _unexplained(first: Fit, centre: CentreCurve) -> float | None:
     """Share of the variance of ln t between points that the law leaves; None: "constant" explains no variance."""
     if first.name == "constant":
         return None
@@ -171,7 +171,7 @@ def _inadequate(first: Fit, sweep: Sweep, unexplained: float | None) -> str | No
     )
 
 
-def _detectable(centre: Curve) -> float:
+def _detectable(centre: CentreCurve) -> float:
     """Largest over smallest centre with two standard errors on both sides, less 1."""
     logs = np.log(centre.centre_s)
     return float(np.exp(np.max(logs + 2 * centre.sigma_ratio) - np.min(logs - 2 * centre.sigma_ratio))) - 1.0

@@ -27,7 +27,7 @@ _MAD_TO_SD = 1.4826  # for a normal law
 
 
 @dataclass(frozen=True)
-class Curve:
+class CentreCurve:
     """centre_s, sigma_ratio: shape (points,). clipped_s: shape (launches, points), what single launches are fitted to:
     a wild value counts as one CLIP_SD standard deviations away.
     """
@@ -37,14 +37,14 @@ class Curve:
     clipped_s: Floats
 
 
-def curve(sweep: Sweep) -> Curve:
+def curve(sweep: Sweep) -> CentreCurve:
     """Centre and standard error at each point, the floor included."""
     logs = np.log(sweep.launch_s)
     effect = _launch_effects(logs)
     levelled = logs - effect[:, None]
     if sweep.launches == 1:
         error = np.zeros(sweep.points) if sweep.within_ratio is None else sweep.within_ratio
-        return Curve(sweep.launch_s[0].copy(), np.hypot(error, FLOOR_RATIO), sweep.launch_s.copy())
+        return CentreCurve(sweep.launch_s[0].copy(), np.hypot(error, FLOOR_RATIO), sweep.launch_s.copy())
     if sweep.launches < SIGNED_RANK_LAUNCHES:  # a mean of few launches is carried away by one wild value
         levelled = _clipped(levelled, np.nanmedian(levelled, axis=0))
     centre, error, df = _points(levelled)
@@ -52,7 +52,7 @@ def curve(sweep: Sweep) -> Curve:
     typical = float(np.median(error[enough])) if enough.any() else 0.0
     drawn = np.sqrt((PRIOR_DF * typical**2 + df * error**2) / (PRIOR_DF + df))
     clipped_s = np.exp(effect[:, None] + _clipped(levelled, centre))
-    return Curve(np.exp(centre), np.hypot(drawn, FLOOR_RATIO), clipped_s)
+    return CentreCurve(np.exp(centre), np.hypot(drawn, FLOOR_RATIO), clipped_s)
 
 
 def _clipped(levelled: Floats, centre: Floats) -> Floats:
@@ -63,7 +63,9 @@ def _clipped(levelled: Floats, centre: Floats) -> Floats:
 
 
 def _launch_effects(logs: Floats) -> Floats:
-    """What each launch adds to all of its points, as a logarithm, shape (launches,); its median over launches is 0."""
+    """Return what each launch adds to all of its points, as a logarithm, shape (launches,); its median over launches is
+    0.
+    """
     deviations = logs - np.nanmedian(logs, axis=0)
     effect = np.nanmedian(deviations, axis=1)
     centred: Floats = effect - np.median(effect)

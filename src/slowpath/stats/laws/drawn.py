@@ -7,19 +7,19 @@ import re
 
 import numpy as np
 
+from slowpath.core.finding_results import LawPoint
 from slowpath.core.units import parse_bytes
 from slowpath.stats.laws.centre import design
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import Fit
-from slowpath.stats.laws.found import FittedPoint
 from slowpath.stats.laws.sweep import Sweep
 
 STANDARD_ERRORS = 1.96  # of the logarithm of a centre: 95 %
 _GRANULES = re.compile(r"(?P<page>.+) granules")
 
 
-def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[FittedPoint, ...]:
-    """Each point of the sweep, in its order.
+def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[LawPoint, ...]:
+    """Return each point of the sweep, in its order.
 
     Args: law: that was chosen; None: no law is named, and the points stand alone.
     """
@@ -28,7 +28,7 @@ def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[FittedPoint, ...]:
     pages = _pages(sweep, law)
     names = sweep.varied() or tuple(sweep.covariates)
     return tuple(
-        FittedPoint(
+        LawPoint(
             place={name: float(sweep.covariates[name][point]) for name in names},
             value_s=float(centre.centre_s[point]),
             interval=(float(centre.centre_s[point] / reach[point]), float(centre.centre_s[point] * reach[point])),

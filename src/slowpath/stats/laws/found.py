@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from msgspec.structs import replace
+
+from slowpath.core.finding_results import LawForecast, LawPoint, LawSource, Predicted
 from slowpath.core.units import format_bytes, format_time, listed
 
 Interval = tuple[float, float]
@@ -37,14 +39,14 @@ class Coefficient:
 
     @property
     def excludes_zero(self) -> bool | None:
-        """None: there is no confidence interval."""
+        """Whether the interval excludes 0; None without a confidence interval."""
         if self.interval is None or self.level is None:
             return None
         return self.interval[0] > 0 or self.interval[1] < 0
 
     @property
     def per(self) -> str | None:
-        """What it is paid for, as "4 KiB page"; None: it is paid once."""
+        """Return what it is paid for, as "4 KiB page"; None: it is paid once."""
         return self.unit.removeprefix("s per ") if self.unit != "s" else None
 
 
@@ -55,57 +57,6 @@ class Bracket:
     covariate: str
     above: float
     up_to: float
-
-
-@dataclass(frozen=True)
-class FittedPoint:
-    """One point of the sweep. fitted_s: by the law; None: none is named.  page_bytes: of a law of granules: with
-    which this length is mapped; None: it does not pay by the page."""
-
-    place: Mapping[str, float]
-    value_s: float
-    interval: Interval
-    fitted_s: float | None
-    page_bytes: int | None = None
-
-
-Kind = Literal["held out", "later"]
-Predicted = Literal["held", "failed", "undecided", "not made"]
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What a law predicts at a place that it was not fitted to, seconds.
-
-    kind: "held out" of the sweep itself, or "later": measured afterwards.  interval: prediction interval at 95 % for
-    this place alone.  joint_ratio: half the interval, as a ratio, by which all places of the law are judged together.
-    span_s: the time that the law is about.  noise_ratio: standard error that was expected of what is seen.
-    seen_s, seen_interval: None: not measured.  held: None: not decided.
-    """
-
-    place: Mapping[str, float]
-    kind: Kind
-    predicted_s: float
-    interval: Interval
-    joint_ratio: float
-    span_s: float
-    noise_ratio: float = 0.0
-    seen_s: float | None = None
-    seen_interval: Interval | None = None
-    held: bool | None = None
-
-
-@dataclass(frozen=True)
-class LawSource:
-    """What a law was fitted to: cells of a run, in the order of its points, and their times. less_phase: of the same
-    cells, whose time was taken off; empty: none was.
-    """
-
-    law: str
-    cells: tuple[int, ...]
-    metric: str
-    phase: str
-    less_phase: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,10 +80,10 @@ class FittedLaw:
     separating: tuple[Mapping[str, float], ...]
     points: int
     launches: int
-    drawn: tuple[FittedPoint, ...] = ()
+    drawn: tuple[LawPoint, ...] = ()
     is_excess: bool = False
     fits: str | None = None
-    forecasts: tuple[Forecast, ...] = ()
+    forecasts: tuple[LawForecast, ...] = ()
     predicted: Predicted = "not made"
     source: LawSource | None = None
 
@@ -155,20 +106,22 @@ def formula_words(law: FittedLaw) -> str:
     if law.name in _STEPS and law.brackets:
         return _step(law)
     limits = "; ".join(f"{b.covariate} above {_length(b.above)} up to {_length(b.up_to)}" for b in law.brackets)
-    return f"t = {' + '.join(_term(one) for one in law.coefficients)}" + (f"; limits: {limits}" if limits else "")
+    return f"t = {' + '.join(_term(coefficient) for coefficient in law.coefficients)}" + (
+        f"; limits: {limits}" if limits else ""
+    )
 
 
-def _term(one: Coefficient) -> str:
+def _term(coefficient: Coefficient) -> str:
     """`27.8 ns [27.5, 28.1] x pages of 4 KiB`."""
-    counted, scale = _counted(one.per)
-    most = "at most " if one.name.endswith(" at most") else ""
-    _, at, length = one.name.partition(" at ")  # a constant that holds for one length
+    counted, scale = _counted(coefficient.per)
+    most = "at most " if coefficient.name.endswith(" at most") else ""
+    _, at, length = coefficient.name.partition(" at ")  # a constant that holds for one length
     where = f" at {length}" if at and not most else ""
-    return f"{most}{_time(one, scale)}{f' x {counted}' if counted else ''}{where}"
+    return f"{most}{_time(coefficient, scale)}{f' x {counted}' if counted else ''}{where}"
 
 
 def _counted(per: str | None) -> tuple[str, int]:
-    """What is counted in the formula, and how many of what the coefficient is for make one of it."""
+    """Return what is counted in the formula, and how many of what the coefficient is for make one of it."""
     if per is None:
         return "", 1
     if per.startswith("byte"):
@@ -180,13 +133,13 @@ def _counted(per: str | None) -> tuple[str, int]:
     return (f"pages of {per.removesuffix(' page')}" if per.endswith(" page") else f"{per}s"), 1
 
 
-def _time(one: Coefficient, scale: int) -> str:
+def _time(coefficient: Coefficient, scale: int) -> str:
     """`20.3 ns [19.4, 20.7]`: the ends of the interval in the unit of the value, where that is theirs, too."""
-    if one.interval is None:
-        return format_time(one.value * scale)
-    low, high = (end * scale for end in one.interval)
+    if coefficient.interval is None:
+        return format_time(coefficient.value * scale)
+    low, high = (end * scale for end in coefficient.interval)
     half = (high - low) / 2
-    value, *ends = (format_time(time_s, half) for time_s in (one.value * scale, low, high))
+    value, *ends = (format_time(time_s, half) for time_s in (coefficient.value * scale, low, high))
     unit = f" {value.split()[-1]}"
     if all(end.endswith(unit) for end in ends):
         ends = [end.removesuffix(unit) for end in ends]
@@ -196,11 +149,11 @@ def _time(one: Coefficient, scale: int) -> str:
 def _segments(law: FittedLaw) -> str:
     """`t = 0.50 us + 95.4 us x MiB of message up to 16 KiB; 4.50 us + ... from 16 KiB + 1 B on`."""
     if not law.coefficients:
-        return "; ".join(["t changes its line", *(_between(one) for one in law.brackets)])
+        return "; ".join(["t changes its line", *(_between(bracket) for bracket in law.brackets)])
     stretches = zip(law.coefficients[::2], law.coefficients[1::2], strict=True)
-    limits = sorted(law.brackets, key=lambda one: one.above)  # a finding's own stands first
-    begins = ["", *(f" from {format_bytes(int(one.up_to))}" for one in limits)]
-    ends = [*(f" up to {format_bytes(int(one.above))}" for one in limits), ""]
+    limits = sorted(law.brackets, key=lambda bracket: bracket.above)  # a finding's own stands first
+    begins = ["", *(f" from {format_bytes(int(bracket.up_to))}" for bracket in limits)]
+    ends = [*(f" up to {format_bytes(int(bracket.above))}" for bracket in limits), ""]
     lines = [
         f"{_term(constant)} + {_term(each)}{begin}{end or ' on'}"
         for (constant, each), begin, end in zip(stretches, begins, ends, strict=False)
@@ -208,8 +161,8 @@ def _segments(law: FittedLaw) -> str:
     return f"t = {'; '.join(lines)}"
 
 
-def _between(one: Bracket) -> str:
-    return f"limits: {one.covariate} above {_length(one.above)} up to {_length(one.up_to)}"
+def _between(bracket: Bracket) -> str:
+    return f"limits: {bracket.covariate} above {_length(bracket.above)} up to {_length(bracket.up_to)}"
 
 
 def _step(law: FittedLaw) -> str:
@@ -221,28 +174,99 @@ def _step(law: FittedLaw) -> str:
     else:
         limit = f"{name} = {high:g}" if high - low == 1 else f"{low:g} < {name} <= {high:g}"
     constant, step, *others = law.coefficients
-    more = "".join(f" + {_term(one)}" for one in others)
+    more = "".join(f" + {_term(coefficient)}" for coefficient in others)
     return f"t = {_term(constant)} + {_term(step)} if {what} {sign} {name}{more}, {limit}"
 
 
 def cost_words(law: FittedLaw) -> str:
-    """What a law charges: `1.73 us per 4 KiB page and 2.80 us per 64 KiB page`; its step, or its constants where it has
-    no other.
+    """Return what a law charges: `1.73 us per 4 KiB page and 2.80 us per 64 KiB page`; its step, or its constants where
+    it has no other.
     """
     if law.name in _STEPS and len(law.coefficients) > 1:
         return f"{_time(law.coefficients[1], 1)} more"
-    terms = [one for one in law.coefficients if one.per] or list(law.coefficients)
-    return listed([_cost(one) for one in terms])
+    terms = [coefficient for coefficient in law.coefficients if coefficient.per] or list(law.coefficients)
+    return listed([_cost(coefficient) for coefficient in terms])
 
 
-def _cost(one: Coefficient) -> str:
+def _cost(coefficient: Coefficient) -> str:
     """`1.73 us [1.70, 1.76] per 4 KiB page`; bytes by the MiB."""
-    if one.per is None or one.per.startswith("("):
-        return _term(one)
-    scale = _MIB if one.per.startswith("byte") else 1
-    most = "at most " if one.name.endswith(" at most") else ""
-    return f"{most}{_time(one, scale)} per {one.per.replace('byte', 'MiB', 1) if scale > 1 else one.per}"
+    if coefficient.per is None or coefficient.per.startswith("("):
+        return _term(coefficient)
+    scale = _MIB if coefficient.per.startswith("byte") else 1
+    most = "at most " if coefficient.name.endswith(" at most") else ""
+    per = coefficient.per.replace("byte", "MiB", 1) if scale > 1 else coefficient.per
+    return f"{most}{_time(coefficient, scale)} per {per}"
 
 
 def _length(value: float) -> str:
     return format_bytes(int(value)) if value >= 1024 and value == int(value) else f"{value:g}"
+
+
+# Forecasts in words: `predicted 41.2 us [38.9, 43.6] at an allocation of 6 MiB, seen 42.0 us`.
+
+SHOWN = 2  # forecasts in one sentence
+_QUANTITIES = {
+    "allocation_bytes": "allocation",
+    "sender_allocation_bytes": "sender's allocation",
+    "receiver_allocation_bytes": "receiver's allocation",
+    "message_bytes": "message",
+    "live_buffers": "live buffers",
+    "repetition": "use",
+    "in_flight": "messages in flight",
+    "queue": "entries in front",
+    "blocks": "blocks",
+    "page_bytes": "page",
+}
+_FOLLOWS = "buffer_bytes"
+
+
+def place_words(place: Mapping[str, float]) -> str:
+    """`allocation 6 MiB, message 8 B`."""
+    found = [(_QUANTITIES.get(name, name.replace("_", " ")), name, value) for name, value in place.items()]
+    return ", ".join(
+        f"{words} {format_bytes(int(value)) if name.endswith('_bytes') else f'{value:g}'}"
+        for words, name, value in found
+        if name != _FOLLOWS
+    )
+
+
+def quantity_words(places: Sequence[Mapping[str, float]]) -> str:
+    """Return what varies between places: `allocation`, `allocation or message`."""
+    names = [name for name in (places[0] if places else {}) if name != _FOLLOWS]
+    varied = [name for name in names if len({place.get(name) for place in places}) > 1] or names
+    return " or ".join(_QUANTITIES.get(name, name.replace("_", " ")) for name in varied) or "what was varied"
+
+
+def forecast_words(forecast: LawForecast) -> str:
+    """One line; without what was seen where that was not measured."""
+    low, high = forecast.interval
+    half_s = (high - low) / 2
+    value, *ends = (format_time(time_s, half_s) for time_s in (forecast.predicted_s, low, high))
+    unit = f" {value.split()[-1]}"
+    if all(end.endswith(unit) for end in ends):
+        ends = [end.removesuffix(unit) for end in ends]
+    words = f"predicted {value} [{', '.join(ends)}] at {place_words(forecast.place)}"
+    if forecast.seen_s is None:
+        return f"{words}, not measured"
+    return f"{words}, seen {format_time(forecast.seen_s, half_s)}"
+
+
+def with_words(forecast: LawForecast) -> LawForecast:
+    """Return the forecast with its line of text written anew."""
+    return replace(forecast, text=forecast_words(forecast))
+
+
+def failed_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
+    """Why the law that fits is not named."""
+    wrong = [forecast for forecast in forecasts if forecast.held is False]
+    shown = "; ".join(forecast_words(forecast) for forecast in wrong[:SHOWN])
+    return f"it depends on {quantity_words([forecast.place for forecast in forecasts])}; no law holds: '{fits}' {shown}"
+
+
+def open_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
+    """Why a cause can't rest on the law that is named."""
+    seen = [forecast for forecast in forecasts if forecast.seen_s is not None and not forecast.held]
+    if not seen:
+        return f"fits '{fits}', not predicted yet"
+    shown = "; ".join(forecast_words(forecast) for forecast in seen[:SHOWN])
+    return f"fits '{fits}', but the measurements are too noisy to confirm it: {shown}"

@@ -75,7 +75,10 @@ class _Classes:
 def _bases(covariates: Covariates, lengths: tuple[float, ...]) -> list[Column]:
     """A constant for each length that was asked for, before over-allocation."""
     asked = covariates[ASKED]
-    return [Column(f"constant at {format_bytes(int(one))}", "", (asked == one).astype(np.float64)) for one in lengths]
+    return [
+        Column(f"constant at {format_bytes(int(length))}", "", (asked == length).astype(np.float64))
+        for length in lengths
+    ]
 
 
 def _variant(classes: _Classes, what: str, levels: Floats) -> Variant:
@@ -115,7 +118,7 @@ def _needs(covariates: Covariates) -> str | None:
 
 
 def _probes(covariates: Covariates) -> list[Place]:
-    """Each place with the remainder of its length taken away, of one byte, and of every power of two."""
+    """Return each place with the remainder of its length taken away, of one byte, and of every power of two."""
     found: list[Place] = []
     for place in existing(covariates):
         for length in sides(covariates):

@@ -53,7 +53,7 @@ _EXACT: tuple[tuple[str, Formula, float], ...] = (
 
 
 @dataclass(frozen=True)
-class Growth:
+class PowerGrowth:
     """formula: in p.  exponent: e; None: it does not change with p.  interval: 95 %, equal ends where the formula is
     exact.  predict: p -> value and the range that the points leave.
     """
@@ -65,7 +65,9 @@ class Growth:
     predict: Callable[[float], tuple[float, Interval]]
 
 
-def growth(ranks: Sequence[float] | Floats, values: Sequence[float] | Floats, sigma: Floats | None = None) -> Growth:
+def growth(
+    ranks: Sequence[float] | Floats, values: Sequence[float] | Floats, sigma: Floats | None = None
+) -> PowerGrowth:
     """The law of these points.
 
     Args: ranks, values: shape (points,), `FEWEST_POINTS` numbers of ranks or more.  sigma: standard error of each;
@@ -79,15 +81,15 @@ def growth(ranks: Sequence[float] | Floats, values: Sequence[float] | Floats, si
     level = float(np.average(y, weights=weights**2))
     if sigma is not None and _is_constant(p, y, weights, level):
         half = 2.0 / float(np.sqrt((weights**2).sum()))
-        return Growth(_number(level), False, None, None, lambda _: (level, (level - half, level + half)))
+        return PowerGrowth(_number(level), False, None, None, lambda _: (level, (level - half, level + half)))
     return _fitted(p, y, weights, counts=sigma is None)
 
 
-def _exact(p: Floats, y: Floats) -> Growth | None:
+def _exact(p: Floats, y: Floats) -> PowerGrowth | None:
     """A formula that gives every point as it is."""
     if np.ptp(y) == 0:
         value = float(y[0])
-        return Growth(_number(value), True, None, None, lambda _: (value, (value, value)))
+        return PowerGrowth(_number(value), True, None, None, lambda _: (value, (value, value)))
     for words, formula, exponent in _EXACT:
         x = formula(p)
         if np.unique(x).size < 3:
@@ -95,7 +97,7 @@ def _exact(p: Floats, y: Floats) -> Growth | None:
         slope, constant = np.polyfit(x, y, 1)
         slope, constant = round(float(slope), 6), round(float(constant), 6)
         if slope > 0 and np.abs(constant + slope * x - y).max() < 1e-4:
-            return Growth(
+            return PowerGrowth(
                 _sum(slope, words, constant), True, exponent, (exponent, exponent), _at(formula, slope, constant)
             )
     return None
@@ -134,8 +136,8 @@ def _basis(p: Floats, exponent: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Line:
-    """For one exponent. chi: weighted sum of squares.  inverse: of the normal matrix."""
+class _PowerFit:
+    """The fit for one exponent. chi: weighted sum of squares. inverse: of the normal matrix."""
 
     exponent: float
     constant: float
@@ -149,7 +151,7 @@ class _Line:
         return self.constant + self.slope * float(row[1]), scale * float(np.sqrt(row @ self.inverse @ row))
 
 
-def _line(p: Floats, y: Floats, weights: Floats, exponent: float) -> _Line:
+def _line(p: Floats, y: Floats, weights: Floats, exponent: float) -> _PowerFit:
     """Straight line over the basis, around its weighted mean: that is exact where the basis is steep."""
     x, w = _basis(p, exponent), weights**2
     total = float(w.sum())
@@ -159,10 +161,10 @@ def _line(p: Floats, y: Floats, weights: Floats, exponent: float) -> _Line:
     left = (y - mean_y - slope * (x - mean_x)) * weights
     cross = -mean_x / spread
     inverse = np.array([[1 / total - mean_x * cross, cross], [cross, 1 / spread]])
-    return _Line(exponent, mean_y - slope * mean_x, slope, float(left @ left), inverse)
+    return _PowerFit(exponent, mean_y - slope * mean_x, slope, float(left @ left), inverse)
 
 
-def _fitted(p: Floats, y: Floats, weights: Floats, *, counts: bool) -> Growth:
+def _fitted(p: Floats, y: Floats, weights: Floats, *, counts: bool) -> PowerGrowth:
     """Over p, or over p rounded up to a power of two where rounds are what takes the time."""
     smooth, stepped = (_lines(x, y, weights) for x in (p, np.exp2(_up(p))))
     scale = max(min(line.chi for line in stepped) / max(1, p.size - 3), 0.0 if counts else 1.0)
@@ -172,11 +174,13 @@ def _fitted(p: Floats, y: Floats, weights: Floats, *, counts: bool) -> Growth:
     return _profiled(smooth, p, "p", float, counts=counts)
 
 
-def _lines(x: Floats, y: Floats, weights: Floats) -> list[_Line]:
+def _lines(x: Floats, y: Floats, weights: Floats) -> list[_PowerFit]:
     return [_line(x, y, weights, float(e)) for e in np.arange(LOWEST, HIGHEST + STEP / 2, STEP)]
 
 
-def _profiled(lines: Sequence[_Line], p: Floats, name: str, place: Callable[[float], float], *, counts: bool) -> Growth:
+def _profiled(
+    lines: Sequence[_PowerFit], p: Floats, name: str, place: Callable[[float], float], *, counts: bool
+) -> PowerGrowth:
     from scipy import special
 
     best = min(lines, key=lambda line: line.chi)
@@ -194,10 +198,10 @@ def _profiled(lines: Sequence[_Line], p: Floats, name: str, place: Callable[[flo
         return best.at(x, scale)[0], (low, high)
 
     interval = (round(inside[0].exponent, 2), round(inside[-1].exponent, 2))
-    return Growth(_words(best, name), False, round(best.exponent, 2), interval, predict)
+    return PowerGrowth(_words(best, name), False, round(best.exponent, 2), interval, predict)
 
 
-def _words(line: _Line, name: str) -> str:
+def _words(line: _PowerFit, name: str) -> str:
     said = "" if name == "p" else " (q: p rounded up to a power of two)"
     if abs(line.exponent) < STEP / 2:
         return f"{_number(line.constant)} + {_number(line.slope)} ln {name}{said}"

@@ -70,7 +70,7 @@ class Law:
     fewest: int = 0
 
     def too_few(self, covariates: Covariates) -> str | None:
-        """None where enough values were swept; else how many there have to be."""
+        """Return None when enough values were swept, else how many the law needs."""
         there = max((int(np.unique(covariates[name]).size) for name in self.along if name in covariates), default=0)
         if not self.along or there >= self.fewest:
             return None
@@ -85,13 +85,13 @@ class Law:
 
 
 def intercept(covariates: Covariates) -> Column:
-    """What every operation costs."""
+    """Return the term that every operation costs."""
     points = next(iter(covariates.values())).size
     return Column("constant", "", np.ones(points))
 
 
 def transfer(covariates: Covariates) -> Column:
-    """What each byte of the message costs: the inverse of the bandwidth."""
+    """Return the term that each byte of the message costs: the inverse of the bandwidth."""
     return Column("transfer", "byte", covariates["message_bytes"])
 
 
@@ -100,7 +100,7 @@ def varies(covariates: Covariates, name: str) -> bool:
 
 
 def missing(covariates: Covariates, *names: str) -> str | None:
-    """None when one of the covariates varies, else why the law can't be fitted."""
+    """Return None when one of the covariates varies, else the reason why the law can't be fitted."""
     if any(varies(covariates, name) for name in names):
         return None
     known = [name for name in names if name in covariates]
@@ -110,10 +110,10 @@ def missing(covariates: Covariates, *names: str) -> str | None:
 
 
 def with_transfer(variants: Sequence[Variant], covariates: Covariates) -> list[Variant]:
-    """Each variant, and where the message's length varies each of them with a term for it as well."""
+    """Return each variant, and where the message's length varies each of them with a term for it as well."""
     if not varies(covariates, "message_bytes"):
         return list(variants)
-    return [*variants, *(_plus_transfer(one) for one in variants)]
+    return [*variants, *(_plus_transfer(variant) for variant in variants)]
 
 
 def _plus_transfer(variant: Variant) -> Variant:

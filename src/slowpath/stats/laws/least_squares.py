@@ -111,7 +111,7 @@ def _ordinary(matrix: Floats, aim: Floats, free: NDArray[np.bool_]) -> Floats:
 def _inside(
     matrix: Floats, aim: Floats, free: NDArray[np.bool_], start: Floats, nonnegative: NDArray[np.bool_]
 ) -> Floats:
-    """From `start` towards the optimum of the free columns, stopping at each wall and holding that column there."""
+    """Walk from `start` towards the optimum of the free columns; stop at each bound and hold that column there."""
     while True:
         wanted = _ordinary(matrix, aim, free)
         outside = free & nonnegative & (wanted <= 0)

@@ -14,7 +14,7 @@ import numpy as np
 from slowpath.core.units import format_bytes
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.law import Law, Place, Variant, missing, single, varies, with_transfer
-from slowpath.stats.laws.message import MESSAGE
+from slowpath.stats.laws.linear import MESSAGE
 from slowpath.stats.laws.probes import near
 from slowpath.stats.laws.sweep import Covariates
 
@@ -30,7 +30,7 @@ def pages(first_bytes: Floats, length_bytes: Floats, page_bytes: Floats | int) -
 
 
 def first_byte(covariates: Covariates) -> Floats:
-    """Where the message begins, relative to a page boundary or as an address."""
+    """Return where the message begins, relative to a page boundary or as an address."""
     zero = np.zeros_like(covariates[MESSAGE])
     place: Floats = covariates.get("base", zero) + covariates.get(OFFSET, zero)
     return place

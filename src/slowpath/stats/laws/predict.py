@@ -16,15 +16,17 @@ noise as the errors of points are (Smyth 2004, doi 10.2202/1544-6115.1027).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
+from slowpath.core.finding_results import ForecastKind, LawForecast, Predicted
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import CentreFit, design
-from slowpath.stats.laws.curve import PRIOR_DF, Curve
+from slowpath.stats.laws.curve import PRIOR_DF, CentreCurve
 from slowpath.stats.laws.fit import Fit
-from slowpath.stats.laws.found import Bracket, Forecast, Kind, Predicted
+from slowpath.stats.laws.found import Bracket, with_words
 from slowpath.stats.laws.law import Place
 from slowpath.stats.laws.sweep import Sweep
 
@@ -71,8 +73,8 @@ class Teller:
         return quantile * self.scale * float(np.sqrt(variance_ratio))
 
 
-def teller(fit: Fit, centre: Curve, sweep: Sweep) -> Teller:
-    """Args: fit: of this sweep, whose centre curve this is."""
+def teller(fit: Fit, centre: CentreCurve, sweep: Sweep) -> Teller:
+    """Return the law of this fit, ready to predict.  Args: fit: of this sweep, whose centre curve is `centre`."""
     found = fit.centre
     relative = _columns(found, sweep.covariates) / (centre.sigma_ratio * found.fitted_s)[:, None]
     size = np.sqrt((relative**2).sum(axis=0))
@@ -96,7 +98,7 @@ def _columns(fit: CentreFit, covariates: Mapping[str, Floats]) -> Floats:
     return np.column_stack([matrix, fit.coefficients[-1] * fit.variant.turned(covariates)])
 
 
-def predict(law: Teller, place: Place, variance_ratio: float, places: int, kind: Kind) -> Forecast | None:
+def predict(law: Teller, place: Place, variance_ratio: float, places: int, kind: ForecastKind) -> LawForecast | None:
     """Args: variance_ratio: squared standard error to expect of the new centre.  places: predicted by this law; all
     of them are judged together. Returns: without what was seen; None: the law says nothing of the place."""
     found = law.at(place)
@@ -106,7 +108,7 @@ def predict(law: Teller, place: Place, variance_ratio: float, places: int, kind:
     variance = own + variance_ratio
     low, high = (float(time_s * np.exp(side * law.reach(variance, LEVEL))) for side in (-1, 1))
     joint = law.reach(variance, joint_level(places))
-    return Forecast(
+    forecast = LawForecast(
         place=dict(place),
         kind=kind,
         predicted_s=time_s,
@@ -114,15 +116,19 @@ def predict(law: Teller, place: Place, variance_ratio: float, places: int, kind:
         joint_ratio=float(np.exp(joint)),
         span_s=law.span_s,
         noise_ratio=float(np.sqrt(variance_ratio)),
+        text="",
     )
+    return with_words(forecast)
 
 
 def joint_level(places: int) -> float:
-    """Of each of several intervals that are to hold all at once in LEVEL of the cases (Bonferroni)."""
+    """Return the level of each of several intervals that are to hold together in LEVEL of the cases (Bonferroni)."""
     return 1 - (1 - LEVEL) / max(1, places)
 
 
-def judged(forecast: Forecast, seen_s: float, seen_interval: tuple[float, float], widened: float = 1.0) -> Forecast:
+def judged(
+    forecast: LawForecast, seen_s: float, seen_interval: tuple[float, float], widened: float = 1.0
+) -> LawForecast:
     """The forecast with what was seen, and whether it held.
 
     Args: widened: ratio, 1 or more, by which both ends move away: the seen value is known less well than expected.
@@ -136,25 +142,25 @@ def judged(forecast: Forecast, seen_s: float, seen_interval: tuple[float, float]
     near = abs(ratio - 1) <= NEAR_RATIO
     telling = forecast.predicted_s * (reach - 1) <= MOST_OF_SPAN * forecast.span_s
     held = False if not inside else True if near and telling else None
-    return replace(forecast, seen_s=seen_s, seen_interval=seen_interval, held=held)
+    return with_words(replace(forecast, seen_s=seen_s, seen_interval=seen_interval, held=held))
 
 
-def verdict(forecasts: Sequence[Forecast]) -> Predicted:
+def verdict(forecasts: Sequence[LawForecast]) -> Predicted:
     """Of all that a law predicted: failed where one place failed; held where none did, at least half of them held, and
     of the OUTERMOST ones, which are predicted first, at least one did. What was measured later decides over what was
     set apart.
     """
-    later = _verdict([one for one in forecasts if one.kind == "later"])
-    apart = _verdict([one for one in forecasts if one.kind != "later"])
+    later = _verdict([forecast for forecast in forecasts if forecast.kind == "later"])
+    apart = _verdict([forecast for forecast in forecasts if forecast.kind != "later"])
     return later if later in ("held", "failed") or apart == "not made" else apart
 
 
-def _verdict(forecasts: Sequence[Forecast]) -> Predicted:
-    seen = [one for one in forecasts if one.seen_s is not None]
+def _verdict(forecasts: Sequence[LawForecast]) -> Predicted:
+    seen = [forecast for forecast in forecasts if forecast.seen_s is not None]
     if not seen:
         return "not made"
-    if any(one.held is False for one in seen):
+    if any(forecast.held is False for forecast in seen):
         return "failed"
-    held = [one for one in seen if one.held]
-    beyond = any(one.held for one in seen[:OUTERMOST])
+    held = [forecast for forecast in seen if forecast.held]
+    beyond = any(forecast.held for forecast in seen[:OUTERMOST])
     return "held" if beyond and len(held) >= FEWEST_HELD * len(seen) else "undecided"

@@ -19,7 +19,9 @@ def existing(covariates: Covariates) -> list[Place]:
 
 
 def changed(covariates: Covariates, name: str, values: Iterable[float]) -> list[Place]:
-    """Each of some points (those with the least, the middle and the largest of what varies) with another value."""
+    """Return each of some points (those with the least, the middle and the largest of what varies) with another
+    value.
+    """
     places = existing(covariates)
     order = np.argsort(covariates[name], kind="stable")
     bases = [places[int(order[p])] for p in {0, order.size // 2, order.size - 1}]

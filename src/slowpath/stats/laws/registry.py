@@ -4,42 +4,28 @@
 from __future__ import annotations
 
 from slowpath.core.errors import UsageError
-from slowpath.stats.laws import (
-    allocation,
-    blocks,
-    constant,
-    granules,
-    live_buffers,
-    message,
-    pages,
-    queue_depth,
-    repetition,
-    saturates,
-    segments,
-    step,
-    threshold,
-)
+from slowpath.stats.laws import allocation, granules, linear, pages, saturates, segments, steps, threshold
 from slowpath.stats.laws.law import Law
 
 LAWS: tuple[Law, ...] = (
-    constant.LAW,
-    message.LAW,
+    linear.CONSTANT,
+    linear.BY_BYTE,
     allocation.LAW,
     pages.LAW,
     granules.LAW,
-    live_buffers.LAW,
-    repetition.LAW,
-    step.LAW,
+    steps.LIVE_BUFFERS,
+    steps.REPETITIONS,
+    steps.STEP,
     saturates.LAW,
     threshold.LAW,
     segments.LAW,
-    queue_depth.LAW,
-    blocks.LAW,
+    linear.BY_DEPTH,
+    linear.BY_BLOCK,
 )
 
 
 def find(name: str) -> Law:
-    """Raises: UsageError: no law of that name."""
+    """Return the law of this name.  Raises: UsageError: there is no law of that name."""
     for law in LAWS:
         if law.name == name:
             return law

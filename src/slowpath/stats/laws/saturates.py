@@ -19,7 +19,7 @@ from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.allocation import SIDES, sides
 from slowpath.stats.laws.law import Column, Law, Place, Variant, intercept, missing, varies
 from slowpath.stats.laws.least_squares import log_residuals, solve_times
-from slowpath.stats.laws.message import MESSAGE
+from slowpath.stats.laws.linear import MESSAGE
 from slowpath.stats.laws.probes import spread
 from slowpath.stats.laws.sweep import Covariates
 
@@ -30,7 +30,7 @@ _WORDS = {MESSAGE: "message", **SIDES}
 
 
 def _lengths(covariates: Covariates) -> dict[str, str]:
-    """Those that vary: covariate -> whose length it is."""
+    """Return the lengths that vary: covariate -> whose length it is."""
     found = dict(sides(covariates))
     if varies(covariates, MESSAGE):
         found[MESSAGE] = _WORDS[MESSAGE]
@@ -38,7 +38,7 @@ def _lengths(covariates: Covariates) -> dict[str, str]:
 
 
 def levelling(name: str, c_bytes: float) -> Variant:
-    """With its length c fixed."""
+    """Return the variant whose length c is fixed."""
     per = f"(1 - exp(-{_WORDS[name]} / {format_bytes(round(c_bytes))}))"
 
     def columns(covariates: Covariates) -> Sequence[Column]:
@@ -53,9 +53,11 @@ def levelling(name: str, c_bytes: float) -> Variant:
 
 
 def placed(covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> list[Variant]:
-    """For each length that varies, the c that these times want; none where it would lie beyond what was swept."""
+    """Return, for each length that varies, the variant whose c fits these times best; none where c would lie beyond
+    what was swept.
+    """
     best = [_best(name, covariates, centre_s, sigma_ratio) for name in _lengths(covariates)]
-    return [one for one in best if one is not None]
+    return [variant for variant in best if variant is not None]
 
 
 def _best(name: str, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> Variant | None:

@@ -66,7 +66,7 @@ def separating_points(
 
     Args:    first, second: fits to this sweep.  sigma_ratio: relative standard error to expect at a new point.
              candidates: where one may measure; without them, what both laws propose near the sweep's points.
-    Returns: empty when none of the candidates tells them apart.
+    Returns: empty when no candidate distinguishes them.
     """
     open_places = list(candidates) or _proposed(first, second, sweep)
     chosen: list[SeparatingPoint] = []
@@ -84,7 +84,9 @@ def separating_points(
 
 
 def _proposed(first: CentreFit, second: CentreFit, sweep: Sweep) -> list[Place]:
-    """From both laws, each place once, evenly thinned to what is worth the time, and only within what was measured."""
+    """Return the places that both laws propose within the measured range, each once, thinned evenly to what is worth
+    the time.
+    """
     places = [*first.law.probes(sweep.covariates), *second.law.probes(sweep.covariates)]
     unique = list({tuple(sorted(place.items())): place for place in places}.values())
     positive = [place for place in unique if first.predict(place) > 0 and second.predict(place) > 0]

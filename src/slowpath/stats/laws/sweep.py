@@ -58,7 +58,7 @@ class Sweep:
     def identity(self) -> Hashable:
         """The same for two sweeps of the same numbers."""
         arrays = {**self.covariates, "launch_s": self.launch_s, "samples": self.samples, "within": self.within_ratio}
-        numbers = tuple((name, None if one is None else one.tobytes()) for name, one in arrays.items())
+        numbers = tuple((name, None if array is None else array.tobytes()) for name, array in arrays.items())
         return numbers, self.launch_s.shape, self.label, self.metric, self.phase, self.cells
 
     @property
@@ -84,7 +84,7 @@ class Sweep:
         return replace(self, covariates=covariates, launch_s=kept, samples=samples, within_ratio=within, cells=cells)
 
     def describe(self, point: int) -> str:
-        """What sets a point apart: "message_bytes=8, overalloc_bytes=1"."""
+        """Return what sets a point apart: "message_bytes=8, overalloc_bytes=1"."""
         return ", ".join(f"{name}={self.covariates[name][point]:.12g}" for name in self.varied())
 
 

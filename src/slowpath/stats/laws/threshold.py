@@ -19,8 +19,7 @@ from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.granules import CLASSES, alignment
 from slowpath.stats.laws.law import Column, Law, Place, Variant, intercept, missing, with_transfer
 from slowpath.stats.laws.probes import spread
-from slowpath.stats.laws.step import FEWEST, FEWEST_BESIDE
-from slowpath.stats.laws.steps import count_of_groups, gaps_between_groups
+from slowpath.stats.laws.steps import FEWEST, FEWEST_BESIDE, count_of_groups, gaps_between_groups
 from slowpath.stats.laws.sweep import Covariates
 
 
@@ -64,8 +63,8 @@ def _of_classes(covariates: Covariates, name: str, text: str, limits: tuple[floa
     clean = np.unique(lengths[alignment(lengths) >= limits[-1]]).tolist()
     if count_of_groups(clean) < FEWEST:
         return []
-    aligned = [Bracket(f"{text}'s alignment", float(levels[levels < one].max()), one) for one in limits]
-    classes = ", ".join(format_bytes(int(one)) for one in (levels[0], *limits))
+    aligned = [Bracket(f"{text}'s alignment", float(levels[levels < limit].max()), limit) for limit in limits]
+    classes = ", ".join(format_bytes(int(limit)) for limit in (levels[0], *limits))
     return [
         Variant(
             f"step after {format_bytes(int(low))}, classes {classes}",

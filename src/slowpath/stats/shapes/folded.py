@@ -63,18 +63,16 @@ def period_of(launches: Sequence[tuple[Numbers, Floats]], *, most: int = MOST_PE
     chances = np.array([_chances(number, time, longest) for number, time in kept])
     every = int(np.argmin(np.log(np.maximum(chances, LEAST)).sum(axis=0))) + 2
     found = [_folded(number, time, every) for number, time in kept]
-    counts = [len(one.slow) for one in found]
+    counts = [len(fold.slow) for fold in found]
     slow = max(set(counts), key=counts.count)
-    agreeing = sum(one.apart and len(one.slow) == slow and _is_one_run(one.slow, every) for one in found)
+    agreeing = sum(fold.apart and len(fold.slow) == slow and _is_one_run(fold.slow, every) for fold in found)
     if agreeing < _AGREE * len(found):
         return None
     return Period(every, slow, best_of(together(chances[:, every - 2].tolist()), longest - 1), tuple(found))
 
 
 def _chances(number: Numbers, time: Floats, longest: int) -> Floats:
-    """Of the periods 2 to `longest`: the chance of a place that lies as far from the middle as the farthest one
-    does.
-    """
+    """Return, for each period from 2 to `longest`, the chance of a place as far from the middle as the farthest one."""
     ranks = _ranks(time)
     found = np.ones(longest - 1)
     for every in range(2, longest + 1):
@@ -97,12 +95,12 @@ def _ranks(values: Floats) -> Floats:
 def _folded(number: Numbers, time: Floats, every: int) -> Folded:
     place = number % every
     there = np.unique(place)
-    middles = np.array([np.median(time[place == one]) for one in there])
+    middles = np.array([np.median(time[place == number]) for number in there])
     slow = there[_upper(middles)]
     is_slow = np.isin(place, slow)
     above, below = time[is_slow], time[~is_slow]
     apart = bool(np.quantile(above, 0.25) > np.quantile(below, 0.75))
-    return Folded(tuple(int(one) for one in slow), float(np.median(above)), float(np.median(below)), apart)
+    return Folded(tuple(int(number) for number in slow), float(np.median(above)), float(np.median(below)), apart)
 
 
 def _is_one_run(places: Sequence[int], every: int) -> bool:
@@ -113,7 +111,7 @@ def _is_one_run(places: Sequence[int], every: int) -> bool:
 
 
 def _upper(middles: Floats) -> NDArray[np.bool_]:
-    """Those above the widest gap between neighbours, as factors; neither side is ever empty."""
+    """Return the factors above the widest gap between neighbours; neither side is ever empty."""
     order = np.argsort(middles, kind="stable")
     gaps = np.diff(np.log(middles[order]))
     upper = np.zeros(middles.size, dtype=bool)

@@ -68,7 +68,7 @@ def _shared(times: Floats, fewest: int, ratio: float) -> tuple[Kind, tuple[int, 
 
 
 def _apart(logs: Floats, fewest: int, ratio: float) -> Kind | None:
-    """Which launches lie above the widest gap, where that is over `ratio` and over 4 standard deviations within
+    """Return which launches lie above the widest gap, where that is over `ratio` and over 4 standard deviations within
     kinds.
     """
     order = np.argsort(logs, kind="stable")
@@ -97,7 +97,7 @@ def few_runs(slow: Kind) -> float:
 
 
 def _orders(a: int, b: int, runs: int) -> int:
-    """In how many orders of a and b things of two kinds there are so many runs."""
+    """Return the number of orders of a and b items of two kinds that have this many runs."""
     half, odd = divmod(runs, 2)
     if odd:
         return math.comb(a - 1, half) * math.comb(b - 1, half - 1) + math.comb(a - 1, half - 1) * math.comb(b - 1, half)

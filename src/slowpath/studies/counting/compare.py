@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from slowpath.studies.counting.model import FunctionShare, ProcessCount
+from slowpath.studies.counting.model import ProcessCount, SteppedFunction
 from slowpath.studies.counting.summary import CallSpread, spread
 
 Outcome = Literal["not more", "more", "undecided"]
@@ -74,14 +74,14 @@ def compare_counts(
     return CountComparison(function, threshold_ratio, _overall(made), made, _notes(old, new))
 
 
-def has_no_name(share: FunctionShare) -> bool:
+def has_no_name(share: SteppedFunction) -> bool:
     """Whether the function is a mere place in a stripped library."""
     return share.function.startswith(f"{share.library}+0x")
 
 
 def _overall(made: Sequence[ProcessChange]) -> Outcome:
     """More in one process is more, whatever the others are."""
-    found = {one.outcome for one in made}
+    found = {change.outcome for change in made}
     if "more" in found:
         return "more"
     return "not more" if found == {"not more"} else "undecided"
@@ -90,9 +90,9 @@ def _overall(made: Sequence[ProcessChange]) -> Outcome:
 def _by_key(counts: Sequence[ProcessCount]) -> dict[Key, ProcessCount]:
     made: dict[Key, ProcessCount] = {}
     seen: Counter[tuple[str | None, str]] = Counter()
-    for one in counts:
-        who = (one.rank, "" if one.rank is not None else PurePath(one.program).name)
-        made[(*who, seen[who])] = one
+    for count in counts:
+        who = (count.rank, "" if count.rank is not None else PurePath(count.program).name)
+        made[(*who, seen[who])] = count
         seen[who] += 1
     return made
 
@@ -103,8 +103,8 @@ def _counted(count: ProcessCount | None) -> bool:
 
 def _change(key: Key, old: ProcessCount | None, new: ProcessCount | None, threshold_ratio: float) -> ProcessChange:
     then, now = _spread(old), _spread(new)
-    one = new or old
-    program = PurePath(one.program).name if one else ""
+    counted = new or old
+    program = PurePath(counted.program).name if counted else ""
     if then is None or now is None:
         missing = f"{'now' if then else 'then'} no call of this process was counted"
         return ProcessChange(key[0], program, then, now, None, None, "undecided", missing, ())
@@ -128,12 +128,14 @@ def _function_changes(
     then = _per_call(old.shares if old else (), old_calls)
     now = _per_call(new.shares if new else (), new_calls)
     changes = [FunctionChange(*name, then.get(name, 0.0), now.get(name, 0.0)) for name in dict.fromkeys([*then, *now])]
-    differing = [one for one in changes if one.old != one.new]
-    return tuple(sorted(differing, key=lambda one: (-abs(one.new - one.old), one.library, one.function)))
+    differing = [change for change in changes if change.old != change.new]
+    return tuple(sorted(differing, key=lambda change: (-abs(change.new - change.old), change.library, change.function)))
 
 
-def _per_call(shares: Sequence[FunctionShare], calls: int) -> dict[tuple[str, str], float]:
-    """By library and function. A place is no name: the same function lies elsewhere in another build."""
+def _per_call(shares: Sequence[SteppedFunction], calls: int) -> dict[tuple[str, str], float]:
+    """Return the instructions by library and function. A place is no name: the same function lies elsewhere in
+    another build.
+    """
     sums: dict[tuple[str, str], float] = {}
     for share in shares:
         function = NO_NAME if has_no_name(share) else share.function
@@ -155,5 +157,5 @@ def _notes(old: Sequence[ProcessCount], new: Sequence[ProcessCount]) -> tuple[st
 
 def _sets(old: Sequence[ProcessCount], new: Sequence[ProcessCount], field: str) -> str | None:
     """`A then, B now`; None where both are alike."""
-    then, now = (sorted({str(getattr(one, field)) for one in side}) for side in (old, new))
+    then, now = (sorted({str(getattr(count, field)) for count in side}) for side in (old, new))
     return None if then == now else f"{', '.join(then)} then, {', '.join(now)} now"

@@ -39,13 +39,13 @@ def read_earlier(path: Path, function: str) -> list[ProcessCount]:
         raise RecordError(f"--compare {error}") from error
     except DAMAGE as error:
         raise RecordError(f"--compare {file}: not what slowpath count --json prints: {why(error)}") from error
-    newer = [one.schema for one in documents if one.schema != SCHEMA]
+    newer = [document.schema for document in documents if document.schema != SCHEMA]
     if newer:
         raise RecordError(f"--compare {file}: schema {newer[0]}, and this slowpath reads schema {SCHEMA}")
-    other = [one.function for one in documents if one.function != function]
+    other = [document.function for document in documents if document.function != function]
     if other:
         raise UsageError(f"--compare {file}: it counted {other[0]}, and --call says {function}")
-    found = [process for one in documents for process in one.processes]
+    found = [process for document in documents for process in document.processes]
     if not any(process.counted for process in found):
         raise RecordError(f"--compare {file}: it holds no counted call of {function} to compare with")
     return found

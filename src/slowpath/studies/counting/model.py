@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Mapping:
+class AddressRange:
     """One executable range of addresses of a process, `end` excluded; `path` is empty for memory without a file."""
 
     begin: int
@@ -33,7 +33,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class FunctionShare:
+class SteppedFunction:
     """Instructions of one function, over all counted calls of a process."""
 
     library: str
@@ -72,7 +72,7 @@ class ProcessCount:
     troubles: tuple[Trouble, ...]
     calls_met: int | None
     calls: tuple[Call, ...]
-    shares: tuple[FunctionShare, ...]
+    shares: tuple[SteppedFunction, ...]
     damaged: int
 
     @property

@@ -15,7 +15,41 @@ from pathlib import Path
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.signals import Action, handled, held_back
 from slowpath.run.starting import start_users
+from slowpath.studies.counting.model import ProcessCount
 from slowpath.studies.counting.tools import LIBRARY, TRACER, Tools
+
+# Whether counting came to something.
+
+DONE = 0
+
+
+def exit_code(counts: Sequence[ProcessCount], function: str, ended: int) -> int:
+    """DONE, where something was counted or nothing was called.
+
+    ended: the program's exit code, negative for a signal.
+    Raises: EnvironmentFailure: the program failed, no process had the function, or no call could be counted.
+    """
+    if ended != 0:
+        how = f"was ended by {_signal(-ended)}" if ended < 0 else f"ended with exit code {ended}"
+        raise EnvironmentFailure(f"the program {how}; what was counted until then is shown")
+    if not counts:
+        raise EnvironmentFailure(
+            f"no process that was started here loads a library with a function {function}: is the name right (Fortran "
+            "programs call mpi_put_, C programs MPI_Put), is the program linked statically and stripped, or does the "
+            "launcher start it elsewhere or without LD_PRELOAD? Then try: LAUNCHER slowpath count ... -- PROGRAM"
+        )
+    hopeless = [count for count in counts if not count.counted and (count.troubles or count.calls)]
+    if hopeless and not any(count.counted for count in counts):
+        raise EnvironmentFailure(f"no call of {function} could be counted; the reasons are shown above")
+    return DONE
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
 
 METHODS = ("trap", "ptrace")
 
@@ -43,7 +77,7 @@ def prepare_folder(folder: Path) -> Path:
 
 
 def command_line(wish: Wish, command: Sequence[str], folder: Path, tools: Tools) -> list[str]:
-    """What to start. `folder` must be absolute."""
+    """Return what to start. `folder` must be absolute."""
     if wish.method != "ptrace":
         return list(command)
     most = [] if wish.most is None else ["--most", str(wish.most)]
@@ -52,7 +86,7 @@ def command_line(wish: Wish, command: Sequence[str], folder: Path, tools: Tools)
 
 
 def variables(wish: Wish, folder: Path, tools: Tools, environ: Mapping[str, str]) -> dict[str, str]:
-    """What to set, so that every process that is started loads the library; launchers hand it on."""
+    """Return what to set, so that every process that is started loads the library; launchers hand it on."""
     if wish.method != "trap":
         return {}
     made = {
@@ -84,5 +118,5 @@ def run(command: Sequence[str], environ: Mapping[str, str], output_to_stderr: bo
 
 def _while_it_runs(child: int) -> dict[signal.Signals, Action]:
     """Ctrl-C reaches the program by itself, the others are handed on: what it has done until then is shown."""
-    handed = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is not signal.SIG_IGN]
+    handed = [handled for handled in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(handled) is not signal.SIG_IGN]
     return {signal.SIGINT: signal.SIG_IGN, **dict.fromkeys(handed, lambda number, _: os.kill(child, number))}

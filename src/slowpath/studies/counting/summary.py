@@ -22,7 +22,7 @@ class CallSpread:
 
 
 def spread(values: Iterable[int | None]) -> CallSpread | None:
-    """Of the values that are there; None of none."""
+    """Return the spread of the values that are there; None without any."""
     known = [value for value in values if value is not None]
     if not known:
         return None

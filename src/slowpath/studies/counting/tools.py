@@ -13,9 +13,9 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.resources import data_folder
 from slowpath.run.choose import launcher_in
-from slowpath.run.engine.asked import answer_of
 from slowpath.run.engine.cache import Engine, source_hash
-from slowpath.run.engine.whole import usable_engines
+from slowpath.run.engine.describe import answer_of
+from slowpath.run.engine.usable import usable_engines
 from slowpath.run.libraries import one_library
 from slowpath.studies.counting.read import Name, Place
 
@@ -33,7 +33,7 @@ class Tools:
     folder: Path
 
     def path(self, name: str) -> Path:
-        """Raises EnvironmentFailure if it was not built."""
+        """Return the path of the tool.  Raises: EnvironmentFailure: it was not built."""
         path = self.folder / name
         if not path.is_file():
             other = "ptrace" if name == LIBRARY else "trap"

@@ -11,7 +11,7 @@ from slowpath.studies.plants.folder import read
 from slowpath.studies.plants.harness import each
 from slowpath.studies.plants.measure import concluded
 from slowpath.studies.plants.pens import Pen
-from slowpath.studies.plants.plant import Measured
+from slowpath.studies.plants.plant import PlantedDiagnosis
 from slowpath.studies.plants.table import Scored
 from slowpath.studies.plants.trials import PlantTrial
 
@@ -23,7 +23,7 @@ def scored_again(out: Path, tell: Callable[[Scored], None]) -> list[Scored]:
     return each(_concluded, trials, out, drawn, tell, [Pen()])
 
 
-def _concluded(trial: PlantTrial, folder: Path, pen: Pen) -> Measured:
+def _concluded(trial: PlantTrial, folder: Path, pen: Pen) -> PlantedDiagnosis:
     if (found := concluded(folder)) is None:
         raise RecordError(f"{folder}: holds no whole diagnosis")
     return found

@@ -12,8 +12,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from slowpath.studies.plants.grammar import CallName, Clause, Condition, Room
-from slowpath.studies.plants.plant import Plant, State
+from slowpath.studies.plants.grammar import CallName, Clause, PlantCondition, Room
+from slowpath.studies.plants.plant import Plant, PlantedState
 
 KIB, MIB = 2**10, 2**20
 ROOMS: tuple[Room, ...] = ("user", "kernel", "waiting")
@@ -33,7 +33,7 @@ class PlantClass:
     low_s: float = 0.0
     high_s: float = 0.0
     calls: tuple[CallName, ...] = ("send", "receive")
-    state: State | None = None
+    state: PlantedState | None = None
     needs: tuple[str, ...] = ()
 
     def draw(self, source: random.Random, cost_s: float | None = None) -> Plant:
@@ -53,8 +53,8 @@ def between(source: random.Random, low: float, high: float) -> float:
     return float(f"{math.exp(source.uniform(math.log(low), math.log(high))):.3g}")
 
 
-def _when(quantity: str, relation: str, value: float, remainder: int | None = None) -> tuple[Condition, ...]:
-    return (Condition(quantity, relation, value, remainder),)  # type: ignore[arg-type]
+def _when(quantity: str, relation: str, value: float, remainder: int | None = None) -> tuple[PlantCondition, ...]:
+    return (PlantCondition(quantity, relation, value, remainder),)  # type: ignore[arg-type]
 
 
 _FIRST = _when("use", "=", 1)
@@ -229,21 +229,21 @@ CLASSES: tuple[PlantClass, ...] = (
     PlantClass("environment", "a variable of the user's makes every message slow", _environment, 5 * _US, 200 * _US),
     PlantClass("put", "each put costs more", _put, 0.3 * _US, 10 * _US, ("put",)),
     PlantClass(
-        "single_copy_off", "the library's single copy is switched off", state=State("setting", "single_copy_off")
+        "single_copy_off", "the library's single copy is switched off", state=PlantedState("setting", "single_copy_off")
     ),
     PlantClass(
         "network_path",
         "messages inside the node are sent through the network module",
-        state=State("setting", "network_path"),
+        state=PlantedState("setting", "network_path"),
     ),
-    PlantClass("one_core", "all ranks run on one core", state=State("binding", None, "cpu=0")),
+    PlantClass("one_core", "all ranks run on one core", state=PlantedState("binding", None, "cpu=0")),
 )
-PAIRED = tuple(one for one in CLASSES if one.make is not None)
+PAIRED = tuple(plant_class for plant_class in CLASSES if plant_class.make is not None)
 
 
 def find(name: str) -> PlantClass | None:
-    """None: there is no class of this name."""
-    return next((one for one in CLASSES if one.name == name), None)
+    """Return the class of this name; None: there is none."""
+    return next((plant_class for plant_class in CLASSES if plant_class.name == name), None)
 
 
 def pair(source: random.Random, classes: Sequence[PlantClass]) -> Plant:
@@ -252,6 +252,6 @@ def pair(source: random.Random, classes: Sequence[PlantClass]) -> Plant:
     return joined(first.draw(source), second.draw(source))
 
 
-def joined(one: Plant, other: Plant) -> Plant:
-    """Both at once."""
-    return Plant(f"{one.kind}+{other.kind}", (*one.clauses, *other.clauses), one.state or other.state)
+def joined(plant: Plant, other: Plant) -> Plant:
+    """Return a plant that is both at once."""
+    return Plant(f"{plant.kind}+{other.kind}", (*plant.clauses, *other.clauses), plant.state or other.state)

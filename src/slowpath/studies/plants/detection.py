@@ -32,7 +32,7 @@ class Shot:
 
 
 @dataclass(frozen=True)
-class Limit:
+class DetectionLimit:
     """cost_s: found 95 times of 100, with its interval at 95 %; None: no cost that was tried is found so often, or
     nearly all are.  curve: cost and the share found, by the fit.  shots: that it rests on."""
 
@@ -45,8 +45,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class _Posterior:
-    """Of the cost that is found half of the time and the width of the step, both in decades. weight: shape (costs,
-    widths), sums up to 1."""
+    """The posterior of the cost that is found half of the time and of the width of the step, both in decades. weight:
+    shape (costs, widths), sums up to 1.
+    """
 
     middle: Floats
     width: Floats
@@ -58,7 +59,7 @@ class _Posterior:
         return out
 
     def quantile(self, share: float) -> float:
-        """Of `limit`."""
+        """Return the quantile of `limit`."""
         values, weights = self.limit().ravel(), self.weight.ravel()
         order = np.argsort(values)
         at = np.searchsorted(np.cumsum(weights[order]), share)
@@ -77,7 +78,8 @@ def _posterior(shots: Sequence[Shot], low_s: float, high_s: float) -> _Posterior
 
 
 def next_cost_s(shots: Sequence[Shot], low_s: float, high_s: float, source: random.Random) -> float:
-    """Where to try next: a draw from what is known of the limit, so that trials gather around it from both sides.
+    """Return where to try next: a draw from what is known of the limit, so that trials gather around it from both
+    sides.
 
     Args: low_s, high_s: between which costs the class is drawn; the search goes on two decades below and one above.
     """
@@ -87,19 +89,19 @@ def next_cost_s(shots: Sequence[Shot], low_s: float, high_s: float, source: rand
     return float(f"{10**inside:.3g}")
 
 
-def limit_of(shots: Sequence[Shot], low_s: float, high_s: float) -> Limit:
-    """What the shots say of the class's limit."""
+def limit_of(shots: Sequence[Shot], low_s: float, high_s: float) -> DetectionLimit:
+    """Return what the shots say of the class's limit."""
     posterior = _posterior(shots, low_s, high_s)
-    ordered = tuple(sorted(shots, key=lambda one: one.cost_s))
+    ordered = tuple(sorted(shots, key=lambda shot: shot.cost_s))
     costs = np.linspace(posterior.middle[0], posterior.middle[-1], 61)
     shares = [float((posterior.weight * _share(posterior, cost)).sum()) for cost in costs]
     curve = tuple((float(10**cost), share) for cost, share in zip(costs, shares, strict=True))
-    found = sum(one.found for one in shots)
+    found = sum(shot.found for shot in shots)
     if found == 0 or found == len(shots):
         which = "none of the costs that were tried was found" if found == 0 else "all costs that were tried were found"
-        return Limit(None, None, curve, ordered, which)
+        return DetectionLimit(None, None, curve, ordered, which)
     interval = 10 ** posterior.quantile(0.025), 10 ** posterior.quantile(0.975)
-    return Limit(10 ** posterior.quantile(0.5), interval, curve, ordered, "")
+    return DetectionLimit(10 ** posterior.quantile(0.5), interval, curve, ordered, "")
 
 
 def _share(posterior: _Posterior, cost: float) -> Floats:

@@ -15,7 +15,7 @@ from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import write_atomically
 from slowpath.run.ownership import holds_nothing
 from slowpath.studies.plants.baseline import Baseline
-from slowpath.studies.plants.detection import Limit
+from slowpath.studies.plants.detection import DetectionLimit
 from slowpath.studies.plants.table import Scored, counts, shares, table
 from slowpath.studies.plants.trials import PlantTrial
 
@@ -25,7 +25,7 @@ SCHEMA = 2
 
 @dataclass(frozen=True)
 class Drawn:
-    """From what the trials were drawn, and how they are measured. mpi: its identity."""
+    """The source of the trials, and how they are measured. mpi: its identity."""
 
     seed: int
     mpi: str
@@ -50,7 +50,7 @@ def check_folder(out: Path, drawn: Drawn, trials: Sequence[PlantTrial]) -> None:
 
 
 def read(out: Path) -> tuple[Drawn, list[PlantTrial]]:
-    """What was planted in a folder, whatever would be drawn today.  Raises: RecordError."""
+    """Return what was planted in a folder, whatever would be drawn today.  Raises: RecordError."""
     try:
         found = msgspec.json.decode((out / FILE).read_bytes())
         trials = msgspec.convert(found["planned"], list[PlantTrial])
@@ -65,7 +65,7 @@ def write(
     baseline: Baseline,
     scored: Sequence[Scored],
     trials: Sequence[PlantTrial],
-    limits: Mapping[str, Limit] | None = None,
+    limits: Mapping[str, DetectionLimit] | None = None,
 ) -> None:
     """limits: of detection, by class.  Raises: EnvironmentFailure: the disk refuses."""
     content: dict[str, Any] = {
@@ -77,9 +77,9 @@ def write(
         "counts": counts(scored),
         "shares": shares(scored),
         "baseline": baseline.texts,
-        "trials": [one.as_dict() for one in scored],
+        "trials": [trial.as_dict() for trial in scored],
         "table": table(scored).splitlines(),
-        "limits": {name: asdict(one) for name, one in (limits or {}).items()},
+        "limits": {name: asdict(limit) for name, limit in (limits or {}).items()},
         "planned": msgspec.to_builtins(list(trials)),
     }
     write_atomically(out / FILE, msgspec.json.format(msgspec.json.encode(content), indent=1))
@@ -87,4 +87,4 @@ def write(
 
 def _texts(trials: Sequence[PlantTrial]) -> dict[str, str | None]:
     """Shots are left out: they follow from what was seen."""
-    return {one.name: one.plant.text if one.plant else None for one in trials if one.purpose != "shot"}
+    return {trial.name: trial.plant.text if trial.plant else None for trial in trials if trial.purpose != "shot"}

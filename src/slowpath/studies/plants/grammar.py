@@ -41,7 +41,7 @@ Place = Mapping[str, float]  # quantity, "block", "queue" or "age_s" -> its valu
 
 
 @dataclass(frozen=True)
-class Condition:
+class PlantCondition:
     """remainder: of relation "%"; None: any but 0."""
 
     quantity: Quantity
@@ -76,11 +76,11 @@ class Condition:
 
 @dataclass(frozen=True)
 class Clause:
-    """As in the engine. cost_s None: a cold cache costs what the machine decides."""
+    """A clause as the engine has it. cost_s None: a cold cache costs what the machine decides."""
 
     cost_s: float | None
     call: CallName = "send"
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PlantCondition, ...] = ()
     per: Per = "call"
     granule: int = 1
     room: Room = "user"
@@ -93,9 +93,9 @@ class Clause:
 
     @property
     def text(self) -> str:
-        """As SLOWPATH_PLANT holds it, words of no effect left out."""
+        """Return the clause for SLOWPATH_PLANT, without words of no effect."""
         words = [] if self.call == "send" else [f"call={self.call}"]
-        words += [one.text for one in self.conditions]
+        words += [condition.text for condition in self.conditions]
         words += [] if self.period_s is None else [f"period_s={self.period_s:g}"]
         words += [f"{name}={value:g}" for name, value in (("chance", self.chance), ("coin", self.coin)) if value < 1]
         words += [f"environment={self.environment}"] if self.environment else []
@@ -108,43 +108,44 @@ class Clause:
 
     @property
     def sides(self) -> frozenset[Side]:
-        """Who pays; of puts and gets it is the one that calls, as with a send."""
+        """Return who pays; of puts and gets it is the one that calls, as with a send."""
         if self.call == "both":
             return frozenset({"send", "receive"})
         return frozenset({"receive" if self.call == "receive" else "send"})
 
     @property
     def axes(self) -> frozenset[Axis]:
-        """What the cost depends on."""
-        named = {one.quantity for one in self.conditions}
-        found: set[str] = {"rank" if one == "peer" else one for one in named}
+        """Return what the cost depends on."""
+        named = {condition.quantity for condition in self.conditions}
+        found: set[str] = {"rank" if quantity == "peer" else quantity for quantity in named}
         found |= {_AXIS_OF_PER[self.per]} if self.per in _AXIS_OF_PER else set()
         found |= {"time"} if self.period_s is not None else set()
         found |= {"chance"} if self.chance < 1 or self.exponential else set()
         found |= {"launch"} if self.coin < 1 else set()
         found |= {"environment"} if self.environment else set()
         found |= {"bytes"} if self.room == "cold" else set()
-        return frozenset(one for one in AXES if one in found)
+        return frozenset(axis for axis in AXES if axis in found)
 
     @property
     def limits(self) -> tuple[tuple[Axis, float], ...]:
         """Axis and last value before the cost changes at once, for each condition that compares."""
         found = []
-        for one in self.conditions:
-            if one.relation in "<>" and one.quantity != "peer":
-                last = one.value if one.relation == ">" else one.value - 1
+        for condition in self.conditions:
+            if condition.relation in "<>" and condition.quantity != "peer":
+                last = condition.value if condition.relation == ">" else condition.value - 1
                 # A cache whose misses have over n - 1 other buffers between two uses holds n of them.
-                found.append((_axis(one.quantity), last + 1 if one.quantity == "others" else last))
+                found.append((_axis(condition.quantity), last + 1 if condition.quantity == "others" else last))
         return tuple(found)
 
     def expected_s(self, place: Place) -> float | None:
-        """What a call at this place pays on average, seconds; None: the machine decides, or the place does not say, or
-        how many calls share a period's cost follows from how long they take."""
+        """Return what a call at this place pays on average, seconds; None: the machine decides, or the place does not
+        say, or how many calls share a period's cost follows from how long they take.
+        """
         if self.cost_s is None or self.period_s is not None:
             return None
         share = self.chance * self.coin
-        for one in self.conditions:
-            share *= one.holds(place)
+        for condition in self.conditions:
+            share *= condition.holds(place)
         units = self._units(place)
         return None if units is None else self.cost_s * share * units
 
@@ -180,7 +181,7 @@ _PLACE_OF_PER: Mapping[str, str] = {
 
 
 def _axis(quantity: str) -> Axis:
-    return next(one for one in AXES if one == quantity)
+    return next(axis for axis in AXES if axis == quantity)
 
 
 def page_of(length_bytes: int) -> int:

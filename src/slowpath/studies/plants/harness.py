@@ -18,13 +18,13 @@ from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.folder import Drawn, check_folder, write
 from slowpath.studies.plants.measure import Ground, concluded
 from slowpath.studies.plants.pens import Pen, penned
-from slowpath.studies.plants.plant import Measured
+from slowpath.studies.plants.plant import PlantedDiagnosis
 from slowpath.studies.plants.score import score
 from slowpath.studies.plants.table import Scored, forecasts_of
 from slowpath.studies.plants.trials import PlantTrial
 
-Outcome = Measured | str  # or why there is none
-MeasureOne = Callable[[PlantTrial, Path, Pen], Measured]
+Outcome = PlantedDiagnosis | str  # or why there is none
+MeasureOne = Callable[[PlantTrial, Path, Pen], PlantedDiagnosis]
 
 
 def run(
@@ -57,7 +57,7 @@ def standing(
         out.mkdir(parents=True, exist_ok=True)
         with owned(out, "slowpath plants", take_over=take_over), _concluder(jobs) as conclude:
             here = replace(ground, conclude=conclude)
-            yield lambda one, at, pen: here.measured(one.plant, at, pen), pens
+            yield lambda trial, at, pen: here.measured(trial.plant, at, pen), pens
 
 
 def each(
@@ -68,16 +68,16 @@ def each(
     tell: Callable[[Scored], None],
     pens: Sequence[Pen],
 ) -> list[Scored]:
-    """All trials: those of the baseline first, then the others as pens get free."""
-    clean: list[Measured] = []
+    """Measure all trials: those of the baseline first, then the others as pens get free."""
+    clean: list[PlantedDiagnosis] = []
     scored: list[Scored] = []
     write(out, drawn, Baseline(clean), scored, trials)
     for part in (
-        [one for one in trials if one.purpose == "baseline"],
-        [one for one in trials if one.purpose != "baseline"],
+        [trial for trial in trials if trial.purpose == "baseline"],
+        [trial for trial in trials if trial.purpose != "baseline"],
     ):
         for trial, outcome, wall_s in outcomes(measure, part, out, pens):
-            if trial.purpose == "baseline" and isinstance(outcome, Measured):
+            if trial.purpose == "baseline" and isinstance(outcome, PlantedDiagnosis):
                 clean.append(outcome)
             scored.append(judged(trial, outcome, Baseline(clean), wall_s))
             tell(scored[-1])
@@ -99,12 +99,12 @@ def judged(trial: PlantTrial, outcome: Outcome, baseline: Baseline, wall_s: floa
 def outcomes(
     measure: MeasureOne, trials: Sequence[PlantTrial], out: Path, pens: Sequence[Pen]
 ) -> Iterator[tuple[PlantTrial, Outcome, float]]:
-    """In the order in which they end. An interruption lets none begin any more."""
+    """Yield outcomes in the order in which trials end. After an interruption no further trial begins."""
     free: queue.SimpleQueue[Pen] = queue.SimpleQueue()
     for pen in pens:
         free.put(pen)
 
-    def one(trial: PlantTrial) -> tuple[PlantTrial, Outcome, float]:
+    def measure_one(trial: PlantTrial) -> tuple[PlantTrial, Outcome, float]:
         pen, begun = free.get(), time.monotonic()
         try:
             return trial, measure(trial, out / trial.name, pen), time.monotonic() - begun
@@ -116,10 +116,10 @@ def outcomes(
             free.put(pen)
 
     if len(pens) == 1:
-        yield from map(one, trials)
+        yield from map(measure_one, trials)
         return
     with ThreadPoolExecutor(len(pens)) as pool:
-        left: set[Future[tuple[PlantTrial, Outcome, float]]] = {pool.submit(one, trial) for trial in trials}
+        left: set[Future[tuple[PlantTrial, Outcome, float]]] = {pool.submit(measure_one, trial) for trial in trials}
         try:
             while left:
                 done, left = wait(left, return_when=FIRST_COMPLETED)
@@ -130,7 +130,7 @@ def outcomes(
 
 
 @contextmanager
-def _concluder(jobs: int) -> Iterator[Callable[[Path], Measured | None]]:
+def _concluder(jobs: int) -> Iterator[Callable[[Path], PlantedDiagnosis | None]]:
     """Concluding takes seconds of one core: side by side, processes of their own do it."""
     if jobs == 1:
         yield concluded

@@ -10,40 +10,40 @@ from pathlib import Path
 
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.classes import PlantClass
-from slowpath.studies.plants.detection import Limit, Shot, limit_of, next_cost_s
+from slowpath.studies.plants.detection import DetectionLimit, Shot, limit_of, next_cost_s
 from slowpath.studies.plants.folder import Drawn, write
 from slowpath.studies.plants.harness import judged, outcomes, standing
 from slowpath.studies.plants.measure import Ground
-from slowpath.studies.plants.plant import Measured
+from slowpath.studies.plants.plant import PlantedDiagnosis
 from slowpath.studies.plants.table import Scored
-from slowpath.studies.plants.trials import Asked, PlantTrial, baseline_trials
+from slowpath.studies.plants.trials import PlantCounts, PlantTrial, baseline_trials
 
 
 def searched(classes: Sequence[PlantClass]) -> list[PlantClass]:
-    """Those whose cost is drawn."""
-    return [one for one in classes if one.high_s > 0]
+    """Return the classes whose cost is drawn."""
+    return [plant_class for plant_class in classes if plant_class.high_s > 0]
 
 
 def run(
     ground: Ground,
     classes: Sequence[PlantClass],
-    asked: Asked,
+    asked: PlantCounts,
     out: Path,
     drawn: Drawn,
     tell: Callable[[Scored], None],
     jobs: int = 1,
     take_over: bool = False,
-) -> dict[str, Limit]:
+) -> dict[str, DetectionLimit]:
     """asked.planted: shots of each class.  Returns: the limit of each class.  Raises: as harness.run."""
     trials = baseline_trials(asked.baseline)
     with standing(ground, out, drawn, trials, jobs, take_over) as (measure, pens):
-        clean: list[Measured] = []
+        clean: list[PlantedDiagnosis] = []
         scored: list[Scored] = []
-        limits: dict[str, Limit] = {}
+        limits: dict[str, DetectionLimit] = {}
 
         def batch(part: Sequence[PlantTrial]) -> None:
             for trial, outcome, wall_s in outcomes(measure, part, out, pens):
-                if trial.purpose == "baseline" and isinstance(outcome, Measured):
+                if trial.purpose == "baseline" and isinstance(outcome, PlantedDiagnosis):
                     clean.append(outcome)
                 scored.append(judged(trial, outcome, Baseline(clean), wall_s))
                 tell(scored[-1])
@@ -51,34 +51,37 @@ def run(
 
         batch(trials)
         for number in range(1, asked.planted + 1):
-            shots = [_shot(one, scored, drawn.seed, number) for one in classes]
+            shots = [_shot(plant_class, scored, drawn.seed, number) for plant_class in classes]
             trials += shots
             batch(shots)
-            limits |= {one.name: limit_of(shots_of(one, scored), one.low_s, one.high_s) for one in classes}
+            limits |= {
+                plant_class.name: limit_of(shots_of(plant_class, scored), plant_class.low_s, plant_class.high_s)
+                for plant_class in classes
+            }
         write(out, drawn, Baseline(clean), scored, trials, limits)
     return limits
 
 
-def _shot(one: PlantClass, scored: Sequence[Scored], seed: int, number: int) -> PlantTrial:
-    source = random.Random(f"{seed} {one.name} {number}")
-    cost_s = next_cost_s(shots_of(one, scored), one.low_s, one.high_s, source)
-    return PlantTrial(f"shot-{number:03d}-{one.name}", "shot", one.draw(source, cost_s))
+def _shot(plant_class: PlantClass, scored: Sequence[Scored], seed: int, number: int) -> PlantTrial:
+    source = random.Random(f"{seed} {plant_class.name} {number}")
+    cost_s = next_cost_s(shots_of(plant_class, scored), plant_class.low_s, plant_class.high_s, source)
+    return PlantTrial(f"shot-{number:03d}-{plant_class.name}", "shot", plant_class.draw(source, cost_s))
 
 
-def shots_of(one: PlantClass, scored: Sequence[Scored]) -> list[Shot]:
-    """What was tried of a class so far, in the order of the names."""
-    own = [s for s in scored if s.trial.purpose == "shot" and s.kind == one.name and s.score and s.trial.plant]
+def shots_of(plant_class: PlantClass, scored: Sequence[Scored]) -> list[Shot]:
+    """Return what was tried of a class so far, in the order of the names."""
+    own = [s for s in scored if s.trial.purpose == "shot" and s.kind == plant_class.name and s.score and s.trial.plant]
     own.sort(key=lambda s: s.trial.name)
     return [Shot(s.trial.plant.drawn_s, s.score.found) for s in own if s.score and s.trial.plant]
 
 
-def lines(limits: dict[str, Limit], classes: Sequence[PlantClass]) -> list[str]:
+def lines(limits: dict[str, DetectionLimit], classes: Sequence[PlantClass]) -> list[str]:
     """A table for people, in Markdown."""
     rows = ["| class | found 95 times of 100 from | interval, 95 % | tried |", "|---|---|---|---|"]
-    for one in classes:
-        limit = limits[one.name]
+    for plant_class in classes:
+        limit = limits[plant_class.name]
         found = sum(shot.found for shot in limit.shots)
         cost = f"{limit.cost_s:.2g} s" if limit.cost_s else limit.reason
         between = "{:.2g} to {:.2g} s".format(*limit.interval_s) if limit.interval_s else ""
-        rows.append(f"| {one.name} | {cost} | {between} | {found} of {len(limit.shots)} found |")
+        rows.append(f"| {plant_class.name} | {cost} | {between} | {found} of {len(limit.shots)} found |")
     return rows

@@ -24,7 +24,7 @@ from slowpath.run.prepare import varied_parameters
 from slowpath.run.starting import start_piped
 from slowpath.studies.plants.classes import PlantClass
 from slowpath.studies.plants.pens import Pen
-from slowpath.studies.plants.plant import Measured, Plant
+from slowpath.studies.plants.plant import Plant, PlantedDiagnosis
 
 LIBRARY = "libslowpath-plant.so"
 VARIABLE = "SLOWPATH_PLANT"
@@ -44,7 +44,7 @@ class Ground:
     library: Library
     preloaded: Path
     command: Sequence[str]
-    conclude: Callable[[Path], Measured | None] = field(default=lambda folder: concluded(folder))
+    conclude: Callable[[Path], PlantedDiagnosis | None] = field(default=lambda folder: concluded(folder))
 
     @property
     def shown(self) -> list[str]:
@@ -52,14 +52,14 @@ class Ground:
         return clean_words(self.command)
 
     def variables(self, plant: Plant | None) -> dict[str, str]:
-        """What the user's environment would hold.  Raises: EnvironmentFailure: the MPI has no such setting."""
+        """Return what the user's environment would hold.  Raises: EnvironmentFailure: the MPI has no such setting."""
         if plant is None:
             return {}
         found: dict[str, str] = {}
         if plant.preloaded is not None:
             preloaded = [str(self.preloaded), *filter(None, [os.environ.get("LD_PRELOAD")])]
             found = {"LD_PRELOAD": ":".join(preloaded), VARIABLE: plant.preloaded}
-            found |= {one.environment: "1" for one in plant.clauses if one.environment}
+            found |= {clause.environment: "1" for clause in plant.clauses if clause.environment}
         if plant.setting is None:
             return found
         state, why_not = self.library.resolve(plant.setting)
@@ -67,7 +67,7 @@ class Ground:
             raise EnvironmentFailure(why_not)
         return {**found, **state}
 
-    def measured(self, plant: Plant | None, folder: Path, pen: Pen = ALL_CORES) -> Measured:
+    def measured(self, plant: Plant | None, folder: Path, pen: Pen = ALL_CORES) -> PlantedDiagnosis:
         """Measure and conclude, or conclude anew from a folder that holds a whole diagnosis.
 
         Raises: EnvironmentFailure: the command failed, or left no findings behind.
@@ -118,10 +118,10 @@ def _run_to_its_end(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[in
             raise
 
 
-def concluded(folder: Path) -> Measured | None:
-    """What the rules say of the diagnosis in a folder; None: there is none, or it is not over."""
+def concluded(folder: Path) -> PlantedDiagnosis | None:
+    """Return what the rules say of the diagnosis in a folder; None: there is none, or it is not over."""
     found = diagnoses.concluded(folder)
-    return None if found is None else Measured(*found)
+    return None if found is None else PlantedDiagnosis(*found)
 
 
 def prepare(mpi: str | None, command: Sequence[str], tell: Tell = lambda _: None, dry: bool = False) -> Ground:
@@ -133,11 +133,11 @@ def prepare(mpi: str | None, command: Sequence[str], tell: Tell = lambda _: None
     return Ground(found, preloaded, command)
 
 
-def unavailable(one: PlantClass, library: Library) -> str | None:
+def unavailable(plant_class: PlantClass, library: Library) -> str | None:
     """Why a class of plants does not grow here; None: it does."""
     varied = varied_parameters(SURVEY)
-    for name in one.needs:
+    for name in plant_class.needs:
         if name not in varied:
             return f"the survey does not vary {name}"
-    setting = one.state.setting if one.state else None
+    setting = plant_class.state.setting if plant_class.state else None
     return None if setting is None else library.resolve(setting)[1]

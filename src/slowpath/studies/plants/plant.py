@@ -12,7 +12,7 @@ from slowpath.studies.plants.grammar import Axis, Clause, Place, Room, Side
 
 
 @dataclass(frozen=True)
-class State:
+class PlantedState:
     """What is planted without a clause. axis: the one thing that a finding may name as what it depends on: "binding",
     or "setting".  setting: of the MPI library by its library-neutral name, set in the user's environment.
     text: of SLOWPATH_PLANT."""
@@ -29,19 +29,19 @@ class Plant:
 
     kind: str
     clauses: tuple[Clause, ...] = ()
-    state: State | None = None
+    state: PlantedState | None = None
     drawn_s: float = 0.0
 
     @property
     def preloaded(self) -> str | None:
         """SLOWPATH_PLANT; None: nothing is preloaded."""
-        parts = [one.text for one in self.clauses]
+        parts = [clause.text for clause in self.clauses]
         parts += [self.state.text] if self.state and self.state.text else []
         return "; ".join(parts) or None
 
     @property
     def setting(self) -> str | None:
-        """That the user's environment holds; None: none."""
+        """Return the setting in the user's environment; None: none."""
         return self.state.setting if self.state else None
 
     @property
@@ -52,27 +52,27 @@ class Plant:
 
     @cached_property
     def axes(self) -> frozenset[str]:
-        """All that a cost of it depends on."""
-        found: set[str] = {axis for one in self.clauses for axis in one.axes}
+        """Return all that a cost of it depends on."""
+        found: set[str] = {axis for clause in self.clauses for axis in clause.axes}
         return frozenset(found | ({self.state.axis} if self.state else set()))
 
     @property
     def rooms(self) -> frozenset[Room]:
-        """Where its time goes."""
-        return frozenset(one.room for one in self.clauses)
+        """Return where its time goes."""
+        return frozenset(clause.room for clause in self.clauses)
 
     @property
     def sides(self) -> frozenset[Side]:
-        """Who pays."""
-        return frozenset(side for one in self.clauses for side in one.sides)
+        """Return who pays."""
+        return frozenset(side for clause in self.clauses for side in clause.sides)
 
     @property
     def limits(self) -> tuple[tuple[Axis, float], ...]:
         """Axis and last value before the cost changes at once."""
-        return tuple(limit for one in self.clauses for limit in one.limits)
+        return tuple(limit for clause in self.clauses for limit in clause.limits)
 
     def expected_s(self, places: Mapping[Side, Place]) -> float | None:
-        """What one operation pays on average, its calls at these places; None: a clause does not say.
+        """Return what one operation pays on average, its calls at these places; None: a clause does not say.
 
         Both sides leave one barrier and pay at the same time: the operation takes what the dearer one pays.
         """
@@ -86,7 +86,7 @@ class Plant:
 
 
 @dataclass(frozen=True)
-class Measured:
+class PlantedDiagnosis:
     """What a diagnosis left. findings: of the whole of it.  results: of its survey."""
 
     findings: Sequence[Finding]

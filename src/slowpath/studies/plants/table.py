@@ -17,7 +17,9 @@ MARKS = ("law", "limit", "explanation")
 
 @dataclass(frozen=True)
 class Forecasts:
-    """Of the laws of all findings, measured later: how many were seen within the interval that was predicted."""
+    """The forecasts of the laws of all findings that were measured later: how many were seen within the predicted
+    interval.
+    """
 
     within: int
     measured: int
@@ -29,10 +31,10 @@ NO_FORECASTS = Forecasts(0, 0)
 def forecasts_of(findings: Iterable[Finding]) -> Forecasts:
     """Points that were held out of the fit are no forecasts: they were measured before."""
     seen = [
-        (one.interval, one.seen_s)
+        (forecast.interval, forecast.seen_s)
         for finding in findings
-        for one in (finding.law.forecasts if finding.law else ())
-        if one.kind == "later" and one.seen_s is not None
+        for forecast in (finding.law.forecasts if finding.law else ())
+        if forecast.kind == "later" and forecast.seen_s is not None
     ]
     return Forecasts(sum(low <= value <= high for (low, high), value in seen), len(seen))
 
@@ -55,7 +57,7 @@ class Scored:
         return None if plant is None else "pairs" if "+" in plant.kind else plant.kind
 
     def as_dict(self) -> dict[str, Any]:
-        """For plants.json."""
+        """Return the trial for plants.json."""
         plant, score = self.trial.plant, self.score
         return {
             "name": self.trial.name,
@@ -75,35 +77,35 @@ class Scored:
         }
 
 
-def line(one: Scored) -> str:
+def line(trial: Scored) -> str:
     """One trial, in one line, while the others still run."""
-    what = one.trial.plant.text if one.trial.plant else one.trial.purpose
-    if one.failure:
-        outcome = f"failed: {one.failure}"
-    elif one.score:
-        beside = f"; {len(one.score.beside)} more findings" if one.score.beside else ""
-        outcome = f"{one.score.verdict}: {one.score.why}{beside}"
+    what = trial.trial.plant.text if trial.trial.plant else trial.trial.purpose
+    if trial.failure:
+        outcome = f"failed: {trial.failure}"
+    elif trial.score:
+        beside = f"; {len(trial.score.beside)} more findings" if trial.score.beside else ""
+        outcome = f"{trial.score.verdict}: {trial.score.why}{beside}"
     else:
-        outcome = "; ".join(one.alarms) or "nothing named beyond the baseline"
-    return f"{one.trial.name:24} {what:34} {one.wall_s:5.1f} s  {outcome}"
+        outcome = "; ".join(trial.alarms) or "nothing named beyond the baseline"
+    return f"{trial.trial.name:24} {what:34} {trial.wall_s:5.1f} s  {outcome}"
 
 
 def table(scored: Sequence[Scored]) -> str:
     """Classes and their verdicts, then all plants, what was claimed of them, then clean runs."""
     heads = "  ".join(f"{word:>6}" for word in VERDICTS)
     rows = [f"class             plants  {heads}  failed  right or honest, 95 %"]
-    kinds = sorted({one.kind for one in scored if one.kind})
+    kinds = sorted({trial.kind for trial in scored if trial.kind})
     for kind in [*kinds, None]:
         rows.append(_row(kind or "all", [s for s in scored if s.kind and kind in (None, s.kind)]))
     found = shares(scored)
-    rows += [f"{name}: {one['of']} of {one['out_of']}{_percent(one)}" for name, one in found.items()]
-    beside = sum(len(one.score.beside) for one in scored if one.score)
+    rows += [f"{name}: {share['of']} of {share['out_of']}{_percent(share)}" for name, share in found.items()]
+    beside = sum(len(trial.score.beside) for trial in scored if trial.score)
     rows.append(f"further findings that are true of neither plant nor machine: {beside}")
     return "\n".join(rows)
 
 
 def _row(name: str, those: Sequence[Scored]) -> str:
-    verdicts = [one.score.verdict if one.score else "failed" for one in those]
+    verdicts = [trial.score.verdict if trial.score else "failed" for trial in those]
     numbers = "  ".join(f"{verdicts.count(word):>6}" for word in (*VERDICTS, "failed"))
     good = sum(word in ("right", "honest") for word in verdicts)
     asked = sum(word not in ("below", "failed") for word in verdicts)
@@ -113,15 +115,15 @@ def _row(name: str, those: Sequence[Scored]) -> str:
 def shares(scored: Sequence[Scored]) -> dict[str, dict[str, Any]]:
     """The four scores, each with Wilson's interval at 95 %: found, of the plants that cost enough to be seen; law,
     limit and explanation, how many of those that are claimed are right; and clean runs with a false alarm."""
-    asked = [one.score for one in scored if one.score and one.score.verdict != "below"]
-    clean = [one for one in scored if one.trial.purpose == "clean" and one.failure is None]
-    result = {"found": _share(sum(one.found for one in asked), len(asked))}
+    asked = [trial.score for trial in scored if trial.score and trial.score.verdict != "below"]
+    clean = [trial for trial in scored if trial.trial.purpose == "clean" and trial.failure is None]
+    result = {"found": _share(sum(score.found for score in asked), len(asked))}
     for name in MARKS:
-        claimed = [getattr(one, name) for one in asked if getattr(one, name) != "open"]
+        claimed = [getattr(score, name) for score in asked if getattr(score, name) != "open"]
         result[f"{name} right where one is claimed"] = _share(claimed.count("right"), len(claimed))
-    result["without a wrong word"] = _share(sum(one.verdict != "wrong" for one in asked), len(asked))
-    result["clean runs with a false alarm"] = _share(sum(bool(one.alarms) for one in clean), len(clean))
-    seen = [one.forecasts for one in scored]
+    result["without a wrong word"] = _share(sum(score.verdict != "wrong" for score in asked), len(asked))
+    result["clean runs with a false alarm"] = _share(sum(bool(trial.alarms) for trial in clean), len(clean))
+    seen = [trial.forecasts for trial in scored]
     result["forecasts within their interval"] = _share(sum(f.within for f in seen), sum(f.measured for f in seen))
     return result
 
@@ -131,22 +133,22 @@ def _share(hits: int, trials: int) -> dict[str, Any]:
     return {"of": hits, "out_of": trials, "interval": [interval.low, interval.high] if interval else None}
 
 
-def _percent(one: dict[str, Any]) -> str:
-    if one["interval"] is None:
+def _percent(share: dict[str, Any]) -> str:
+    if share["interval"] is None:
         return ""
-    low, high = one["interval"]
-    return f"  {100 * one['of'] / one['out_of']:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
+    low, high = share["interval"]
+    return f"  {100 * share['of'] / share['out_of']:.0f} % ({100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def counts(scored: Sequence[Scored]) -> dict[str, int]:
-    """For plants.json and the exit code."""
-    verdicts = [one.score.verdict for one in scored if one.score]
-    clean = [one for one in scored if one.trial.purpose == "clean" and one.failure is None]
+    """Return the counts for plants.json and the exit code."""
+    verdicts = [trial.score.verdict for trial in scored if trial.score]
+    clean = [trial for trial in scored if trial.trial.purpose == "clean" and trial.failure is None]
     return {
-        "planted": sum(one.trial.plant is not None for one in scored),
+        "planted": sum(trial.trial.plant is not None for trial in scored),
         **{word: verdicts.count(word) for word in VERDICTS},
-        "failed": sum(one.failure is not None for one in scored),
+        "failed": sum(trial.failure is not None for trial in scored),
         "clean": len(clean),
-        "clean_with_false_alarms": sum(bool(one.alarms) for one in clean),
-        "beside": sum(len(one.score.beside) for one in scored if one.score),
+        "clean_with_false_alarms": sum(bool(trial.alarms) for trial in clean),
+        "beside": sum(len(trial.score.beside) for trial in scored if trial.score),
     }

@@ -23,7 +23,7 @@ class PlantTrial:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlantCounts:
     """How many trials of each kind. pairs: share of the plants that are two at once."""
 
     planted: int
@@ -32,7 +32,7 @@ class Asked:
     pairs: float = 0.0
 
 
-def draw(classes: Sequence[PlantClass], asked: Asked, seed: int) -> list[PlantTrial]:
+def draw(classes: Sequence[PlantClass], asked: PlantCounts, seed: int) -> list[PlantTrial]:
     """Baseline first, then plants and clean runs in one random order, so that a drift of the machine meets both. Each
     class comes about equally often; which ones come once more is drawn too."""
     source = random.Random(seed)
@@ -51,9 +51,13 @@ def baseline_trials(count: int) -> list[PlantTrial]:
     return [PlantTrial(f"baseline-{i + 1:03d}", "baseline", None) for i in range(count)]
 
 
-def _plants(classes: Sequence[PlantClass], asked: Asked, source: random.Random) -> list[Plant]:
-    able = [one for one in classes if one.make is not None]
+def _plants(classes: Sequence[PlantClass], asked: PlantCounts, source: random.Random) -> list[Plant]:
+    able = [plant_class for plant_class in classes if plant_class.make is not None]
     paired = round(asked.planted * asked.pairs) if len(able) > 1 else 0
     alone = asked.planted - paired
-    order = [one for _ in range(-(-alone // max(1, len(classes)))) for one in source.sample(classes, len(classes))]
-    return [*(one.draw(source) for one in order[:alone]), *(pair(source, able) for _ in range(paired))]
+    order = [
+        plant_class
+        for _ in range(-(-alone // max(1, len(classes))))
+        for plant_class in source.sample(classes, len(classes))
+    ]
+    return [*(plant_class.draw(source) for plant_class in order[:alone]), *(pair(source, able) for _ in range(paired))]

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from slowpath.compare.comparable import Doubt
-from slowpath.compare.facts import Difference
+from slowpath.compare.facts import RunDifference
 from slowpath.compare.gate import EXIT_CODES, INCOMPLETE, LAUNCHES, Outcome
 from slowpath.core.errors import UsageError
 from slowpath.stats import multiplicity
@@ -65,7 +65,7 @@ class WatchComparison(msgspec.Struct, frozen=True):
     a: WatchNote
     b: WatchNote
     minimum_effect: float
-    differences: list[Difference]
+    differences: list[RunDifference]
     doubts: list[Doubt]
     findings: dict[str, list[str]]  # only in A, only in B, in both: their ids
     rows: list[WatchRow]
@@ -98,9 +98,9 @@ def _facts(program: WatchedProgram) -> dict[str, str]:
     }
 
 
-def _differences(a: WatchSide, b: WatchSide) -> list[Difference]:
+def _differences(a: WatchSide, b: WatchSide) -> list[RunDifference]:
     mine, yours = _facts(a.watches[0].program), _facts(b.watches[0].program)
-    return [Difference(name, mine[name], yours[name]) for name in mine if mine[name] != yours[name]]
+    return [RunDifference(name, mine[name], yours[name]) for name in mine if mine[name] != yours[name]]
 
 
 _KIND = {"program": "settings", "command": "settings", "ranks": "placement", "hosts": "placement", "MPI": "mpi"}

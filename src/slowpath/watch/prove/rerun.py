@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core.errors import UsageError
-from slowpath.run.process import Job, JobLimits, run_jobs
+from slowpath.run.process import JobLimits, LaunchedJob, run_jobs
 
 STDOUT = "stdout"
 LEAST_LIMIT_S, LIMIT_RATIO = 120.0, 10.0
@@ -71,7 +71,7 @@ def rerun(argv: Sequence[str], environ: Mapping[str, str], started: Started, fil
     stdout, stderr = files / STDOUT, files / "stderr"
     begun_ns, before = time.time_ns(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
     limits = JobLimits(total_s=started.limit_s)
-    job = Job(argv, environ, stdout, stderr, (), limits, stdin=started.stdin, folder=started.folder)
+    job = LaunchedJob(argv, environ, stdout, stderr, (), limits, stdin=started.stdin, folder=started.folder)
     outcome = run_jobs([job])[0]
     faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before
     if outcome.ended == "interrupted":

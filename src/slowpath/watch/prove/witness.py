@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slowpath.core.whole import whole_number
+from slowpath.core.units import whole_number
 from slowpath.mpi.control_variables import ControlVariables, read_control_variables
 from slowpath.mpi.ignored import why_ignored
 from slowpath.mpi.loaded import Ask

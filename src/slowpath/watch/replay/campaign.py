@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from slowpath.diagnose.campaign_text import CampaignText, CellsTable, ContrastTable, EnvironmentTable
-from slowpath.diagnose.places import Place
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
+from slowpath.diagnose.places import Place, named_places
 from slowpath.findings.price import DEFAULTS, FIRST_METRICS
 from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
 from slowpath.watch.measured_prices import LENGTH
@@ -35,7 +35,7 @@ def campaign_of(
     unset: Sequence[str] = (),
     nodes: int = 1,
     collectives: Sequence[CollectiveQuestion] = (),
-) -> CampaignText:
+) -> Campaign:
     """Cells of every question, and the lengths of all messages for their floors; of each collective its other ways.
 
     Args: variables: that were set for the program and are not set so here.  unset: that are set here and were not.
@@ -58,14 +58,14 @@ def campaign_of(
         places.setdefault(name, there)
         values = {**_COLLECTIVE, **asked_of.parameters, "way": [LIBRARY, *asked_of.ways]}
         groups.append(CellsTable(f"collective {number}", "coll", values, [environment.name], [name]))
-    return CampaignText(
+    return Campaign(
         name="replay",
         title="A watched program's own messages",
-        ranks=2,
+        ranks=[2],
         rounds=ROUNDS,
         environments=[environment],
-        placements=places if collectives else {place: Place("core", nodes=nodes if nodes > 1 else None)},
-        groups=groups,
+        placements=named_places(places if collectives else {place: Place("core", nodes=nodes if nodes > 1 else None)}),
+        cells=groups,
         contrasts=contrasts,
         why="The costly messages of a watched program: each kind as it is, and without one fault.\n"
         + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked))
@@ -83,9 +83,9 @@ def _place(question: CollectiveQuestion, nodes: int) -> tuple[str, Place]:
     return f"{ranks} ranks", Place("core", ranks, over)
 
 
-def _cells(question: PriceQuestion) -> dict[str, str | Sequence[str]]:
+def _cells(question: PriceQuestion) -> dict[str, Values]:
     row = question.row
-    base: dict[str, str | Sequence[str]] = {**(_FIRST if row.metrics == FIRST_METRICS else _STEADY), **question.slow}
+    base: dict[str, Values] = {**(_FIRST if row.metrics == FIRST_METRICS else _STEADY), **question.slow}
     if question.axis != "phase":
         base[question.axis] = list(_values(question))
     return base

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from slowpath.core.campaign import Campaign
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
 from slowpath.run.measure import create, measure_prepared
-from slowpath.run.prepare import Prepared, prepare
+from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose
 from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import CollectiveQuestion, collective_words
@@ -32,8 +32,8 @@ def prepared_for(
     rounds: int | None,
     budget_s: float,
     dry: bool,
-) -> tuple[Prepared, str]:
-    """What would be measured, and the campaign's text.
+) -> tuple[PreparedRun, Campaign]:
+    """What would be measured, and its campaign.
 
     Args:   mpi: as the user names the program's MPI; None: it is searched.  dry: nothing is compiled.
     Raises: UsageError: it is another MPI; the budget is too small.  EnvironmentFailure: the program's MPI is not here.
@@ -45,11 +45,8 @@ def prepared_for(
     then, now = settings_of(watched.variables), settings_of(environ)
     given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
     taken = [name for name in now if name not in then]
-    text = campaign_of(asked.questions, asked.loads, given, taken, _nodes(watched.results), collectives).text
-    with tempfile.TemporaryDirectory(prefix="slowpath-replay-") as folder:
-        file = Path(folder) / "replay.toml"
-        file.write_text(text, encoding="utf-8")
-        return prepare(str(file), environ, tell, launcher, None, rounds, None, budget_s, dry), text
+    campaign = campaign_of(asked.questions, asked.loads, given, taken, _nodes(watched.results), collectives)
+    return prepare(campaign, environ, tell, launcher, None, rounds, None, budget_s, dry), campaign
 
 
 def _with_cores(asked: Sequence[CollectiveQuestion], cores: int) -> tuple[list[CollectiveQuestion], list[str]]:
@@ -64,7 +61,7 @@ def _with_cores(asked: Sequence[CollectiveQuestion], cores: int) -> tuple[list[C
 
 
 def measured(
-    watch: Path, prepared: Prepared, command: list[str], cell_timeout_s: float, budget_s: float, quiet: bool
+    watch: Path, prepared: PreparedRun, command: list[str], cell_timeout_s: float, budget_s: float, quiet: bool
 ) -> Path:
     """Measure into a new folder of the watch.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
     run = next_price_folder(watch)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowpath.report import format as fmt
-from slowpath.report.figure import Table
+from slowpath.report.figure import FigureTable
 from slowpath.report.svg import sides as drawn
-from slowpath.report.svg.sides import Kind, Side
+from slowpath.report.svg.sides import Kind, SideTimes
 from slowpath.report.view_findings import RemedyView, remedy_view
 from slowpath.watch.proof import Proof, ProofEffect
 from slowpath.watch.report import words
@@ -56,7 +56,7 @@ class WatchFindingView:
     prove: str | None
     reason: str | None
     sites: list[SiteView]
-    prices: Table
+    prices: FigureTable
     remedies: list[RemedyView]
 
 
@@ -109,7 +109,7 @@ def _site(site: CallSite) -> SiteView:
     return SiteView(words.place(site), " < ".join(site.callers))
 
 
-def _prices(finding: WatchFinding, results: WatchResults) -> Table:
+def _prices(finding: WatchFinding, results: WatchResults) -> FigureTable:
     classes = {known.id: known for known in results.classes}
     head = ["Messages", "How many", "Buffer", "Place", "Saved on each", "Added up a rank", "From"]
     rows = []
@@ -118,7 +118,7 @@ def _prices(finding: WatchFinding, results: WatchResults) -> Table:
         row = [words.messages(known), words.count(known.count), words.buffer(known)]
         row += [words.place(results.sites[known.site]), words.seconds(price.per_message_s, price.interval)]
         rows.append([*row, _added(price, known.count, results), f"{price.basis}: {price.source}"])
-    return Table(head, rows)
+    return FigureTable(head, rows)
 
 
 def _added(price: Price, count: int, results: WatchResults) -> str:
@@ -189,13 +189,13 @@ def _ratio(effect: ProofEffect) -> str:
     return f"{fmt.ratio(effect.ratio, interval)} {ends or 'no interval'} of as it is, {blocks}"
 
 
-def _sides(proof: Proof) -> list[Side]:
+def _sides(proof: Proof) -> list[SideTimes]:
     """A row for each side that has runs which count; the line is their median, which the interval is not about."""
     rows = []
     for side, kind, label in _SIDES:
         values = tuple(run.wall_s for run in proof.runs if run.side == side and run.failed is None and run.wall_s > 0)
         if values:
             rows.append(
-                Side(f"{label}, {fmt.plural(len(values), 'run')}", kind, values, statistics.median(values), None)
+                SideTimes(f"{label}, {fmt.plural(len(values), 'run')}", kind, values, statistics.median(values), None)
             )
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from slowpath.core.units import format_bytes
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Table
+from slowpath.report.figure import Figure, FigureTable
 from slowpath.report.svg import message_sizes, rank_matrix
 from slowpath.report.svg.message_sizes import Circle
 from slowpath.watch.report import words
@@ -78,7 +78,7 @@ def with_messages(results: WatchResults) -> list[MessageClass]:
     return [message_class for message_class in results.classes if message_class.side != "none"]
 
 
-def classes_table(results: WatchResults) -> Table:
+def classes_table(results: WatchResults) -> FigureTable:
     """The classes with the most time."""
     head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Over the floor", "Buffer", "Place"]
     rows = [
@@ -95,7 +95,7 @@ def classes_table(results: WatchResults) -> Table:
         ]
         for message_class in with_messages(results)[:MOST_CLASSES]
     ]
-    return Table(head, rows)
+    return FigureTable(head, rows)
 
 
 def pairs(results: WatchResults) -> Figure | None:
@@ -120,7 +120,7 @@ def pairs(results: WatchResults) -> Figure | None:
         for pair in order[:MOST_PAIRS]
     ]
     picture = rank_matrix.chart(ranks, cells, title, described)
-    return Figure(title, group, Table(["Ranks", "Messages", "Bytes"], rows), picture=picture)
+    return Figure(title, group, FigureTable(["Ranks", "Messages", "Bytes"], rows), picture=picture)
 
 
 def allocations(results: WatchResults) -> list[tuple[float, list[str]]]:

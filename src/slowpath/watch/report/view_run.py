@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slowpath.core.units import listed
 from slowpath.report import format as fmt
-from slowpath.report.figure import Table
+from slowpath.report.figure import FigureTable
 from slowpath.report.view_run import date
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.report import words
@@ -67,7 +67,7 @@ def warnings(results: WatchResults) -> list[str]:
     return found
 
 
-def calls(results: WatchResults) -> tuple[Table, Table]:
+def calls(results: WatchResults) -> tuple[FigureTable, FigureTable]:
     """The calls with the most time, and the others."""
     whole_s = results.program.span_s or results.program.wall_s
     head = ["Call", "Kind", "Calls", "Time a rank", "Of the run", "A call", "Bytes"]
@@ -84,7 +84,7 @@ def calls(results: WatchResults) -> tuple[Table, Table]:
         ]
         for call in results.calls
     ]
-    return Table(head, rows[:CALLS_SHOWN]), Table(head, rows[CALLS_SHOWN:])
+    return FigureTable(head, rows[:CALLS_SHOWN]), FigureTable(head, rows[CALLS_SHOWN:])
 
 
 def coverage(seen: Coverage) -> Facts:

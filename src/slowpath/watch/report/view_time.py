@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from markupsafe import Markup
 
 from slowpath.report import format as fmt
-from slowpath.report.figure import Figure, Row, Table
+from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.svg import rank_slices, stack
 from slowpath.report.svg.rank_slices import Piece, RankRow
 from slowpath.report.svg.scale_linear import LinearScale
@@ -54,7 +54,7 @@ def timeline(results: WatchResults) -> Figure | None:
     if lost:
         described += f" {fmt.percent(lost / len(results.slices), 0)} of the stretches were not kept."
     picture = rank_slices.chart(rows, [class_ for _, class_, _ in SHARES], GROUND[0], end_s, title, described)
-    return Figure(title, _shown(results, len(rows)), Table([], []), picture=picture)
+    return Figure(title, _shown(results, len(rows)), FigureTable([], []), picture=picture)
 
 
 def _piece(stretch: Slice) -> Piece:
@@ -103,15 +103,15 @@ def rank_bars(results: WatchResults) -> Figure | None:
         for rank in shown
     ]
     axis = stack.axis(scale, _GRID, "time in MPI")
-    return Figure("Time in MPI of each rank, by reason", chosen, Table(head, table), axis=axis, rows=rows)
+    return Figure("Time in MPI of each rank, by reason", chosen, FigureTable(head, table), axis=axis, rows=rows)
 
 
-def _bar(rank: RankTime, scale: LinearScale) -> Row:
+def _bar(rank: RankTime, scale: LinearScale) -> TrackRow:
     parts = [(class_, read(rank)) for read, class_, _ in PARTS]
     track: Markup = stack.track(parts, None, None, scale, _GRID, f"rank {rank.rank}")
     share = fmt.percent(rank.mpi_s / rank.span_s, 0) if rank.span_s else fmt.MISSING
     note = f"{share} of its run" + ("" if rank.ended == "finalized" else f"; {rank.ended}")
-    return Row(f"rank {rank.rank}", rank.rank, track, f"{fmt.time(rank.mpi_s)} in MPI", note)
+    return TrackRow(f"rank {rank.rank}", rank.rank, track, f"{fmt.time(rank.mpi_s)} in MPI", note)
 
 
 def _chosen(ranks: Sequence[RankTime]) -> tuple[list[RankTime], str]:

@@ -22,7 +22,7 @@ from slowpath.run.engine.compile import BUILD_LIMIT_S
 from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.prebuilt import wheel_folder
 from slowpath.run.engine.toolchain import Compiler, find_cmake, find_compiler
-from slowpath.run.engine.whole import usable_engines
+from slowpath.run.engine.usable import usable_engines
 from slowpath.run.engine.workplace import workplace
 
 LIBRARY = "libslowpath-watch.so"

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from slowpath.stats.shapes.chances import best_of, more_often, sum_of_ranks, together
-from slowpath.stats.shapes.stalled import stalled, stalls_of
+from slowpath.stats.shapes.course import stalled, stalls_of
 
 
 def test_chances_are_those_of_scipy() -> None:

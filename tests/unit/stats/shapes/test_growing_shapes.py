@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.stats.shapes.growth import Growth, growth_of
+from slowpath.stats.shapes.course import LaunchGrowth, growth_of
 from support.series import Extra, growing, launch_of, nothing
 
 NUMBERS = np.arange(1, 600)
 
 
-def of(extra: Extra, *, seed: int = 1, launches: int = 5, base_s: float = 8e-7) -> Growth | None:
+def of(extra: Extra, *, seed: int = 1, launches: int = 5, base_s: float = 8e-7) -> LaunchGrowth | None:
     random = np.random.default_rng(seed)
     made = [launch_of(random, 599, base_s, extra(NUMBERS, launch), 1e-3) for launch in range(launches)]
     return growth_of([(NUMBERS, times) for times in made])

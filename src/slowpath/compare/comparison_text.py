@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons and gates as text for a terminal, in ASCII and at most 100 columns, and comparisons as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from slowpath.compare.comparable import Doubt
+from slowpath.compare.comparison import Comparison, ComparisonRow
+from slowpath.compare.facts import RunDifference
+from slowpath.compare.gate import Gate, JudgedRow, judges
+from slowpath.compare.pairs import Unmatched
+from slowpath.core.clean import cleaned, csv_value
+from slowpath.report import format as fmt
+
+WIDTH = 100
+HEAD = ("verdict", "ratio", "interval", "B", "A", "cell")
+_PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
+MOST_UNCOMPARED = 10
+ORDER = ("slower", "faster", "undecided", "same")
+
+
+@cleaned
+def render_comparison(found: Comparison) -> str:
+    """Return the text that `slowpath compare` prints, with a newline at the end."""
+    parts = [
+        _sides(found),
+        _alike(found),
+        _counts(found),
+        _table(found.rows, shared_differences(found.rows)),
+        _kinds(found.rows),
+        _unmatched(found),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@cleaned
+def render_gate(found: Gate) -> str:
+    """Return the text that `slowpath gate` prints, with a newline at the end."""
+    bad = [judged for judged in found.rows if judged.outcome != "pass" or judged.again]
+    passed = len(found.rows) - sum(judged.outcome != "pass" for judged in found.rows)
+    head = f"{found.outcome.upper()}: {headline(found)}"
+    lines = [wrap(doubt_words(doubt), f"  {doubt.kind:<11}") for doubt in found.doubts]
+    lines += [wrap(words, "  uncompared ") for words in uncompared_words(found.comparison)]
+    if judges(found):
+        lines += [wrap(f"{judged_label(judged)}: {judged.reason}", f"  {judged.outcome:<11}") for judged in bad]
+    lines += [wrap(f"{cell.label}: {cell.reason}", "  wrong      ") for cell in found.wrong]
+    lines += [wrap(note, "  note       ") for note in found.notes]
+    lines += [f"  {passed} of {len(found.rows)} passed"] if judges(found) else [f"  none of {len(found.rows)} judged"]
+    lines += [wrap(what_to_do(found), "  ")] if open_kinds(found) else []
+    parts = [
+        wrap(head) + "\n" + "\n".join(lines),
+        _sides(found.comparison),
+        _table([judged.row for judged in bad], shared_differences(found.comparison.rows)) if judges(found) else "",
+    ]
+    parts.append(f"measured again in: {found.remeasured}" if found.remeasured else "")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def headline(found: Gate) -> str:
+    """Return one sentence: the number of comparisons by outcome, and the minimum effect."""
+    counts = {word: sum(judged.outcome == word for judged in found.rows) for word in ("regression", "undecided")}
+    what = [f"{counts['regression']} of {len(found.rows)} comparisons slower"] if counts["regression"] else []
+    what += [f"{len(found.wrong)} cells with wrong bytes"] if found.wrong else []
+    what += [f"{counts['undecided']} undecided"] if counts["undecided"] and judges(found) else []
+    what += [f"not comparable ({', '.join(kinds)})"] if (kinds := open_kinds(found)) else []
+    lacking = len(found.comparison.uncompared)
+    what += [f"{fmt.plural(lacking, 'cell')} not compared"] if lacking else []
+    counted = ", ".join(what) or f"none of {len(found.rows)} comparisons is slower"
+    return f"{counted} (smallest difference that counts: {100 * found.comparison.minimum_effect:g} %)"
+
+
+def open_kinds(found: Gate) -> list[str]:
+    """Return the kinds of doubts that the user did not accept, each once."""
+    return list(dict.fromkeys(doubt.kind for doubt in found.doubts if not doubt.accepted))
+
+
+def what_to_do(found: Gate) -> str:
+    """Return the advice for a gate with open doubts."""
+    accepted = dict.fromkeys(doubt.kind for doubt in found.doubts)
+    return f"Measure both runs completely and alike, or judge anyway: --accept {','.join(accepted)}"
+
+
+def doubt_words(doubt: Doubt) -> str:
+    """Return the reason of a doubt, such as `processor: X in A, Y in B; accepted`."""
+    return doubt.reason + ("; accepted" if doubt.accepted else "")
+
+
+def uncompared_words(found: Comparison, most: int = MOST_UNCOMPARED) -> list[str]:
+    """Return a line for each of the first cells that were not compared, and the number of the others."""
+    names = {"a": "A", "b": "B"}
+    shown = [f"{names[cell.side]}, {cell.label}: {cell.reason}" for cell in found.uncompared[:most]]
+    more = len(found.uncompared) - most
+    return shown + ([f"{more} more; --json names all"] if more > 0 else [])
+
+
+def judged_label(judged: JudgedRow) -> str:
+    """Return cell, metric, phase, both values and their ratio as text."""
+    again = judged.again
+    a, b = (again.a_value, again.b_value) if again else (judged.row.a_value, judged.row.b_value)
+    ratio, interval = (again.ratio, again.interval) if again else (judged.row.ratio, judged.row.interval)
+    shown = f"{plain(fmt.ratio(ratio, interval))} {plain(fmt.ratio_interval(ratio, interval) or '')}".rstrip()
+    values = f"{plain(fmt.quantity(b, judged.row.unit))} against {plain(fmt.quantity(a, judged.row.unit))}"
+    return f"{row_label(judged.row)}: {values}, {shown}"
+
+
+def row_label(row: ComparisonRow) -> str:
+    """Return cell, metric and phase of a row as text."""
+    return f"{row.label}: {fmt.metric_name(row.metric)}, {row.phase}"
+
+
+def plain(words: str) -> str:
+    """Return the text with Slowpath's own signs replaced by ASCII."""
+    return words.translate(_PLAIN)
+
+
+def wrap(words: str, first: str = "") -> str:
+    """Wrap a paragraph, with later lines indented to the end of `first`."""
+    return textwrap.fill(
+        plain(words), WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_long_words=False
+    )
+
+
+def _sides(found: Comparison) -> str:
+    lines = [f"A: {found.a.path} ({found.a.campaign}, {found.a.started or 'date unknown'})"]
+    lines += [f"B: {found.b.path} ({found.b.campaign}, {found.b.started or 'date unknown'})", wrap(found.caution)]
+    if found.common_ratio is not None and abs(found.common_ratio - 1.0) > found.minimum_effect:
+        shown = fmt.ratio(found.common_ratio)
+        words = f"The median of all ratios is {shown}: part of the difference is common to all cells"
+        lines.append(wrap(f"{words}, as after a change of clock frequency or load."))
+    if found.differences:
+        lines.append("Differences between the runs:")
+        lines += [wrap(difference(differing), "  ") for differing in found.differences]
+    if shared := shared_differences(found.rows):
+        lines.append("Differences that all cells share:")
+        lines += [wrap(difference(differing), "  ") for differing in shared]
+    return "\n".join(lines)
+
+
+def _alike(found: Comparison) -> str:
+    """Return the doubts about comparing the two runs, and the notes."""
+    lines = ["The runs differ in more than the code, and the ratios include it:"] if found.doubts else []
+    lines += [wrap(doubt.reason, f"  {doubt.kind:<11}") for doubt in found.doubts]
+    return "\n".join([*lines, *(wrap(note, "note: ") for note in found.notes)])
+
+
+def shared_differences(rows: Sequence[ComparisonRow]) -> list[RunDifference]:
+    """Return the differences that every row has, which are shown once."""
+    return [
+        differing for differing in (rows[0].differs if rows else []) if all(differing in row.differs for row in rows)
+    ]
+
+
+def difference(differing: RunDifference) -> str:
+    """Return a difference as text, such as `kernel: 6.1 -> 6.12`."""
+    return f"{differing.what}: {differing.a or 'not known'} -> {differing.b or 'not known'}"
+
+
+def counts(found: Comparison) -> str:
+    """Return the number of rows by verdict, such as `2 slower, 3 same`."""
+    return ", ".join(f"{count} {word}" for word, count in found.verdicts.items() if count) or "nothing to compare"
+
+
+def _counts(found: Comparison) -> str:
+    counted = counts(found)
+    return wrap(
+        f"B against A: {counted}. A ratio above 1 means that B is worse; differences below "
+        f"{100 * found.minimum_effect:g} % don't count; p values are corrected within each experiment and metric."
+    )
+
+
+def _table(rows: Sequence[ComparisonRow], known: Sequence[RunDifference]) -> str:
+    if not rows:
+        return ""
+    ordered = sorted(rows, key=lambda row: ORDER.index(row.verdict))
+    lines = [HEAD, *(_line(row, known) for row in ordered)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD) - 1)]
+    text = ["  ".join([*(w.ljust(n) for w, n in zip(line, widths, strict=False)), line[-1]]) for line in lines]
+    return "\n".join(f"  {line}" for line in text)
+
+
+def _line(row: ComparisonRow, known: Sequence[RunDifference]) -> tuple[str, ...]:
+    own = [difference(differing) for differing in row.differs if differing not in known]
+    differs = f" [{'; '.join(own)}]" if own else ""
+    shown = fmt.ratio_interval(row.ratio, row.interval) or "no interval"
+    values = [fmt.quantity(value, row.unit) for value in (row.b_value, row.a_value)]
+    cells = (row.verdict, fmt.ratio(row.ratio, row.interval), shown, *values, row_label(row) + differs)
+    return tuple(plain(cell) for cell in cells)
+
+
+def _kinds(rows: Sequence[ComparisonRow]) -> str:
+    kinds = dict.fromkeys(row.interval_kind for row in rows if row.interval)
+    lines = [wrap(f"Intervals: {', '.join(kinds)}.")] if kinds else []
+    lines += [wrap(f"No interval: {why}.") for why in dict.fromkeys(r.interval_kind for r in rows if not r.interval)]
+    more = [row.more_launches for row in rows if row.verdict == "undecided" and row.more_launches]
+    if more:
+        lines.append(wrap(f"Undecided rows need {min(more)} to {max(more)} more launches in each run (--rounds)."))
+    return "\n".join(lines)
+
+
+def _unmatched(found: Comparison) -> str:
+    lines = []
+    for name, alone in (("A", found.only_a), ("B", found.only_b)):
+        lines += [f"Only in {name}: {fmt.plural(len(alone), 'cell')}"] if alone else []
+        lines += [wrap(f"{label}: {why}", "  ") for label, why in _shortened(alone)]
+    return "\n".join(lines)
+
+
+def _shortened(alone: Sequence[Unmatched], most: int = 5) -> list[tuple[str, str]]:
+    shown = [(cell.label, cell.reason) for cell in alone[:most]]
+    return shown + ([("...", f"{len(alone) - most} more")] if len(alone) > most else [])
+
+
+_PAIRS = ("interval", "interval_90")
+
+
+def render_csv(found: Comparison) -> str:
+    """Return the comparison as CSV: the fields of ComparisonRow, unrounded, each interval as columns _low and _high."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = [field.name for field in msgspec.structs.fields(ComparisonRow)]
+    writer.writerow([column for name in names for column in _columns(name)])
+    for row in found.rows:
+        writer.writerow([csv_value(value) for name in names for value in _values(name, getattr(row, name))])
+    return out.getvalue()
+
+
+def _columns(name: str) -> list[str]:
+    return [f"{name}_low", f"{name}_high"] if name in _PAIRS else [name]
+
+
+def _values(name: str, value: Any) -> list[Any]:
+    if name in _PAIRS:
+        return list(value) if value else [None, None]
+    if name == "differs":
+        return ["; ".join(difference(differing) for differing in value)]
+    return [value]

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates as JUnit XML, as Markdown for GitHub's step summary, and as GitHub workflow commands (annotations).
+
+In JUnit, a regression or wrong bytes is a failure; an undecided, doubtful or uncompared cell is skipped. Elements and
+their order follow the schemas of Jenkins' xUnit plugin (junit-10.xsd) and of Ant.
+
+Source: GitHub Docs, "Workflow commands for GitHub Actions": data escapes % CR LF, properties also colon and comma.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from slowpath.compare.comparison_text import (
+    difference,
+    doubt_words,
+    headline,
+    judged_label,
+    open_kinds,
+    row_label,
+    uncompared_words,
+    what_to_do,
+)
+from slowpath.compare.gate import judges
+from slowpath.core.clean import markdown, text
+from slowpath.report import format as fmt
+
+if TYPE_CHECKING:
+    from slowpath.compare.comparable import Doubt
+    from slowpath.compare.gate import Gate, JudgedRow
+    from slowpath.compare.pairs import Unmatched
+    from slowpath.compare.uncompared import Uncompared
+
+# What XML 1.0 can't hold, even escaped (section 2.2).
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+SUITE = "slowpath gate"
+SIDES = {"a": "baseline", "b": "run"}
+
+
+def render_junit(found: Gate) -> str:
+    """Return the gate as a JUnit document: each comparison is a test case with its numbers in system-out."""
+    cases = [_case(judged) for judged in found.rows]
+    cases += [_simple(cell, "wrong bytes", "failure") for cell in found.wrong]
+    cases += [_comparable(i, doubt) for i, doubt in enumerate(found.doubts, start=1)]
+    cases += [_uncompared(cell) for cell in found.comparison.uncompared]
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": "0",
+        "skipped": str(sum(case.find("skipped") is not None for case in cases)),
+    }
+    suites = ElementTree.Element("testsuites", {"name": SUITE, **counts})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": SUITE, **counts})
+    if found.comparison.b.started:
+        suite.set("timestamp", found.comparison.b.started[:19])  # the schema has no offset from UTC
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in _facts(found):
+        ElementTree.SubElement(properties, "property", {"name": name, "value": _clean(value)})
+    suite.extend(cases)
+    ElementTree.SubElement(suite, "system-out").text = _clean("\n".join([headline(found), *found.notes]))
+    ElementTree.indent(suites, " ")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _case(judged: JudgedRow) -> ElementTree.Element:
+    row = judged.row
+    case = _element(row.experiment, f"{row.label}: {row.metric}, {row.phase}")
+    if judged.outcome == "regression":
+        _outcome(case, "failure", judged_label(judged), judged.reason, "regression")
+    elif judged.outcome == "undecided":
+        ElementTree.SubElement(case, "skipped", {"message": _clean(f"undecided: {judged.reason}")})
+    ElementTree.SubElement(case, "system-out").text = _clean("\n".join(_numbers(judged)))
+    return case
+
+
+def _numbers(judged: JudgedRow) -> list[str]:
+    names = ("a_value", "b_value", "unit", "ratio", "interval", "interval_kind", "p_adjusted", "family", "family_size")
+    lines = [f"{name}: {getattr(judged.row, name)}" for name in names]
+    return lines + ([f"again: {judged.again}"] if judged.again else [])
+
+
+def _simple(cell: Unmatched, what: str, kind: str) -> ElementTree.Element:
+    case = _element("record", f"{cell.label}: {what}")
+    if kind == "failure":
+        _outcome(case, kind, cell.reason, cell.reason, what)
+    else:
+        ElementTree.SubElement(case, kind, {"message": _clean(cell.reason)})
+    return case
+
+
+def _comparable(number: int, doubt: Doubt) -> ElementTree.Element:
+    """Return the test case of a doubt, which passes only if the user accepted the doubt."""
+    case = _element("comparable", f"{doubt.kind} {number}")
+    if doubt.accepted:
+        ElementTree.SubElement(case, "system-out").text = _clean(f"accepted: {doubt.reason}")
+    else:
+        ElementTree.SubElement(case, "skipped", {"message": _clean(f"undecided: {doubt.reason}")})
+    return case
+
+
+def _uncompared(cell: Uncompared) -> ElementTree.Element:
+    case = _element("compared", f"{SIDES[cell.side]}, cell {cell.cell}, {cell.label}: {cell.reason}")
+    ElementTree.SubElement(case, "skipped", {"message": _clean(f"not compared: {cell.reason}")})
+    return case
+
+
+def _element(part: str, name: str) -> ElementTree.Element:
+    return ElementTree.Element("testcase", {"classname": _clean(f"slowpath.{part}"), "name": _clean(name)})
+
+
+def _outcome(case: ElementTree.Element, kind: str, message: str, text: str, type_: str) -> None:
+    ElementTree.SubElement(case, kind, {"message": _clean(message), "type": type_}).text = _clean(text)
+
+
+def _facts(found: Gate) -> Iterable[tuple[str, str]]:
+    both = found.comparison
+    yield from (("baseline", both.a.path), ("run", both.b.path), ("outcome", found.outcome))
+    yield from (("minimum_effect", str(both.minimum_effect)), ("caution", both.caution))
+    yield from ((f"difference {i}", difference(differing)) for i, differing in enumerate(both.differences, start=1))
+
+
+def _clean(words: str) -> str:
+    return _NOT_XML.sub("?", text(words))
+
+
+TITLE = "slowpath gate"
+MOST_ROWS = 200  # a step summary holds 1 MiB at most
+_SIGN = {"pass": "✅", "regression": "❌", "undecided": "⚠️"}
+
+
+def render_github_summary(found: Gate) -> str:
+    """Return Markdown: the outcome and all comparisons that did not pass, with the others and differences folded."""
+    loud = [judged for judged in found.rows if judged.outcome != "pass" or judged.again]
+    lines = [f"{doubt.kind}: {doubt_words(doubt)}" for doubt in found.doubts]
+    lines += [f"not compared: {words}" for words in uncompared_words(found.comparison, MOST_ROWS)]
+    lines += [f"{cell.label}: {cell.reason}" for cell in found.wrong]
+    lines += [f"A is the baseline, B the run. {what_to_do(found)}"] if open_kinds(found) else []
+    quiet = [judged for judged in found.rows if judged.outcome == "pass" and not judged.again]
+    parts = [f"## {_SIGN[found.outcome]} {TITLE}: {found.outcome}", markdown(headline(found))]
+    parts += ["\n".join(f"- {_cell(line)}" for line in lines)]
+    parts += [_table(loud)] if loud else []
+    parts += [_folded(f"{len(quiet)} passed", _table(quiet))] if quiet else []
+    differences = "\n".join(f"- {_cell(difference(differing))}" for differing in found.comparison.differences)
+    parts += [_folded("What differs between the runs", differences)] if differences else []
+    parts += [markdown(words) for words in [found.comparison.caution, *found.notes] if words]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def render_github_commands(found: Gate) -> str:
+    """Return `::error` for regressions, `::warning` for undecided or uncompared cells, and `::notice` for a pass."""
+    lines = [
+        _command("error", judged_label(judged), judged.reason)
+        for judged in found.rows
+        if judged.outcome == "regression"
+    ]
+    lines += [_command("error", cell.label, cell.reason) for cell in found.wrong]
+    lines += [_command("warning", doubt.kind, doubt_words(doubt)) for doubt in found.doubts]
+    lines += [_command("warning", "not compared", words) for words in uncompared_words(found.comparison)]
+    undecided = [judged for judged in found.rows if judged.outcome == "undecided"] if judges(found) else []
+    lines += [_command("warning", row_label(judged.row), judged.reason) for judged in undecided]
+    level = {"pass": "notice", "regression": "error", "undecided": "warning"}[found.outcome]
+    return "\n".join([*lines, _command(level, found.outcome, headline(found))]) + "\n"
+
+
+def _command(level: str, what: str, why: str) -> str:
+    return f"::{level} title={_escaped(TITLE).replace(':', '%3A').replace(',', '%2C')}::{_escaped(f'{what}: {why}')}"
+
+
+def _escaped(words: str) -> str:
+    return text(words).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _table(rows: list[JudgedRow]) -> str:
+    lines = ["| | cell | run | baseline | ratio | why |", "|---|---|--:|--:|--:|---|"]
+    lines += [f"| {' | '.join(_cell(words) for words in _row(judged))} |" for judged in rows[:MOST_ROWS]]
+    lines += [f"| | {len(rows) - MOST_ROWS} more | | | | |"] if len(rows) > MOST_ROWS else []
+    return "\n".join(lines)
+
+
+def _row(judged: JudgedRow) -> list[str]:
+    row, fresh = judged.row, judged.again
+    a, b = (fresh.a_value, fresh.b_value) if fresh else (row.a_value, row.b_value)
+    ratio, interval = (fresh.ratio, fresh.interval) if fresh else (row.ratio, row.interval)
+    shown = f"{fmt.ratio(ratio, interval)} {fmt.ratio_interval(ratio, interval) or 'no interval'}"
+    quantities = [fmt.quantity(value, row.unit) for value in (b, a)]
+    return [f"{_SIGN[judged.outcome]} {judged.outcome}", row_label(row), *quantities, shown, judged.reason]
+
+
+def _cell(words: str) -> str:
+    return markdown(words)
+
+
+def _folded(title: str, content: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{content}\n\n</details>"

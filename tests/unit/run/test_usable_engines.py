@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which engines of a cache are run: nobody else's, and whole ones. Those that are not are made anew, in one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from slowpath.core import owners as trust
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.owners import make_place, why_not_trusted
+from slowpath.run.engine import usable
+from slowpath.run.engine.cache import NOTE, PROGRAM, EngineNote
+from slowpath.run.engine.usable import (
+    built_for,
+    discard,
+    kept_now,
+    seal,
+    trusted_folder,
+    usable_engine,
+    why_not_usable,
+)
+
+NOBODY = 65534
+NOTED = EngineNote("key", "mpich 5.0", "mpich", "mpicxx", "g++ 12", "source", "2026")
+
+
+def status(mode: int, user: int | None = None, group: int | None = None) -> os.stat_result:
+    """Of a file or folder of this user."""
+    user, group = (os.geteuid() if user is None else user), (NOBODY if group is None else group)
+    return os.stat_result((mode, 1, 1, 1, user, group, 0, 0, 0, 0))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Of an engine in a cache."""
+    folder = tmp_path / "cache" / "engines" / "key"
+    make_place(folder.parent)
+    folder.mkdir()
+    (folder / PROGRAM).write_bytes(b"#!/bin/sh\n" + b"x" * 5000)
+    (folder / PROGRAM).chmod(0o775)
+    (folder / "libslowpath-blas.so").write_bytes(b"library")
+    seal(folder, NOTED)
+    return folder
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """Of that cache."""
+    return {"SLOWPATH_CACHE_DIR": str(tmp_path / "cache")}
+
+
+FOLDER, FILE = stat.S_IFDIR, stat.S_IFREG
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        (status(FILE | 0o755), None),
+        (status(FILE | 0o755, user=0), None),
+        (status(FILE | 0o755, user=NOBODY), "it belongs to user"),
+        (status(FILE | 0o757), "everybody can write there"),
+        (status(FILE | 0o775), "the group"),
+        (status(FILE | 0o1777), "everybody can write there"),
+        (status(FOLDER | 0o777), "everybody can write there"),
+        (status(FOLDER | 0o1777), None),
+        (status(FOLDER | 0o1777, user=NOBODY), "it belongs to user"),
+        (status(FOLDER | 0o2775), "the group"),
+    ],
+)
+def test_who_could_have_changed_it(what: os.stat_result, reason: str | None) -> None:
+    found = why_not_trusted(what, {})
+    assert found == reason if reason is None else reason in str(found)
+
+
+def test_a_site_names_the_owner_of_its_cache() -> None:
+    other = status(FILE | 0o755, user=NOBODY)
+    for named in (str(NOBODY), f" root , {NOBODY},"):
+        assert why_not_trusted(other, {"SLOWPATH_TRUST_OWNERS": named}) is None
+    for named in ("", "1", "no-such-user", "*", f"-{NOBODY}", "²"):
+        assert why_not_trusted(other, {"SLOWPATH_TRUST_OWNERS": named}) is not None
+    assert why_not_trusted(status(FILE | 0o757, NOBODY), {"SLOWPATH_TRUST_OWNERS": str(NOBODY)}) is not None
+
+
+@dataclasses.dataclass
+class User:
+    pw_name: str
+    pw_gid: int
+
+
+@dataclasses.dataclass
+class Group:
+    gr_name: str
+    gr_mem: list[str]
+
+
+@pytest.mark.parametrize(
+    ("user", "group", "private"),
+    [
+        (User("ann", 7), Group("ann", []), True),
+        (User("ann", 7), Group("ann", ["ann"]), True),
+        (User("ann", 7), Group("ann", ["ann", "bob"]), False),
+        (User("ann", 8), Group("ann", []), False),
+        (User("ann", 7), Group("users", []), False),
+    ],
+)
+def test_a_users_own_group_may_write(user: User, group: Group, private: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trust.pwd, "getpwuid", lambda _: user)
+    monkeypatch.setattr(trust.grp, "getgrgid", lambda _: group)
+    assert (why_not_trusted(status(FILE | 0o775, group=7), {}) is None) == private
+
+
+def test_a_new_engine_is_its_owners_alone_under_any_umask(tmp_path: Path, environ: dict[str, str]) -> None:
+    old = os.umask(0)
+    try:
+        folder = tmp_path / "cache" / "engines" / "key"
+        make_place(folder.parent)
+        folder.mkdir()
+        (folder / PROGRAM).touch()
+        (folder / PROGRAM).chmod(0o777)
+        seal(folder, NOTED)
+    finally:
+        os.umask(old)
+    for path in (folder.parents[1], folder.parent, folder, folder / PROGRAM, folder / NOTE):
+        assert path.stat().st_mode & 0o022 == 0, path
+    assert kept_now(folder, environ).note.key == "key"
+
+
+def truncate(folder: Path) -> None:
+    os.truncate(folder / PROGRAM, 100)
+
+
+def change_a_byte(folder: Path) -> None:
+    with (folder / PROGRAM).open("r+b") as file:
+        file.seek(3000)
+        file.write(b"y")
+
+
+def lose_a_library(folder: Path) -> None:
+    (folder / "libslowpath-blas.so").unlink()
+
+
+def cut_the_note(folder: Path) -> None:
+    os.truncate(folder / NOTE, 20)
+
+
+def forget_checksums(folder: Path) -> None:
+    note = (folder / NOTE).read_bytes()
+    (folder / NOTE).write_bytes(note[: note.index(b',"files"')] + b"}")
+
+
+def let_everybody_write(folder: Path) -> None:
+    (folder / PROGRAM).chmod(0o777)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (truncate, "it was damaged: slowpath-engine is not what was put there"),
+        (change_a_byte, "it was damaged: slowpath-engine is not what was put there"),
+        (lose_a_library, "it was damaged: libslowpath-blas.so: No such file or directory"),
+        (cut_the_note, "it was damaged: engine.json or the program can't be read"),
+        (forget_checksums, "it has no checksums"),
+        (let_everybody_write, "slowpath-engine: everybody can write there"),
+    ],
+)
+def test_what_is_not_whole_is_not_run(
+    folder: Path, environ: dict[str, str], harm: Callable[[Path], None], said: str
+) -> None:
+    told: list[str] = []
+    assert usable_engine(folder, environ, told.append) is not None
+    assert told == []
+    harm(folder)
+    assert usable_engine(folder, environ, told.append) is None
+    assert len(told) == 1
+    assert told[0].startswith(f"the engine in {folder} is not used, but made anew: {said}")
+    with pytest.raises(EnvironmentFailure, match="set SLOWPATH_CACHE_DIR to a file system that keeps"):
+        kept_now(folder, environ)
+    discard(folder, environ)
+    assert not folder.exists()
+    assert list(folder.parent.iterdir()) == []
+
+
+def test_a_whole_one_is_not_discarded(folder: Path, environ: dict[str, str]) -> None:
+    discard(folder, environ)
+    assert usable_engine(folder, environ) is not None
+
+
+def test_one_that_is_replaced_while_it_is_read_is_read_again(
+    folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(folder, folder.with_name("new"))
+    truncate(folder)
+
+    def replaced_afterwards(at: Path, environ: dict[str, str]) -> str | None:
+        reason = why_not_usable(at, environ)
+        if folder.with_name("new").exists():
+            shutil.rmtree(folder)
+            folder.with_name("new").rename(folder)
+        return reason
+
+    monkeypatch.setattr(usable, "why_not_usable", replaced_afterwards)
+    told: list[str] = []
+    assert usable_engine(folder, environ, told.append) is not None
+    assert told == []
+
+
+def test_of_several_the_newest_whole_one_is_taken(folder: Path, environ: dict[str, str], mpi_of_note: object) -> None:
+    newer = folder.with_name("newer")
+    shutil.copytree(folder, newer)
+    import msgspec
+
+    seal(newer, msgspec.structs.replace(NOTED, built="2027"))
+    found = built_for(mpi_of_note, "source", "", environ)  # type: ignore[arg-type]
+    assert found is not None
+    assert found.program.parent == newer
+    truncate(newer)
+    found = built_for(mpi_of_note, "source", "", environ)  # type: ignore[arg-type]
+    assert found is not None
+    assert found.program.parent == folder
+
+
+@pytest.fixture
+def mpi_of_note() -> object:
+    """What `built_for` looks at."""
+
+    @dataclasses.dataclass
+    class Noted:
+        identity: str = NOTED.mpi
+        abi: str = NOTED.abi
+        mpicxx: str = NOTED.mpicxx
+
+    return Noted()
+
+
+def test_an_engine_of_another_user_is_not_run(
+    folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust, "trusted_owners", lambda _: frozenset({folder.stat().st_uid + 1}))
+    assert str(why_not_usable(folder, environ)).startswith("it belongs to user ")
+    with pytest.raises(EnvironmentFailure) as caught:
+        usable_engine(folder, environ)
+    said = str(caught.value)
+    assert f"engines in {folder.parents[1]} are not run, since it belongs to user" in said
+    assert "if you trust that user, name it in SLOWPATH_TRUST_OWNERS, or take another folder with" in said
+
+
+@pytest.mark.needs("root")
+def test_an_engine_that_another_user_put_into_a_shared_cache(folder: Path, environ: dict[str, str]) -> None:
+    for place in folder.parents[:2]:
+        place.chmod(0o1777)
+    os.chown(folder / PROGRAM, NOBODY, NOBODY)
+    told: list[str] = []
+    assert usable_engine(folder, environ, told.append) is None
+    assert "slowpath-engine: it belongs to user" in told[0]
+    os.chown(folder / PROGRAM, 0, 0)
+    os.chown(folder, NOBODY, NOBODY)
+    assert usable_engine(folder, environ, told.append) is None
+    assert "made anew: it belongs to user" in told[1]
+    assert usable_engine(folder, {**environ, "SLOWPATH_TRUST_OWNERS": str(NOBODY)}) is not None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_cache_that_others_can_write(folder: Path, environ: dict[str, str], mode: int) -> None:
+    if mode == 0o775 and trust.is_private_group(folder.parent.stat().st_gid, os.geteuid()):
+        mode = 0o757  # the group is this user's own
+    folder.parent.chmod(mode)
+    with pytest.raises(
+        EnvironmentFailure,
+        match=r"can write there: chmod go-w \S.*engines, or take another folder",
+    ):
+        trusted_folder(environ)
+    folder.parent.chmod(mode | 0o1000)
+    assert trusted_folder(environ) == folder.parent
