@@ -40,7 +40,7 @@ def test_a_stall_says_which_message_what_it_costs_and_in_what_it_is_counted() ->
     assert one.status == "observed"
     assert one.cause is None
     assert len(one.hypotheses) > 1
-    assert any("counted in messages, not in time" in text for text in one.legs.observed.evidence)
+    assert any("it counts messages, not time" in text for text in one.legs.observed.evidence)
     assert not one.doubts
     assert not any("law" in text for text in one.next)  # there is nothing to sweep
     assert one.ratio == pytest.approx(1 + 2e-4 / 64 / 8e-7, rel=0.1)

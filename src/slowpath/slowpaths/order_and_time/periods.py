@@ -194,7 +194,7 @@ def _evidence(one: Periodic) -> tuple[str, ...]:
         for seen in one.seen
     ]
     if one.counted == "messages":
-        lines.append("counted in messages, not in time: the number is the same where the time between them is not")
+        lines.append("it counts messages, not time: the number stays the same when the time between messages changes")
     return (*lines, *(f"not in {cell.label}" for cell in one.lacking))
 
 
