@@ -75,7 +75,7 @@ def unbuilt(sight: BlasInSight, steered: Mapping[str, str]) -> Check:
     if sight.package is not None:
         value = f"scipy-openblas32 {package_version() or 'of unknown version'}"
         return _with_variables(value, "goes into the engine when it is built, for cannon", steered)
-    return Check(NAME, "none", "missing", "the experiment cannon has nothing to multiply with", INSTALL)
+    return Check(NAME, "none", "missing", "the experiment cannon has no BLAS to multiply with", INSTALL)
 
 
 def _with_variables(value: str, means: str, steered: Mapping[str, str]) -> Check:

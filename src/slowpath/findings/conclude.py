@@ -208,7 +208,7 @@ def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[Contras
 
 
 def _times(contrast: ContrastResult) -> str:
-    """`A takes 2.31x [2.20, 2.41] as long as B: 1.02 ms vs 0.44 ms`, always with the slower side named first."""
+    """`A is 2.31x [2.20, 2.41] slower than B: 1.02 ms vs 0.44 ms`, always with the slower side named first."""
     slow, fast, ratio, interval = contrast.b, contrast.a, contrast.ratio, contrast.interval
     slow_s, fast_s = contrast.b_value_s, contrast.a_value_s
     if ratio is None or slow_s is None or fast_s is None:
@@ -217,7 +217,7 @@ def _times(contrast: ContrastResult) -> str:
         slow, fast, slow_s, fast_s, ratio = fast, slow, fast_s, slow_s, 1 / ratio
         interval = (1 / interval[1], 1 / interval[0]) if interval else None
     return (
-        f"{_side(contrast, slow)} takes {ratio_words(ratio, interval)} as long as {_side(contrast, fast)}: "
+        f"{_side(contrast, slow)} is {ratio_words(ratio, interval)} slower than {_side(contrast, fast)}: "
         f"{format_time(slow_s)} vs {format_time(fast_s)}"
     )
 

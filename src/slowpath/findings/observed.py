@@ -51,7 +51,7 @@ def observed(one: Difference, **more: Any) -> Observation:
 
 @dataclass(frozen=True)
 class Wording:
-    """subject, reference: of a sentence "<subject> take 2.0x as long as <reference>"; {size} stands for the length of
+    """subject, reference: of a sentence "<subject> are 2.0x slower than <reference>"; {size} stands for the length of
     the messages ("{size}messages from small pages", "from huge pages").  about: as Observation.about.
     affects_default: None: as the contrasts have it, else what the rule knows better.
     """
@@ -89,7 +89,7 @@ def slowdown_observed(
     span = f" ({lengths})" if lengths else ""
     also = f"; {len(speaks)} contrasts{span} agree" if len(speaks) > 1 else ""
     text = (
-        f"{subject[0].upper()}{subject[1:]} take {ratio_words(top.ratio)} as long as {wording.reference}: "
+        f"{subject[0].upper()}{subject[1:]} are {ratio_words(top.ratio)} slower than {wording.reference}: "
         f"{times_words(top)}{also}."
     )
     return observed(
@@ -171,7 +171,7 @@ def _screened(facts: Facts, one: Screened, wording: Wording) -> Observation:
         one,
         about=wording.about,
         place=facts.place(one.cells, where_words(one.cells)),
-        text=f"{subject[0].upper()}{subject[1:]} take {ratio_words(one.ratio)} as long as {wording.reference}: "
+        text=f"{subject[0].upper()}{subject[1:]} are {ratio_words(one.ratio)} slower than {wording.reference}: "
         f"{times_words(one)}, with {others}.",
         affects_default=wording.affects_default,
         cells=tuple(cell.cell for cell in one.cells),
@@ -205,7 +205,7 @@ def _growth(facts: Facts, wording: GrowthWording, one: Growth) -> Observation:
         one,
         about=wording.about,
         place=facts.place(one.cells, where_words(one.cells)),
-        text=f"{subject} takes {ratio_words(one.ratio)} as long as {reference}: {times_words(one)}; "
+        text=f"{subject} is {ratio_words(one.ratio)} slower than {reference}: {times_words(one)}; "
         f"{f'cost: {cost_words(one.law)}' if one.law.name else 'no law of its growth holds'}{limits}.",
         phase=one.phase,
         affects_default=None,

@@ -227,7 +227,7 @@ def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
     if law.predicted != "held":
         return f"the law of {finding.id} was not predicted to hold ({law.predicted})"
     if not law.is_excess:
-        return f"the law of {finding.id} is of whole messages and not of what the fault adds"
+        return f"the law of {finding.id} describes whole messages, not what the fault adds"
     points = {
         point.place[LENGTH]: (point.fitted_s, point.interval)
         for point in law.drawn

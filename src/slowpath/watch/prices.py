@@ -169,11 +169,11 @@ def _question(row: ProgramPrice, number: int, load: Load, share: float, program:
         return PriceQuestion(row, number, load, share, "phase", slow, slow)
     fast = row.remedied(slow)
     if fast is None:
-        return "its cell has no such fault to take away"
+        return "its cell has no such fault to remove"
     fast = {name: value for name, value in fast.items() if name in slow or slow.get(name) != value}
     axis = next((name for name in fast if fast[name] != {**DEFAULTS, **slow}.get(name)), None)
     if axis is None:
-        return "its cell has no such fault to take away"
+        return "its cell has no such fault to remove"
     return PriceQuestion(row, number, load, share, axis, slow, {**slow, axis: fast[axis]})
 
 

@@ -47,7 +47,7 @@ def test_its_record_is_analysed(used: dict[str, Any]) -> None:
 
 
 def test_it_is_reported(used: dict[str, Any]) -> None:
-    assert "depth 2 takes 2.000x [2.000, 2.000] as long as depth 1" in used["text"]
+    assert "depth 2 is 2.000x [2.000, 2.000] slower than depth 1" in used["text"]
     assert "2.00 us" in used["text"]
 
 

@@ -30,7 +30,7 @@ def test_a_default_that_loses_is_a_slow_path_and_the_slower_side_is_named_first(
     found = line(contrast("x", 0.5, "faster"))
     assert found.level == "slow"
     assert found.contrast == "x"
-    assert found.text.startswith('path: "default" takes 2.00x [1.82, 2.22] as long as "other"')
+    assert found.text.startswith('path: "default" is 2.00x [1.82, 2.22] slower than "other"')
 
 
 def test_a_default_that_wins_is_a_note() -> None:

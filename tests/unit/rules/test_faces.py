@@ -29,5 +29,5 @@ def test_only_a_subarray_slower_than_a_copy_is_named(fast: str, slow: str, named
     found = findings(run.results(), ROLES)
     assert [one.rule for one in found] == (["SP015"] if named else [])
     for one in found:
-        assert one.text.startswith("Messages of datatype derived take ")
-        assert "as long as the same faces copied by the program" in one.text
+        assert one.text.startswith("Messages of datatype derived are ")
+        assert "slower than the same faces copied by the program" in one.text

@@ -51,7 +51,7 @@ def test_each_side_is_a_finding_of_its_own_with_its_law_and_witness() -> None:
     assert set(found) == {"SP012"}
     assert {one.about for one in found["SP012"]} == {"first touch, receiver", "first touch, sender"}
     one = next(f for f in found["SP012"] if f.about.endswith("receiver"))
-    assert one.text.startswith("The first 4 MiB messages into buffers that the receiver never wrote take ")
+    assert one.text.startswith("The first 4 MiB messages into buffers that the receiver never wrote are ")
     assert one.status == "explained"
     assert one.law.coefficients[-1].value == pytest.approx(FAULT_S / 4096, rel=0.1)
     assert any("page faults per operation of the receiver grow by 1024" in text for text in one.legs.explained.evidence)

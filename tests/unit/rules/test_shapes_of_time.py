@@ -35,12 +35,12 @@ def of(extra: Extra, lengths: Mapping[int, float] = LENGTHS, burst_s: float = 0.
 
 def test_a_stall_says_which_message_what_it_costs_and_in_what_it_is_counted() -> None:
     one = named("SP026")
-    assert one.text.startswith("Every 64th 8 B message takes ")
-    assert "The mean message takes" in one.text
+    assert one.text.startswith("Every 64th 8 B message is ")
+    assert "The mean message is" in one.text
     assert one.status == "observed"
     assert one.cause is None
     assert len(one.hypotheses) > 1
-    assert any("counted in messages, not in time" in text for text in one.legs.observed.evidence)
+    assert any("it counts messages, not time" in text for text in one.legs.observed.evidence)
     assert not one.doubts
     assert not any("law" in text for text in one.next)  # there is nothing to sweep
     assert one.ratio == pytest.approx(1 + 2e-4 / 64 / 8e-7, rel=0.1)
@@ -48,7 +48,7 @@ def test_a_stall_says_which_message_what_it_costs_and_in_what_it_is_counted() ->
 
 def test_an_alternation_is_every_second_message() -> None:
     one = named("SP027")
-    assert one.text.startswith("Every second 8 B message takes ")
+    assert one.text.startswith("Every second 8 B message is ")
     assert one.about == "every second message"
 
 

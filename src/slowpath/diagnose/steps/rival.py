@@ -97,7 +97,8 @@ def rival_campaign(state: State) -> Campaign | None:
             for number, (cell, parameters, under) in enumerate(entries, start=1)
         ],
         contrasts=[],
-        why="Each cell as it is and with one thing changed: what goes with the change is not the cause that was named.",
+        why="Each cell as it is and with one thing changed: an excess that disappears with the change has another "
+        "cause than the one named.",
     )
 
 

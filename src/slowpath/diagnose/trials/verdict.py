@@ -156,11 +156,11 @@ def _verdict(
 def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegState, str] | None:
     """Why what is left of the gap is no proof; None: enough of it is gone."""
     if gap is None:
-        why = "no fast side was measured with it, so what it removes of the gap is not known"
+        why = "no fast side was measured with it, so its share of the gap is not known"
         return "partial", "missing", why
     removed = gap.removed
     if removed is None or removed.interval is None:
-        return "partial", "missing", "the gap that it should close did not show in the trial"
+        return "partial", "missing", "the trial did not show the gap that it should close"
     low, high = removed.interval
     if low >= LEAST_REMOVED_RATIO:
         return None

@@ -67,7 +67,7 @@ def _gone_words(found: Removed, words: str) -> str:
 def by_waiting(facts: Facts, seen: Observation, support: Support) -> Judged:
     """Whether the processor time of the witness may be that of a side that waits in calls, as sched_yield."""
     if support.state == "shown" and not support.is_processor_time:
-        return Judged("refuted", "the witness counts what was done, and not how long")
+        return Judged("refuted", "the witness counts operations, not their time")
     slow, fast = sides(facts, seen)
     slow_phase, fast_phase = _phases(seen, slow, fast)
     if not (is_counted(slow, slow_phase) and is_counted(fast, fast_phase)):

@@ -21,7 +21,7 @@ ALLREDUCE_BY_BYTES = tunings(
 
 MALLOC_KEEPS_WHAT_IS_FREED = Remedy(
     "malloc keeps what is freed",
-    "Let glibc keep what the library frees, so that its temporary buffers are not faulted in at every call.",
+    "Let glibc keep freed memory, so that the library's temporary buffers do not page-fault in every call.",
     ("message_bytes",),
     control=ALONE,
     side_effects=("freed memory does not go back to the system", "fragmentation of a long-lived heap"),

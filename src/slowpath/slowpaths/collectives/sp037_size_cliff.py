@@ -62,8 +62,8 @@ def _of_several(facts: Facts, group: Sequence[Cliff]) -> Observation:
         _observation(facts, worst),
         about=f"several collectives, more than their bytes at {slow}{_case(worst)}",
         place=facts.place([cell for one in group for cell in one.cells], [names]),
-        text=f"{names.capitalize()} of {slow}{_case(worst)} take {ordered[-1].ratio.value:.2f}x to "
-        f"{ratio_words(worst.ratio)} as long as {worst.pieces} of {fast}, which are as many bytes; "
+        text=f"{names.capitalize()} of {slow}{_case(worst)} are {ordered[-1].ratio.value:.2f}x to "
+        f"{ratio_words(worst.ratio)} slower than {worst.pieces} of {fast}, which are as many bytes; "
         f"{worst.collective}: {times_words(worst)}.",
         cells=tuple(dict.fromkeys(cell.cell for one in group for cell in one.cells)),
         evidence=tuple(
@@ -86,12 +86,12 @@ def _for_each(group: Sequence[Cliff]) -> tuple[Tried, ...]:
 
 def _observation(facts: Facts, one: Cliff) -> Observation:
     slow, fast = sizes([one.slow]), sizes([one.fast])
-    against = f"of {fast}" if one.shorter else f"{one.pieces} of {fast}, which are as many bytes"
+    against = f"one of {fast}" if one.shorter else f"{one.pieces} of {fast}, which are as many bytes"
     faults = "" if not one.faults or one.faults < 1 else f"; {one.faults:.0f} more page faults a call"
     return Observation(
         about=f"{one.collective}, {'longer is faster' if one.shorter else 'more than its bytes'}{_case(one)}",
         place=facts.place(one.cells, [one.collective]),
-        text=f"{one.collective.capitalize()} of {slow}{_case(one)} takes {ratio_words(one.ratio)} as long as "
+        text=f"{one.collective.capitalize()} of {slow}{_case(one)} is {ratio_words(one.ratio)} slower than "
         f"{against}: {times_words(one)}{faults}.",
         metric=one.metric,
         phase="steady",

@@ -70,7 +70,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     )
     best = max(one.gone[1] for one in gone if one.gone is not None)
     if best < LEAST_GONE:
-        return Support("missing", "another algorithm leaves most of it: the type itself may be dear", lines)
+        return Support("missing", "another algorithm leaves most of it: the type itself may be expensive", lines)
     return Support("shown", "another algorithm, forced, takes as long for one element as for many", lines)
 
 
@@ -89,11 +89,11 @@ def _by_forced_algorithm(facts: Facts, seen: Observation, support: Support) -> J
 COUNTS = (
     RivalKind(
         "a dear type",
-        "A derived type is dear to pack, whatever the algorithm.",
+        "Packing a derived type is expensive with any algorithm.",
         _claim("message"),
         "the same type under an algorithm that is forced",
         _by_forced_algorithm,
-        hypotheses=("the type itself is dear to handle",),
+        hypotheses=("the type itself is expensive to handle",),
     ),
 )
 
@@ -109,7 +109,7 @@ _SHORT = Control(
 
 MANY_ELEMENTS_OF_A_SMALL_TYPE = Remedy(
     "many elements of a small type",
-    "Send many elements of a small type in place of few of a long one.",
+    "Send many elements of a small type instead of a few of a large one.",
     ("shape",),
     control=_SHORT,
     sources=("Open MPI issues 8186 and 12550",),
@@ -136,7 +136,10 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="The library chooses its algorithm by the number of elements.",
     witnesses=witnesses,
-    hypotheses=("the library chooses its algorithm by the number of elements", "the type itself is dear to handle"),
+    hypotheses=(
+        "the library chooses its algorithm by the number of elements",
+        "the type itself is expensive to handle",
+    ),
     needs_law=False,
     kind="property",
     claim=claim("path", "elements"),

@@ -199,7 +199,7 @@ def _by_what_was_asked(facts: Facts, seen: Observation, _: Support) -> Judged:
 LINEAR = (
     RivalKind(
         "ranks that come late",
-        "Ranks came late, so that messages followed each other that need not.",
+        "Ranks arrived late, so messages followed each other without need.",
         Claim(time="waiting", side=None, by="nothing"),
         "calls in which each rank comes late by turns, and the messages of known algorithms",
         _by_late_ranks,

@@ -30,7 +30,7 @@ from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
 LEVEL = "SLOWPATH_THREAD_LEVEL"
 LEAST_LOST = 0.5  # of the excess that the fast side takes on where the path is closed
 ALL_OF_IT = 0.9  # less leaves a rest that is not the path's
-OPEN = "it is not explained why it is slow, and that the other side is fast proves nothing by itself"
+OPEN = "the cause is not known; that the other side is fast proves nothing by itself"
 # Axis -> what leads from the slow side to the fast one; the campaign measures both in the same rounds.
 _REMEDIES = {"op": "op that commutes", "start": "blocking call", "environment": "thread level funneled"}
 _WORDS = {

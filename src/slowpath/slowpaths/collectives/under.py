@@ -283,7 +283,7 @@ def groups(found: Iterable[Slowdown], *more: str) -> list[list[Slowdown]]:
 def contrast_observed(
     facts: Facts, group: Sequence[Slowdown], about: str, words: tuple[str, str], tried: tuple[Tried, ...] = ()
 ) -> Observation:
-    """The one with the largest ratio speaks. words: after the collective, and after "as long as"."""
+    """The one with the largest ratio speaks. words: after the collective, and after "slower than"."""
     top = max(group, key=lambda one: one.ratio.least)
     names = ", ".join(dict.fromkeys(collective(one) for one in group))
     span = sizes(one.slow for one in group)
@@ -294,7 +294,7 @@ def contrast_observed(
     return Observation(
         about=about,
         place=facts.place([one.slow for one in group], [names]),
-        text=f"{collective(top).capitalize()}{length} {words[0]} takes {ratio_words(top.ratio)} as long as {words[1]}: "
+        text=f"{collective(top).capitalize()}{length} {words[0]} is {ratio_words(top.ratio)} slower than {words[1]}: "
         f"{times_words(top)}{also}.",
         metric=top.metric,
         phase="steady",

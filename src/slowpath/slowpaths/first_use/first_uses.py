@@ -343,7 +343,7 @@ def _first_use(facts: Facts, use: FirstUse) -> Observation:
         use,
         about=", ".join(["first use", kinds, *where]),
         place=facts.place(use.cells, where_words(use.cells, *where)),
-        text=f"{what} from {_buffer(use.slow)} in {kinds} memory takes {ratio_words(use.ratio)} as long as {against}: "
+        text=f"{what} from {_buffer(use.slow)} in {kinds} memory is {ratio_words(use.ratio)} slower than {against}: "
         f"{times_words(use)}{law}.",
         phase="first",
         affects_default=None if facts.imported else facts.is_default(use.slow),
@@ -351,7 +351,7 @@ def _first_use(facts: Facts, use: FirstUse) -> Observation:
         contrasts=use.contrasts,
         axis="phase" if later and use.contrasts else None,
         law=use.law,
-        evidence=(f"{ratio_words(use.ratio)} as long as {against}: {named}",),
+        evidence=(f"{ratio_words(use.ratio)} slower than {against}: {named}",),
         doubts=("the points come from different logs, which do not state how they were launched",) if several else (),
     )
 

@@ -31,7 +31,7 @@ def _padded(parameters: Parameters) -> Mapping[str, str] | None:
 NO_MAPPING_OF_GPU_MEMORY = tunings(
     Remedy(
         "no mapping of GPU memory",
-        "Switch off IPC: no process maps the other's GPU memory, so that no first message pays for it.",
+        "Switch off IPC: processes then do not map each other's GPU memory, and first messages do not pay for it.",
         ("phase", "overalloc_bytes"),
         control=EAGER,
         side_effects=("every later message from GPU memory, which then takes the long way",),

@@ -132,8 +132,8 @@ def _observation(facts: Facts, one: LateFastPath) -> Observation:
         one,
         about=f"first use, {memory([one.slow])}",
         place=facts.place([one.slow], where_words([one.slow])),
-        text=f"Messages from a fresh buffer are slow until its use {one.opens:g}: use {one.before} takes "
-        f"{ratio_words(one.ratio)} as long as the last: {times_words(one)}; cost: {cost_words(one.law)}; "
+        text=f"Messages from a fresh buffer are slow until its use {one.opens:g}: use {one.before} is "
+        f"{ratio_words(one.ratio)} slower than the last: {times_words(one)}; cost: {cost_words(one.law)}; "
         f"{one.agree} of {one.of} cells agree.",
         affects_default=facts.is_default(one.slow),
         cells=(one.slow.cell,),

@@ -63,7 +63,7 @@ FEWER_LIVE_BUFFERS = Remedy(
 
 PROGRAM_LARGER_HANDLE_CACHE = ProgramRemedy(
     "larger-handle-cache",
-    "The library keeps more handles of GPU memory open.",
+    "Let the library keep more handles of GPU memory open.",
     "control variable",
     "docs/reference/remedies.md",
     table=names_of_tuning("larger handle cache"),

@@ -92,7 +92,7 @@ def _observation(facts: Facts, one: SlowPut) -> Observation:
         one,
         about=f"put, window {window}",
         place=facts.place([one.slow], [f"window {window}", f"messages of {length}"]),
-        text=f"{length} puts into a window of kind {window} take {ratio_words(one.ratio)} as long as messages of that "
+        text=f"{length} puts into a window of kind {window} are {ratio_words(one.ratio)} slower than messages of that "
         f"length: {times_words(one)}.",
         affects_default=facts.is_default(one.slow),
         cells=(one.slow.cell, one.fast.cell),

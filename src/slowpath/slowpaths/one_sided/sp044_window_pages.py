@@ -216,7 +216,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 _PAGES_THEMSELVES = RivalKind(
     "pages themselves",
-    "The window's memory has more pages, or dearer ones, than the program's.",
+    "The window's memory has more pages, or more expensive ones, than the program's.",
     claim("kernel", "pages"),
     "page faults of a rank, counted for the same length with and without MPI",
     by_witness("no more page faults were counted than without MPI"),

@@ -169,14 +169,14 @@ def periodic_observed(facts: Facts, one: Periodic) -> Observation:
     top, size = one.seen[0], sizes([one.slow])
     cells = tuple(seen.cell for seen in one.seen)
     words = about(one).replace(" message", f" {size} message") if size else about(one)
-    take = "takes" if one.count == 1 else "take"
+    verb = "is" if one.count == 1 else "are"
     return observed(
         one,
         about=about(one),
         place=facts.place(cells, where_words(cells)),
-        text=f"{words[0].upper()}{words[1:]} {take} {ratio_words(top.ratio)} as long as the others: "
-        f"{format_time(top.slow_s)} vs {format_time(top.fast_s)}. The mean message takes {ratio_words(one.ratio)} as "
-        "long as without.",
+        text=f"{words[0].upper()}{words[1:]} {verb} {ratio_words(top.ratio)} slower than the others: "
+        f"{format_time(top.slow_s)} vs {format_time(top.fast_s)}. The mean message is {ratio_words(one.ratio)} "
+        "slower than without them.",
         affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in (*cells, *one.lacking)),
         evidence=_evidence(one),
@@ -194,7 +194,7 @@ def _evidence(one: Periodic) -> tuple[str, ...]:
         for seen in one.seen
     ]
     if one.counted == "messages":
-        lines.append("counted in messages, not in time: the number is the same where the time between them is not")
+        lines.append("it counts messages, not time: the number stays the same when the time between messages changes")
     return (*lines, *(f"not in {cell.label}" for cell in one.lacking))
 
 

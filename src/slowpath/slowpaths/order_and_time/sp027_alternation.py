@@ -24,7 +24,7 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP027",
     name="alternation",
     title="Every n-th message is slow",
-    what="Every second message, or one in 3 to 8, takes longer than the others, all of a launch's life.",
+    what="Every second message, or one in 3 to 8, takes longer than the others, during the whole launch.",
     shows="Times of consecutive messages go up and down. The median lies between two groups, or on one of them.",
     why="Two internal buffers, rails or queue pairs in turn, one of which is slower; buffers of the library that start "
     "at alternating places of a cache line or a page; an acknowledgement every second message.",

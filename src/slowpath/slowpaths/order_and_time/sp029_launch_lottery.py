@@ -85,8 +85,8 @@ def _observation(facts: Facts, one: LaunchLottery) -> Observation:
         one,
         about="launches of two kinds",
         place=facts.place(one.cells, where_words(one.cells)),
-        text=f"{one.slow_launches} of {one.launches} launches are slow all their life: {size} messages take "
-        f"{ratio_words(one.ratio)} as long as in the others: {times_words(one)}.".replace("  ", " "),
+        text=f"{one.slow_launches} of {one.launches} launches are slow from start to end: {size} messages are "
+        f"{ratio_words(one.ratio)} slower than in the others: {times_words(one)}.".replace("  ", " "),
         affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in one.cells),
         slow_cells=tuple(cell.cell for cell in one.cells),

@@ -99,7 +99,7 @@ def _observation(facts: Facts, one: Lengthening) -> Observation:
         about="growth over a launch",
         place=facts.place(one.cells, where_words(one.cells)),
         text=f"Each {size} takes {format_time(one.per_message_s)} [{low}, {high}] longer than the one before it. After "
-        f"{one.messages} of them it takes {ratio_words(one.ratio)} as long as the first ones of a launch: "
+        f"{one.messages} of them it is {ratio_words(one.ratio)} slower than the first ones of a launch: "
         f"{times_words(one)}.",
         affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in one.cells),

@@ -29,7 +29,7 @@ BIND_TO_CORES = Remedy(
 
 PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(
     "yield-when-idle",
-    "Ranks that wait give their core away, which helps where there are more ranks and threads than cores.",
+    "Let waiting ranks yield their core; this helps with more ranks and threads than cores.",
     "control variable",
     "MPICH: MPIR_CVAR_CH4_PROGRESS_THROTTLE; Open MPI: mpi_yield_when_idle (ompi_info --level 9)",
     ways=(

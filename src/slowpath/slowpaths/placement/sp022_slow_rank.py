@@ -95,7 +95,7 @@ def _observation(facts: Facts, one: SlowPeer) -> Observation:
         one,
         about=f"rank {rank}",
         place=facts.place([one.slow], [f"rank {rank}", f"{memory([one.slow])} memory", f"messages of {length}"]),
-        text=f"{length} messages from rank 0 to rank {rank} take {ratio_words(one.ratio)} as long as to the others: "
+        text=f"{length} messages from rank 0 to rank {rank} are {ratio_words(one.ratio)} slower than to the others: "
         f"{times_words(one)}.",
         affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in one.cells),

@@ -136,7 +136,7 @@ def _observation(facts: Facts, one: UnexpectedReceive) -> Observation:
         one,
         about="unexpected",
         place=facts.place(one.cells, where_words(one.cells)),
-        text=f"Receives of unexpected {sizes([one.slow])} messages take {ratio_words(one.ratio)} as long as receives "
+        text=f"Receives of unexpected {sizes([one.slow])} messages are {ratio_words(one.ratio)} slower than receives "
         f"that were posted before: {times_words(one)}.",
         affects_default=None,
         cells=tuple(cell.cell for cell in one.cells),
