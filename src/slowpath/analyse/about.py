@@ -76,7 +76,7 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
 
 
 def _first_there(mpis: Sequence[MpiResult]) -> MpiResult:
-    return next((one for one in mpis if not one.unavailable), mpis[0])
+    return next((mpi for mpi in mpis if not mpi.unavailable), mpis[0])
 
 
 def launch_mpis(plan: Plan, launches: Sequence[LaunchRecord]) -> dict[int, str | None]:
@@ -95,7 +95,7 @@ def _mpis(recorded: Recorded) -> list[MpiResult]:
     """
     plan, launches = recorded.plan, recorded.launches
     names = launch_mpis(plan, launches)
-    planned: dict[str | None, str | None] = {one.name: one.unavailable for one in plan.mpis} or {None: None}
+    planned: dict[str | None, str | None] = {mpi.name: mpi.unavailable for mpi in plan.mpis} or {None: None}
     found = []
     for name, unavailable in planned.items():
         begins = [launch.events.begin for launch in launches if names.get(launch.info.launch) == name]

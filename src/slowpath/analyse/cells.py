@@ -48,7 +48,7 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
     counted, why_not = _instructions(cell, launches)
     beneath = floors(cell, measurements, launches)
     repetitions, why_no_repetitions = measurements.repetitions(cell)
-    moved, why_not_moved = messages(cell.parameters, [one.events.messages(cell.cell) for one in launches])
+    moved, why_not_moved = messages(cell.parameters, [launch.events.messages(cell.cell) for launch in launches])
     pays, why_no_split = _who_pays(cell, measurements)
     witness, why_no_calls = _witness(cell, measurements, launches)
     return CellResult(

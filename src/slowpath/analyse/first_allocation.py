@@ -61,12 +61,12 @@ def _judge(cell: Cell, by_series: Series, metric: str) -> _Apart | bool | None:
     samples = [one.kept_s for _, one in launches.values() if one.samples == one.kept_s.size >= FEWEST]
     if not samples:
         return None
-    below = sum(bool(one[0] * CLEAR_RATIO < one[1:].min()) for one in samples)
-    above = sum(bool(one[0] > one[1:].max() * CLEAR_RATIO) for one in samples)
+    below = sum(bool(sample[0] * CLEAR_RATIO < sample[1:].min()) for sample in samples)
+    above = sum(bool(sample[0] > sample[1:].max() * CLEAR_RATIO) for sample in samples)
     if max(below, above) < _MOST_LAUNCHES * len(samples):
         return False
-    later = np.concatenate([one[1:] for one in samples])
-    ratio = float(np.median([one[0] / np.median(one[1:]) for one in samples]))
+    later = np.concatenate([sample[1:] for sample in samples])
+    ratio = float(np.median([sample[0] / np.median(sample[1:]) for sample in samples]))
     return _Apart(
-        cell.label, ratio, float(np.median([one[0] for one in samples])), (float(later.min()), float(later.max()))
+        cell.label, ratio, float(np.median([sample[0] for sample in samples])), (float(later.min()), float(later.max()))
     )

@@ -72,7 +72,14 @@ def _time_s(launch: LaunchRecord, way: Way, message: Message) -> float | None:
 
 def _reason(launch: LaunchRecord, way: Way) -> str | None:
     """Why the way could not be measured for any length."""
-    return next((one.reason for one in launch.yardsticks.values() if one.name == way.name and one.reason), None)
+    return next(
+        (
+            yardstick.reason
+            for yardstick in launch.yardsticks.values()
+            if yardstick.name == way.name and yardstick.reason
+        ),
+        None,
+    )
 
 
 def _floor(way: Way, message: Message, launches: Sequence[LaunchRecord]) -> Floor:
@@ -171,7 +178,7 @@ def _length(one: tuple[int, CellResult]) -> int:
 def _over_words(length: int, cell: CellResult) -> str:
     over = cell.over_floor
     assert over is not None
-    way = next(one.text for one in cell.floors if one.name == over.floor)
+    way = next(floor.text for floor in cell.floors if floor.name == over.floor)
     return (
         f"a message of {format_bytes(length)} takes {ratio_words(over.ratio, over.interval)} what {way} takes "
         f"({format_time(over.floor_s)})"

@@ -32,7 +32,7 @@ def of_one_machine(info: RunInfo, launches: Sequence[LaunchRecord]) -> OneMachin
     """The launches of the kind of machine that measured most of them; of as many, the one that began."""
     machines = info.measured_on
     group = groups(machines)
-    number = [one.info.machine if 0 <= one.info.machine < len(machines) else 0 for one in launches]
+    number = [launch.info.machine if 0 <= launch.info.machine < len(machines) else 0 for launch in launches]
     used = sorted(set(number))
     if len(used) < 2:
         first = machines[used[0]] if used and used[0] else info.machine

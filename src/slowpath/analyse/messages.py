@@ -136,7 +136,8 @@ def _headers(parameters: Mapping[str, str], logs: Sequence[RankLog], known: int)
         )
     header_bytes = round(first.size) - message_bytes
     synchronous = counted(logs, known // 2, known).graph.messages
-    if [(one.source, one.target) for one in synchronous] != [(0, 1), (1, 0)] or synchronous[0].size <= first.size:
+    ends = [(message.source, message.target) for message in synchronous]
+    if ends != [(0, 1), (1, 0)] or synchronous[0].size <= first.size:
         # Where a synchronous message looks like any other one, answers can't be distinguished from messages.
         return _Headers(message_bytes, header_bytes)
     return _Headers(message_bytes, header_bytes, synchronous[0].size - first.size, synchronous[1].size)
@@ -144,9 +145,11 @@ def _headers(parameters: Mapping[str, str], logs: Sequence[RankLog], known: int)
 
 def _without_headers(graph: Graph, header_bytes: int) -> tuple[Graph, bool]:
     """With sizes of the user's data, and whether every message is long enough to have had such a header."""
-    if any(one.size < header_bytes for one in graph.messages):
+    if any(message.size < header_bytes for message in graph.messages):
         return graph, False
-    bare = tuple(GraphMessage(one.source, one.target, one.size - header_bytes) for one in graph.messages)
+    bare = tuple(
+        GraphMessage(message.source, message.target, message.size - header_bytes) for message in graph.messages
+    )
     return Graph(graph.ranks, bare, graph.after), True
 
 

@@ -42,7 +42,7 @@ def node_pairs(
             groups.setdefault(key, []).append(cell)
     reasons = {row.cell: row.reason for row in reversed(skipped) if row.cell is not None}
     matrices = [_matrix(plan, cells, placements, measured, labels) for cells in groups.values()]
-    return [replace(one, failed_nodes=_failed_nodes(one, reasons) or None) for one in matrices]
+    return [replace(matrix, failed_nodes=_failed_nodes(matrix, reasons) or None) for matrix in matrices]
 
 
 def pair_lines(matrices: Sequence[NodePairs]) -> list[Line]:

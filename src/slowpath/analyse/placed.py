@@ -38,9 +38,9 @@ def differences(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> 
 def placement_lines(placements: Sequence[PlacementResult]) -> list[Line]:
     """Lines of the verdict: what is asked for and not so. placements: as in results.json."""
     names: dict[str, list[str]] = {}
-    for one in placements:
-        for text in one.differs:
-            names.setdefault(text, []).append(one.name)
+    for placement in placements:
+        for text in placement.differs:
+            names.setdefault(text, []).append(placement.name)
     texts = [f"placement {_some(where)}: {text}." for text, where in names.items()]
     if len(texts) > MOST_LINES:
         more = len(texts) - MOST_LINES + 1

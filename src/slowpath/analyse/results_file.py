@@ -55,7 +55,9 @@ def require_consistent(results: Results) -> None:
         raise ValueError("two cells have one number")
     if len({contrast.id for contrast in results.contrasts}) < len(results.contrasts):
         raise ValueError("two contrasts have one id")
-    _require_known(cells, (side.cell for one in results.contrasts for side in (one.a, one.b)), "a contrast")
+    _require_known(
+        cells, (side.cell for contrast in results.contrasts for side in (contrast.a, contrast.b)), "a contrast"
+    )
     if results.put is not None:
         rows = (row.cell for condition in results.put.conditions for row in condition.rows)
         _require_known(cells, (*results.put.cells, *rows), "the comparison of who puts")

@@ -48,7 +48,7 @@ class _Launches:
 
     @property
     def fewest(self) -> int:
-        return min(one.times_s.size for one in self.messages)
+        return min(message.times_s.size for message in self.messages)
 
 
 def shapes_of(cells: Iterable[Cell], by_series: BySeries) -> list[CellShapes]:
@@ -161,9 +161,9 @@ def _gaps_s(messages: Ordered, launch: Folded, every: int) -> Floats:
 
 
 def _tail(launches: Sequence[Ordered]) -> list[TailPoint]:
-    if min(one.times_s.size for one in launches) < FEWEST_IN_TAIL:
+    if min(launch.times_s.size for launch in launches) < FEWEST_IN_TAIL:
         return []
-    pooled = np.sort(np.concatenate([one.times_s for one in launches]))
+    pooled = np.sort(np.concatenate([launch.times_s for launch in launches]))
     shares = [share for share in _SHARES if share * pooled.size >= 1]
     times = np.quantile(pooled, [1.0 - share for share in shares])
     return [

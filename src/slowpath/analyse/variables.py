@@ -52,7 +52,7 @@ def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence
 
 def _unused(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> dict[str, str]:
     """Of the user's own environment, the campaign's first: what UCX warns of in its first launch."""
-    plain = (one for one in launches if one.info.environment in environments[:1])
+    plain = (launch for launch in launches if launch.info.environment in environments[:1])
     own = next(plain, None)
     return unused_by_ucx(read_logs(own.folder / name for name in ("stdout", "stderr"))) if own else {}
 

@@ -45,7 +45,9 @@ class Asked:
             return True
         if any(one.partition(":")[0] in self.rules for one in finding.merged):
             return True
-        return any(one.group in self.questions for one in seen_in.contrasts if one.id in finding.contrasts)
+        return any(
+            contrast.group in self.questions for contrast in seen_in.contrasts if contrast.id in finding.contrasts
+        )
 
     def wants_contrast(self, contrast: ContrastResult, survey: Results) -> bool:
         """Whether a contrast of the survey may show what was asked for."""

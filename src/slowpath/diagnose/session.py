@@ -131,7 +131,7 @@ class Session:
         done = replace(done, summary="; ".join(filter(None, (kind.summary(step.task, before, after), acted))))
         steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
         self._bench.tell(f"{step.folder}: {done.summary}")
-        spent_s = sum(one.wall_s or 0.0 for one in steps)
+        spent_s = sum(step.wall_s or 0.0 for step in steps)
         findings = by_cost(after.findings)
         verdict = verdict_of(findings, self._measured)
         self._write(
@@ -152,7 +152,7 @@ class Session:
 
     def _left(self, name_only: bool = False) -> list[str]:
         """What would still be measured, were there time."""
-        proposed = dict.fromkeys(one.why for one in proposals(self._state(), name_only))
+        proposed = dict.fromkeys(proposal.why for proposal in proposals(self._state(), name_only))
         return [why for why in proposed if why not in self._refused]
 
     def _state(self) -> State:

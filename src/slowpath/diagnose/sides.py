@@ -137,7 +137,7 @@ def _only_difference(one: Mapping[str, str], other: Mapping[str, str]) -> str | 
 def condition(cell: CellResult, results: Results) -> Condition:
     """What the cell's environment and placement stand for in its run."""
     environment = _environment_of(cell, results)
-    at = next((one for one in results.run.placements if one.name == cell.placement), None)
+    at = next((placement for placement in results.run.placements if placement.name == cell.placement), None)
     return Condition(
         environment=cell.environment,
         variables=dict(environment.variables) if environment else {},

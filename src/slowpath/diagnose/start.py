@@ -76,7 +76,7 @@ def resume(
         raise RecordError(f"{folder}: was made under {diagnosis.mpi}, not under {bench.built.identity}; name that MPI")
     survey = whole_survey(bench.state([], []))
     asked = asked_for(only or diagnosis.only, survey)
-    first = next((one.task for one in diagnosis.steps), None)
+    first = next((step.task for step in diagnosis.steps), None)
     seen = asked_for(first.only, survey) if isinstance(first, SurveyTask) else asked
     if unseen := asked.groups(survey) - seen.groups(survey):
         raise UsageError(
@@ -109,7 +109,7 @@ def ranks_of(folder: Path, asked: int | None) -> int:
     Args:   asked: with --ranks; None: nothing.
     Raises: UsageError: it is about another number.  RecordError: it holds none.
     """
-    task = next((one.task for one in read_diagnosis(folder).steps), None)
+    task = next((step.task for step in read_diagnosis(folder).steps), None)
     there = task.ranks if isinstance(task, SurveyTask) else asked or PAIR
     if asked not in (None, there):
         raise UsageError(f"--ranks {asked}: the diagnosis in {folder} is about {there} ranks; begin a new one")

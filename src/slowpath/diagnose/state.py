@@ -113,7 +113,7 @@ class State:
     @property
     def for_what_was_asked(self) -> State:
         """The same with those findings alone that were asked for."""
-        wanted = [one for one in self.findings if self.asked.wants(one, self.seen_in(one))]
+        wanted = [finding for finding in self.findings if self.asked.wants(finding, self.seen_in(finding))]
         return replace(self, findings=wanted)
 
     @cached_property

@@ -31,4 +31,4 @@ def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:
         if isinstance(one.step.task, RepeatTask)
         and any(contrast.verdict in ("same", "faster", "slower") for contrast in one.results.contrasts)
     }
-    yield from (one for one in measured[0].results.contrasts if one.id not in decided)
+    yield from (contrast for contrast in measured[0].results.contrasts if contrast.id not in decided)

@@ -171,4 +171,4 @@ class Experiment:
 
     def side_effect(self, axis: str) -> SideEffect | None:
         """Where a remedy that changes `axis` might do harm; None: nothing is known."""
-        return next((one for one in self.side_effects if axis in one.axes), None)
+        return next((effect for effect in self.side_effects if axis in effect.axes), None)

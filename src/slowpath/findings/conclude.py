@@ -77,7 +77,7 @@ def conclude(
         ],
         run=run or RunFacts(),
     )
-    offered = [_with_remedy(one, (offers or {}).get(one.id, Offer())) for one in contrasts]
+    offered = [_with_remedy(contrast, (offers or {}).get(contrast.id, Offer())) for contrast in contrasts]
     return Conclusion(_verdict(tally, lines, offered, cells or {}), offered)
 
 
@@ -104,7 +104,7 @@ def _verdict(tally: Tally, lines: list[Line], contrasts: Sequence[ContrastResult
 
 def _rules(contrasts: Sequence[ContrastResult], findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Id of a contrast -> the findings of this run that rest on it, or whose law runs through both of its cells."""
-    own = [one for one in findings if one.run is None]
+    own = [finding for finding in findings if finding.run is None]
     return {contrast.id: found for contrast in contrasts if (found := [one for one in own if _names(one, contrast)])}
 
 

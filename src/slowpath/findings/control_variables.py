@@ -60,10 +60,10 @@ def variables_near(
     if entry is None or not entry.control_variables:
         return None
     found = []
-    for one in _settings(entry, environment):
-        if one.number is not None and one.number > 0 and low <= one.number <= high:
-            lines = one.description.strip().splitlines()
-            found.append(ControlVariable(one.name, one.number, f" ({lines[0]})" if lines else ""))
+    for setting in _settings(entry, environment):
+        if setting.number is not None and setting.number > 0 and low <= setting.number <= high:
+            lines = setting.description.strip().splitlines()
+            found.append(ControlVariable(setting.name, setting.number, f" ({lines[0]})" if lines else ""))
     return found
 
 

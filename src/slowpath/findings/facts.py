@@ -87,8 +87,8 @@ class Facts:
     @cached_property
     def control_ratio(self) -> float:
         """The largest difference, as a ratio above 1, that a decided contrast of a cell with itself shows; 1: none."""
-        controls = [one for one in self.results.contrasts if one.control and one.verdict in DECIDED]
-        return max((max(one.ratio, 1 / one.ratio) for one in controls if one.ratio), default=1.0)
+        controls = [contrast for contrast in self.results.contrasts if contrast.control and contrast.verdict in DECIDED]
+        return max((max(control.ratio, 1 / control.ratio) for control in controls if control.ratio), default=1.0)
 
     # What was compared.
 
@@ -166,12 +166,12 @@ class Facts:
 
     def _hosts(self, cell: CellResult) -> set[str]:
         """Nodes of the ranks under its placement; empty when no launch recorded them."""
-        place = next((one for one in self.run.placements if one.name == cell.placement), None)
+        place = next((placement for placement in self.run.placements if placement.name == cell.placement), None)
         return {rank.host for rank in place.observed} if place else set()
 
     def processors(self, cell: CellResult) -> Processors | None:
         """Where its ranks may run; None: not recorded."""
-        place = next((one for one in self.run.placements if one.name == cell.placement), None)
+        place = next((placement for placement in self.run.placements if placement.name == cell.placement), None)
         return allowed(place.observed) if place else None
 
     def place(self, cells: Sequence[CellResult], words: Sequence[str] = ()) -> Place:
@@ -214,7 +214,7 @@ def _is_plain(entry: EnvironmentResult) -> bool:
 
 def _of_cell(entries: Iterable[EnvironmentResult], cell: CellResult) -> EnvironmentResult | None:
     """Entry of a cell, under its MPI; None when the run does not have it."""
-    return next((one for one in entries if one.name == cell.environment and one.mpi in (None, cell.mpi)), None)
+    return next((entry for entry in entries if entry.name == cell.environment and entry.mpi in (None, cell.mpi)), None)
 
 
 def _shared(names: Sequence[str | None]) -> str | None:

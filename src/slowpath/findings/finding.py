@@ -123,7 +123,7 @@ def law_result(law: FittedLaw) -> LawResult:
     return LawResult(
         name=law.name,
         formula=law.formula,
-        coefficients=[_coefficient(one) for one in law.coefficients],
+        coefficients=[_coefficient(coefficient) for coefficient in law.coefficients],
         brackets=[LimitBracket(covariate=b.covariate, above=b.above, up_to=b.up_to) for b in law.brackets],
         residual_ratio=law.residual_ratio,
         left_out_ratio=law.left_out_ratio,

@@ -58,13 +58,13 @@ def _scope(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) 
     Empty where fewer than two lengths were decided: one length is no limit.
     """
     own = set(finding.contrasts)
-    mine = [one for one in contrasts if one.id in own and one.metric == finding.metric]
+    mine = [contrast for contrast in contrasts if contrast.id in own and contrast.metric == finding.metric]
     kinds = {_kind(one) for one in mine}
     lengths: dict[int, bool] = {}
-    for one in contrasts:
-        length = _length(one.b.cell, cells)
-        if _kind(one) in kinds and one.verdict is not None and length is not None:
-            lengths[length] = lengths.get(length, True) and one.id in own and one.verdict in _DECIDED
+    for contrast in contrasts:
+        length = _length(contrast.b.cell, cells)
+        if _kind(contrast) in kinds and contrast.verdict is not None and length is not None:
+            lengths[length] = lengths.get(length, True) and contrast.id in own and contrast.verdict in _DECIDED
     decided: list[int] = []
     for length in sorted(lengths, reverse=True):
         if not lengths[length]:

@@ -102,7 +102,7 @@ def with_bound(law: FittedLaw, sweep: Sweep) -> FittedLaw:
         return law
     lengths = next((sweep.covariates[n] for n in sweep.varied() if n.endswith("allocation_bytes")), None)
     page = law.brackets[-1].up_to
-    if lengths is None or any(one.name.startswith(format_bytes(int(page))) for one in law.coefficients):
+    if lengths is None or any(coefficient.name.startswith(format_bytes(int(page))) for coefficient in law.coefficients):
         return law
     counts = np.ceil(lengths[alignment(lengths) >= page] / page)
     if not counts.size or counts.max() > ALIKE * counts.min():
@@ -141,7 +141,7 @@ def by_length(cell: CellResult, cells: Iterable[CellResult]) -> dict[float, Cell
         return one.group, one.experiment, one.mpi, one.environment, one.placement, one.copy, parameters
 
     wanted = rest(cell)
-    return {length: one for one in cells if (length := number(one, _MESSAGE)) is not None and rest(one) == wanted}
+    return {length: cell for cell in cells if (length := number(cell, _MESSAGE)) is not None and rest(cell) == wanted}
 
 
 def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:

@@ -12,7 +12,9 @@ from slowpath.core.units import format_time, ratio_words
 
 def between_two(contrasts: Sequence[ContrastResult]) -> bool:
     """Whether all of them are between the same two MPIs."""
-    return {one.axis for one in contrasts} == {"mpi"} and len({(one.a.value, one.b.value) for one in contrasts}) == 1
+    return {contrast.axis for contrast in contrasts} == {"mpi"} and len(
+        {(contrast.a.value, contrast.b.value) for contrast in contrasts}
+    ) == 1
 
 
 def libraries_line(contrasts: Sequence[ContrastResult]) -> Line:
@@ -24,9 +26,9 @@ def libraries_line(contrasts: Sequence[ContrastResult]) -> Line:
     parts += [f"faster in {len(faster)} of {total}{_most(faster)}"] * bool(faster)
     limit = f"{100 * contrasts[0].minimum_effect:g} %"
     for word, count in (
-        (f"the same within {limit}", sum(one.verdict == "same" for one in contrasts)),
-        ("undecided", sum(one.verdict == "undecided" for one in contrasts)),
-        ("not measured", sum(one.verdict is None for one in contrasts)),
+        (f"the same within {limit}", sum(contrast.verdict == "same" for contrast in contrasts)),
+        ("undecided", sum(contrast.verdict == "undecided" for contrast in contrasts)),
+        ("not measured", sum(contrast.verdict is None for contrast in contrasts)),
     ):
         parts += [f"{word} in {count} of {total}"] * (count > 0)
     top = next(iter(sorted([*slower, *faster], key=_strength, reverse=True)), None)
@@ -35,7 +37,7 @@ def libraries_line(contrasts: Sequence[ContrastResult]) -> Line:
 
 
 def _most_first(contrasts: Sequence[ContrastResult], verdict: str) -> list[ContrastResult]:
-    return sorted((one for one in contrasts if one.verdict == verdict), key=_strength, reverse=True)
+    return sorted((contrast for contrast in contrasts if contrast.verdict == verdict), key=_strength, reverse=True)
 
 
 def _strength(contrast: ContrastResult) -> float:

@@ -27,8 +27,8 @@ def merged(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -
 
 def _grouped(findings: Iterable[Finding], key: Callable[[Finding], tuple[object, ...]]) -> list[list[Finding]]:
     groups: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
-    for one in findings:
-        groups[key(one)].append(one)
+    for finding in findings:
+        groups[key(finding)].append(finding)
     return list(groups.values())
 
 
@@ -69,7 +69,7 @@ def _with(first: Finding, others: Sequence[Finding]) -> Finding:
     if not others:
         return first
     every = (first, *others)
-    ids = [one.id for one in others if one.id != first.id]
+    ids = [other.id for other in others if other.id != first.id]
     evidence = list(dict.fromkeys(text for one in every for text in one.legs.observed.evidence))
     return replace(
         first,
@@ -90,13 +90,13 @@ def _numbers(cells: Iterable[Sequence[int]]) -> list[int]:
 def _without_weaker(findings: Sequence[Finding], stronger: Mapping[str, Sequence[str]]) -> list[Finding]:
     """Folds each finding into one of a stronger rule that shares a cell with it, or its place."""
     kept = list(findings)
-    for one in findings:
-        over = [f for f in kept if f is not one and f.rule in stronger.get(one.rule, ()) and _alike(f, one)]
+    for finding in findings:
+        over = [f for f in kept if f is not finding and f.rule in stronger.get(finding.rule, ()) and _alike(f, finding)]
         if over:
             target = max(over, key=_rank)
             index = next(i for i, f in enumerate(kept) if f is target)
-            kept[index] = _with(target, [one])
-            kept = [f for f in kept if f is not one]
+            kept[index] = _with(target, [finding])
+            kept = [f for f in kept if f is not finding]
     return kept
 
 

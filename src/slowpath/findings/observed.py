@@ -144,7 +144,9 @@ def alone_or_screened(
     facts: Facts, parameters: Sequence[str], wording: WordingOf, law_of: LawOf | None = None
 ) -> list[Observation]:
     """What a parameter does by itself, one observation for each `about`; else what it does in a screening design."""
-    alone = [one for one in facts.slowdowns(*parameters, phase="steady") if not is_switched_out(one.slow)]
+    alone = [
+        slowdown for slowdown in facts.slowdowns(*parameters, phase="steady") if not is_switched_out(slowdown.slow)
+    ]
     groups = grouped(alone, lambda one: (wording(one).about, *place_key(one.slow)))
     found = [slowdown_observed(facts, group, wording(_top(group)), law_of) for group in groups]
     there = {(one.about, one.place.mpi, one.place.environment, one.place.placement) for one in found}
@@ -194,7 +196,7 @@ class GrowthWording:
 
 def growths_observed(facts: Facts, wording: GrowthWording, laws: Sequence[str]) -> list[Observation]:
     """Lines over a number that follow another of these laws than a constant."""
-    return [_growth(facts, wording, one) for one in growths(facts, wording.covariate, laws)]
+    return [_growth(facts, wording, growth) for growth in growths(facts, wording.covariate, laws)]
 
 
 def _growth(facts: Facts, wording: GrowthWording, one: Growth) -> Observation:

@@ -23,15 +23,15 @@ def allowed(ranks: Sequence[RankPlace]) -> Processors | None:
     """None: no rank was observed."""
     if not ranks:
         return None
-    words = ", ".join(f"rank {one.rank} on {one.cpus_allowed}" for one in ranks)
-    return Processors(words, _shared(ranks), any(len(parse_cpu_list(one.cpus_allowed)) > 1 for one in ranks))
+    words = ", ".join(f"rank {rank.rank} on {rank.cpus_allowed}" for rank in ranks)
+    return Processors(words, _shared(ranks), any(len(parse_cpu_list(rank.cpus_allowed)) > 1 for rank in ranks))
 
 
 def _shared(ranks: Sequence[RankPlace]) -> bool:
     """Whether the ranks of a node have fewer processors than there are of them."""
     by_host: dict[str, list[frozenset[int]]] = {}
-    for one in ranks:
-        by_host.setdefault(one.host, []).append(parse_cpu_list(one.cpus_allowed))
+    for rank in ranks:
+        by_host.setdefault(rank.host, []).append(parse_cpu_list(rank.cpus_allowed))
     return any(all(sets) and len(frozenset().union(*sets)) < len(sets) for sets in by_host.values())
 
 
@@ -41,7 +41,7 @@ def crowded(placements: Sequence[PlacementResult]) -> list[PlacementResult]:
     [] where one of the run has enough, for then their contrast speaks, and where none asked for a core each: who asks
     for more ranks than cores knows it.
     """
-    known = [one for one in placements if one.observed]
+    known = [placement for placement in placements if placement.observed]
     if not all(_shared(one.observed) for one in known):
         return []
     return known if any(one.bind == "core" for one in known) else []

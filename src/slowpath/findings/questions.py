@@ -31,13 +31,13 @@ def is_question(contrasts: Sequence[ContrastResult]) -> bool:
     """Whether it asks for slow paths: a control compares a cell with itself, a price is no slow path, and neither of
     two MPIs is anybody's default.
     """
-    return not (contrasts[0].control or all(one.explains for one in contrasts) or between_two(contrasts))
+    return not (contrasts[0].control or all(contrast.explains for contrast in contrasts) or between_two(contrasts))
 
 
 def question(contrasts: Sequence[ContrastResult], loss: bool) -> Question:
     """What the contrasts of one group say.  Args: loss: a slow path was seen in them."""
     group = contrasts[0].group
-    measured = [one for one in contrasts if one.verdict is not None and not one.explains]
+    measured = [contrast for contrast in contrasts if contrast.verdict is not None and not contrast.explains]
     if loss:
         return Question(group, "loss")
     if not measured:

@@ -103,7 +103,9 @@ def _of_group(group: Sequence[CellResult], factors: Sequence[Factor], minimum_ef
     there, times = _measured(group, metric)
     if not there:
         return
-    levels: Levels = np.array([[1 if one.value(cell) == one.upper else -1 for one in factors] for cell in there])
+    levels: Levels = np.array(
+        [[1 if factor.value(cell) == factor.upper else -1 for factor in factors] for cell in there]
+    )
     found = effects(levels, times)
     if found is None:
         return

@@ -45,7 +45,7 @@ def along(sweep: Sweep, covariate: str, fewest_points: int = FEWEST_POINTS) -> l
     """The lines of a grid on which one covariate varies and all that do not follow from it stand still."""
     inputs = [name for name in sweep.varied() if name != covariate and not _follows(name)]
     keys = list(zip(*(sweep.covariates[name].tolist() for name in inputs), strict=True)) or [()] * sweep.points
-    lines = [sweep.take(np.array([key == one for key in keys])) for one in dict.fromkeys(keys)]
+    lines = [sweep.take(np.array([key == wanted for key in keys])) for wanted in dict.fromkeys(keys)]
     return [line for line in lines if line.points >= fewest_points and covariate in line.varied()]
 
 
@@ -104,7 +104,7 @@ def launch_times(entry: MetricResult, phase: str) -> Sequence[float]:
 
 def _within(estimates: Sequence[MetricEstimate]) -> Floats | None:
     """Standard error of a launch's median; 1.2533 is the median's over the mean's for a normal law."""
-    spreads = [(one.within_ratio, one.samples / one.launches) for one in estimates]
+    spreads = [(estimate.within_ratio, estimate.samples / estimate.launches) for estimate in estimates]
     if any(spread is None for spread, _ in spreads):
         return None
     return np.array([1.2533 * spread / np.sqrt(n) for spread, n in spreads if spread is not None], dtype=np.float64)
@@ -128,7 +128,7 @@ def _number(name: str, value: str, roles: Roles) -> float | None:
 
 def _covariates(parameters: Sequence[Mapping[str, str]], roles: Roles) -> dict[str, Floats]:
     """What varies; allocations as one length where the two sides' are alike everywhere."""
-    rows = [_lengths(one) | _plain(one, roles) for one in parameters]
+    rows = [_lengths(parameter) | _plain(parameter, roles) for parameter in parameters]
     names = [name for name in rows[0] if all(name in row for row in rows)]
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
     if all(row.get(_LENGTHS[0]) == row.get(_LENGTHS[1]) for row in rows) and _LENGTHS[0] in columns:

@@ -44,12 +44,12 @@ class Tally:
     @cached_property
     def own(self) -> list[Finding]:
         """Those of users who change nothing, and those where neither side is theirs."""
-        return [one for one in self.findings if one.affects_default is not False]
+        return [finding for finding in self.findings if finding.affects_default is not False]
 
     @cached_property
     def apart(self) -> list[Finding]:
         """Those that settings alone have which nobody chose."""
-        return [one for one in self.findings if one.affects_default is False]
+        return [finding for finding in self.findings if finding.affects_default is False]
 
     @property
     def slow_paths(self) -> int:
@@ -59,12 +59,12 @@ class Tally:
     @cached_property
     def undecided(self) -> list[Question]:
         """Questions that are still open."""
-        return [one for one in self.questions if one.state == "undecided"]
+        return [question for question in self.questions if question.state == "undecided"]
 
     @property
     def state(self) -> VerdictState:
         """What may be claimed of the run as a whole."""
-        measured = [one for one in self.questions if one.state != "not measured"]
+        measured = [question for question in self.questions if question.state != "not measured"]
         if self.slow_paths:
             return "slow"
         if self.run.nothing is not None:
@@ -91,7 +91,7 @@ class Tally:
             return f"{self._share or 'Measured'}; this run has no question about slow paths"
         if self.state == "not measured":
             return f"Undecided: nothing of {_questions(asked)} could be measured; see what was skipped."
-        answered = sum(one.state == "answered" for one in self.questions)
+        answered = sum(question.state == "answered" for question in self.questions)
         found = f"No slow path in {_questions(answered)}" + (f" of {asked}" if answered < asked else "")
         return f"{found}; {self._share}" if self._share else found
 
@@ -140,7 +140,7 @@ class Tally:
         asked = len(self.questions)
         if not asked:
             return []
-        missing = sum(one.state == "not measured" for one in self.questions)
+        missing = sum(question.state == "not measured" for question in self.questions)
         if not self.undecided and not missing:
             return [f"{_questions(asked)} answered"]
         counts = [(len(self.undecided), "undecided"), (missing, "not measured")]
@@ -152,7 +152,7 @@ class Tally:
 
 def _codes(findings: Sequence[Finding]) -> str:
     """`2 SP005, SP008`."""
-    counts = Counter(one.rule for one in findings)
+    counts = Counter(finding.rule for finding in findings)
     return ", ".join(f"{number} {code}" if number > 1 else code for code, number in counts.items())
 
 

@@ -314,7 +314,9 @@ def _shown(faults: str | None, found: Account | None) -> Support:
 
 def _pages(seen: Observation) -> float | None:
     """Pages that the law charges for in the slow cell: the excess over the cost of one."""
-    terms = [one for one in seen.law.coefficients if one.unit.endswith(" page")] if seen.law else []
+    terms = (
+        [coefficient for coefficient in seen.law.coefficients if coefficient.unit.endswith(" page")] if seen.law else []
+    )
     if seen.excess_s is None or not terms or terms[0].value <= 0:
         return None
     return seen.excess_s / terms[0].value

@@ -84,7 +84,7 @@ def sizes(cells: Iterable[CellResult], name: str = "message_bytes") -> str:
     if not found:
         return ""
     ends = dict.fromkeys((found[0], found[-1]))
-    return " to ".join(format_bytes(one) for one in ends)
+    return " to ".join(format_bytes(end) for end in ends)
 
 
 def memory(cells: Iterable[CellResult]) -> str:

@@ -164,10 +164,10 @@ def _too_few(experiment: DescribedExperiment, parameters: Mapping[str, str], ran
     """Why so few ranks cannot run the cell: the experiment needs more, or a parameter that counts ranks names more."""
     if ranks < experiment.min_ranks:
         return f"{TOO_FEW_RANKS} {experiment.name} needs {experiment.min_ranks} ranks, not {ranks}"
-    for one in experiment.parameters:
-        value = parameters[one.name]
-        if one.unit == "ranks" and value.isdecimal() and int(value) > ranks:
-            return f"{TOO_FEW_RANKS} {one.name} above {ranks} are left out"
+    for parameter in experiment.parameters:
+        value = parameters[parameter.name]
+        if parameter.unit == "ranks" and value.isdecimal() and int(value) > ranks:
+            return f"{TOO_FEW_RANKS} {parameter.name} above {ranks} are left out"
     return None
 
 

@@ -200,7 +200,7 @@ def between_mpis(
     Args: groups: of cells with times.  mpis: in the order in which the user named them; the first that is there is
           side a.  written: the campaign's own tables.  verdicts: on cells, those that the engine gave.
     """
-    names = [one.name for one in mpis if one.unavailable is None]
+    names = [mpi.name for mpi in mpis if mpi.unavailable is None]
     if len(names) < 2 or any(table.axis == MPI_AXIS for table in written):
         return []
     return [one for group in groups for other in names[1:] for one in _of_group(group, names[0], other, verdicts)]

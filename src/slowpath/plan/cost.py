@@ -125,7 +125,7 @@ def fit_budget(plan: Plan, budget_s: float, nodes: int = 1) -> tuple[Plan, str |
     Raises: UsageError if not even two rounds fit, since one launch a cell shows no spread between launches.
     """
     seconds, shares = launch_seconds(plan, nodes), shares_of_time(plan)
-    round_s = sum(seconds[kind_of(one)] * shares[one.launch] for one in plan.launches if one.round == 1)
+    round_s = sum(seconds[kind_of(launch)] * shares[launch.launch] for launch in plan.launches if launch.round == 1)
     rounds = plan.rounds if round_s <= 0 else min(plan.rounds, int(budget_s / round_s))
     if rounds == plan.rounds:
         return plan, None

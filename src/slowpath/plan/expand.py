@@ -94,7 +94,11 @@ def _too_few(cell: Cell) -> bool:
 def _at_once(campaign: Campaign, placements: Sequence[Placement]) -> dict[str, tuple[str, str]]:
     """Placement -> its two nodes, of those that may run while others do."""
     names = {table.name for table in campaign.placements if table.pairs and table.pairs_at_once}
-    return {one.name: (one.hosts[0], one.hosts[1]) for one in placements if one.of in names and len(one.hosts) == 2}
+    return {
+        placement.name: (placement.hosts[0], placement.hosts[1])
+        for placement in placements
+        if placement.of in names and len(placement.hosts) == 2
+    }
 
 
 def _with_unique_labels(cells: list[Cell]) -> list[Cell]:

@@ -30,7 +30,7 @@ def require_parameters(experiment: str, parameters: Mapping[str, str]) -> None:
 
 @lru_cache(maxsize=1)
 def _known() -> dict[str, dict[str, Parameter]]:
-    return {one.name: {p.name: p for p in one.parameters} for one in recorded().experiments}
+    return {experiment.name: {p.name: p for p in experiment.parameters} for experiment in recorded().experiments}
 
 
 @lru_cache(maxsize=65536)

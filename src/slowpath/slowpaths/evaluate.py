@@ -91,10 +91,12 @@ def _without_crowded(
     under a lock 46 us): no other finding of such a placement can be judged, so each is folded into the one about it.
     """
     spoilers = {(path.code, path.spoils) for path in paths if path.spoils}
-    speaking = next((one for one in findings if (one.rule, one.about) in spoilers), None)
+    speaking = next((finding for finding in findings if (finding.rule, finding.about) in spoilers), None)
     if speaking is None:
         return list(findings)
-    names = {one.name for one in placements}
-    over = [one for one in findings if one is not speaking and one.placement in names]
+    names = {placement.name for placement in placements}
+    over = [finding for finding in findings if finding is not speaking and finding.placement in names]
     whole = replace(speaking, merged=list(dict.fromkeys([*speaking.merged, *(one.id for one in over)])))
-    return [whole if one is speaking else one for one in findings if not any(one is other for other in over)]
+    return [
+        whole if finding is speaking else finding for finding in findings if not any(finding is other for other in over)
+    ]

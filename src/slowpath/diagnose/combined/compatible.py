@@ -68,7 +68,7 @@ def proven_remedies(state: State) -> list[Proven]:
 
 def _last_proven(finding: Finding, state: State) -> Proven | None:
     """From the last trial of the first remedy that is proven."""
-    names = [one.name for one in finding.remedies if one.verdict == "proven"]
+    names = [remedy.name for remedy in finding.remedies if remedy.verdict == "proven"]
     for one in reversed(state.measured):
         task = one.step.task
         if not isinstance(task, TrialTask) or task.finding != finding.id or task.remedy not in names[:1]:
@@ -139,7 +139,7 @@ def _plannable(proven: Proven, added: Mapping[str, str], ranks: int, check: Chec
         for number, chosen in enumerate(product(*values.values()))
     ]
     verdicts = check(cells, ranks)
-    return all(one.reason is None and proven.metric in one.metrics for one in verdicts.values())
+    return all(verdict.reason is None and proven.metric in verdict.metrics for verdict in verdicts.values())
 
 
 def change_of(proven: Proven) -> RemedyChange | None:
@@ -152,7 +152,7 @@ def change_of(proven: Proven) -> RemedyChange | None:
     variables = {name: value for name, value in remedied.variables.items() if slow.variables.get(name) != value}
     gone = [name for name in (*slow.variables, *remedied.unset) if name not in remedied.variables]
     return RemedyChange(
-        proven.remedy, variables, tuple(one for one in dict.fromkeys(gone) if one not in slow.unset), None
+        proven.remedy, variables, tuple(name for name in dict.fromkeys(gone) if name not in slow.unset), None
     )
 
 

@@ -134,7 +134,7 @@ class _Book:
         self.placements: dict[Place, str] = {}
 
     def environment(self, under: Condition, name: str | None = None) -> str:
-        taken = {one.name for one in self.environments.values()}
+        taken = {environment.name for environment in self.environments.values()}
         made = EnvironmentTable(_free(name or under.environment, taken), under.variables, under.unset)
         return self.environments.setdefault(_job(under), made).name
 

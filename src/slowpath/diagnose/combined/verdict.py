@@ -102,7 +102,7 @@ def _times(alone: Sequence[ContrastResult], links: Sequence[Sequence[ContrastRes
             copies.append(np.array(rows, dtype=np.float64))
     if not copies:
         return None
-    least: Floats = np.minimum.reduce(copies) if len({one.shape for one in copies}) == 1 else copies[0]
+    least: Floats = np.minimum.reduce(copies) if len({copy.shape for copy in copies}) == 1 else copies[0]
     return least
 
 
@@ -110,7 +110,7 @@ def _along(cell: int, links: Sequence[Sequence[ContrastResult]]) -> Pairs:
     """Pairs of a cell and the one at the end of the links, which lead from a cell to the next one."""
     pairs: Pairs | None = None
     for contrasts in links:
-        link = next((one for one in contrasts if one.a.cell == cell), None)
+        link = next((contrast for contrast in contrasts if contrast.a.cell == cell), None)
         if link is None:
             return []
         here = link.pairs
@@ -145,9 +145,9 @@ def _side_effects(contrasts: Contrasts) -> list[SideEffect]:
 
 def _why_not(findings: Sequence[CombinedFinding]) -> str | None:
     """Why the combination is not recommended; None: it is."""
-    losing = [one.rule for one in findings if one.verdict == "loses"]
+    losing = [finding.rule for finding in findings if finding.verdict == "loses"]
     if losing:
         return f"{', '.join(losing)} would lose; set what helps most, and not all of them"
-    if not any(one.verdict == "keeps" for one in findings):
+    if not any(finding.verdict == "keeps" for finding in findings):
         return "whether the gain remains is undecided for every finding; more rounds would decide it"
     return None

@@ -56,7 +56,7 @@ class Attribution:
         if not self.moved:
             return replace(finding, legs=replace(finding.legs, explained=seen))
         own, before = self._remedy(), {f"set {name}" for name in self.task.also}
-        others = [one for one in finding.remedies if one.name not in {own.name, *before}]
+        others = [remedy for remedy in finding.remedies if remedy.name not in {own.name, *before}]
         finding = replace(finding, remedies=[own, *others])
         explained = Leg(state="shown", text=self._cause(), evidence=seen.evidence)
         return replace(
@@ -67,7 +67,7 @@ class Attribution:
             hypotheses=[],
             missing=[text for text in finding.missing if not text.startswith("explained")],
             claim=Claim(time="path", side=None, by="message"),
-            rivals=[replace(one, state="refuted", text=_MOVED) for one in finding.rivals],
+            rivals=[replace(rival, state="refuted", text=_MOVED) for rival in finding.rivals],
         )
 
     def _cause(self) -> str:
@@ -85,7 +85,7 @@ class Attribution:
         task = self.task
         digest = hashlib.sha256(f"{finding.id}\n{task.variable}".encode()).hexdigest()[:8]
         slow_s, fast_s = max(self.before_s, self.after_s), min(self.before_s, self.after_s)
-        brackets = [one for one in finding.law.brackets if one.above == task.limit_bytes]
+        brackets = [bracket for bracket in finding.law.brackets if bracket.above == task.limit_bytes]
         alone = replace(
             finding,
             id=f"{finding.rule}:{digest}",
@@ -119,7 +119,7 @@ class Attribution:
         """The limit carries what moved it, and what was seen with each variable that was set to another value."""
         if finding.law is None:
             return finding
-        brackets = [self._attributed(one) if self._meant(one) else one for one in finding.law.brackets]
+        brackets = [self._attributed(bracket) if self._meant(bracket) else bracket for bracket in finding.law.brackets]
         return replace(finding, law=replace(finding.law, brackets=brackets))
 
     def _meant(self, limit: LimitBracket) -> bool:

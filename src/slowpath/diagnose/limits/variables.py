@@ -67,7 +67,7 @@ def urgent_limits(finding: Finding, state: State) -> list[LimitBracket]:
 
 def maybe_set_by_user(limit: LimitBracket, state: State) -> bool:
     """Whether a variable that the user set has its value in the bracket, or as near as a header is long."""
-    values = (one.value(state.environ) for one in state.library.switches if one.variable in state.environ)
+    values = (switch.value(state.environ) for switch in state.library.switches if switch.variable in state.environ)
     return any(value is not None and holds(limit, value) for value in values)
 
 

@@ -34,7 +34,7 @@ def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
     if run is None:
         return {}
     rows = run.mpi.control_variables or ()
-    if not any(one.name == OWN_WITNESSED for one in run.environments):
+    if not any(environment.name == OWN_WITNESSED for environment in run.environments):
         return {row.name: None for row in rows}
     return {row.name: (row.by_environment or {}).get(OWN_WITNESSED, row.value) for row in rows}
 
@@ -42,15 +42,15 @@ def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
 def _of_each(
     settings: Sequence[OwnSetting], library: str, control_variables: Mapping[str, Value], unused: Mapping[str, str]
 ) -> Iterator[str]:
-    for one in settings:
-        ignored = why_ignored(one, library, control_variables, unused)
+    for setting in settings:
+        ignored = why_ignored(setting, library, control_variables, unused)
         if ignored is not None:
-            yield f"{one.words}: {ignored}"
-        elif one.left_in is not None and one.file:
-            yield f"{one.words}: left in: {one.left_in}"
-        elif one.left_in is None and is_unknown(one, library):
-            yield f"{one.words}: not known to be read by this library"
-    names = [one.name for one in settings if one.left_in is not None and not one.file]
+            yield f"{setting.words}: {ignored}"
+        elif setting.left_in is not None and setting.file:
+            yield f"{setting.words}: left in: {setting.left_in}"
+        elif setting.left_in is None and is_unknown(setting, library):
+            yield f"{setting.words}: not known to be read by this library"
+    names = [setting.name for setting in settings if setting.left_in is not None and not setting.file]
     if names:
         yield f"left in, as launches need them or they choose devices or code: {', '.join(names)}"
     yield f"taken away together: {len(removable(settings))}"
@@ -58,7 +58,7 @@ def _of_each(
 
 def _helps(survey: Results) -> str | None:
     """Where messages are faster with the settings, the clearest contrast."""
-    sides = ((one, _without_over_with(survey, one)) for one in survey.contrasts)
+    sides = ((contrast, _without_over_with(survey, contrast)) for contrast in survey.contrasts)
     found = [(low, ratio, one) for one, (low, ratio) in sides if low > _HELPS_FROM]
     if not found:
         return None

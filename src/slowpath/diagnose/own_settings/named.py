@@ -65,23 +65,25 @@ def _how(sets: Sets) -> str:
 
 def remedy_name(settings: Sequence[OwnSetting]) -> str:
     """`unset A and B`, lines of files alike."""
-    return _UNSET + AND.join(one.name for one in settings)
+    return _UNSET + AND.join(setting.name for setting in settings)
 
 
 def _text(settings: Sequence[OwnSetting]) -> str:
-    reported = [f"Delete line {one.line} of {one.file} ({one.name})" for one in settings if one.file]
-    names = [one.name for one in settings if not one.file]
+    reported = [
+        f"Delete line {setting.line} of {setting.file} ({setting.name})" for setting in settings if setting.file
+    ]
+    names = [setting.name for setting in settings if not setting.file]
     return "; ".join([*([f"Unset {', '.join(names)}"] if names else []), *reported]) + "."
 
 
 def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
-    names = [one.name for one in settings if not one.file]
-    lines = [f"sed -i '{one.line}s/^/# /' {shlex.quote(one.file)}" for one in settings if one.file]
+    names = [setting.name for setting in settings if not setting.file]
+    lines = [f"sed -i '{setting.line}s/^/# /' {shlex.quote(setting.file)}" for setting in settings if setting.file]
     shell = "\n".join([*filter(None, [shell_lines({}, names)]), *lines])
     return RemedyResult(
         name=remedy_name(settings),
         text=_text(settings),
-        phrase=f"an environment without {', '.join(one.name for one in settings)}",
+        phrase=f"an environment without {', '.join(setting.name for setting in settings)}",
         snippet=Snippet(shell=shell or None, modulefile=modulefile_lines({}, names)),
         removed_ratio=None,
         side_effects=["whatever the setting was made for"],
@@ -97,7 +99,7 @@ def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy
     """
     if finding.rule not in codes_refined_by("settings"):
         return []
-    by_name = {one.name: one for one in settings}
+    by_name = {setting.name: setting for setting in settings}
     found = []
     for listed in finding.remedies:
         gone = [by_name[name] for name in listed.name.removeprefix(_UNSET).split(AND) if name in by_name]
@@ -110,7 +112,7 @@ def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy
                 text=listed.text,
                 axes=("environment",),
                 control=ALONE,
-                side_effects=tuple(one for one in listed.side_effects if isinstance(one, str)),
+                side_effects=tuple(effect for effect in listed.side_effects if isinstance(effect, str)),
                 applies=AppliesTo(None),
                 unset=bare.unset,
                 variables=bare.variables,
@@ -122,18 +124,18 @@ def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy
 
 def responsible(finding: Finding) -> set[str]:
     """Names of the settings that a named finding is about; empty where none is named."""
-    names = (one.name for one in finding.remedies if one.name.startswith(_UNSET))
+    names = (remedy.name for remedy in finding.remedies if remedy.name.startswith(_UNSET))
     return {name for text in names for name in text.removeprefix(_UNSET).split(AND)}
 
 
 def without_twins(findings: Sequence[Finding], forced: Sequence[Forced]) -> list[Finding]:
     """Findings less those about settings that another rule names already, by the state that they force."""
     kept = list(findings)
-    for one in findings:
-        names = responsible(one) if one.rule in codes_refined_by("settings") else set[str]()
+    for finding in findings:
+        names = responsible(finding) if finding.rule in codes_refined_by("settings") else set[str]()
         twin = next((other for other in kept if names and names <= _forcing(other, forced)), None)
         if twin is not None:
-            kept = [_with(other, one) if other is twin else other for other in kept if other is not one]
+            kept = [_with(other, finding) if other is twin else other for other in kept if other is not finding]
     return kept
 
 

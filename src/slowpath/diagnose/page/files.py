@@ -24,8 +24,8 @@ def write_derived(folder: Path, diagnosis: Diagnosis) -> None:
 
 def _runs(folder: Path, diagnosis: Diagnosis) -> dict[str, Results]:
     """Results of the steps that pictures are drawn from, where they can be read."""
-    shown = {one.run for one in diagnosis.findings}
-    wanted = [one for one in diagnosis.steps if one.number == 1 or one.task.kind == "trial" or one.folder in shown]
+    shown = {finding.run for finding in diagnosis.findings}
+    wanted = [step for step in diagnosis.steps if step.number == 1 or step.task.kind == "trial" or step.folder in shown]
     found = {one.folder: _results(inside(folder, one.folder)) for one in wanted}
     return {name: results for name, results in found.items() if results is not None}
 

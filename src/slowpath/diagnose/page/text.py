@@ -122,8 +122,8 @@ def _side_effect(effect: SideEffect) -> str:
 def _combined(outcome: CombinedOutcome, width: int) -> Iterator[str]:
     """All proven remedies at once: what each finding keeps of its own, and one piece to copy."""
     yield "Proven remedies combined"
-    for one in outcome.findings:
-        yield from _wrapped(f"{one.rule} {one.verdict}: {one.text}", width, "  ")
+    for finding in outcome.findings:
+        yield from _wrapped(f"{finding.rule} {finding.verdict}: {finding.text}", width, "  ")
     for effect in outcome.side_effects:
         yield from _wrapped(_side_effect(effect), width, "    ")
     for left in outcome.left_out:

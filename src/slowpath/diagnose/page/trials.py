@@ -19,13 +19,13 @@ def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Mapping[st
     """A picture's rows for each remedy that was tried, in the order in which the finding lists them; of a remedy that
     was tried twice, the last trial."""
     found: dict[str, TrialView] = {}
-    verdicts = {one.name: one.verdict for one in finding.remedies}
+    verdicts = {remedy.name: remedy.verdict for remedy in finding.remedies}
     for step in steps:
         task, results = step.task, runs.get(step.folder)
         if isinstance(task, TrialTask) and task.finding == finding.id and results is not None:
             made = _trial(task, results, verdicts.get(task.remedy, "not tried"))
             found |= {task.remedy: made} if made else {}
-    return [found[one.name] for one in finding.remedies if one.name in found]
+    return [found[remedy.name] for remedy in finding.remedies if remedy.name in found]
 
 
 def _trial(task: TrialTask, results: Results, verdict: str) -> TrialView | None:
@@ -52,4 +52,4 @@ def _trial(task: TrialTask, results: Results, verdict: str) -> TrialView | None:
 
 
 def _named(results: Results, group: str) -> ContrastResult | None:
-    return next((one for one in results.contrasts if one.group == group), None)
+    return next((contrast for contrast in results.contrasts if contrast.group == group), None)

@@ -62,7 +62,7 @@ def cards(diagnosis: Diagnosis, runs: Runs) -> list[FindingView]:
     def limits(finding: Finding) -> list[str]:
         return [limit_words(one) for one in limits_of(finding)]
 
-    found = [_with_words(one, diagnosis.status) for one in diagnosis.findings]
+    found = [_with_words(finding, diagnosis.status) for finding in diagnosis.findings]
     return view_findings.cards(found, measured, limits)
 
 
@@ -84,7 +84,7 @@ def place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
 def numbers(diagnosis: Diagnosis) -> list[view_run.Number]:
     """The few numbers under the headline."""
     verdict, words = diagnosis.verdict, ("proven", "explained")
-    counts = [(word, sum(one.status == word for one in diagnosis.findings)) for word in words]
+    counts = [(word, sum(finding.status == word for finding in diagnosis.findings)) for word in words]
     spent = f"{fmt.duration(diagnosis.spent_s)} of {fmt.duration(diagnosis.budget_s)}"
     return [
         *(view_run.counted(verdict) if verdict else ()),
@@ -121,7 +121,7 @@ def combined(outcome: CombinedOutcome | None) -> CombinedView | None:
     """Each finding's time with all remedies over that with its own alone."""
     if outcome is None:
         return None
-    notes = [side_effect(one) for one in outcome.side_effects]
+    notes = [side_effect(effect) for effect in outcome.side_effects]
     notes += [f"{one.rule}, {one.remedy}: not measured with the others: {one.why}" for one in outcome.left_out]
     notes += [f"Nothing to copy for all: {outcome.reason}"] if outcome.reason else []
     snippet = outcome.snippet
@@ -148,7 +148,7 @@ def _kept(found: Sequence[CombinedFinding]) -> Figure | None:
 
 def steps(diagnosis: Diagnosis) -> tuple[str, list[StepView]]:
     """The axis, and a row for each step."""
-    walls = [one.wall_s or 0.0 for one in diagnosis.steps]
+    walls = [step.wall_s or 0.0 for step in diagnosis.steps]
     scale, grid, begin_s, rows = drawn.scale_of(sum(walls)), "steps-grid", 0.0, []
     for step, wall_s in zip(diagnosis.steps, walls, strict=True):
         track = drawn.track(step.folder, begin_s, wall_s, step.task.kind, scale, grid)

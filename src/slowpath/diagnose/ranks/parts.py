@@ -103,7 +103,7 @@ def counted(ranks: int) -> Part:
         "pattern": "messages",
         "collective": ["barrier", "scan", "exscan", "bcast"],
         "message_bytes": "8",
-        "members": [str(one) for one in members],
+        "members": [str(member) for member in members],
     }
     under = (
         EnvironmentTable("by sockets", witness=True, setting="messages_by_sockets"),

@@ -36,7 +36,9 @@ def shipped_parts(campaign: Campaign, known: Sequence[str]) -> list[Part]:
     Args: known: environments that the survey has already, by name.
     """
     groups = {group.name: group for group in campaign.cells}
-    environments = {one.name: one for one in campaign.environments if one.name not in known}
+    environments = {
+        environment.name: environment for environment in campaign.environments if environment.name not in known
+    }
     contrasts = campaign.contrasts
     return [_part(groups[name], contrasts, environments) for name in GROUPS if name in groups]
 

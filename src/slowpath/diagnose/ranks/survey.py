@@ -51,7 +51,7 @@ def within(
           shipped: campaigns/coll.toml.
     """
     ranks = job.timed_ranks
-    more = shipped_parts(shipped, [one.name for one in pairs.environments]) if shipped else []
+    more = shipped_parts(shipped, [environment.name for environment in pairs.environments]) if shipped else []
     table = parts(ranks, job.counted_ranks, more)
     every = [one for one in table if one.needs in known and _fits(one, job)]
     if estimate is None:
@@ -80,7 +80,7 @@ def with_ranks(pairs: Campaign, job: Job, chosen: Sequence[Part]) -> Campaign:
     """The whole survey with these groups."""
     if not chosen:
         return pairs
-    of_pairs = [one.name for one in pairs.environments]
+    of_pairs = [environment.name for environment in pairs.environments]
     used = {name: place for part in chosen for name, place in _places(part, job).items()}
     own_environments: dict[str, EnvironmentTable] = {}
     for part in chosen:
@@ -128,18 +128,18 @@ def _named(pairs: Campaign) -> list[CellsTable]:
 def _contrasts(part: Part) -> list[ContrastTable]:
     return [
         ContrastTable(
-            f"{one.name}: {b}" if len(one.b) > 1 else one.name,
-            one.question,
+            f"{pair.name}: {b}" if len(pair.b) > 1 else pair.name,
+            pair.question,
             part.name,
-            one.axis,
-            one.a,
+            pair.axis,
+            pair.a,
             b,
-            one.metric,
-            one.phase,
-            explains=one.explains,
+            pair.metric,
+            pair.phase,
+            explains=pair.explains,
         )
-        for one in part.pairs
-        for b in one.b
+        for pair in part.pairs
+        for b in pair.b
     ]
 
 
@@ -150,7 +150,7 @@ def shortened(part: Part, ranks: int) -> Part:
         return part
     lengths = [length for written in scalars(given) for length in expand_values(written)]
     most = MOST_BYTES // (ranks**2 if part.grows_with_ranks else ranks)
-    kept = [one for one in lengths if one <= most] or [min(lengths)]
+    kept = [length for length in lengths if length <= most] or [min(lengths)]
     if len(kept) == len(lengths):
         return part
     return replace(part, parameters={**part.parameters, "message_bytes": [str(one) for one in kept]})

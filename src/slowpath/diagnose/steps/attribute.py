@@ -98,7 +98,7 @@ def _also(finding: Finding, limit: LimitBracket, state: State) -> dict[str, int]
     """Variables that were seen to move this limit, and what a trial sets each to."""
     names = (limit.attributed_to or "").split(AND)
     tasks = state.tasks(AttributeTask)
-    made = [one for one in tasks if one.limit_bytes == limit.above and one.variable in names and not one.together]
+    made = [task for task in tasks if task.limit_bytes == limit.above and task.variable in names and not task.together]
     return {one.variable: int(one.remedy_variables[one.variable]) for one in made}
 
 
@@ -150,7 +150,7 @@ def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> Campaign:
     """The variable at its new value, lengths around the old place and around the expected one."""
     under, slow = sides.slow_under, sides.slow
     parameters: dict[str, Values] = {**shortened(slow.parameters)}
-    parameters["message_bytes"] = [str(one) for one in lengths(task)]
+    parameters["message_bytes"] = [str(length) for length in lengths(task)]
     name = "the variable moved"
     moved = {task.variable: task.moved_bytes, **{other: one.moved_bytes for other, one in task.together.items()}}
     without = tuple(one for one in under.unset if one not in moved)

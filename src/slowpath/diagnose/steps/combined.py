@@ -41,7 +41,8 @@ COMBINED = StepKind(CombinedTask, apply, summary)
 def outcome_words(outcome: CombinedOutcome) -> str:
     """Which findings keep, lose, or are undecided, in one line."""
     rules = {
-        word: [one.rule for one in outcome.findings if one.verdict == word] for word in ("keeps", "loses", "undecided")
+        word: [finding.rule for finding in outcome.findings if finding.verdict == word]
+        for word in ("keeps", "loses", "undecided")
     }
     parts = [f"{word} for {', '.join(those)}" for word, those in rules.items() if those]
     slower = len(outcome.side_effects)

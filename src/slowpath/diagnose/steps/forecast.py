@@ -35,7 +35,7 @@ def propose(state: State) -> Iterator[Proposal]:
     entries = _entries(state)
     if entries:
         task = ForecastTask(entries=entries)
-        rules = ", ".join(dict.fromkeys(one.finding.split(":")[0] for one in entries))
+        rules = ", ".join(dict.fromkeys(entry.finding.split(":")[0] for entry in entries))
         yield Proposal(task, _campaign(task, state), f"do the laws of {rules} predict new points?")
 
 
@@ -50,7 +50,9 @@ def summary(task: ForecastTask, _: StepConclusion, after: StepConclusion) -> str
     for entry in task.entries:
         finding = after.finding(entry.finding)
         law = finding.law if finding else None
-        later = any(one.kind == "later" and one.seen_s is not None for one in (law.forecasts if law else ()))
+        later = any(
+            forecast.kind == "later" and forecast.seen_s is not None for forecast in (law.forecasts if law else ())
+        )
         word = law.predicted if law and later else "failed" if law is None else "not made"
         outcomes.setdefault(word, []).append(entry.finding.split(":")[0])
     return "; ".join(f"{word}: {', '.join(dict.fromkeys(rules))}" for word, rules in outcomes.items())
@@ -93,11 +95,11 @@ def _entry(finding: Finding, law: LawResult, source: LawSource, survey: Results)
         for cell, point in (ordered[number] for number in chosen)
     ]
     places = []
-    for one in law.forecasts:
-        if one.kind == "later" and one.seen_s is None:
-            parameters = placed(_nearest(points, one)[0].parameters, one.place)
+    for forecast in law.forecasts:
+        if forecast.kind == "later" and forecast.seen_s is None:
+            parameters = placed(_nearest(points, forecast)[0].parameters, forecast.place)
             if parameters is not None:
-                places.append(PredictedPlace(parameters=parameters, forecast=one))
+                places.append(PredictedPlace(parameters=parameters, forecast=forecast))
     if not places:
         return None
     first = ordered[0][0]
@@ -123,7 +125,7 @@ def _campaign(task: ForecastTask, state: State) -> Campaign:
         like = cells[entry.like]
         here = condition(like, state.survey)
         under.append(here)
-        every = [*(one.parameters for one in entry.anchors), *(one.parameters for one in entry.places)]
+        every = [*(anchor.parameters for anchor in entry.anchors), *(place.parameters for place in entry.places)]
         groups += [
             CellsTable(f"law {number} cell {place}", like.experiment, one, [here.environment], [here.placement])
             for place, one in enumerate(every, start=1)
@@ -152,7 +154,7 @@ def later_of(task: ForecastTask, results: Results) -> Mapping[LawSource, tuple[L
         for place, times in enumerate(columns):
             if len(times) == launches:
                 rows[:, place] = times
-        anchors = [Anchor(one.value_s, one.half_ratio) for one in entry.anchors]
+        anchors = [Anchor(anchor.value_s, anchor.half_ratio) for anchor in entry.anchors]
         forecasts = [place.forecast for place in entry.places]
         made = seen(forecasts, anchors, rows) if launches else tuple(forecasts)
         found[entry.source] = made
@@ -161,7 +163,7 @@ def later_of(task: ForecastTask, results: Results) -> Mapping[LawSource, tuple[L
 
 def _times(results: Results, group: str, source: LawSource) -> Floats:
     """Of each launch, seconds; NaN where nothing is left of an excess; empty where it was not measured."""
-    cell = next((one for one in results.cells if one.group == group), None)
+    cell = next((cell for cell in results.cells if cell.group == group), None)
     entry = cell.metrics.get(source.metric) if cell else None
     if entry is None or source.phase not in entry.phases:
         return np.empty(0)

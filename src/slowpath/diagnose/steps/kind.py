@@ -25,11 +25,13 @@ class StepConclusion:
 
     def finding(self, wanted: str) -> Finding | None:
         """By its id."""
-        return next((one for one in self.findings if one.id == wanted), None)
+        return next((finding for finding in self.findings if finding.id == wanted), None)
 
     def changed(self, wanted: str, change: Callable[[Finding], Finding]) -> StepConclusion:
         """With one finding changed."""
-        return replace(self, findings=[change(one) if one.id == wanted else one for one in self.findings])
+        return replace(
+            self, findings=[change(finding) if finding.id == wanted else finding for finding in self.findings]
+        )
 
     def with_findings(self, more: Sequence[Finding]) -> StepConclusion:
         """With more findings."""

@@ -31,7 +31,7 @@ WHY = "some launches look slow from start to end: measure more of them"
 
 def propose(state: State) -> Iterator[Proposal]:
     """Once, where cells of one kind of job agree on which launches are slow."""
-    if state.tasks(LaunchesTask) or any(one.rule in codes_refined_by("launches") for one in state.findings):
+    if state.tasks(LaunchesTask) or any(finding.rule in codes_refined_by("launches") for finding in state.findings):
         return
     for cells in _jobs(state.survey).values():
         if suspected(_times(cells)):
@@ -41,7 +41,11 @@ def propose(state: State) -> Iterator[Proposal]:
 
 def _jobs(results: Results) -> Mapping[tuple[object, ...], list[CellResult]]:
     """Cells of single messages in the library's own environment, by placement and number of launches."""
-    plain = {one.name for one in results.run.environments if not (one.variables or one.unset or one.setting)}
+    plain = {
+        environment.name
+        for environment in results.run.environments
+        if not (environment.variables or environment.unset or environment.setting)
+    }
     found: dict[tuple[object, ...], list[CellResult]] = defaultdict(list)
     for cell in results.cells:
         estimate = cell.estimate(METRIC, "steady")
@@ -52,7 +56,7 @@ def _jobs(results: Results) -> Mapping[tuple[object, ...], list[CellResult]]:
 
 def _times(cells: Sequence[CellResult]) -> Floats:
     estimates = (cell.estimate(METRIC, "steady") for cell in cells)
-    return np.array([one.launch_values for one in estimates if one is not None])
+    return np.array([estimate.launch_values for estimate in estimates if estimate is not None])
 
 
 def _long(cells: Sequence[CellResult]) -> CellResult:

@@ -93,7 +93,7 @@ def _each_for(proposers: tuple[ProposeFor, ...], finding: Finding, state: State)
 def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, tuple[int, float]]:
     """What users have themselves, what they set themselves, what has a witness and lacks the proof alone, what costs
     most."""
-    set_by_user = any(one.name.startswith("unset ") and "environment" in one.text for one in finding.remedies)
+    set_by_user = any(remedy.name.startswith("unset ") and "environment" in remedy.text for remedy in finding.remedies)
     set_by_user |= any(maybe_set_by_user(one, state) for one in limits_of(finding))
     return (
         finding.affects_default is not False,

@@ -41,7 +41,7 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
     sides = sides_of(finding, state.seen_in(finding))
     if sides is None or len(made) >= MOST_REFINEMENTS:
         return
-    refined = [one for one in limits if one.covariate in REFINED and one.covariate in sides.slow.parameters]
+    refined = [limit for limit in limits if limit.covariate in REFINED and limit.covariate in sides.slow.parameters]
     for limit in sorted(refined, key=lambda one: not maybe_set_by_user(one, state)):
         if limit.unclear or limit.confirmed or limit.attributed_to:
             continue
@@ -96,7 +96,9 @@ def apply(before: StepConclusion, task: RefineTask, results: Results, _: StepHis
     def refined(finding: Finding) -> Finding:
         if finding.law is None:
             return finding
-        brackets = [_narrower(one, narrowed) if _meant(one, task) else one for one in finding.law.brackets]
+        brackets = [
+            _narrower(bracket, narrowed) if _meant(bracket, task) else bracket for bracket in finding.law.brackets
+        ]
         whole = replace(finding, law=replace(finding.law, brackets=brackets))
         is_about = bool(brackets) and brackets[0] != finding.law.brackets[0]
         if not is_about:

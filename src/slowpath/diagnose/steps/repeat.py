@@ -41,7 +41,7 @@ def propose(state: State) -> Iterator[Proposal]:
 
 def propose_own_settings(state: State) -> Iterator[Proposal]:
     """What the user's own variables do, where the survey showed nothing of it."""
-    if not any(is_users_own(one) for one in state.findings):
+    if not any(is_users_own(finding) for finding in state.findings):
         yield from (
             one for one in propose(state) if isinstance(one.task, RepeatTask) and WITHOUT_USER in one.task.sides
         )
@@ -49,7 +49,7 @@ def propose_own_settings(state: State) -> Iterator[Proposal]:
 
 def apply(before: StepConclusion, _: RepeatTask, results: Results, history: StepHistory) -> StepConclusion:
     """What more pairs decided is a finding that the survey could not see."""
-    known = {one.id for one in before.findings}
+    known = {finding.id for finding in before.findings}
     fresh = [one for one in judged(results, history) if one.id not in known]
     return before.with_findings([replace(one, run=history.step.folder) for one in fresh])
 

@@ -41,10 +41,10 @@ def apply(before: StepConclusion, _: RivalTask, __: Results, ___: StepHistory) -
 
 def summary(_: RivalTask, before: StepConclusion, after: StepConclusion) -> str:
     """`5 rivals refuted, 1 true, 2 standing; no slow path after all: SP002`."""
-    states = [one.state for finding in after.findings for one in finding.rivals]
+    states = [rival.state for finding in after.findings for rival in finding.rivals]
     counts = [f"{states.count(state)} {word}" for state, word in _WORDS.items() if state in states]
-    left = {one.id for one in after.findings}
-    gone = [one.rule for one in before.findings if one.id not in left]
+    left = {finding.id for finding in after.findings}
+    gone = [finding.rule for finding in before.findings if finding.id not in left]
     over = [f"no slow path after all: {', '.join(gone)}"] if gone else []
     return "; ".join([*([", ".join(counts)] if counts else []), *over]) or "nothing was distinguished"
 
@@ -104,7 +104,7 @@ def rival_campaign(state: State) -> Campaign | None:
 
 def _wanted(finding: Finding) -> list[Varied]:
     """What would refute the rivals that stand."""
-    standing = {one.name for one in finding.rivals if one.state == "standing"}
+    standing = {rival.name for rival in finding.rivals if rival.state == "standing"}
     path = known(finding.rule)
     rivals = path.rivals if path else ()
     return [kind.varied for kind in rivals if kind.varied is not None and kind.name in standing]

@@ -68,7 +68,11 @@ def _asked(finding: Finding, contrast: ContrastResult, count: int, steps: Sequen
 
 def _speaking(finding: Finding, results: Results) -> list[ContrastResult]:
     """The clearest contrasts of the shorter and of the longer messages: one setting may slow either."""
-    found = [one for one in results.contrasts if one.id in set(finding.contrasts) and one.ratio and one.interval]
+    found = [
+        contrast
+        for contrast in results.contrasts
+        if contrast.id in set(finding.contrasts) and contrast.ratio and contrast.interval
+    ]
     found.sort(key=lambda one: int(results.cell(one.b.cell).parameters.get("message_bytes", "0")))
     half = (len(found) + 1) // 2
     return [max(some, key=lambda one: one.ratio or 0.0) for some in (found[:half], found[half:]) if some]
@@ -91,7 +95,7 @@ def _campaign(
         slow = results.cell(contrast.b.cell)
         under = condition(slow, results)
         placements[under.placement] = under.place
-        names = [one.name for one in environments]
+        names = [environment.name for environment in environments]
         groups.append(CellsTable(cell.group, slow.experiment, slow.parameters, names, [under.placement]))
         contrasts += [
             ContrastTable(
@@ -135,18 +139,20 @@ def apply(before: StepConclusion, _: SettingsTask, results: Results, history: St
     survey = history.measured[0].step.task
     settings = removable(survey.settings) if isinstance(survey, SurveyTask) else ()
     findings: list[Finding] = []
-    for one in before.findings:
+    for finding in before.findings:
         findings += (
-            _named(one, settings, steps) if one.rule in codes_refined_by("settings") and one.cause is None else [one]
+            _named(finding, settings, steps)
+            if finding.rule in codes_refined_by("settings") and finding.cause is None
+            else [finding]
         )
     return StepConclusion(without_twins(findings, history.forced), before.combined)
 
 
 def _named(finding: Finding, settings: Sequence[OwnSetting], steps: Sequence[MeasuredStep]) -> list[Finding]:
     """One finding for each set of settings that some of its cells name; itself where none does yet."""
-    tried = {cell.contrast for one in steps for cell in _task(one).cells if cell.finding == finding.id}
+    tried = {cell.contrast for step in steps for cell in _task(step).cells if cell.finding == finding.id}
     found: dict[tuple[tuple[int, ...], ...], list[str]] = {}
-    for contrast in (one for one in finding.contrasts if one in tried):
+    for contrast in (contrast for contrast in finding.contrasts if contrast in tried):
         answer = _answer(finding.id, contrast, len(settings), steps)
         if isinstance(answer, ToTry):
             return [finding]
@@ -195,14 +201,14 @@ def _shares(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Share
 
 
 def _failed(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Iterator[Set]:
-    for one in steps:
-        for cell, name, some in _tests(finding, contrast, one):
-            if some is not None and _pairs(one.results, f"{cell.group}, {name}") is None:
+    for step in steps:
+        for cell, name, some in _tests(finding, contrast, step):
+            if some is not None and _pairs(step.results, f"{cell.group}, {name}") is None:
                 yield some
 
 
 def _tries(finding: str, contrast: str, some: Set, steps: Sequence[MeasuredStep]) -> int:
-    return sum(some == taken for one in steps for _, _, taken in _tests(finding, contrast, one))
+    return sum(some == taken for step in steps for _, _, taken in _tests(finding, contrast, step))
 
 
 def _tests(finding: str, contrast: str, step: MeasuredStep) -> Iterator[tuple[SettingsCell, str, Set | None]]:
@@ -222,7 +228,7 @@ def _task(step: MeasuredStep) -> SettingsTask:
 
 def _pairs(results: Results, name: str) -> Floats | None:
     """Without and with, seconds, shape (pairs, 2)."""
-    found = next((one for one in results.contrasts if one.group == name), None)
+    found = next((contrast for contrast in results.contrasts if contrast.group == name), None)
     if found is None or not found.pairs:
         return None
     return np.array(found.pairs, dtype=np.float64)
@@ -230,16 +236,16 @@ def _pairs(results: Results, name: str) -> Floats | None:
 
 def summary(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> str:
     """`MPIR_CVAR_CH4_CMA_ENABLE=0 makes messages slower`."""
-    known = {one.id: one.cause for one in before.findings}
+    known = {finding.id: finding.cause for finding in before.findings}
     fresh = [
-        one
-        for one in after.findings
-        if one.rule in codes_refined_by("settings") and one.cause and known.get(one.id) != one.cause
+        finding
+        for finding in after.findings
+        if finding.rule in codes_refined_by("settings") and finding.cause and known.get(finding.id) != finding.cause
     ]
     folded = [
         name
-        for one in after.findings
-        for name in one.merged
+        for finding in after.findings
+        for name in finding.merged
         if name.partition(":")[0] in codes_refined_by("settings") and name in known
     ]
     reported = [

@@ -75,7 +75,7 @@ def propose(state: State) -> Iterator[Proposal]:
 
 def _wanted(state: State) -> list[Screened]:
     """The clearest of each factor."""
-    effect = max((one.minimum_effect for one in state.survey.contrasts), default=0.03)
+    effect = max((contrast.minimum_effect for contrast in state.survey.contrasts), default=0.03)
     best: dict[str, Screened] = {}
     for one in screened(state.survey.cells, effect):
         rule = CODE_OF_FACTOR.get(one.parameter)
@@ -140,8 +140,8 @@ def apply(before: StepConclusion, task: SingleTask, results: Results, history: S
     codes = set(CODE_OF_FACTOR.values())
     fresh = {one.id: replace(one, run=history.step.folder) for one in judged(results, history) if one.rule in codes}
     varied = {CODE_OF_FACTOR[factor.split(" ")[0]] for factor in task.factors}
-    kept = [fresh.get(one.id) or _doubted(one, varied) for one in before.findings]
-    known = {one.id for one in before.findings}
+    kept = [fresh.get(finding.id) or _doubted(finding, varied) for finding in before.findings]
+    known = {finding.id for finding in before.findings}
     return replace_findings(before, [*kept, *(one for one in fresh.values() if one.id not in known)])
 
 
@@ -158,9 +158,13 @@ def _doubted(one: Finding, varied: set[str]) -> Finding:
 
 def summary(task: SingleTask, before: StepConclusion, after: StepConclusion) -> str:
     """`1 of 2 factors shows alone`."""
-    known = {one.id: one for one in before.findings}
-    shown = {one.rule for one in after.findings if one.rule in CODE_OF_FACTOR.values() and known.get(one.id) != one}
-    doubted = sum(NOT_ALONE in one.doubts for one in after.findings)
+    known = {finding.id: finding for finding in before.findings}
+    shown = {
+        finding.rule
+        for finding in after.findings
+        if finding.rule in CODE_OF_FACTOR.values() and known.get(finding.id) != finding
+    }
+    doubted = sum(NOT_ALONE in finding.doubts for finding in after.findings)
     alone = ", ".join(
         sorted(rule for rule in shown if any(f.rule == rule and NOT_ALONE not in f.doubts for f in after.findings))
     )

@@ -152,7 +152,7 @@ def apply(_: StepConclusion, task: SurveyTask, results: Results, history: StepHi
 
 def summary(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
     """`7 slow paths (SP008, SP009)`."""
-    rules = ", ".join(sorted({one.rule for one in after.findings}))
+    rules = ", ".join(sorted({finding.rule for finding in after.findings}))
     count = len(after.findings)
     if not count:
         return "no slow path by name"

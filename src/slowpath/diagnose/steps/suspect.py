@@ -145,7 +145,7 @@ def switch_finding(task: SuspectTask, results: Results) -> Finding | None:
     finding = build(path, observation, support, results.run.mpi)
     if finding.law is None:
         return finding
-    brackets = [replace(one, rising=found.jump_ratio > 1) for one in finding.law.brackets]
+    brackets = [replace(bracket, rising=found.jump_ratio > 1) for bracket in finding.law.brackets]
     return replace(finding, law=replace(finding.law, brackets=brackets))
 
 

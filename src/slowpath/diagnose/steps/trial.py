@@ -35,7 +35,7 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
     if sides is not None:
         remedies = state.library.remedies(finding.rule, finding.axis)
         identity = f"{state.library.name}-{state.library.version}"
-        here = (replaceable(one, sides, identity, state.ranks, state.preload) for one in remedies)
+        here = (replaceable(remedy, sides, identity, state.ranks, state.preload) for remedy in remedies)
         yield from _proposals(finding, state, ((one, sides) for one in here))
 
 
@@ -51,7 +51,7 @@ def propose_unset(finding: Finding, state: State) -> Iterator[Proposal]:
     remedies = own_remedies(finding, state.removable)
     sides = sides_of(finding, state.seen_in(finding)) if remedies else None
     if sides is not None:
-        yield from _proposals(finding, state, ((one, sides) for one in remedies))
+        yield from _proposals(finding, state, ((remedy, sides) for remedy in remedies))
 
 
 def propose_again(state: State) -> Iterator[Proposal]:
@@ -89,7 +89,7 @@ def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, 
     if finding.status == "proven":
         return
     tried = {task.remedy for task in state.tasks(TrialTask) if task.finding == finding.id}
-    remedies = [one for one in remedies if one[1].slow.parameters.get("pattern") not in NUMBERED]
+    remedies = [remedy for remedy in remedies if remedy[1].slow.parameters.get("pattern") not in NUMBERED]
     for remedy, seen in remedies:
         sides = where_it_can_help(seen, remedy, state.ranks, state.cores)
         if remedy.name in tried or isinstance(sides, CannotHelp):
@@ -101,7 +101,7 @@ def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, 
 
 def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
     names = {limit.attributed_to for limit in limits_of(finding)[:1]}
-    listed = {one.name for one in finding.remedies}
+    listed = {remedy.name for remedy in finding.remedies}
     for task in state.tasks(AttributeTask):
         remedies = remedies_of(task, state.library.name)
         if names_of(task) not in names or remedies[0].name not in listed:
@@ -152,7 +152,7 @@ def _remedy(name: str, history: StepHistory) -> Remedy | None:
 def summary(task: TrialTask, _: StepConclusion, after: StepConclusion) -> str:
     """`proven: huge pages, toggled alone, removes 98% of the gap`."""
     finding = after.finding(task.finding)
-    remedy = next((one for one in finding.remedies if one.name == task.remedy), None) if finding else None
+    remedy = next((remedy for remedy in finding.remedies if remedy.name == task.remedy), None) if finding else None
     if remedy is None:
         return "no outcome"
     return f"{remedy.verdict}: {'' if task.remedy in remedy.reason else f'{task.remedy}: '}{remedy.reason}"

@@ -43,7 +43,7 @@ def apply(before: StepConclusion, _: WitnessTask, __: Results, ___: StepHistory)
 
 def summary(_: WitnessTask, __: StepConclusion, after: StepConclusion) -> str:
     """`5 of 7 slow paths are explained`."""
-    explained = sum(one.legs.explained.state == "shown" for one in after.findings)
+    explained = sum(finding.legs.explained.state == "shown" for finding in after.findings)
     return f"{explained} of {len(after.findings)} slow paths are explained"
 
 
@@ -90,7 +90,7 @@ def witness_campaign(state: State) -> Campaign | None:
 
 def _plain(survey: Results) -> dict[str, tuple[CellResult, Condition]]:
     """A cell in the user's own environment."""
-    found = next((one for one in survey.cells if one.environment == AS_FOUND and one.experiment == "p2p"), None)
+    found = next((cell for cell in survey.cells if cell.environment == AS_FOUND and cell.experiment == "p2p"), None)
     return {f"{found.key} {found.environment}": (found, condition(found, survey))} if found else {}
 
 
@@ -125,11 +125,11 @@ def _predicted(results: Results, history: StepHistory) -> Later:
 
 def with_counts(results: Results, witnessed: Results) -> Results:
     """Results with what another run counted in its cells (the same key is the same cell); what it has itself stays."""
-    counting = {one.name for one in witnessed.run.environments if one.witness}
+    counting = {environment.name for environment in witnessed.run.environments if environment.witness}
     there = {cell.key: cell for cell in witnessed.cells if cell.witness and cell.environment not in counting}
     cells = [_with_witness(cell, there[cell.key]) if cell.key in there else cell for cell in results.cells]
     run = results.run
-    if any(one.control_variables for one in witnessed.run.mpis):
+    if any(mpi.control_variables for mpi in witnessed.run.mpis):
         run = replace(run, mpis=witnessed.run.mpis)
     return replace(results, cells=cells, run=run)
 

@@ -74,7 +74,7 @@ def _pair(group: str, name: str, toggle: Toggle, metric: str, phase: str, copy: 
 
 def _named(there: Toggle, here: Toggle) -> Toggle:
     """The fast side's toggle with environments that no other one of the campaign is called by."""
-    environments = tuple(_own_name(one, here.environments) for one in there.environments)
+    environments = tuple(_own_name(environment, here.environments) for environment in there.environments)
     renamed = {old.name: new.name for old, new in zip(there.environments, environments, strict=True)}
     if there.axis != "environment":
         return replace(there, environments=environments)

@@ -16,7 +16,7 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
     Args: remedy: that was tried, for a finding that does not list it; None: nothing but its name is known.
           library: whose launcher binds, as "mpich".
     """
-    listed = next((one for one in finding.remedies if one.name == outcome.remedy), None)
+    listed = next((remedy for remedy in finding.remedies if remedy.name == outcome.remedy), None)
     text, phrase, lines, watched = outcome.remedy, outcome.remedy, Snippet(), list[str | SideEffect]()
     if listed is not None:
         text, phrase = listed.text, listed.phrase or listed.name

@@ -26,8 +26,10 @@ def same_trial(one: Task, other: Task) -> bool:
 def pooled(results: Results, earlier: Iterable[Results]) -> Results:
     """Results of a trial with the pairs of the same trial in earlier runs."""
     for before in earlier:
-        known = {_key(one): one for one in before.contrasts}
-        results = replace(results, contrasts=[_both(known.get(_key(one)), one) for one in results.contrasts])
+        known = {_key(contrast): contrast for contrast in before.contrasts}
+        results = replace(
+            results, contrasts=[_both(known.get(_key(contrast)), contrast) for contrast in results.contrasts]
+        )
     return results
 
 

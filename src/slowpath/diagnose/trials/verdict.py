@@ -233,9 +233,9 @@ def _gap(task: TrialTask, contrasts: Mapping[str, Sequence[ContrastResult]], eff
 def _side_effects(contrasts: Sequence[ContrastResult]) -> list[SideEffect]:
     """Cells that the remedy made slower or faster: `b` over `a` is remedied over slow."""
     return [
-        SideEffect(where=one.where, ratio=one.ratio, interval=one.interval, verdict=one.verdict)
-        for one in contrasts
-        if one.verdict in ("faster", "slower") and one.ratio is not None
+        SideEffect(where=contrast.where, ratio=contrast.ratio, interval=contrast.interval, verdict=contrast.verdict)
+        for contrast in contrasts
+        if contrast.verdict in ("faster", "slower") and contrast.ratio is not None
     ]
 
 

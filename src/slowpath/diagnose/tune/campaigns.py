@@ -47,13 +47,13 @@ Grid = Mapping[str, Sequence[int]]  # lengths by collective
 
 def whole(request: TuneRequest) -> Grid:
     """All cells."""
-    return {one: request.lengths(one) for one in request.collectives}
+    return {collective: request.lengths(collective) for collective in request.collectives}
 
 
 def grid_of(picks: Sequence[Pick]) -> Grid:
     """The cells of picks alone."""
-    names = dict.fromkeys(one.collective for one in picks)
-    return {name: sorted({one.bytes for one in picks if one.collective == name}) for name in names}
+    names = dict.fromkeys(pick.collective for pick in picks)
+    return {name: sorted({pick.bytes for pick in picks if pick.collective == name}) for name in names}
 
 
 def comparing(

@@ -35,12 +35,12 @@ def picks(trials: Mapping[Cell, Sequence[Trial]]) -> list[Pick]:
     """For each cell the way to be proven; none where nothing saves 5 %."""
     found = []
     for cell, ways in sorted(trials.items()):
-        default = next((one.time_s for one in ways if one.kind is None), None)
-        others = sorted((one for one in ways if one.kind is not None), key=lambda one: one.time_s)
+        default = next((way.time_s for way in ways if way.kind is None), None)
+        others = sorted((way for way in ways if way.kind is not None), key=lambda one: one.time_s)
         if default is None or not others or others[0].time_s > WORTH_RATIO * default:
             continue
         best = others[0]
-        own = next((one for one in others if one.kind == "algorithm"), None)
+        own = next((other for other in others if other.kind == "algorithm"), None)
         if own is not None and own.time_s <= min(WORTH_RATIO * default, OF_THE_LIBRARY_RATIO * best.time_s):
             best = own
         if best.kind is not None:

@@ -99,12 +99,12 @@ def pooled(runs: Iterable[Sequence[Factor]]) -> list[Factor]:
 def with_picks(factors: Sequence[Factor], chosen: Sequence[Pick]) -> list[Factor]:
     """Each factor with what its cell takes."""
     by_cell = {Cell(one.collective, one.ranks, one.bytes): one for one in chosen}
-    return [replace(one, pick=by_cell.get(one.cell)) for one in factors]
+    return [replace(factor, pick=by_cell.get(factor.cell)) for factor in factors]
 
 
 def proven(factors: Sequence[Factor]) -> list[Pick]:
     """Picks of cells that were faster."""
-    return [one.pick for one in factors if one.pick is not None and one.faster]
+    return [factor.pick for factor in factors if factor.pick is not None and factor.faster]
 
 
 def to_go(factors: Sequence[Factor]) -> set[Pick]:
@@ -114,24 +114,24 @@ def to_go(factors: Sequence[Factor]) -> set[Pick]:
     into a table, reaches its other lengths too. A cell of a collective without any pick speaks against the library's
     file as a whole, which is read for all collectives; there are many such cells, so their level is corrected for that.
     """
-    gone = {one.pick for one in factors if one.pick is not None and one.ratio > 1 / WORSE_RATIO}
-    picks = {one.pick for one in factors if one.pick is not None}
-    reached = {(one.collective, one.ranks) for one in picks}
-    spoilt = {_group(one) for one in factors if one.worse}
-    gone |= {one for one in picks if (one.collective, one.ranks) in spoilt}
-    untouched = [one for one in factors if _group(one) not in reached]
+    gone = {factor.pick for factor in factors if factor.pick is not None and factor.ratio > 1 / WORSE_RATIO}
+    picks = {factor.pick for factor in factors if factor.pick is not None}
+    reached = {(pick.collective, pick.ranks) for pick in picks}
+    spoilt = {_group(factor) for factor in factors if factor.worse}
+    gone |= {pick for pick in picks if (pick.collective, pick.ranks) in spoilt}
+    untouched = [factor for factor in factors if _group(factor) not in reached]
     level = 1 - (1 - _LEVEL) / max(1, len(untouched))
     if any(one.worse_at(level) for one in untouched):
-        gone |= {one for one in picks if one.kind == "algorithm"}
+        gone |= {pick for pick in picks if pick.kind == "algorithm"}
     return gone
 
 
 def geometric_mean(factors: Sequence[Factor]) -> Mean | None:
     """Over cells, launch by launch; the interval is over launches. None: no cell."""
-    count = min((len(one.pairs) for one in factors), default=0)
+    count = min((len(factor.pairs) for factor in factors), default=0)
     if count == 0:
         return None
-    logs = np.log(np.array([one.pairs[:count] for one in factors], dtype=np.float64)).mean(axis=0)
+    logs = np.log(np.array([factor.pairs[:count] for factor in factors], dtype=np.float64)).mean(axis=0)
     found = paired(np.exp(logs[:, 0]), np.exp(logs[:, 1]), WORSE_RATIO - 1)
     if found.interval is None or found.level is None:
         return Mean(1 / found.ratio, None)
@@ -140,8 +140,8 @@ def geometric_mean(factors: Sequence[Factor]) -> Mean | None:
 
 def counts(factors: Sequence[Factor]) -> Mapping[str, int]:
     """Cells whose whole interval says faster or slower, and all others."""
-    better = sum(one.faster for one in factors)
-    worse = sum(one.worse for one in factors)
+    better = sum(factor.faster for factor in factors)
+    worse = sum(factor.worse for factor in factors)
     return {"better": better, "same": len(factors) - better - worse, "worse": worse}
 
 

@@ -39,7 +39,7 @@ def written(
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / TUNING, tuning_text(request.identity, picks, (*request.bytes, 0)))
     variables = _of_library(folder, request, picks, mpi, environ)
-    if preload is not None and any(one.kind == "mockup" for one in picks):
+    if preload is not None and any(pick.kind == "mockup" for pick in picks):
         variables = {**variables, FILE_VARIABLE: str(folder / TUNING), PRELOAD: str(preload)}
     return variables
 

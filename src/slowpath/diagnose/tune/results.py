@@ -38,15 +38,15 @@ def factors(results: Results, ranks: int) -> tuple[list[Factor], dict[tuple[Cell
     cells = {cell.cell: cell for cell in results.cells}
     by_file: list[Factor] = []
     by_way: dict[tuple[Cell, str], Factor] = {}
-    for one in results.contrasts:
-        if one.metric != METRIC or not one.pairs:
+    for contrast in results.contrasts:
+        if contrast.metric != METRIC or not contrast.pairs:
             continue
-        place = cell_of(cells[one.b.cell], ranks)
-        factor = Factor(place, tuple((a_s, b_s) for a_s, b_s in one.pairs))
-        if one.axis == "environment" and one.b.value == TUNED:
+        place = cell_of(cells[contrast.b.cell], ranks)
+        factor = Factor(place, tuple((a_s, b_s) for a_s, b_s in contrast.pairs))
+        if contrast.axis == "environment" and contrast.b.value == TUNED:
             by_file.append(factor)
-        elif one.axis == "way":
-            by_way[place, one.b.value] = factor
+        elif contrast.axis == "way":
+            by_way[place, contrast.b.value] = factor
     return by_file, by_way
 
 

@@ -159,7 +159,7 @@ class Session:
         )
         found, by_way = factors(self._measured(name, campaign, ranks, variables), ranks)
         ways = [by_way.get((Cell(one.collective, one.ranks, one.bytes), one.name)) for one in asked if one in alone]
-        return [*found, *(one for one in ways if one is not None)]
+        return [*found, *(way for way in ways if way is not None)]
 
     def _verified(self, kept: list[Pick], mockups: Sequence[Factor]) -> Tuned:
         """Files of what was proven, all cells against the library without them, in fresh launches.

@@ -28,12 +28,12 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
 
 def _gains(request: TuneRequest, tuned: Tuned) -> list[str]:
     """All cells as they were measured, those that take another way by themselves, and what got worse."""
-    changed = [one for one in tuned.factors if one.pick is not None]
+    changed = [factor for factor in tuned.factors if factor.pick is not None]
     mean, of_changed = geometric_mean(tuned.factors), geometric_mean(changed)
     if mean is None or of_changed is None:
         return []
-    launches, number = max(len(one.pairs) for one in tuned.factors), counts(tuned.factors)
-    longer = [one for one in tuned.factors if one.ratio > WORSE_RATIO]
+    launches, number = max(len(factor.pairs) for factor in tuned.factors), counts(tuned.factors)
+    longer = [factor for factor in tuned.factors if factor.ratio > WORSE_RATIO]
     worst = max(tuned.factors, key=lambda one: one.ratio)
     shown = [
         "",
@@ -81,8 +81,8 @@ def name_of(one: Factor) -> str:
 
 
 def _mockups(tuned: Tuned) -> list[str]:
-    cells = {one.cell for one in tuned.factors if one.pick is not None}
-    alone = [one for one in tuned.mockups if one.pick in tuned.picks and one.cell not in cells]
+    cells = {factor.cell for factor in tuned.factors if factor.pick is not None}
+    alone = [mockup for mockup in tuned.mockups if mockup.pick in tuned.picks and mockup.cell not in cells]
     if not alone:
         return []
     return [

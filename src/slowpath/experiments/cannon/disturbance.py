@@ -76,12 +76,12 @@ def counted(launches: Sequence[Disturbance], enough_clean: int) -> RepetitionCou
 
     Args: enough_clean: so many clean repetitions stand for their launch alone.
     """
-    clean = [one.clean for one in launches]
+    clean = [launch.clean for launch in launches]
     return RepetitionCounts(
-        all=sum(one.count for one in launches),
+        all=sum(launch.count for launch in launches),
         clean=_number(clean),
-        switched=_number([one.switched for one in launches]),
-        loaded=_number([one.loaded for one in launches]),
+        switched=_number([launch.switched for launch in launches]),
+        loaded=_number([launch.loaded for launch in launches]),
         launches_of_clean=sum(mask is not None and int(mask.sum()) >= enough_clean for mask in clean),
         launches=len(launches),
     )

@@ -71,7 +71,7 @@ def _group(
     observed = observed if isinstance(observed, Observed) else Observed()
     own = own_cost(group, measurements.launches_of, observed.stamps, observed.repetitions_of)
     variants = [_variant(group, variant, measured, entries, whys, effect, own) for variant in group.variants]
-    points = {(one.variant, p.n): p for one in variants for p in one.points}
+    points = {(variant.variant, p.n): p for variant in variants for p in variant.points}
     across = [variant for variant in group.variants if ACROSS_NODES.get(variant)]
     best = [best_at(group, n, group.variants, measured, effect) for n in group.n]
     best_across = [best_at(group, n, across, measured, effect) for n in group.n]

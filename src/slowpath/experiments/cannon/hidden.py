@@ -16,10 +16,10 @@ def with_hidden(variants: Sequence[CannonVariant], reference: str, shared_cores:
     Args: reference: variant that the others are compared with.  shared_cores: why exposed shares don't count; None:
           each rank has a core of its own.
     """
-    exposed_s = {p.n: p.exposed_s for one in variants if one.variant == reference for p in one.points}
+    exposed_s = {p.n: p.exposed_s for variant in variants if variant.variant == reference for p in variant.points}
     return [
-        replace(one, points=[_point(point, exposed_s.get(point.n), shared_cores) for point in one.points])
-        for one in variants
+        replace(variant, points=[_point(point, exposed_s.get(point.n), shared_cores) for point in variant.points])
+        for variant in variants
     ]
 
 

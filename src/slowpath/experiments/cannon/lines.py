@@ -29,7 +29,7 @@ def cannon_lines(cannon: CannonResults | None, cells: Sequence[CellResult]) -> l
 
 
 def _measured(group: CannonGroup) -> int:
-    return sum(bool(one.points) for one in group.variants)
+    return sum(bool(variant.points) for variant in group.variants)
 
 
 def _name(group: CannonGroup) -> str:

@@ -27,7 +27,7 @@ def waits(
         grid: rows and columns of the ranks, in row-major order; None: not known, then every rank is a candidate.
         least: share of the repetition below which a wait is left out.
     """
-    inside = [one for one in intervals if one.part not in ("generate", "total")]
+    inside = [interval for interval in intervals if interval.part not in ("generate", "total")]
     if not inside:
         return []
     length_s = max(one.end_s for one in inside) - min(one.begin_s for one in inside)

@@ -97,8 +97,8 @@ def _check_same(folder: Path, sweep: Sweep, other: Path, whole: Sweep) -> None:
 def _run_info(launches: Sequence[LaunchRecord]) -> RunInfo:
     events = [launch.events for launch in launches]
     content = b"".join(read_bytes(launch.folder / "events.jsonl", FILE_BYTES["events.jsonl"]) for launch in launches)
-    begin = next((one.begin for one in events if one.begin), None)
-    spans = [one.end.t_ns - one.begin.t_ns for one in events if one.begin and one.end]
+    begin = next((event.begin for event in events if event.begin), None)
+    spans = [event.end.t_ns - event.begin.t_ns for event in events if event.begin and event.end]
     return RunInfo(
         schema=RUN_SCHEMA,
         id=f"ipc-{hashlib.sha256(content).hexdigest()[:12]}",
@@ -107,7 +107,7 @@ def _run_info(launches: Sequence[LaunchRecord]) -> RunInfo:
         campaign_sha256="",
         slowpath=__version__,
         wall_s=sum(spans) * 1e-9 if len(spans) == len(events) else None,
-        status="complete" if all(one.end for one in events) else "interrupted",
+        status="complete" if all(event.end for event in events) else "interrupted",
         engine=begin.engine if begin else None,
         ranks=_PROCESSES,
         machine={"host": begin.ranks[0].host} if begin and begin.ranks else {},

@@ -26,11 +26,11 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
           quantum_ns: largest clock quantum of the launches, None when unknown (an imported log).
     """
     centre = _centre(launches)
-    centres = [one.centre_s for one in launches]
+    centres = [launch.centre_s for launch in launches]
     modes = launch_modes(centres) if len(centres) > 1 else None
-    batch = max(one.batch for one in launches)
-    classes = Counter(one.steady_class for one in launches if one.steady_class)
-    inside = [one.within_ratio for one in launches if one.within_ratio is not None]
+    batch = max(launch.batch for launch in launches)
+    classes = Counter(launch.steady_class for launch in launches if launch.steady_class)
+    inside = [launch.within_ratio for launch in launches if launch.within_ratio is not None]
     return MetricEstimate(
         value=centre.value,
         interval=centre.interval,
@@ -40,15 +40,15 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         location=launches[0].location,
         launch_values=centres,
         by_repetitions=_by_repetitions(launches),
-        samples=sum(one.samples for one in launches),
-        cut_samples=sum(one.cut_samples for one in launches),
-        p50=float(np.median([one.tails.p50 for one in launches])),
-        p90=_typical([one.tails.p90 for one in launches]),
-        p99=_typical([one.tails.p99 for one in launches]),
-        p999=_typical([one.tails.p999 for one in launches]),
-        p999_reason=next((one.tails.reason for one in launches if one.tails.reason), None),
-        min=min(one.tails.min for one in launches),
-        max=max(one.tails.max for one in launches),
+        samples=sum(launch.samples for launch in launches),
+        cut_samples=sum(launch.cut_samples for launch in launches),
+        p50=float(np.median([launch.tails.p50 for launch in launches])),
+        p90=_typical([launch.tails.p90 for launch in launches]),
+        p99=_typical([launch.tails.p99 for launch in launches]),
+        p999=_typical([launch.tails.p999 for launch in launches]),
+        p999_reason=next((launch.tails.reason for launch in launches if launch.tails.reason), None),
+        min=min(launch.tails.min for launch in launches),
+        max=max(launch.tails.max for launch in launches),
         outliers=_outliers(launches),
         steady_class=classes.most_common(1)[0][0] if classes else None,
         within_ratio=float(np.median(inside)) if inside else None,
@@ -62,7 +62,7 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
 
 def _centre(launches: Sequence[Reduced]) -> Estimate:
     if len(launches) > 1:
-        return estimate_over_launches([one.centre_s for one in launches])
+        return estimate_over_launches([launch.centre_s for launch in launches])
     only = launches[0]
     lag = 1 if only.kept_s.size <= SINGLE_OPERATIONS else LAG_SAMPLES
     if only.location == MEDIAN:
@@ -72,10 +72,10 @@ def _centre(launches: Sequence[Reduced]) -> Estimate:
 
 def _by_repetitions(launches: Sequence[Reduced]) -> ByCleanness | None:
     """Where clean samples are distinguished: the value over them, over all, and the number of launches with enough."""
-    everything = [one.all_s for one in launches if one.all_s is not None]
+    everything = [launch.all_s for launch in launches if launch.all_s is not None]
     if not everything:
         return None
-    clean = [one.clean_s for one in launches if one.clean_s is not None]
+    clean = [launch.clean_s for launch in launches if launch.clean_s is not None]
     return ByCleanness(
         clean_value=estimate_over_launches(clean).value if clean else None,
         all_value=estimate_over_launches(everything).value,
@@ -100,14 +100,14 @@ def _quantile_within(launch: Reduced, lag: int) -> Estimate:
 
 def _typical(quantiles: Sequence[float | None]) -> float | None:
     """Of the tail: the median over launches of the launch's own; None where one launch has too few samples."""
-    known = [one for one in quantiles if one is not None]
+    known = [quantile for quantile in quantiles if quantile is not None]
     return float(np.median(known)) if len(known) == len(quantiles) else None
 
 
 def _outliers(launches: Sequence[Reduced]) -> Outliers:
-    severe_s = sum(one.outliers.severe_time_ratio * one.total_s for one in launches)
+    severe_s = sum(launch.outliers.severe_time_ratio * launch.total_s for launch in launches)
     return Outliers(
-        mild=sum(one.outliers.mild for one in launches),
-        severe=sum(one.outliers.severe for one in launches),
-        severe_time_ratio=severe_s / sum(one.total_s for one in launches),
+        mild=sum(launch.outliers.mild for launch in launches),
+        severe=sum(launch.outliers.severe for launch in launches),
+        severe_time_ratio=severe_s / sum(launch.total_s for launch in launches),
     )

@@ -77,7 +77,7 @@ def statement(launches: Sequence[Split], one_way_s: float) -> WhoPays:
 
     Args: launches: at least one.  one_way_s: the cell's estimate, of which the shares are taken.
     """
-    alone, both, receiver, neither = np.mean([astuple(one)[:4] for one in launches], axis=0).tolist()
+    alone, both, receiver, neither = np.mean([astuple(launch)[:4] for launch in launches], axis=0).tolist()
     in_send, in_receive = alone + both, receiver + both
     text = (
         f"Of {format_time(one_way_s)} from the start of MPI_Send to the end of MPI_Recv the sender is in its call for "
@@ -90,8 +90,8 @@ def statement(launches: Sequence[Split], one_way_s: float) -> WhoPays:
         neither_ratio=neither,
         sender_s=in_send * one_way_s,
         receiver_s=in_receive * one_way_s,
-        receiver_early_s=float(np.median([one.receiver_early_s for one in launches])),
-        sender_after_s=float(np.median([one.sender_after_s for one in launches])),
+        receiver_early_s=float(np.median([launch.receiver_early_s for launch in launches])),
+        sender_after_s=float(np.median([launch.sender_after_s for launch in launches])),
         launches=len(launches),
         text=text,
     )

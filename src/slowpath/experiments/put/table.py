@@ -186,15 +186,15 @@ def _splits(rows: Sequence[PutRow], cells: dict[int, CellResult]) -> list[PutSpl
         counted = _puts(cells[row.cell])
         if counted is None or not counted.shares or design_of(row.design).kind != "library":
             continue
-        total = sum(one.per_call for one in counted.shares)
+        total = sum(share.per_call for share in counted.shares)
         parts = [
             PutPart(
-                library=one.library,
-                function=one.function,
-                per_call=one.per_call,
-                ratio=one.per_call / total if total else None,
+                library=share.library,
+                function=share.function,
+                per_call=share.per_call,
+                ratio=share.per_call / total if total else None,
             )
-            for one in counted.shares
+            for share in counted.shares
         ]
         found.setdefault((row.design, row.mpi), PutSplit(design=row.design, mpi=row.mpi, cell=row.cell, parts=parts))
     return list(found.values())

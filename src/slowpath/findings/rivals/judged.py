@@ -49,12 +49,12 @@ class Contest:
     @property
     def winner(self) -> Rival | None:
         """The rival that was found to be true."""
-        return next((one for one in self.rivals if one.state == "true"), None)
+        return next((rival for rival in self.rivals if rival.state == "true"), None)
 
     @property
     def standing(self) -> list[Rival]:
         """Those that nothing refuted yet."""
-        return [one for one in self.rivals if one.state == "standing"]
+        return [rival for rival in self.rivals if rival.state == "standing"]
 
 
 def contest(path: SlowPath, facts: Facts, seen: Observation, support: Support) -> Contest:
@@ -64,7 +64,7 @@ def contest(path: SlowPath, facts: Facts, seen: Observation, support: Support) -
     rivals = tuple(_rival(kind, found) for kind, found in judged)
     gone = {text for kind, found in judged if found.state == "refuted" for text in kind.hypotheses}
     all_of_them = seen.hypotheses or path.hypotheses or (path.cause,)
-    won = next((one for one in rivals if one.state == "true"), None)
+    won = next((rival for rival in rivals if rival.state == "true"), None)
     return Contest(
         rivals=rivals,
         claim=_claim(path, seen, support, [found for _, found in judged], won),

@@ -103,7 +103,7 @@ def by_processor_time(facts: Facts, seen: Observation, support: Support) -> Judg
 
 
 def _unit(seen: Observation) -> str | None:
-    per = [one.per for one in seen.law.coefficients if one.per] if seen.law else []
+    per = [coefficient.per for coefficient in seen.law.coefficients if coefficient.per] if seen.law else []
     return per[-1] if per else None
 
 

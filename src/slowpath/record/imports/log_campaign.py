@@ -31,14 +31,14 @@ def campaign_of(plan: Plan, logs: Sequence[Log]) -> Campaign:
 
 def any_stated(plan: Plan) -> bool:
     """Whether the launch of any log is stated at all."""
-    return any(one.stated for one in plan.environments)
+    return any(environment.stated for environment in plan.environments)
 
 
 def _conditions(plan: Plan) -> tuple[Sequence[EnvironmentTable], Sequence[PlacementTable]]:
     """Environments and placements that stand for what is stated of the logs, each once."""
     if not any_stated(plan):
         return [EnvironmentTable("default")], [PlacementTable("bound")]
-    keys = [_condition_keys(one) for one in plan.environments]
+    keys = [_condition_keys(environment) for environment in plan.environments]
     settings = {
         key["environment"]: _SETTINGS.get(_transport(one)) for key, one in zip(keys, plan.environments, strict=True)
     }

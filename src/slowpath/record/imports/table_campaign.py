@@ -33,7 +33,7 @@ def _lengths(table: LogTable, cells: Sequence[Planned]) -> list[str]:
     """The lengths that the engine takes: put moves 8 bytes and multiples."""
     if table.measure == "operation":
         return []
-    every = dict.fromkeys(one.row.message_bytes for one in cells if one.row.message_bytes is not None)
+    every = dict.fromkeys(cell.row.message_bytes for cell in cells if cell.row.message_bytes is not None)
     return [str(size) for size in every if table.measure != "put" or (size and size % 8 == 0)]
 
 

@@ -119,7 +119,7 @@ def _more_faults(slow: CellResult, fast: CellResult, pieces: int) -> float | Non
 
 def _environments(facts: Facts, cells: Sequence[CellResult], cell: CellResult) -> Iterator[CellResult]:
     """The same cell where malloc is set to keep what is freed."""
-    for environment in dict.fromkeys(one.environment for one in cells):
+    for environment in dict.fromkeys(cell.environment for cell in cells):
         there = twin(cells, cell, environment)
         if there is not None and set(facts.variables(there)) == {"GLIBC_TUNABLES"}:
             yield there

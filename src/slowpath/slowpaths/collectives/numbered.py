@@ -273,8 +273,8 @@ def _variable(facts: Facts, cell: CellResult, kind: str) -> tuple[PathVariable, 
 
 def _by_environment(others: Sequence[_Series]) -> dict[str, list[_Series]]:
     found: dict[str, list[_Series]] = defaultdict(list)
-    for one in others:
-        found[one.cell.environment].append(one)
+    for other in others:
+        found[other.cell.environment].append(other)
     return found
 
 
@@ -319,7 +319,7 @@ def _flat(mine: Sequence[_Series]) -> list[_Series]:
 
 def _pairs(mine: Iterable[_Series], others: Iterable[_Series]) -> list[tuple[_Series, _Series]]:
     """The same measurement in two environments, those with the same launches."""
-    there = {one.key: one for one in others}
+    there = {other.key: other for other in others}
     found = [(one, there[one.key]) for one in mine if one.key in there]
     return [pair for pair in found if len(pair[0].times_s) == len(pair[1].times_s)]
 

@@ -85,7 +85,7 @@ def _scaling(
 ) -> RankScaling:
     first = cells[0]
     counts = [cell.messages for cell in cells if cell.messages is not None]
-    ranks, values = [one.ranks for one in counts], [float(quantity(one)) for one in counts]
+    ranks, values = [count.ranks for count in counts], [float(quantity(count)) for count in counts]
     law = growth(ranks, values) if len(values) >= FEWEST_POINTS else None
     held = _held_out(ranks, values)
     reason = _reason(law, held, later)

@@ -31,7 +31,7 @@ _WORDS = {
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """One observation for each collective and the way that is proven for some of its lengths."""
-    return [_observation(facts, one) for one in violations(facts)]
+    return [_observation(facts, violation) for violation in violations(facts)]
 
 
 def _observation(facts: Facts, one: Violation) -> Observation:

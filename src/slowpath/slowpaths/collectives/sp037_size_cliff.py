@@ -33,8 +33,8 @@ SHARED = (
 def observe(facts: Facts) -> Sequence[Observation]:
     """The worst step of each collective's line of lengths; one observation of those that step at the same length."""
     groups: dict[tuple[object, ...], list[Cliff]] = defaultdict(list)
-    for one in cliffs(facts):
-        groups[_same(one)].append(one)
+    for cliff in cliffs(facts):
+        groups[_same(cliff)].append(cliff)
     found = list[Observation]()
     for group in groups.values():
         if len({one.collective for one in group}) > 1:
@@ -136,7 +136,7 @@ def _tried(one: Cliff) -> tuple[Tried, ...]:
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """Page faults of each call: memory that the library takes and gives back every time."""
-    one = next(one for one in cliffs(facts) if one.slow.cell == seen.slow_cells[0])
+    one = next(cliff for cliff in cliffs(facts) if cliff.slow.cell == seen.slow_cells[0])
     if one.faults is None:
         return Support("missing", "page faults were not recorded")
     line = f"{_faults_words(one.faults)}, for a message of {one.pages:.0f} pages; {format_time(one.excess_s)} longer"
@@ -164,7 +164,7 @@ def _claim(by: str | None) -> Claim:
 
 
 def _by_kept_memory(facts: Facts, seen: Observation, _: Support) -> Judged:
-    one = next(one for one in cliffs(facts) if one.slow.cell == seen.slow_cells[0])
+    one = next(cliff for cliff in cliffs(facts) if cliff.slow.cell == seen.slow_cells[0])
     gone = one.under.gone if one.under else None
     if gone is None:
         return Judged("standing", "not made: the same where malloc keeps what is freed")

@@ -33,7 +33,7 @@ REMEDY = "logarithmic algorithms in Open MPI"
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Stretches of one algorithm whose rounds follow p, of short messages and the library's own choice."""
-    every = [one for one in rank_scalings(facts) if one.quantity == "rounds"]
+    every = [scaling for scaling in rank_scalings(facts) if scaling.quantity == "rounds"]
     return [_observation(facts, one, every) for one in every if _is_asked(facts, one) and _is_linear(one)]
 
 

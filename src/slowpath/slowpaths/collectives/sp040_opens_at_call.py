@@ -22,7 +22,7 @@ from slowpath.slowpaths.collectives.numbered_words import by_moves, collectives,
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """The first calls of fresh communicators, where several cells change at the same one, from the third on."""
-    return [_observation(facts, one) for one in openings(facts) if one.ratio.beyond]
+    return [_observation(facts, opening) for opening in openings(facts) if opening.ratio.beyond]
 
 
 def _observation(facts: Facts, one: Opening) -> Observation:
@@ -58,7 +58,7 @@ def _observation(facts: Facts, one: Opening) -> Observation:
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """The library's own variable, which moves the call."""
-    one = next(one for one in openings(facts) if one.slow.cell == seen.slow_cells[0])
+    one = next(opening for opening in openings(facts) if opening.slow.cell == seen.slow_cells[0])
     return by_moves(one.moved, CALL)
 
 
@@ -72,7 +72,7 @@ def _claim(by: str | None) -> Claim:
 
 
 def _opening(facts: Facts, seen: Observation) -> Opening:
-    return next(one for one in openings(facts) if one.slow.cell == seen.slow_cells[0])
+    return next(opening for opening in openings(facts) if opening.slow.cell == seen.slow_cells[0])
 
 
 def _by_bytes(facts: Facts, seen: Observation, _: Support) -> Judged:

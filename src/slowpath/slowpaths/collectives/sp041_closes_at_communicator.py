@@ -21,7 +21,7 @@ from slowpath.slowpaths.collectives.numbered_words import by_moves, collectives,
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Communicators in a row, all of them alive, of which the later ones are slow."""
-    return [_observation(facts, one) for one in closings(facts) if one.ratio.beyond]
+    return [_observation(facts, closing) for closing in closings(facts) if closing.ratio.beyond]
 
 
 def _observation(facts: Facts, one: Closing) -> Observation:
@@ -48,7 +48,7 @@ def _observation(facts: Facts, one: Closing) -> Observation:
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """The library's own limit, which moves the communicator in proportion."""
-    one = next(one for one in closings(facts) if one.slow.cell == seen.slow_cells[0])
+    one = next(closing for closing in closings(facts) if closing.slow.cell == seen.slow_cells[0])
     return by_moves(one.moved, COMMUNICATOR)
 
 
@@ -57,7 +57,7 @@ def _claim(by: str | None) -> Claim:
 
 
 def _by_number(facts: Facts, seen: Observation, _: Support) -> Judged:
-    one = next(one for one in closings(facts) if one.slow.cell == seen.slow_cells[0])
+    one = next(closing for closing in closings(facts) if closing.slow.cell == seen.slow_cells[0])
     if not one.flat:
         return Judged("standing", "not made: a collective without such a path, on as many communicators")
     names = ", ".join(dict.fromkeys(cell.parameters.get("collective", "") for cell in one.flat))

@@ -87,7 +87,7 @@ def unders(facts: Facts) -> list[Under]:
 
 def decided(facts: Facts, axes: Iterable[str]) -> list[Slowdown]:
     """Contrasts of collectives on these axes, later calls."""
-    return [one for one in facts.slowdowns(*axes, phase="steady") if one.slow.experiment == EXPERIMENT]
+    return [slowdown for slowdown in facts.slowdowns(*axes, phase="steady") if slowdown.slow.experiment == EXPERIMENT]
 
 
 def _of(facts: Facts, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Under]:
@@ -245,7 +245,7 @@ def _as(cells: Sequence[CellResult], cell: CellResult, collective: str) -> CellR
 
 
 def _closed(facts: Facts, cells: Sequence[CellResult], cell: CellResult | None) -> Iterator[CellResult]:
-    for environment in dict.fromkeys(one.environment for one in cells):
+    for environment in dict.fromkeys(cell.environment for cell in cells):
         there = twin(cells, cell, environment) if cell else None
         if there is not None and facts.setting(there) == CLOSED:
             yield there
@@ -262,7 +262,7 @@ MOST_EVIDENCE = 6
 
 def of_collectives(facts: Facts, axis: str) -> list[Slowdown]:
     """Decided contrasts of collectives on one axis, later calls, in the user's own environment or against it."""
-    found = [one for one in facts.slowdowns(axis, phase="steady") if one.slow.experiment == EXPERIMENT]
+    found = [slowdown for slowdown in facts.slowdowns(axis, phase="steady") if slowdown.slow.experiment == EXPERIMENT]
     return [one for one in found if axis == "environment" or facts.is_default(one.slow)]
 
 
@@ -317,7 +317,7 @@ def contrast_observed(
 def unders_of(facts: Facts, contrasts: Iterable[str]) -> list[Under]:
     """Of these contrasts."""
     wanted = set(contrasts)
-    return [one for one in unders(facts) if one.contrast in wanted]
+    return [under for under in unders(facts) if under.contrast in wanted]
 
 
 def excess_words(share: tuple[float, float, float]) -> str:

@@ -279,13 +279,13 @@ def judged_violations(cells: Iterable[CellResult], least: float) -> list[JudgedV
     """
     by_mpi: dict[str | None, list[_Candidate]] = defaultdict(list)
     for line in way_lines(cells):
-        for one in _candidates(line, least):
-            by_mpi[one.point.base.cell.mpi].append(one)
+        for candidate in _candidates(line, least):
+            by_mpi[candidate.point.base.cell.mpi].append(candidate)
     return [one for candidates in by_mpi.values() for one in _corrected(candidates, least)]
 
 
 def _corrected(candidates: Sequence[_Candidate], least: float) -> Iterator[JudgedViolation]:
-    proofs = [proof(*one.times_s, least) for one in candidates]
+    proofs = [proof(*candidate.times_s, least) for candidate in candidates]
     known = [one.p for one in proofs if one.p is not None]
     corrected = iter(holm(known) if known else ())
     for candidate, found in zip(candidates, proofs, strict=True):
@@ -309,7 +309,7 @@ def _chosen_ratios(point: WayPoint, least: float) -> dict[str, float]:
         return {}
     mask = choosing(rounds)
     base_s = float(np.median(point.base.times_s[mask]))
-    others_s = medians([one.times_s for one in point.others.values()], mask)
+    others_s = medians([other.times_s for other in point.others.values()], mask)
     ratios = {name: base_s / float(other_s) for name, other_s in zip(point.others, others_s, strict=True)}
     return ratios if max(ratios.values()) > least else {}
 
@@ -340,11 +340,13 @@ def _violation(group: Sequence[JudgedViolation], facts: Facts) -> Violation:
     candidates = [one.candidate for one in group]
     line, way = candidates[0].line, candidates[0].way
     top = max(candidates, key=lambda one: one.chosen_ratio)
-    base_s, other_s = (np.exp(np.mean([np.log(one.times_s[side]) for one in candidates], axis=0)) for side in (0, 1))
+    base_s, other_s = (
+        np.exp(np.mean([np.log(candidate.times_s[side]) for candidate in candidates], axis=0)) for side in (0, 1)
+    )
     over_all = proof(base_s, other_s, LEAST)
     slow_s, fast_s = (float(np.median(times_s)) for times_s in top.times_s)
     rounds = top.point.base.times_s.size
-    cells = [cell for one in candidates for cell in (one.point.base.cell, one.point.others[way].cell)]
+    cells = [cell for candidate in candidates for cell in (candidate.point.base.cell, candidate.point.others[way].cell)]
     return Violation(
         slow=top.point.base.cell,
         fast=top.point.others[way].cell,
@@ -356,10 +358,10 @@ def _violation(group: Sequence[JudgedViolation], facts: Facts) -> Violation:
         axis=line.axis,
         left=line.left,
         right=way,
-        ranges=_ranges(line, [one.place for one in candidates]),
+        ranges=_ranges(line, [candidate.place for candidate in candidates]),
         ranks=_ranks(facts, top.point.base.cell),
         p=max(one.p for one in group if one.p is not None),
-        rivals=len({name for one in candidates for name in one.point.others}) - 1,
+        rivals=len({name for candidate in candidates for name in candidate.point.others}) - 1,
         chose=int(choosing(rounds).sum()),
         proved=int((~choosing(rounds)).sum()),
         cells=tuple(dict.fromkeys(cell.cell for cell in cells)),
@@ -379,7 +381,7 @@ def _ranges(line: WayLine, places: Sequence[int]) -> tuple[tuple[int, int], ...]
 
 def _ranks(facts: Facts, cell: CellResult) -> int | None:
     """That call the collective."""
-    place = next((one for one in facts.run.placements if one.name == cell.placement), None)
+    place = next((placement for placement in facts.run.placements if placement.name == cell.placement), None)
     ranks = (place.ranks or len(place.observed)) if place else 0
     members = cell.parameters.get("members", "all")
     return min(ranks, int(members)) if members.isdecimal() and ranks else ranks or None
@@ -387,5 +389,7 @@ def _ranks(facts: Facts, cell: CellResult) -> int | None:
 
 def _contrasts(contrasts: Sequence[ContrastResult], axis: str, candidates: Sequence[_Candidate]) -> tuple[str, ...]:
     """Of the calls at these lengths with any way: one finding speaks for them all."""
-    own = {one.point.base.cell.cell for one in candidates}
-    return tuple(one.id for one in contrasts if one.axis == axis and own & {one.a.cell, one.b.cell})
+    own = {candidate.point.base.cell.cell for candidate in candidates}
+    return tuple(
+        contrast.id for contrast in contrasts if contrast.axis == axis and own & {contrast.a.cell, contrast.b.cell}
+    )

@@ -28,7 +28,9 @@ _COPIED = "packed"  # of the experiment exchange
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of datatypes, or of packing, in which the derived datatype is slower."""
-    found = [one for one in facts.slowdowns("datatype", "pack", phase="steady") if _derived_is_slower(one)]
+    found = [
+        slowdown for slowdown in facts.slowdowns("datatype", "pack", phase="steady") if _derived_is_slower(slowdown)
+    ]
     groups = grouped(found, lambda one: (one.slow_value, one.slow.experiment, *place_key(one.slow)))
     return [_observation(facts, group) for group in groups]
 

@@ -98,7 +98,7 @@ _PAYERS: Mapping[str | None, Payer] = {
 def payer(law: FittedLaw) -> Payer:
     """By what the excess goes. A term that may be 0 is no evidence: one, at least, of those that grow must not be."""
     by = _PAYERS.get(law.name, "unknown")
-    growing = [one.excludes_zero for one in law.coefficients if one.per]
+    growing = [coefficient.excludes_zero for coefficient in law.coefficients if coefficient.per]
     return "unknown" if growing and all(one is False for one in growing) else by
 
 
@@ -157,10 +157,10 @@ def _value_s(cell: CellResult, metric: str, phase: str) -> float:
 
 def _first_over_later(sources: Sources, cell: CellResult, metric: str) -> tuple[Ratio, str | None]:
     """First message over later ones of one cell, and the id of the contrast that says it, if the campaign has one."""
-    for one in sources.slowdowns:
-        same = one.slow.cell == one.fast.cell == cell.cell
-        if same and one.metric == metric and one.slow_phase == "first":
-            return one.ratio, one.contrast
+    for slowdown in sources.slowdowns:
+        same = slowdown.slow.cell == slowdown.fast.cell == cell.cell
+        if same and slowdown.metric == metric and slowdown.slow_phase == "first":
+            return slowdown.ratio, slowdown.contrast
     if cell.estimate(metric, "steady") is None:
         return Ratio(1.0, None, False), None
     first, steady = (launch_times(cell.metrics[metric], name) for name in ("first", "steady"))
@@ -230,9 +230,9 @@ def _between(sources: Sources, line: Line, slow: int, fast: int) -> tuple[Ratio,
     Returns: also the cell that the slow one is held against.
     """
     cells = (line.cells[slow].cell, line.cells[fast].cell)
-    for one in sources.slowdowns:
-        if (one.slow.cell, one.fast.cell) == cells and _both_first(one, line.sweep.metric):
-            return one.ratio, one.contrast, one.fast
+    for slowdown in sources.slowdowns:
+        if (slowdown.slow.cell, slowdown.fast.cell) == cells and _both_first(slowdown, line.sweep.metric):
+            return slowdown.ratio, slowdown.contrast, slowdown.fast
     found = line.picked_ratio(slow, fast)
     if found.interval is None and sources.imported:
         return _of_twin(sources, line, slow)
@@ -241,10 +241,10 @@ def _between(sources: Sources, line: Line, slow: int, fast: int) -> tuple[Ratio,
 
 def _of_twin(sources: Sources, line: Line, slow: int) -> tuple[Ratio, str | None, CellResult]:
     """In logs the slow point is compared with another of its own log, not with the fastest of all."""
-    for one in sources.slowdowns:
-        same = one.slow.cell == one.fast.cell
-        if one.slow.cell == line.cells[slow].cell and not same and _both_first(one, line.sweep.metric):
-            return one.ratio, one.contrast, one.fast
+    for slowdown in sources.slowdowns:
+        same = slowdown.slow.cell == slowdown.fast.cell
+        if slowdown.slow.cell == line.cells[slow].cell and not same and _both_first(slowdown, line.sweep.metric):
+            return slowdown.ratio, slowdown.contrast, slowdown.fast
     return Ratio(1.0, None, False), None, line.cells[slow]
 
 
@@ -317,11 +317,13 @@ def _against_later(
 
 def _without_law(sources: Sources, seen: set[int]) -> Iterator[FirstUse]:
     """Decided contrasts of first and later messages in cells of no line."""
-    for one in sources.slowdowns:
-        if one.axis != "phase" or one.slow_phase != "first" or one.ratio.value < CLEAR_RATIO:
+    for slowdown in sources.slowdowns:
+        if slowdown.axis != "phase" or slowdown.slow_phase != "first" or slowdown.ratio.value < CLEAR_RATIO:
             continue
-        if one.slow.cell not in seen and _primary(one.slow) == one.metric:
-            yield _against_later(one.metric, one.slow, one.ratio, None, (one.slow,), one.contrast, "unknown")
+        if slowdown.slow.cell not in seen and _primary(slowdown.slow) == slowdown.metric:
+            yield _against_later(
+                slowdown.metric, slowdown.slow, slowdown.ratio, None, (slowdown.slow,), slowdown.contrast, "unknown"
+            )
 
 
 def first_uses_observed(facts: Facts, wanted: Callable[[FirstUse], bool]) -> list[Observation]:

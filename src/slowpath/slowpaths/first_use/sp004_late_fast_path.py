@@ -124,7 +124,7 @@ def _late(line: Line, before: int, agree: int, of: int) -> LateFastPath:
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Buffers whose first n - 1 messages are slow, n above 3; the cell that knows the step best speaks (merge)."""
-    return [_observation(facts, one) for one in late_fast_paths(facts)]
+    return [_observation(facts, path) for path in late_fast_paths(facts)]
 
 
 def _observation(facts: Facts, one: LateFastPath) -> Observation:

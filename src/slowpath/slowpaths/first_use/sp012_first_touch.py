@@ -48,7 +48,7 @@ _WORDINGS = {
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of memory that was written before its first message and memory that was not, each side by itself."""
-    found = [one for one in facts.slowdowns("touch", phase="first") if _untouched(one)]
+    found = [slowdown for slowdown in facts.slowdowns("touch", phase="first") if _untouched(slowdown)]
     groups = grouped(found, lambda one: (_touch(one), *place_key(one.slow)))
 
     def law(group: Sequence[Slowdown]) -> FittedLaw | None:

@@ -30,7 +30,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     def wanted(use: FirstUse) -> bool:
         return use.by == "allocation" and is_device(use.slow) and not facts.over_network(use.slow)
 
-    staged = [one for one in facts.slowdowns("memory", phase="steady") if _staged(facts, one)]
+    staged = [slowdown for slowdown in facts.slowdowns("memory", phase="steady") if _staged(facts, slowdown)]
     groups = grouped(staged, lambda one: place_key(one.slow))
     later = [
         slowdown_observed(facts, group, _WORDING, partial(difference_law, minimum_effect=facts.minimum_effect))

@@ -75,7 +75,7 @@ def first_use_growth(facts: Facts) -> list[FirstUseGrowth]:
 
 
 def _over_ranks(facts: Facts, cells: Iterable[CellResult]) -> list[tuple[Over, dict[float, Row]]]:
-    asked = {one.name: one for one in facts.run.placements}
+    asked = {placement.name: placement for placement in facts.run.placements}
     groups: dict[tuple[object, ...], dict[float, Row]] = defaultdict(dict)
     for cell in cells:
         place, metric = asked.get(cell.placement), OVER_RANKS.get(parameter(cell, "pattern"))

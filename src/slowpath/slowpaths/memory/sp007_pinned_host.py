@@ -31,7 +31,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts between pinned and pageable host memory in which pinned memory is slower."""
     if facts.imported:
         return _of_logs(facts)
-    found = [one for one in facts.slowdowns("memory", phase="steady") if _pinned_is_slower(one)]
+    found = [slowdown for slowdown in facts.slowdowns("memory", phase="steady") if _pinned_is_slower(slowdown)]
     groups = grouped(found, lambda one: place_key(one.slow))
     return [
         slowdown_observed(facts, group, _WORDING, partial(difference_law, minimum_effect=facts.minimum_effect))
@@ -41,7 +41,9 @@ def observe(facts: Facts) -> Sequence[Observation]:
 
 def _of_logs(facts: Facts) -> Sequence[Observation]:
     """Each two conditions apart: logs of other conditions do not agree with one another, they differ."""
-    found = [one for one in facts.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(one)]
+    found = [
+        slowdown for slowdown in facts.slowdowns("memory", "environment", phase="steady") if _pinned_is_slower(slowdown)
+    ]
     inside = [one for one in found if not _leaves_the_node(facts.stated(one.slow))]
     alike = [one for one in inside if _all_stated(facts.stated(one.slow)) and _same(facts, one)]
     groups = grouped(

@@ -34,7 +34,7 @@ _WORDING = Wording("{size}messages from host memory on small pages", "from huge 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of page kinds in which huge pages are faster for later messages."""
-    found = [one for one in facts.slowdowns("pages", phase="steady") if _huge_is_faster(one)]
+    found = [slowdown for slowdown in facts.slowdowns("pages", phase="steady") if _huge_is_faster(slowdown)]
     return [_observation(facts, group) for group in grouped(found, lambda one: place_key(one.slow, "pages"))]
 
 

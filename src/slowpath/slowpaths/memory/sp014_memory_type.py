@@ -21,7 +21,7 @@ from slowpath.mpi.libraries import GPU_VARIABLES
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments that differ in such a variable alone, for host memory."""
-    found = [one for one in facts.slowdowns("environment", phase="steady") if _about(facts, one)]
+    found = [slowdown for slowdown in facts.slowdowns("environment", phase="steady") if _about(facts, slowdown)]
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "environment")))
     return [_observation(facts, group) for group in groups]
 

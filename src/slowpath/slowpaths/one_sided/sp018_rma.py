@@ -83,7 +83,7 @@ def _put_over(put: CellResult, message: CellResult, minimum_effect: float) -> Sl
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Puts that take much longer than messages of the same length in the same launches."""
-    return [_observation(facts, one) for one in slow_puts(facts)]
+    return [_observation(facts, put) for put in slow_puts(facts)]
 
 
 def _observation(facts: Facts, one: SlowPut) -> Observation:

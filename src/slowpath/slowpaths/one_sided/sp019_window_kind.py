@@ -46,7 +46,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of windows of one operation, whichever side is slower."""
     found = []
     for axis in _PLACES:
-        there = [one for one in facts.slowdowns(axis, phase="steady") if PUT in one.slow.metrics]
+        there = [slowdown for slowdown in facts.slowdowns(axis, phase="steady") if PUT in slowdown.slow.metrics]
         groups = grouped(there, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow)))
         found += [_observation(facts, axis, group) for group in groups]
     return found

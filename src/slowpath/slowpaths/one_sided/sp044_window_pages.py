@@ -71,7 +71,9 @@ def window_pages(facts: Facts) -> list[WindowPages]:
     for library, program in _pairs(facts.cells_of(EXPERIMENT)):
         lengths = sorted(library.keys() & program.keys())
         if len(lengths) >= FEWEST_LENGTHS:
-            found += _grown([library[one] for one in lengths], [program[one] for one in lengths], facts.minimum_effect)
+            found += _grown(
+                [library[length] for length in lengths], [program[length] for length in lengths], facts.minimum_effect
+            )
     return found
 
 
@@ -125,7 +127,7 @@ def _launches(cell: CellResult, other: CellResult, metric: str) -> tuple[Sequenc
 
 
 def _term(law: FittedLaw) -> Coefficient | None:
-    return next((one for one in law.coefficients if one.per == "byte"), None)
+    return next((coefficient for coefficient in law.coefficients if coefficient.per == "byte"), None)
 
 
 def _of_windows(law: FittedLaw) -> FittedLaw:
@@ -133,7 +135,8 @@ def _of_windows(law: FittedLaw) -> FittedLaw:
     return replace(
         law,
         coefficients=tuple(
-            replace(one, unit=f"s per {_PER}") if one.per == "byte" else one for one in law.coefficients
+            replace(coefficient, unit=f"s per {_PER}") if coefficient.per == "byte" else coefficient
+            for coefficient in law.coefficients
         ),
         forecasts=tuple(
             with_words(structs.replace(forecast, place=_place(forecast.place))) for forecast in law.forecasts
@@ -158,7 +161,7 @@ _SAME_FAULTS = 0.1
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Kinds of windows whose excess over the same memory without MPI is a line over the length."""
-    return [_observation(facts, one) for one in window_pages(facts) if one.ratio.beyond]
+    return [_observation(facts, page) for page in window_pages(facts) if page.ratio.beyond]
 
 
 def _observation(facts: Facts, one: WindowPages) -> Observation:

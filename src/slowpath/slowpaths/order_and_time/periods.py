@@ -75,9 +75,9 @@ class _Found(NamedTuple):
 def periods(cells: Mapping[int, CellResult], shapes: Iterable[CellShapes], minimum_effect: float) -> list[Periodic]:
     """Those by which the mean message loses more than the minimum effect."""
     places: dict[tuple[object, ...], list[CellShapes]] = defaultdict(list)
-    for one in shapes:
-        cell = cells[one.cell]
-        places[(cell.mpi, cell.environment, cell.placement)].append(one)
+    for shape in shapes:
+        cell = cells[shape.cell]
+        places[(cell.mpi, cell.environment, cell.placement)].append(shape)
     made = (one for place in places.values() for one in _of_place(cells, place, minimum_effect))
     return [one for one in made if one.ratio.beyond]
 

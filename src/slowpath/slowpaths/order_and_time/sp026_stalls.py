@@ -14,9 +14,9 @@ from slowpath.slowpaths.order_and_time.periods import MOST_ALTERNATING, periodic
 def observe(facts: Facts) -> Sequence[Observation]:
     """Slow messages at equal distances of more messages than those of an alternation."""
     return [
-        periodic_observed(facts, one)
-        for one in periods(facts.cells, facts.results.shapes or (), facts.minimum_effect)
-        if one.every > MOST_ALTERNATING
+        periodic_observed(facts, period)
+        for period in periods(facts.cells, facts.results.shapes or (), facts.minimum_effect)
+        if period.every > MOST_ALTERNATING
     ]
 
 

@@ -74,8 +74,8 @@ def _lottery(cells: Mapping[int, CellResult], one: LaunchKinds, minimum_effect: 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Launches that are slow from their begin to their end, between others that are not."""
     return [
-        _observation(facts, one)
-        for one in launch_lotteries(facts.cells, facts.results.launch_kinds or (), facts.minimum_effect)
+        _observation(facts, lottery)
+        for lottery in launch_lotteries(facts.cells, facts.results.launch_kinds or (), facts.minimum_effect)
     ]
 
 

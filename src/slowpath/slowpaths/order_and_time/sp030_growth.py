@@ -47,10 +47,10 @@ class _Found(NamedTuple):
 def lengthenings(cells: Mapping[int, CellResult], shapes: Iterable[CellShapes]) -> list[Lengthening]:
     """Those that make a tenth and more of the shortest message."""
     places: dict[tuple[object, ...], list[_Found]] = defaultdict(list)
-    for one in shapes:
-        growth, cell = one.growth, cells[one.cell]
+    for shape in shapes:
+        growth, cell = shape.growth, cells[shape.cell]
         if growth is not None and growth.p <= BY_CHANCE and growth.interval[0] > 0:
-            places[cell.mpi, cell.environment, cell.placement].append(_Found(cell, one, growth))
+            places[cell.mpi, cell.environment, cell.placement].append(_Found(cell, shape, growth))
     made = (_lengthening(found) for found in places.values())
     return [one for one in made if one is not None and one.ratio.beyond]
 
@@ -88,7 +88,7 @@ def _ratio(one: float, other: float) -> float:
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Growth by the same for each message, in cells whose messages are unlike."""
-    return [_observation(facts, one) for one in lengthenings(facts.cells, facts.results.shapes or ())]
+    return [_observation(facts, lengthening) for lengthening in lengthenings(facts.cells, facts.results.shapes or ())]
 
 
 def _observation(facts: Facts, one: Lengthening) -> Observation:

@@ -31,7 +31,11 @@ ON = "single copy on"
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments in which one side has single copy off: whichever is slower is reported."""
-    found = [one for one in facts.slowdowns("environment", phase="steady") if _slow_side(facts, one) is not None]
+    found = [
+        slowdown
+        for slowdown in facts.slowdowns("environment", phase="steady")
+        if _slow_side(facts, slowdown) is not None
+    ]
     groups = grouped(found, lambda one: (_slow_side(facts, one), *place_key(one.slow, "environment")))
     return [_observation(facts, group) for group in groups if _is_firm(facts, group)]
 

@@ -27,7 +27,7 @@ OWN = "path inside the node"
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments, one of which is made to take the network's path inside a node."""
-    found = [one for one in facts.slowdowns("environment", phase="steady") if _slow_side(facts, one)]
+    found = [slowdown for slowdown in facts.slowdowns("environment", phase="steady") if _slow_side(facts, slowdown)]
     groups = grouped(found, lambda one: (_slow_side(facts, one), *place_key(one.slow, "environment")))
     return [_observation(facts, group) for group in groups]
 

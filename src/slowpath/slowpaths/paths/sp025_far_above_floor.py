@@ -121,7 +121,7 @@ def _far(facts: Facts) -> Iterator[_Far]:
 def _observation(facts: Facts, group: Sequence[_Far]) -> Observation:
     cells = [one.cell for one in group]
     top = max(group, key=lambda one: one.excess)
-    floor = next(one for one in top.cell.floors if one.name == top.over.floor)
+    floor = next(floor for floor in top.cell.floors if floor.name == top.over.floor)
     message_s = top.cell.metrics[top.over.metric].phases["steady"].value
     best = max(top.usual.highest.values())
     least = ratio_words(top.fastest, top.over.fastest_interval)

@@ -77,7 +77,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     found = facts.slowdowns("placement", phase="steady")
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "placement")))
     clear = [group for group in groups if max(one.ratio.least for one in group) >= LAW_RATIO]
-    shared = [_shared(facts, one) for one in shared_placements(facts)]
+    shared = [_shared(facts, placement) for placement in shared_placements(facts)]
     return [*shared, *(_observation(facts, group) for group in clear)]
 
 

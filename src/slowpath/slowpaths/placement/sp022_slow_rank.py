@@ -86,7 +86,7 @@ def _slow(cells: Sequence[CellResult], minimum_effect: float) -> Iterator[SlowPe
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Ranks to which messages take clearly longer than to the others."""
-    return [_observation(facts, one) for one in slow_peers(facts)]
+    return [_observation(facts, peer) for peer in slow_peers(facts)]
 
 
 def _observation(facts: Facts, one: SlowPeer) -> Observation:

@@ -22,9 +22,11 @@ YIELDS = "yield_when_idle"  # of mpi.settings
 def observe(facts: Facts) -> Sequence[Observation]:
     """Collectives that are slower than with waits that give the core away, where ranks share cores."""
     found = [
-        one
-        for one in of_collectives(facts, "environment")
-        if facts.setting(one.fast) == YIELDS and one.ratio.least >= CLEAR_RATIO and _shared(facts, one)
+        collective
+        for collective in of_collectives(facts, "environment")
+        if facts.setting(collective.fast) == YIELDS
+        and collective.ratio.least >= CLEAR_RATIO
+        and _shared(facts, collective)
     ]
     return [_observation(facts, group) for group in groups(found)]
 

@@ -152,7 +152,7 @@ def switch_text(times: SwitchTimes) -> str:
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Lines of message lengths with a switch at which the two sides' costs differ clearly."""
-    return [_observation(facts, one) for one in protocol_switches(facts)]
+    return [_observation(facts, switch) for switch in protocol_switches(facts)]
 
 
 def _observation(facts: Facts, one: ProtocolSwitch) -> Observation:

@@ -127,7 +127,7 @@ def _difference(sides: Sides) -> Floats | None:
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Late receives that cost more than their calls differ by; that early ones cost more is no slow path."""
-    return [_observation(facts, one) for one in unexpected_receives(facts)]
+    return [_observation(facts, receive) for receive in unexpected_receives(facts)]
 
 
 def _observation(facts: Facts, one: UnexpectedReceive) -> Observation:

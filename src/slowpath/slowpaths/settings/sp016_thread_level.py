@@ -23,7 +23,9 @@ VARIABLE = "SLOWPATH_THREAD_LEVEL"
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of environments that differ in the thread level alone, the higher level being slower."""
-    found = [one for one in facts.slowdowns("environment", phase="steady") if _higher_is_slower(facts, one)]
+    found = [
+        slowdown for slowdown in facts.slowdowns("environment", phase="steady") if _higher_is_slower(facts, slowdown)
+    ]
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "environment")))
     return [_observation(facts, group) for group in groups]
 

@@ -92,9 +92,9 @@ _WORDING = Wording("{size}messages behind a computation without MPI_Test", "with
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Messages that hide little of their time behind a computation, and such that calls of MPI_Test help."""
-    found = [one for one in facts.slowdowns("progress", phase="steady") if _test_helps(one)]
+    found = [slowdown for slowdown in facts.slowdowns("progress", phase="steady") if _test_helps(slowdown)]
     groups = grouped(found, lambda one: place_key(one.slow))
-    exposed = [_observation(facts, one) for one in exposed_messages(facts)]
+    exposed = [_observation(facts, message) for message in exposed_messages(facts)]
     return [*exposed, *(slowdown_observed(facts, group, _WORDING) for group in groups)]
 
 
@@ -119,9 +119,10 @@ def _observation(facts: Facts, one: ExposedMessage) -> Observation:
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """The same message with calls of MPI_Test in the computation moves: then it lacked progress."""
     slow = facts.cells[seen.slow_cells[0]]
-    for one in facts.slowdowns("progress", phase="steady"):
-        if _test_helps(one) and one.slow is slow:
-            line = f"MPI_Test in the computation cuts it to {1 / one.ratio.value:.2f}x of its time, at {sizes([slow])}"
+    for slowdown in facts.slowdowns("progress", phase="steady"):
+        if _test_helps(slowdown) and slowdown.slow is slow:
+            left = f"{1 / slowdown.ratio.value:.2f}x"
+            line = f"MPI_Test in the computation cuts it to {left} of its time, at {sizes([slow])}"
             return Support("shown", "calls into the library make the message move", (line,))
     return Support("missing", "the same with MPI_Test in the computation (progress=test) was not found to be faster")
 

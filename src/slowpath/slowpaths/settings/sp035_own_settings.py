@@ -18,7 +18,12 @@ ABOUT = "your settings"
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of the user's environment against the same without all settings, where it is the slow side."""
     phases = ("steady", "first")
-    found = [one for phase in phases for one in facts.slowdowns("environment", phase=phase) if _is_own(facts, one)]
+    found = [
+        slowdown
+        for phase in phases
+        for slowdown in facts.slowdowns("environment", phase=phase)
+        if _is_own(facts, slowdown)
+    ]
     steady = {_where(one) for one in found if one.slow_phase == "steady"}
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
     return [_observation(facts, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]

@@ -50,7 +50,7 @@ def campaign_of(
         groups.append(CellsTable(name, "p2p", _cells(question), [environment.name], [place]))
         contrasts.append(_contrast(name, question))
     if lengths := _lengths(loads):
-        values = {**_STEADY, LENGTH: [str(one) for one in lengths]}
+        values = {**_STEADY, LENGTH: [str(length) for length in lengths]}
         groups.append(CellsTable("floors", "p2p", values, [environment.name], [place]))
     places = {place: Place("core", PAIR, nodes if nodes > 1 else None)}
     for number, asked_of in enumerate(collectives[:MOST_COLLECTIVES], start=1):
@@ -114,7 +114,7 @@ def _contrast(name: str, question: PriceQuestion) -> ContrastTable:
 
 def _lengths(loads: Sequence[Load]) -> list[int]:
     """From the shortest to the longest host message, evenly over logarithms; both ends as they are."""
-    sent = [one.bytes for one in loads if MEMORY.get(kind_of(one.lead.memory)) == "host" and one.bytes > 0]
+    sent = [load.bytes for load in loads if MEMORY.get(kind_of(load.lead.memory)) == "host" and load.bytes > 0]
     sent = [one for one in sent if one <= LONGEST_FLOOR_BYTES]
     if not sent:
         return []

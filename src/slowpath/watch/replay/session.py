@@ -72,7 +72,7 @@ def measured(
 
 def _nodes(results: WatchResults) -> int:
     """2 where most bytes go between hosts."""
-    host = {one.rank: one.host for one in results.ranks}
+    host = {rank.rank: rank.host for rank in results.ranks}
     sent: Counter[bool] = Counter()
     for pair in results.pairs:
         sent[host.get(pair.source) != host.get(pair.destination)] += pair.bytes
