@@ -127,7 +127,7 @@ def test_more_ranks_than_cores_are_warned_of_with_what_lets_them_yield(
 ) -> None:
     done = slowpath("run", str(campaign), "--ranks", "100", "--dry-run", env=env)
     assert done.returncode == 0, done.stderr
-    assert "warning: oversubscribed: 100 ranks on " in done.stderr
+    assert "warning: oversubscribed: 100 ranks share " in done.stderr
     variables, _ = resolve("yield_when_idle", mpi.name, mpi.version, mpi.transport)
     assert "in front of this command lets ranks of" in done.stderr
     assert all(f"{name}={value}" in done.stderr for name, value in variables.items())

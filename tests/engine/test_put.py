@@ -190,7 +190,7 @@ def test_the_page_lists_the_info_keys(recorded: Recorded, engine: Engine) -> Non
     names = next(p for p in put["parameters"] if p["name"] == "window_info")["choices"]
     page = (ROOT / "docs" / "reference" / "put.md").read_text()
     table = page.split("## Info keys of windows")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| `?([^`|]+?)`? \|", table, re.MULTILINE)
+    rows = re.findall(r"^`(\w+)` \| `?([^`|]+?)`? \|", table, re.MULTILINE)
     _, events = recorded(*(f"window_info={name} synchronise=fence puts=1 instructions=0 {QUICK}" for name in names))
     notes = [of(events, "note", cell)[0]["text"] for cell in range(len(names))]
     asked = [text.removeprefix("window info asked: ").partition("; the library keeps: ")[0] for text in notes]
