@@ -16,9 +16,8 @@ import click
 from slowpath.cli.streams import EXIT_NO_READER, EXIT_REFUSED, cleaned_streams, guarded
 from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
-from slowpath.core.signals import exit_codes_kept
+from slowpath.core.signals import exit_codes_kept, stop_signals
 from slowpath.core.version import __version__
-from slowpath.run.starting import stop_signals
 
 # By use. A command's module is imported only when it is called, so that --help stays fast.
 COMMANDS: tuple[tuple[str, str, str], ...] = (

@@ -11,7 +11,7 @@ import click
 )
 @click.argument("name")
 def command(name: str) -> int:
-    """Print a reproducer as one C++ file, to attach to a ticket.
+    """Print a reproducer as a single C++ file, to attach to a ticket.
 
     NAME is gpudirect_p2p_overalloc, intranode_pinned_host_comm, or internode_pinned_host_comm, which is the second
     program by its name for two nodes. The file is made of the sources that the engine is built from; its first lines

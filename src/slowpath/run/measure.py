@@ -18,6 +18,7 @@ from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.core.files import require_utf8, write_atomically
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import clean_words
+from slowpath.core.signals import stop_signals
 from slowpath.core.units import format_bytes
 from slowpath.core.version import __version__
 from slowpath.plan.cost import needed_bytes
@@ -33,7 +34,6 @@ from slowpath.run.prepare import PreparedRun
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, end_leftovers, reopen, require_no_other, what_is_left
 from slowpath.run.schedule import Schedule
-from slowpath.run.starting import stop_signals
 
 # Kept free as well: report, results, and what others write meanwhile.
 RESERVE_BYTES = 32 * 1024 * 1024

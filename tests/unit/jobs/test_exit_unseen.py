@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import SlowpathError
-from slowpath.core.signals import exit_codes_kept, handled
+from slowpath.core.signals import exit_codes_kept, handled, stop_signals
 from slowpath.mpi.child import Child, ExitUnseen
 from slowpath.mpi.probe import ask, output_of
 from slowpath.run.process import JobLimits, run_job
-from slowpath.run.starting import stop_signals
 from slowpath.studies.counting.start import run as run_counted
 from slowpath.watch.prove.rerun import Compared, Started, rerun
 from slowpath.watch.start.command import run_to_end
@@ -96,7 +95,7 @@ def test_a_handler_that_python_does_not_know_is_put_back() -> None:
     program = """
 import ctypes, signal
 from slowpath.core.signals import handled
-from slowpath.run.starting import stop_signals
+from slowpath.core.signals import stop_signals
 library = ctypes.CDLL(None)
 library.signal.restype, library.signal.argtypes = ctypes.c_void_p, [ctypes.c_int, ctypes.c_void_p]
 address = ctypes.cast(library.abs, ctypes.c_void_p).value

@@ -29,7 +29,7 @@ wait
 BUILD = """
 import os, sys
 from pathlib import Path
-from slowpath.run.starting import stop_signals
+from slowpath.core.signals import stop_signals
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import engine_for
 
