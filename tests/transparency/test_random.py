@@ -26,6 +26,10 @@ SEED = 20261123
 SIZES = (2, 3)  # ranks; from three on a rank differs from the first and the last one
 
 
+#: Between groups of which one has several ranks, MPICH 5.0.2 stalls after some thousand calls (docs/results).
+OF_TWO_RANKS = ("inter-moves",)
+
+
 @pytest.fixture(scope="session")
 def mpi() -> Mpi:
     """The embedded one. Open MPI and Intel MPI fail some families without any preload (docs/results)."""
@@ -43,7 +47,8 @@ def runner(mpi: Mpi, engine: Engine, blankless_of_session: Path) -> Runner:
 
 def sample(mpi: Mpi, family: str) -> list[Part]:
     """In both at once, which is watched and replaced: with each table, in turn on two and three ranks."""
-    found = [part for ranks in SIZES for part in parts(mpi, [ranks], [family]) if part.way == BOTH]
+    sizes = SIZES[:1] if family in OF_TWO_RANKS else SIZES
+    found = [part for ranks in sizes for part in parts(mpi, [ranks], [family]) if part.way == BOTH]
     of_tables = [part for part in found if part.table is not None and SIZES[part.table % 2] == part.ranks]
     return [Part(family, NATIVE, SIZES[0]), *(of_tables if len(found) > len(SIZES) else found)]
 
