@@ -13,6 +13,7 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Finding, Results
+from slowpath.diagnose.ranks.shipped import group_names
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 # Groups of the survey's cells in which a slow path can be seen. One that is not here takes the whole survey.
@@ -100,11 +101,8 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
     there = {group.name for group in survey.cells}
     for code in sorted(rules):
         if not named and not there & set(GROUPS.get(code, there)):
-            why = (
-                "this machine has no GPU for it"
-                if "device" in GROUPS[code][0]
-                else "there are too few ranks for it (--ranks)"
-            )
+            by_ranks = group_names() & set(GROUPS[code])
+            why = "there are too few ranks for it (--ranks)" if by_ranks else "this machine has no GPU for it"
             raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}, and {why}")
     return Asked(frozenset(rules), frozenset(named))
 

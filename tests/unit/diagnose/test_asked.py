@@ -98,3 +98,9 @@ def test_binding_needs_a_core_for_each_rank() -> None:
     refused = where_it_can_help(sides("none"), find_remedy("bind to cores"), 2, 1)
     assert isinstance(refused, CannotHelp)
     assert refused.why == "it needs a core for each rank: 2 ranks have 1 core here"
+
+
+@pytest.mark.parametrize(("code", "why"), [("SP023", "this machine has no GPU"), ("SP041", "too few ranks")])
+def test_what_this_machine_lacks_for_a_slow_path_is_named(code: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        asked_for([code], NO_GPU)

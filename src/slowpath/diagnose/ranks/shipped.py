@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values, scalars
-from slowpath.diagnose.ranks.parts import BRIEF, Pair, Part
+from slowpath.diagnose.ranks.parts import BRIEF, Pair, Part, parts
 
 # Groups of the campaign, the most valuable first; slow paths name them among their probes.
 EARLY = ("numbered calls", "numbered barriers", "numbered communicators", "waits")
@@ -21,9 +21,15 @@ GROUPS = (
     "counts of what is not reduced",
     "lengths of reductions in order",
 )
+MANY_RANKS = 64  # with so many no group is left out
 EVERYWHERE = "lengths"  # also asks what a place costs
 MOST_RANKS_OF_MANY = 16  # communicators one after the other take too long with more
 CROWDED = "waits"  # asks what a shared core costs: of all ranks, where they share cores, and of none where not
+
+
+def group_names() -> frozenset[str]:
+    """Return the names of all groups of cells that a survey measures with all ranks, however many there are."""
+    return frozenset([*(part.name for part in parts(MANY_RANKS)), *(_name(group) for group in GROUPS)])
 
 
 def _name(group: str) -> str:

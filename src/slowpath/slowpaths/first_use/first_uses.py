@@ -74,6 +74,7 @@ def _without_touch(cell: CellResult) -> Hashable:
     return cell.experiment, cell.mpi, cell.environment, cell.placement, rest
 
 
+PROBES = ("allocations", "first lengths", "device allocations", "pages")  # groups of the survey that show a first use
 ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
 
 MESSAGE = "message_bytes"

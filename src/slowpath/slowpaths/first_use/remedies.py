@@ -9,9 +9,8 @@ from slowpath.findings.controls import EAGER, LATER
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.program_remedy import PAD_LIBRARY, TUNABLES, ProgramRemedy
 from slowpath.findings.remedy import Parameters, Remedy
+from slowpath.findings.words import HUGE_PAGE_BYTES
 from slowpath.mpi.code_variables import KEEP_FREED
-
-HUGE_PAGE_BYTES = 2 * 2**20
 
 
 def _padded(parameters: Parameters) -> Mapping[str, str] | None:

@@ -11,7 +11,7 @@ from slowpath.findings.price import FIRST_METRICS, GPU, ProgramPrice, When
 from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, UNTOUCHED, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import is_device
-from slowpath.slowpaths.first_use.first_uses import FirstUse, first_use_witness, first_uses_observed
+from slowpath.slowpaths.first_use.first_uses import PROBES, FirstUse, first_use_witness, first_uses_observed
 from slowpath.slowpaths.first_use.remedies import (
     KEEP_BUFFERS,
     LIBSLOWPATH_PAD_SO,
@@ -51,7 +51,7 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="opportunity",
     claim=claim("kernel", "allocation"),
     rivals=(COLD, NOT_BY_PAGES, UNTOUCHED, WAITING, USER, SIDE),
-    probes=("allocations", "first lengths", "device allocations", "pages"),
+    probes=PROBES,
     remedies=(
         *NO_MAPPING_OF_GPU_MEMORY,
         PAD_TO_2_MIB,

@@ -13,7 +13,7 @@ from slowpath.findings.rivals.judges import by_design
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
+from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
 from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 
 _UNKNOWN = (
@@ -68,7 +68,7 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="property",
     claim=claim(None, "nothing"),
     rivals=(_CONNECTION, COLD, UNTOUCHED, WAITING, SIDE),
-    probes=("allocations", "first lengths", "device allocations", "pages"),
+    probes=PROBES,
     remedies=(KEEP_BUFFERS,),
     program_remedies=(
         PROGRAM_KEEP_FREED_MEMORY,

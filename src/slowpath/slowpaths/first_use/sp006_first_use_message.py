@@ -9,7 +9,7 @@ from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
+from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
 from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS
 
 
@@ -39,7 +39,7 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="property",
     claim=claim(None, "message"),
     rivals=(COLD, UNTOUCHED, WAITING, SIDE),
-    probes=("allocations", "first lengths", "device allocations", "pages"),
+    probes=PROBES,
     remedies=(KEEP_BUFFERS,),
     depends=frozenset({"use", "bytes"}),
 )
