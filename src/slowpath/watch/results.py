@@ -185,10 +185,14 @@ class Wait(Result, frozen=True, kw_only=True):
     kind: Annotated[WaitKind, means("of the wait")]
     culprit: Annotated[int | None, means("rank that was waited for most; null: no one rank")]
     culprit_share: Annotated[Share, means("of this time, waited for that rank")]
-    seconds: Annotated[NotNegative, means("a rank")]
+    seconds: Annotated[NotNegative, means("mean over all ranks, those that did not wait included")]
     share: Annotated[Share, means("of the run")]
     site: Annotated[Count | None, means("index in sites; where most of it is waited")]
     text: Annotated[Text, means("one line")]
+    longest_s: Annotated[
+        NotNegative | None, means("of the rank that waited longest; null: an older version wrote it")
+    ] = optional()
+    longest_rank: Annotated[int | None, means("that rank; null: an older version wrote it")] = optional()
 
 
 class Price(Result, frozen=True, kw_only=True):

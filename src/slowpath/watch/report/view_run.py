@@ -147,7 +147,9 @@ def waits(results: WatchResults) -> list[WaitView]:
 
 
 def _words(wait: Wait, results: WatchResults) -> str:
-    parts = [f"{fmt.time(wait.seconds)} a rank, {fmt.percent(wait.share)} of the run"]
+    parts = [f"{fmt.time(wait.seconds)} a rank (mean), {fmt.percent(wait.share)} of the run"]
+    if wait.longest_s is not None:
+        parts.append(f"{fmt.time(wait.longest_s)} on rank {wait.longest_rank}, which waits longest")
     if wait.culprit is not None:
         parts.append(f"{fmt.percent(wait.culprit_share, 0)} of it for rank {wait.culprit}")
     if wait.site is not None:
