@@ -36,7 +36,13 @@ def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -
     from slowpath.core.errors import UsageError
     from slowpath.report.csv import rows_as_csv
     from slowpath.report.osu_table import KINDS, as_records, as_text, tables_of
+    from slowpath.watch.folder import is_watch
 
+    if is_watch(watch := run if run.is_dir() else run.parent):
+        raise UsageError(
+            f"{run}: is a watch of a program, and this table is of a run's messages; the watch's own tables: "
+            f"slowpath report {watch} --format csv"
+        )
     results = require_measured(read_source(run)).results
     tables = tables_of(results, [kind_of_table for kind_of_table in KINDS if kind in (kind_of_table.name, "all")])
     if mpi is not None:

@@ -14,6 +14,7 @@ PATTERNS = (
     re.compile(r"error while loading shared libraries.*"),
     re.compile(r"No components were able to be opened.*"),
     re.compile(r"unsupported PMI version.*"),
+    re.compile(r"A prefix was supplied to .*"),
     re.compile(r"not enough slots.*|binding more processes.*|Out of memory.*|No space left on device.*", re.I),
     re.compile(r"KILLED BY SIGNAL: (?!9\b).*|exited on signal.*|Signal: \w.*"),
     re.compile(r"Fatal error in .*"),
@@ -24,7 +25,10 @@ PATTERNS = (
     re.compile(r".*EXIT STRING: .*|.*KILLED BY SIGNAL.*"),
 )
 # Frames and pleasantries: never the reason.
-EMPTY = re.compile(r"^[-=*\s#|]*$|YOU CAN IGNORE|CLEANING UP|typically refers|FAQ page|End of error message")
+EMPTY = re.compile(
+    r"^[-=*\s#|]*$|YOU CAN IGNORE|CLEANING UP|typically refers|FAQ page|End of error message"
+    r"|This is a fatal error; \S+ will now abort"
+)
 
 
 def failure_line(text: str) -> str | None:

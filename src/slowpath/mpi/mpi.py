@@ -140,7 +140,8 @@ def inspect(
 
     last: folders of the PATH whose wrappers count only where no other has one: those of the embedded MPI.
     """
-    prefix = mpiexec.absolute().parent.parent
+    mpiexec = below_a_prefix(mpiexec)
+    prefix = mpiexec.parent.parent
     made = read_manifest(prefix)
     own = variables(prefix, environ) if made else {}
     identity = identify(ask([str(mpiexec), "--version"], {**environ, **own}) or "", mpiexec.name)
@@ -164,7 +165,7 @@ def inspect(
         version=identity.version,
         source=source,
         prefix=prefix,
-        mpiexec=mpiexec.absolute(),
+        mpiexec=mpiexec,
         mpicxx=mpicxx,
         abi=abi_of(files, identity.name),
         standard_abi=STANDARD_SONAME in files,
@@ -176,6 +177,19 @@ def inspect(
         links=linked.options if mpicxx is not None and mpicxx.name == CRAY_WRAPPER else "",
         doubt=doubt_about(identity, linked, environ),
     )
+
+
+def below_a_prefix(launcher: Path, root: Path = Path("/")) -> Path:
+    """`launcher` as an absolute path; of one in a folder of `root` that is a link, as /bin to /usr/bin, behind it.
+
+    Open MPI takes the folder above its launcher's for its prefix and starts nothing where that is /. The file's own
+    link stays, since a launcher may act by the name by which it is called.
+    """
+    launcher = launcher.absolute()
+    if launcher.parent.parent != root:
+        return launcher
+    led_to = launcher.parent.resolve() / launcher.name
+    return led_to if led_to.exists() else launcher
 
 
 def needed_variables(name: str, prefix: Path, environ: Mapping[str, str], uid: int) -> dict[str, str]:

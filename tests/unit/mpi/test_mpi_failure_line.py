@@ -38,6 +38,12 @@ signal 6 (Aborted).
 INTEL_INIT = """Abort(337265551) on node 0 (rank 0 in comm 0): Fatal error in internal_Init: Other MPI error, stack:
 internal_Init(43633).........: MPI_Init(argc=0x7ffc, argv=0x7ffc) failed
 """
+OPEN_MPI_PREFIX = """--------------------------------------------------------------------------
+A prefix was supplied to mpiexec that only contained slashes.
+
+This is a fatal error; mpiexec will now abort.  No processes were launched.
+--------------------------------------------------------------------------
+"""
 ENGINE = "warning: something failed before\nslowpath-engine: error: MPI_Send: truncated (rank 0 of 2 on vm, a.cpp:3)\n"
 
 
@@ -48,6 +54,7 @@ ENGINE = "warning: something failed before\nslowpath-engine: error: MPI_Send: tr
         (INTEL_INIT, "Fatal error in internal_Init"),
         (OPEN_MPI_ABORT, "Signal: Aborted (6)"),
         (INTEL_ABORT, "KILLED BY SIGNAL: 6"),
+        (OPEN_MPI_PREFIX, "A prefix was supplied to mpiexec that only contained slashes."),
         (HYDRA_ABORT, "EXIT STRING: Terminated"),
         ("x: error while loading shared libraries: libmpi.so.12: cannot open\nmore\n", "loading shared libraries"),
         ("just this\n\n", "just this"),

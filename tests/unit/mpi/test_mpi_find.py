@@ -13,7 +13,7 @@ from slowpath.mpi import find
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.identify import identify, link_folders
 from slowpath.mpi.libraries import abi_of
-from slowpath.mpi.mpi import needed_variables
+from slowpath.mpi.mpi import below_a_prefix, needed_variables
 
 VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n    Release Date:  x\n",
@@ -184,6 +184,16 @@ def test_suffix_of_the_launcher_decides_the_wrapper(tmp_path: Path) -> None:
     own.write_text("#!/bin/sh\n")
     own.chmod(0o755)
     assert find_mpi(str(launcher), {"PATH": "/usr/bin:/bin"}).mpicxx == own
+
+
+def test_the_prefix_of_a_launcher_is_never_the_root(tmp_path: Path) -> None:
+    """Debian links /bin to /usr/bin; Open MPI starts nothing where the folder above its launcher's is /."""
+    alternative = install(tmp_path / "usr", VERSIONS["openmpi4"], name="mpiexec.openmpi")
+    (tmp_path / "usr" / "bin" / "mpiexec").symlink_to("mpiexec.openmpi")
+    (tmp_path / "bin").symlink_to("usr/bin")
+    found = below_a_prefix(tmp_path / "bin" / "mpiexec", root=tmp_path)
+    assert found == tmp_path / "usr" / "bin" / "mpiexec"
+    assert below_a_prefix(alternative, root=tmp_path) == alternative
 
 
 def test_srun_takes_the_library_of_the_wrapper_on_the_path(tmp_path: Path, places: dict[str, Path]) -> None:

@@ -14,10 +14,13 @@ from msgspec.structs import replace
 from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.plan.campaign import decode
+from slowpath.watch.analysis import Watched
+from slowpath.watch.collective_prices import collective_questions
 from slowpath.watch.conclude import Asking, asking
+from slowpath.watch.replay import session
 from slowpath.watch.replay.campaign import MOST_QUESTIONS, campaign_of
 from slowpath.watch.replay.library import launcher_of
-from slowpath.watch.results import MessageClass, WatchResults
+from slowpath.watch.results import CollectiveClass, MessageClass, WatchResults
 from slowpath.watch.sources import (
     next_price_folder,
     read_laws,
@@ -33,6 +36,14 @@ MIB = 2**20
 def a_load(number: int = 0, **changes: Any) -> MessageClass:
     fields: dict[str, Any] = {"call": "MPI_Send", "side": "send", "count": 1000, "bytes": 2000 * MIB, "transfer_s": 2.0}
     return watched.a_class(number, **(fields | changes))
+
+
+def a_collective(**changes: Any) -> CollectiveClass:
+    fields: dict[str, Any] = {
+        "id": 0, "collective": "allreduce", "call": "MPI_Allreduce", "ranks": 8, "bytes": 8, "count": 1000,
+        "work_s": 1e-3, "sites": (0,),
+    }  # fmt: skip
+    return CollectiveClass(**(fields | changes))
 
 
 def a_program(*classes: MessageClass) -> WatchResults:
@@ -100,6 +111,22 @@ def test_another_mpi_is_no_mpi_of_the_program(tmp_path: Path) -> None:
     program = watched.a_program(library="Open MPI v4.1.4, package: Debian", library_path=str(tmp_path / "libmpi.so"))
     with pytest.raises(EnvironmentFailure, match=r"the program ran with openmpi 4\.1\.4"):
         launcher_of(program, None, {"PATH": str(tmp_path)})
+
+
+def test_collectives_that_have_no_cores_here_are_said_in_place_of_an_empty_campaign(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "launcher_of", lambda *_: "/opt/mpi/bin/mpiexec")
+    monkeypatch.setattr(session, "allowed_cores", lambda: 2)
+    (question,), _ = collective_questions([a_collective(ranks=8)], 2.0)
+    only = Asking((), (), (), (question,))
+    told: list[str] = []
+    program = Watched(a_program(), None, {})
+    with pytest.raises(EnvironmentFailure, match="its time is in collectives, which need a core for each rank") as said:
+        session.prepared_for(program, only, {}, told.append, None, None, 60.0, dry=True)
+    assert "8 cores or more" in str(said.value)
+    assert len(told) == 1
+    assert "there are 2 cores here" in told[0]
 
 
 def test_measurements_of_another_machine_mpi_or_setting_are_refused() -> None:

@@ -75,6 +75,19 @@ def test_a_copy_without_names_is_refused(watch: Path, tmp_path: Path, capsys: py
     assert "--redact is for runs and diagnoses" in capsys.readouterr().err
 
 
+def test_a_table_of_a_runs_messages_names_the_command_for_a_watch(
+    watch: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(["report", str(watch)]) == 0
+    capsys.readouterr()
+    for named in (watch, watch / "results.json"):
+        assert exit_code(["table", str(named)]) == 2
+        said = capsys.readouterr().err
+        assert "is a watch" in said
+        assert f"slowpath report {watch} --format csv" in said
+        assert "damaged" not in said
+
+
 def test_no_record_is_said_and_exits_with_4(watch: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in (watch / "ranks").glob("*.watch"):
         path.unlink()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowpath.core.campaign import Campaign
+from slowpath.core.errors import EnvironmentFailure
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
@@ -36,7 +37,8 @@ def prepared_for(
     """What would be measured, and its campaign.
 
     Args:   mpi: as the user names the program's MPI; None: it is searched.  dry: nothing is compiled.
-    Raises: UsageError: it is another MPI; the budget is too small.  EnvironmentFailure: the program's MPI is not here.
+    Raises: UsageError: it is another MPI; the budget is too small.  EnvironmentFailure: the program's MPI is not here,
+            or no question can be measured here.
     """
     launcher = launcher_of(watched.results.program, mpi, environ)
     collectives, crowded = _with_cores(asked.collectives, allowed_cores() * allocated_nodes(environ))
@@ -46,7 +48,19 @@ def prepared_for(
     given = {name: value for name, value in then.items() if value is not None and now.get(name) != value}
     taken = [name for name in now if name not in then]
     campaign = campaign_of(asked.questions, asked.loads, given, taken, _nodes(watched.results), collectives)
+    if not campaign.cells:
+        raise EnvironmentFailure(nothing_left(asked))
     return prepare(campaign, environ, tell, launcher, None, rounds, None, budget_s, dry), campaign
+
+
+def nothing_left(asked: Asking) -> str:
+    """Why a program has nothing that can be measured here, and what can be done. Args: asked: its collectives alone."""
+    ranks = sorted({one.of.ranks for one in asked.collectives})
+    least = f"of {ranks[0]} cores or more" if ranks else "with more cores"
+    return (
+        "nothing of this program can be measured here: its time is in collectives, which need a core for each rank; "
+        f"replay the watch on a machine {least}, or take prices from one: slowpath replay WATCH --laws RUN"
+    )
 
 
 def _with_cores(asked: Sequence[CollectiveQuestion], cores: int) -> tuple[list[CollectiveQuestion], list[str]]:
