@@ -246,6 +246,7 @@ def a_finding(rule: str = "SP001", **changes: Any) -> Finding:
         doubts=[],
         remedies=[],
         next=[],
+        kind="fault",
     )
     return replace(finding, **changes)
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from slowpath.core.results import Results, RunResult, nothing_measured
 from slowpath.findings.tally import RunFacts
 
+CHECKS = frozenset({"checkup", "survey"})  # campaigns that ask whether a machine is healthy
+
 
 def run_facts(results: Results) -> RunFacts:
     """Of results whose cells are concluded."""
@@ -19,6 +21,7 @@ def run_facts(results: Results) -> RunFacts:
         cells=len(results.cells),
         measured=sum(cell.is_measured for cell in results.cells),
         nothing=nothing_measured(results),
+        is_check=run.campaign in CHECKS,
     )
 
 

@@ -9,6 +9,7 @@ import click
 
 from slowpath.cli.options import (
     format_option,
+    full_option,
     json_option,
     metric_option,
     minimum_effect_option,
@@ -26,6 +27,7 @@ from slowpath.core.errors import UsageError
 @metric_option()
 @phase_option("all")
 @format_option("text", "json", "csv")
+@full_option()
 @json_option()
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write a page with both runs in each picture to this file, too."
@@ -38,6 +40,7 @@ def command(
     metrics: tuple[str, ...],
     phase: str,
     format: str,
+    full: bool,
     as_json: bool,
     html: Path | None,
     openmetrics: Path | None,
@@ -82,9 +85,9 @@ def command(
             click.echo(f"not alike: {doubt.kind}: {doubt.reason}", err=True)
         click.echo(render_csv(found).rstrip("\n"))
     else:
-        from slowpath.compare.comparison_text import render_comparison
+        from slowpath.compare.comparison_text import render_comparison, render_comparison_brief
 
-        click.echo(render_comparison(found).rstrip("\n"))
+        click.echo((render_comparison if full else render_comparison_brief)(found).rstrip("\n"))
     return 0
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import openmetrics_option, take_over_option
+from slowpath.cli.options import full_option, openmetrics_option, take_over_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
@@ -57,6 +57,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @click.option("--name-only", is_flag=True, help="Name slow paths without proofs (half a minute).")
 @click.option("--dry-run", is_flag=True, help="Print the steps without running anything.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
+@full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 @openmetrics_option()
 def command(
@@ -72,6 +73,7 @@ def command(
     name_only: bool,
     dry_run: bool,
     quiet: bool,
+    full: bool,
     as_json: bool,
     openmetrics: Path | None,
 ) -> int:
@@ -84,7 +86,7 @@ def command(
     from slowpath.cli.finish import exit_code_of, write_openmetrics
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
-    from slowpath.diagnose.page.text import render
+    from slowpath.diagnose.page.text import render, render_brief
     from slowpath.diagnose.records import FILE
     from slowpath.diagnose.start import begin, ranks_of, require_resumable, resume, survey_lines
     from slowpath.diagnose.start import dry_run as planned
@@ -122,7 +124,7 @@ def command(
     if as_json:
         click.echo((session.folder / FILE).read_text(encoding="utf-8").rstrip("\n"))
     else:
-        click.echo(render(diagnosis, str(session.folder)).rstrip("\n"))
+        click.echo((render if full else render_brief)(diagnosis, str(session.folder)).rstrip("\n"))
     return exit_code_of(*session.results)
 
 

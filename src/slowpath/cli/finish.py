@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 WRITTEN = {"html": "report.html", "json": "results.json", "csv": "contrasts.csv", "text": "report.txt"}
 
 
-def show(run: Path, results: Results, format_name: str) -> None:
-    """Print the results on stdout in one of WRITTEN's formats, and the paths of the files on stderr."""
-    if format_name == "text":
-        from slowpath.report.text import render_text
+def show(run: Path, results: Results, format_name: str, full: bool = False) -> None:
+    """Print the results on stdout in one of WRITTEN's formats, and the paths of the files on stderr.
 
-        click.echo(render_text(results).rstrip("\n"))
+    Args: full: all of the text in place of the verdict.
+    """
+    if format_name == "text":
+        from slowpath.report.text import render_brief, render_text
+
+        click.echo((render_text if full else render_brief)(results).rstrip("\n"))
     else:
         click.echo((run / WRITTEN[format_name]).read_text(encoding="utf-8").rstrip("\n"))
     click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from slowpath.cli.options import full_option
+
 
 @click.command("import", epilog="Example: slowpath import overalloc-0.txt overalloc-64KiB.txt --out field")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -24,9 +26,15 @@ import click
     type=click.Choice(["ns", "us", "ms", "s"]),
     help="Unit of the times in tables whose heading doesn't state it.",
 )
+@full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(
-    files: tuple[Path, ...], out: Path | None, conditions: tuple[str, ...], unit: str | None, as_json: bool
+    files: tuple[Path, ...],
+    out: Path | None,
+    conditions: tuple[str, ...],
+    unit: str | None,
+    full: bool,
+    as_json: bool,
 ) -> int:
     """Make a run folder from logs of reproducers or benchmarks.
 
@@ -45,5 +53,5 @@ def command(
 
     run = import_files(list(files), out, conditions, unit)
     results = rebuild(run)
-    show(run, results, "json" if as_json else "text")
+    show(run, results, "json" if as_json else "text", full)
     return exit_code_of(results)

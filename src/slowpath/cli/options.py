@@ -75,6 +75,11 @@ def openmetrics_option() -> Decorator:
     return click.option("--openmetrics", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=words)
 
 
+def full_option() -> Decorator:
+    """Return the option --full, of commands that print a verdict."""
+    return click.option("--full", is_flag=True, help="Print everything, not only the verdict of at most 12 lines.")
+
+
 def json_option() -> Decorator:
     """Return the option --json, which is short for --format json."""
     return click.option("--json", "as_json", is_flag=True, help="The same as --format json.")

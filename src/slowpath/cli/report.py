@@ -63,7 +63,7 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
         run, results = redact_and_report(run, redact, redact_also, tell)
     else:
         results = rebuild(run)
-    show(run, results, format)
+    show(run, results, format, full=True)
     return exit_code_of(results)
 
 

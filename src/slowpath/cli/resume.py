@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from slowpath.cli.options import take_over_option
+from slowpath.cli.options import full_option, take_over_option
 from slowpath.cli.values import DURATION
 
 
@@ -24,6 +24,7 @@ from slowpath.cli.values import DURATION
 )
 @take_over_option()
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
+@full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(
     run: Path,
@@ -33,6 +34,7 @@ def command(
     trust: bool,
     take_over: bool,
     quiet: bool,
+    full: bool,
     as_json: bool,
 ) -> int:
     """Continue a run that was interrupted.
@@ -58,5 +60,5 @@ def command(
     terms = Terms(mpi, trust, take_over)
     resume(run, os.environ, tell, RunLimits(cell_timeout, budget), lambda: choose(quiet), terms)
     results = rebuild(run)
-    show(run, results, "json" if as_json else "text")
+    show(run, results, "json" if as_json else "text", full)
     return exit_code_of(results)

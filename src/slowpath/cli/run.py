@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import openmetrics_option
+from slowpath.cli.options import full_option, openmetrics_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
 
@@ -46,6 +46,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 )
 @click.option("--dry-run", is_flag=True, help="Print the command lines and the cost without running anything.")
 @click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
+@full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 @openmetrics_option()
 def command(
@@ -60,6 +61,7 @@ def command(
     fail_on: tuple[str, ...],
     dry_run: bool,
     quiet: bool,
+    full: bool,
     as_json: bool,
     openmetrics: Path | None,
 ) -> int:
@@ -90,7 +92,7 @@ def command(
     results = rebuild(run)
     if openmetrics is not None:
         write_openmetrics(openmetrics, run, results.findings, results)
-    show(run, results, "json" if as_json else "text")
+    show(run, results, "json" if as_json else "text", full)
     return exit_code_of(results) or int(any(_is_there(what, results) for what in fail_on))
 
 

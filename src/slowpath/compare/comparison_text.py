@@ -16,6 +16,7 @@ from slowpath.compare.comparison import Comparison, ComparisonRow
 from slowpath.compare.facts import RunDifference
 from slowpath.compare.gate import Gate, JudgedRow, judges
 from slowpath.compare.pairs import Unmatched
+from slowpath.core.brief import Brief
 from slowpath.core.clean import cleaned, csv_value
 from slowpath.report import format as fmt
 
@@ -38,6 +39,48 @@ def render_comparison(found: Comparison) -> str:
         _unmatched(found),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@cleaned
+def render_comparison_brief(found: Comparison) -> str:
+    """Return whether B is slower, and where most, on one screen; `render_comparison` has all rows."""
+    counts = {word: sum(row.verdict == word for row in found.rows) for word in ORDER}
+    total, limit = len(found.rows), f"{100 * found.minimum_effect:g} %"
+    slower, faster = counts["slower"], counts["faster"]
+    if not total:
+        answer = "Nothing was compared."
+    elif slower:
+        answer = f"B is slower than A in {slower} of {fmt.plural(total, 'comparison')} by more than {limit}"
+        answer += f", faster in {faster}." if faster else "."
+    elif counts["undecided"] == total:
+        answer = f"Undecided: none of {fmt.plural(total, 'comparison')} shows whether B differs from A."
+    else:
+        answer = (
+            f"B is not slower than A: {counts['same']} of {fmt.plural(total, 'comparison')} are the same within {limit}"
+        )
+        answer += f", {faster} faster." if faster else "."
+    worst = sorted((row for row in found.rows if row.verdict == "slower"), key=lambda row: -(row.ratio or 0.0))
+    actions = [_row_words(row) for row in worst]
+    open_parts = [f"{counts['undecided']} undecided"] if counts["undecided"] and counts["undecided"] < total else []
+    open_parts += [f"{fmt.plural(len(found.uncompared), 'cell')} not compared"] if found.uncompared else []
+    notes = []
+    if found.doubts:
+        notes.append(f"The runs differ in more than the code: {'; '.join(doubt.reason for doubt in found.doubts)}.")
+    if found.common_ratio is not None and abs(found.common_ratio - 1.0) > found.minimum_effect:
+        notes.append(f"The median of all ratios is {fmt.ratio(found.common_ratio)}: a part is common to all cells.")
+    brief = Brief(
+        answer=plain(answer),
+        actions=tuple(plain(action) for action in actions),
+        undecided=f"{', '.join(open_parts)}." if open_parts else None,
+        notes=(*(plain(note) for note in notes), plain(found.caution), "All rows: --full; with pictures: --html FILE."),
+    )
+    return "\n".join(brief.lines(WIDTH)) + "\n"
+
+
+def _row_words(row: ComparisonRow) -> str:
+    span = fmt.ratio_interval(row.ratio, row.interval) or ""
+    values = f"{fmt.quantity(row.b_value, row.unit)} against {fmt.quantity(row.a_value, row.unit)}"
+    return f"{row_label(row)}: {fmt.ratio(row.ratio, row.interval)} {span} the time, {values}."
 
 
 @cleaned

@@ -7,7 +7,10 @@ Whether something is wrong, at most three things to do, what could not be decide
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from slowpath.core.results import Verdict
 
 MOST_LINES = 12
 MOST_ACTIONS = 3
@@ -28,6 +31,24 @@ class Brief:
     undecided: str | None = None
     notes: tuple[str, ...] = ()
     report: str | None = None
+
+    @classmethod
+    def of(
+        cls, verdict: Verdict, report: str | None, open_ways: Sequence[str] = (), notes: Sequence[str] = ()
+    ) -> Brief:
+        """The verdict of a run or a diagnosis; one that an older version wrote says its headline alone.
+
+        Args: open_ways: sentences on what was left open beside questions.  notes: see `Brief.notes`.
+        """
+        left_open = [sentence for sentence in (verdict.still_open, *open_ways) if sentence]
+        profile = f"What this library costs here: {verdict.properties} rows in the report's profile, or --full."
+        return cls(
+            answer=verdict.answer or verdict.headline,
+            actions=tuple(verdict.actions),
+            undecided=" ".join(left_open) or None,
+            notes=(*notes, *([profile] if verdict.properties else ())),
+            report=report,
+        )
 
     def lines(self, width: int = 100) -> list[str]:
         """At most MOST_LINES lines; notes give way first, then actions beyond MOST_ACTIONS."""

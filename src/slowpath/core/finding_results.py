@@ -27,6 +27,7 @@ from slowpath.core.result import (
 # The comparisons of results.json: contrasts, and pairs of nodes.
 
 VerdictWord = Literal["faster", "slower", "same", "undecided"]
+FindingKind = Literal["fault", "opportunity", "property"]
 
 
 class ContrastSide(Result, frozen=True, kw_only=True):
@@ -368,6 +369,14 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
         default_factory=list
     )
     run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None
+    kind: Annotated[
+        FindingKind | None,
+        means(
+            "fault: this machine or its configuration is slower than it has to be; opportunity: another setting or "
+            "call gives the same result faster; property: how the library works everywhere; absent: of an older version"
+        ),
+    ] = None
+    concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
 
     @property
     def lead(self) -> RemedyResult | None:

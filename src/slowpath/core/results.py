@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated, Final, Literal
 
+import msgspec
 from msgspec import Meta
 
 from slowpath.core.cannon_results import CannonResults
@@ -20,6 +21,7 @@ from slowpath.core.finding_results import (
     ContrastSide,
     FailedNode,
     Finding,
+    FindingKind,
     LawCoefficient,
     LawForecast,
     LawPoint,
@@ -62,6 +64,7 @@ __all__ = [
     "EnvironmentResult",
     "FailedNode",
     "Finding",
+    "FindingKind",
     "LaunchCounts",
     "LaunchKinds",
     "LawCoefficient",
@@ -122,7 +125,8 @@ class Verdict(Result, frozen=True, kw_only=True):
     slow_paths: Annotated[
         Count | None,
         means(
-            "findings that are not off the default, and clear losses that no finding names; null: of an older version"
+            "faults, proven opportunities and, of a campaign that asks for them, clear losses that no finding names; "
+            "null: of an older version"
         ),
     ] = optional()
     off_default: Annotated[
@@ -132,6 +136,22 @@ class Verdict(Result, frozen=True, kw_only=True):
         Count | None, means("that ask for slow paths: no controls, no prices; null: of an older version")
     ] = optional()
     undecided: Annotated[Count | None, means("questions that are still open; null: of an older version")] = optional()
+    answer: Annotated[
+        Text | None, means("whether something is wrong here, in one sentence; null: of an older version")
+    ] = optional()
+    actions: Annotated[
+        list[Text], means("what to do, the most valuable first: faults, then what a trial here has proven")
+    ] = msgspec.field(default_factory=list)
+    still_open: Annotated[Text | None, means("what could not be decided, and what would; null: nothing")] = optional()
+    faults: Annotated[
+        Count | None, means("findings of this machine or its configuration; null: of an older version")
+    ] = optional()
+    opportunities: Annotated[
+        Count | None, means("other settings or calls that a trial here proved faster; null: of an older version")
+    ] = optional()
+    properties: Annotated[
+        Count | None, means("findings that say how this library works everywhere; null: of an older version")
+    ] = optional()
 
 
 class SkippedRow(Result, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from slowpath.core.decoding import DAMAGE, Versioned, decoded, why
 from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, StepFolder
@@ -21,6 +22,7 @@ from slowpath.diagnose.older_schemas import upgraded
 from slowpath.diagnose.tasks import LeftOut, Task
 from slowpath.findings.least_seen import LeastSeen
 from slowpath.mpi.forced import Forced
+from slowpath.slowpaths.registry import known
 
 SCHEMA = 3
 FILE = DIAGNOSIS_FILE
@@ -122,8 +124,20 @@ def read_diagnosis(folder: Path) -> Diagnosis:
     if schema > SCHEMA:
         raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
     if schema == SCHEMA:
-        return decoded(content, Diagnosis, path, advice, "is not a diagnosis")
+        return _with_kinds(decoded(content, Diagnosis, path, advice, "is not a diagnosis"))
     try:
-        return msgspec.convert(upgraded(msgspec.json.decode(content)), Diagnosis)
+        return _with_kinds(msgspec.convert(upgraded(msgspec.json.decode(content)), Diagnosis))
     except (*DAMAGE, KeyError, TypeError, AttributeError, ValueError) as error:
         raise RecordError(f"{path}: is not a diagnosis: {why(error)}; {advice}") from error
+
+
+def _with_kinds(diagnosis: Diagnosis) -> Diagnosis:
+    """With what kind each finding is, which older versions did not write."""
+    return replace(diagnosis, findings=[_with_kind(finding) for finding in diagnosis.findings])
+
+
+def _with_kind(finding: Finding) -> Finding:
+    path = known(finding.rule)
+    if finding.kind is not None or path is None:
+        return finding
+    return replace(finding, kind=path.kind, concerns=path.concerns)

@@ -9,16 +9,17 @@ from collections.abc import Iterator, Sequence
 from slowpath.analyse.run_facts import run_facts
 from slowpath.core.results import ContrastResult, Finding, Verdict
 from slowpath.diagnose.state import MeasuredStep
-from slowpath.diagnose.tasks import RepeatTask
+from slowpath.diagnose.tasks import RepeatTask, SurveyTask
 from slowpath.findings.conclude import conclude
 
 
 def verdict_of(findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> Verdict:
     """Headline and counts; its lines are those of the survey.  Args: measured: the survey first."""
     survey = measured[0].results
-    run = dataclasses.replace(
-        run_facts(survey), rounds=0, round_s=None
-    )  # a diagnosis is asked for time, not for rounds
+    task = measured[0].step.task
+    asked = isinstance(task, SurveyTask) and bool(task.only)
+    # A diagnosis is asked for time, not for rounds; one that was asked for a slow path has it named, fault or not.
+    run = dataclasses.replace(run_facts(survey), rounds=0, round_s=None, is_check=not asked)
     cells = {cell.cell: cell for cell in survey.cells}
     return conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
 

@@ -2,9 +2,10 @@
 """The one judge of a run: headline, counts and lines of the verdict from contrasts and findings together, and which
 remedy each contrast shows. Pure.
 
-A *slow path* is a finding that is not off the default, or a clear loss in a question that no such finding names: one
-definition and one count, for runs and diagnoses. One line for each question that the campaign asks: the contrast with
-the strongest effect speaks for its group. Nothing is claimed that is neither a decided contrast nor a finding.
+A *slow path* is a fault, an opportunity that a trial proved, or, in a campaign that asks a question of its own, a clear
+loss that no finding names: one definition and one count, for runs and diagnoses. One line for each question that the
+campaign asks: the contrast with the strongest effect speaks for its group. Nothing is claimed that is neither a decided
+contrast nor a finding.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from slowpath.core.brief import MOST_ACTIONS
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Level, Line, Verdict
 from slowpath.core.units import format_time, ratio_words
 from slowpath.findings.difference import CLEAR_RATIO
@@ -82,15 +84,9 @@ def conclude(
 
 
 def _verdict(tally: Tally, lines: list[Line], contrasts: Sequence[ContrastResult], cells: Cells) -> Verdict:
-    headline = tally.headline
-    if tally.own:
-        # What is proven comes before what costs more and may not help.
-        first = next((one for one in tally.own if one.status == "proven"), tally.own[0])
-        headline = f"{advice(first, contrasts, cells)}."
-    elif tally.unnamed:
-        headline = tally.unnamed[0].text
+    actions = _actions(tally, contrasts, cells)
     return Verdict(
-        headline=headline,
+        headline=actions[0] if actions else tally.headline,
         lines=lines,
         state=tally.state,
         place=tally.run.place,
@@ -99,7 +95,38 @@ def _verdict(tally: Tally, lines: list[Line], contrasts: Sequence[ContrastResult
         off_default=len(tally.apart),
         questions=len(tally.questions),
         undecided=len(tally.undecided),
+        answer=tally.answer,
+        actions=actions[:MOST_ACTIONS],
+        still_open=tally.still_open,
+        faults=len(tally.faults),
+        opportunities=len(tally.opportunities),
+        properties=len(tally.properties),
     )
+
+
+def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) -> list[str]:
+    """What to do, one sentence each: what is proven before what costs more and may not help, faults before the rest.
+
+    A check-up names nothing else. A campaign that asks a question of its own has the answers named, proven or not.
+    """
+    named = [*tally.faults, *tally.opportunities]
+    if not tally.run.is_check:
+        named += [finding for finding in tally.own if finding not in named]
+    named.sort(key=lambda finding: _urgency(finding, tally.run.is_check))
+    said = [_action(finding, contrasts, cells, tally.run.is_check) for finding in named]
+    return said if tally.run.is_check else [*said, *(line.text for line in tally.unnamed)]
+
+
+def _urgency(finding: Finding, is_check: bool) -> tuple[bool, bool, bool]:
+    """Low comes first. A campaign that asks a question of its own is answered by what is proven, fault or not."""
+    return bool(finding.concerns and is_check), is_check and finding.kind != "fault", finding.status != "proven"
+
+
+def _action(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells, is_check: bool) -> str:
+    words = f"{advice(finding, contrasts, cells)}."
+    if not (is_check and finding.concerns):
+        return words
+    return f"If your programs use {finding.concerns}: {words[0].lower()}{words[1:]}"
 
 
 def _rules(contrasts: Sequence[ContrastResult], findings: Iterable[Finding]) -> dict[str, list[Finding]]:

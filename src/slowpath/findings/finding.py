@@ -100,6 +100,8 @@ def build(
         axis=seen.axis,
         claim=against.claim if shown else None,
         rivals=list(against.rivals),
+        kind=path.kind,
+        concerns=path.concerns,
     )
     return finding if against.title else with_tried(finding, seen.tried, with_trial)
 

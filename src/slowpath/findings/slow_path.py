@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from slowpath.core.results import Claim
+from slowpath.core.finding_results import Claim, FindingKind
 from slowpath.findings.observation import Observe, Witness, no_witness
 from slowpath.findings.price import CollectivesPrice, ProgramPrice
 from slowpath.findings.program_remedy import ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.rival import RivalKind
 
-Kind = Literal["fault", "opportunity", "property"]
 Picture = Literal["periods", "launches"]
 Refinement = Literal["switch", "launches", "settings"]
 
@@ -48,6 +47,8 @@ class SlowPath:
         code: fixed for ever.  name: short, for tables.  title: of its page and its findings.
         kind: fault: this machine or its configuration is slower than it has to be.  opportunity: another setting or
             call gives the same result faster.  property: how the library works everywhere.
+        concerns: what a program must use for it to matter ("one-sided communication"); None: any program. It never
+            speaks first to those who have not said that they use it.
         what, shows, why, needs, remedy, false_alarms, out_of_reach: sentences of its page.  sources: where to read on.
 
     Facts:
@@ -84,7 +85,8 @@ class SlowPath:
     code: str
     name: str
     title: str
-    kind: Kind
+    kind: FindingKind
+    concerns: str | None = None
     what: str
     shows: str
     why: str

@@ -20,7 +20,7 @@ class RunFacts:
 
     rounds: that were measured.  round_s: of one, seconds; None: not known.  failed: cells that gave nothing, though
     they were to be measured here.  cells, measured: of the run, and those with a value.  nothing: why no cell has one;
-    None: at least one has.
+    None: at least one has.  is_check: it asks whether the machine is healthy, and not a question of its own.
     """
 
     place: str | None = None
@@ -30,6 +30,7 @@ class RunFacts:
     cells: int = 0
     measured: int = 0
     nothing: str | None = None
+    is_check: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,30 @@ class Tally:
         """Those that settings alone have which nobody chose."""
         return [finding for finding in self.findings if finding.affects_default is False]
 
+    @cached_property
+    def faults(self) -> list[Finding]:
+        """Those of this machine or its configuration; an older version did not say what kind a finding is."""
+        return [finding for finding in self.own if finding.kind in ("fault", None)]
+
+    @cached_property
+    def opportunities(self) -> list[Finding]:
+        """Those that a trial here proved: even of what every machine has, where a setting removes it."""
+        return [finding for finding in self.own if finding not in self.faults and finding.status == "proven"]
+
+    @cached_property
+    def candidates(self) -> list[Finding]:
+        """Opportunities that no trial has proven yet."""
+        return [finding for finding in self.own if finding.kind == "opportunity" and finding.status != "proven"]
+
+    @cached_property
+    def properties(self) -> list[Finding]:
+        """What the library costs everywhere."""
+        return [finding for finding in self.own if finding.kind == "property" and finding.status != "proven"]
+
     @property
     def slow_paths(self) -> int:
-        """The one count of slow paths."""
-        return len(self.own) + len(self.unnamed)
+        """The one count of slow paths. What a check-up's own contrasts show beyond findings is not decided."""
+        return len(self.faults) + len(self.opportunities) + (0 if self.run.is_check else len(self.unnamed))
 
     @cached_property
     def undecided(self) -> list[Question]:
@@ -65,13 +86,13 @@ class Tally:
     def state(self) -> VerdictState:
         """What may be claimed of the run as a whole."""
         measured = [question for question in self.questions if question.state != "not measured"]
-        if self.slow_paths:
+        if self.slow_paths or (self.own and not self.run.is_check):
             return "slow"
         if self.run.nothing is not None:
             return "not measured"
-        if self.undecided:
+        if self.undecided and not self.run.is_check:
             return "undecided"
-        if self.apart:
+        if self.apart and not self.run.is_check:
             return "off default"
         if not self.questions:
             return "nothing asked"
@@ -79,7 +100,7 @@ class Tally:
 
     @property
     def headline(self) -> str:
-        """Where no slow path is named."""
+        """Where there is no slow path to name."""
         asked = len(self.questions)
         if self.state == "not measured" and self.run.nothing is not None:
             return f"Nothing was measured: {self.run.nothing}."
@@ -92,8 +113,43 @@ class Tally:
         if self.state == "not measured":
             return f"Undecided: nothing of {_questions(asked)} could be measured; see what was skipped."
         answered = sum(question.state == "answered" for question in self.questions)
-        found = f"No slow path in {_questions(answered)}" + (f" of {asked}" if answered < asked else "")
+        found = "No fault" if self.run.is_check else f"No slow path in {_questions(answered)}"
+        if self.run.is_check:
+            found += f" in {_questions(asked)}"
+        elif answered < asked:
+            found += f" of {asked}"
         return f"{found}; {self._share}" if self._share else found
+
+    @property
+    def answer(self) -> str:
+        """Whether something is wrong, first of all that a user reads."""
+        place = f" on {self.run.place}" if self.run.place else ""
+        more = len(self.opportunities)
+        faster = f"{more} change{_s(more)} {'makes' if more == 1 else 'make'} it faster, proven here" if more else ""
+        if self.faults:
+            what = f"Something is wrong{place}: {_counted(len(self.faults), 'fault')} ({_codes(self.faults)})"
+            return f"{'; '.join(filter(None, (what, faster)))}."
+        if self.state in ("not measured", "nothing asked"):
+            return f"{self.headline.rstrip('.')}{place}."
+        if self.run.is_check:
+            asked = _questions(len(self.questions))
+            if left := sum(question.state in ("undecided", "not measured") for question in self.questions):
+                return f"{'; '.join(filter(None, (f'No fault found{place}', faster)))}; {left} of {asked} not decided."
+            return f"Nothing is wrong{place}: {faster or f'no fault in {asked}'}."
+        return f"Measured{place}: {self._paths}."
+
+    @property
+    def still_open(self) -> str | None:
+        """What could not be decided; None: nothing was left open."""
+        parts = []
+        if self.undecided:
+            parts.append(f"{len(self.undecided)} of {_questions(len(self.questions))}; {self._needed}")
+        if self.run.is_check and self.unnamed:
+            first = self.unnamed[0].text.rstrip(".")
+            parts.append(f"the cause of {_counted(len(self.unnamed), 'difference')}: {first}")
+        if self.run.is_check and self.candidates:
+            parts.append(f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})")
+        return f"Undecided: {'; '.join(parts)}." if parts else None
 
     @property
     def _needed(self) -> str:
@@ -107,7 +163,7 @@ class Tally:
 
     @property
     def count(self) -> str:
-        """`3 slow paths (2 SP005, SP008), 1 proven; 2 of 8 questions undecided`: the second line of every report."""
+        """`1 fault (SP035), 2 properties; 2 of 8 questions undecided`: the second line of every report."""
         parts = [self._paths]
         if self.apart:
             parts.append(f"{len(self.apart)} only with settings that you don't use ({_codes(self.apart)})")
@@ -119,15 +175,19 @@ class Tally:
 
     @property
     def _paths(self) -> str:
-        total, without = self.slow_paths, len(self.unnamed)
         if self.state == "not measured":
             return "nothing measured"
-        if not total:
-            return "no slow path found" if self.questions or self.apart else "no question about slow paths"
-        kinds = [_codes(self.own)] if self.own else []
-        kinds += [f"{without} without a name"] if without else []
-        proven = sum(one.status == "proven" for one in self.own)
-        return f"{total} slow path{_s(total)} ({', '.join(kinds)})" + (f", {proven} proven" if proven else "")
+        kinds = (
+            (self.faults, "fault"),
+            (self.opportunities, "proven opportunity"),
+            (self.candidates, "untried opportunity"),
+            (self.properties, "property"),
+        )
+        parts = [f"{_counted(len(those), word)} ({_codes(those)})" for those, word in kinds if those]
+        if self.unnamed:
+            parts.append(f"{_counted(len(self.unnamed), 'difference')} without a name")
+        nothing = "no slow path found" if self.questions or self.apart else "no question about slow paths"
+        return ", ".join(parts) or nothing
 
     @property
     def _share(self) -> str:
@@ -157,7 +217,14 @@ def _codes(findings: Sequence[Finding]) -> str:
 
 
 def _questions(number: int) -> str:
-    return f"{number} question{_s(number)}"
+    return _counted(number, "question")
+
+
+def _counted(number: int, word: str) -> str:
+    """`1 property`, `2 properties`."""
+    if number == 1:
+        return f"1 {word}"
+    return f"{number} {word[:-1]}ies" if word.endswith("y") else f"{number} {word}s"
 
 
 def _s(number: int) -> str:

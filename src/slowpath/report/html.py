@@ -9,6 +9,7 @@ from typing import Any
 from slowpath.core.clean import text
 from slowpath.core.results import Results
 from slowpath.report import page, samples, view_cells, view_contrasts, view_findings, view_run
+from slowpath.report.profile import profile
 from slowpath.report.shown import FEWER, PAGE_BYTES, samples_budget, shown_cells
 from slowpath.report.studies import views_of
 from slowpath.report.view_node_pairs import pair_figures
@@ -53,6 +54,8 @@ def _shown(results: Results, most: int) -> dict[str, Any]:
         "status_note": view_run.status_note(results.run),
         "findings": findings,
         "findings_headline": view_findings.headline(findings),
+        "findings_groups": view_findings.by_group(findings),
+        "profile": profile(results.findings, results),
         "studies": [(study, view) for study in views_of(results) if (view := study.page(results))],
         "node_pairs": pair_figures(results),
         "groups": groups,

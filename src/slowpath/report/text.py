@@ -7,13 +7,15 @@ import textwrap
 from collections import Counter
 from pathlib import PurePath
 
+from slowpath.core.brief import Brief
 from slowpath.core.clean import cleaned
 from slowpath.core.results import ContrastResult, Results
 from slowpath.report import format as fmt
 from slowpath.report import view_run
+from slowpath.report.profile import profile
 from slowpath.report.studies import views_of
 from slowpath.report.view_contrasts import common, questions, title, word
-from slowpath.report.view_findings import FindingView, LegView, RemedyView, findings
+from slowpath.report.view_findings import FindingView, LegView, RemedyView, by_group, findings
 
 WIDTH = 100
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
@@ -23,10 +25,31 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","}
 @cleaned
 def render_text(results: Results) -> str:
     """Return verdict, findings, contrasts, skipped cells and the page's path as text, with a newline at the end."""
-    parts = [_verdict(results), _lines(finding_lines(results))]
+    parts = [_verdict(results), _lines(profile_lines(results)), _lines(finding_lines(results))]
     parts += [_lines(view.lines(results)) for view in views_of(results)]
     parts += [_contrasts(results), _skipped(results), _where(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@cleaned
+def render_brief(results: Results) -> str:
+    """What is wrong and what to do, on one screen; `render_text` has all of it. Studies that ask no question about slow
+    paths answer with their tables.
+    """
+    verdict = results.verdict
+    tables = [_lines(view.lines(results)) for view in views_of(results)] if verdict.state == "nothing asked" else []
+    warnings = [line.text for line in verdict.lines if line.level == "warning"]
+    notes = [
+        *warnings,
+        view_run.status_note(results.run),
+        view_run.spread_note(results),
+        "Imported: the times come from a log, not from Slowpath's engine." if results.run.imported else None,
+        *(view_run.ignored_note(mpi) for mpi in results.run.mpis),
+    ]
+    report = str(PurePath(results.run.folder) / "report.html") if results.run.folder else None
+    brief = Brief.of(verdict, report, notes=[note for note in notes if note])
+    lines = "\n".join(line.translate(_PLAIN) for line in brief.lines(WIDTH))
+    return "\n\n".join(part for part in (*tables, lines) if part) + "\n"
 
 
 def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
@@ -37,8 +60,9 @@ def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
 
 def _verdict(results: Results) -> str:
     verdict = results.verdict
-    lines = [_wrap(verdict.headline)]
-    lines += [_wrap(line) for line in (verdict.place, verdict.count) if line]
+    lines = [_wrap(verdict.answer)] if verdict.answer else []
+    lines += [_wrap(line) for line in (verdict.actions if verdict.answer else [verdict.headline])]
+    lines += [_wrap(line) for line in (verdict.still_open, verdict.place, verdict.count) if line]
     lines += [_wrap(", ".join(view_run.summary(results)))]
     notes = (
         view_run.status_note(results.run),
@@ -139,15 +163,21 @@ def finding_lines(results: Results) -> list[str]:
     found = findings(results)
     if not found:
         return []
-    own = [finding for finding in found if finding.usual]
-    others = [finding for finding in found if not finding.usual]
-    lines = ["Slow paths, sorted by cost. To explain one: slowpath explain CODE"]
-    for finding in own:
-        lines += _block(finding)
-    if others:
-        lines += ["", "Slow only under settings that are not yours:"]
-    for finding in others:
-        lines += _block(finding)
+    lines = ["Findings by kind, each sorted by cost. To explain one: slowpath explain CODE"]
+    for heading, those in by_group(found):
+        lines += ["", f"{heading}:"]
+        for finding in those:
+            lines += _block(finding)
+    return lines
+
+
+def profile_lines(results: Results) -> list[str]:
+    """Return the profile: what costs what here."""
+    rows = profile(results.findings, results)
+    lines = ["What costs what here, no fault of this machine:"] if rows else []
+    for row in rows:
+        expected = f" Expected: {row.expected}." if row.expected else ""
+        lines.append(f"  {' '.join(part for part in (row.code, row.what) if part)}: {row.cost}{expected}")
     return lines
 
 

@@ -21,6 +21,20 @@ from slowpath.report.svg import sides as drawn
 from slowpath.report.svg.sides import SideTimes
 
 STATUSES = ("observed", "explained", "proven")
+GROUPS = {
+    "fault": "Faults",
+    "proven": "Proven opportunities",
+    "untried": "Opportunities that no trial has proven",
+    "property": "Properties of the library",
+    "apart": "Slow only under settings that are not yours",
+}
+_COUNTED = {
+    "fault": ("fault", "faults"),
+    "proven": ("proven opportunity", "proven opportunities"),
+    "untried": ("untried opportunity", "untried opportunities"),
+    "property": ("property", "properties"),
+    "apart": ("only with settings that you don't use",) * 2,
+}
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _LAW_CAPTION = "Points are centres over launches with intervals; the line is {}."
 _FORECAST_CAPTION = " Hollow: predicted, with its interval. Filled: measured."
@@ -88,9 +102,9 @@ class PictureSources:
 class FindingView:
     """A card.
 
-    Args: do: advice in one line. factor, interval: slow over usual time. copied: lines of the first remedy. picture:
-          the picture that is shown at once. pictures: the others. contrasts: anchors of the contrasts behind it.
-          counted: counts next to its times.
+    Args: group: one of GROUPS. do: advice in one line. factor, interval: slow over usual time. copied: lines of the
+          first remedy. picture: the picture that is shown at once. pictures: the others. contrasts: anchors of the
+          contrasts behind it. counted: counts next to its times.
     """
 
     id: str
@@ -98,6 +112,7 @@ class FindingView:
     title: str
     status: str
     usual: bool
+    group: str
     do: str
     factor: str | None
     interval: str | None
@@ -144,6 +159,7 @@ def _card(finding: Finding, measured: PictureSources, limits: list[str]) -> Find
         title=finding.title,
         status=finding.status,
         usual=finding.affects_default is not False,
+        group=group_of(finding),
         do=_do(helps) if helps else f"{finding.title}; no remedy is {'proven' if finding.remedies else 'known'}",
         factor=fmt.ratio(finding.ratio, finding.interval) if finding.ratio is not None else None,
         interval=fmt.ratio_interval(finding.ratio, finding.interval),
@@ -242,12 +258,24 @@ def side_effect(effect: SideEffect) -> str:
     return f"{effect.where or 'a cell'}: {effect.verdict}, {fmt.ratio(effect.ratio, effect.interval)} with the remedy"
 
 
+def group_of(finding: Finding) -> str:
+    """Return the group, one of GROUPS, in which a finding is shown: what is counted first, what nobody chose last."""
+    if finding.affects_default is False:
+        return "apart"
+    if finding.kind in ("fault", None):
+        return "fault"
+    if finding.status == "proven":
+        return "proven"
+    return "untried" if finding.kind == "opportunity" else "property"
+
+
+def by_group(found: Sequence[FindingView]) -> list[tuple[str, list[FindingView]]]:
+    """Return the cards under the heading of each group that has any."""
+    groups = [(heading, [one for one in found if one.group == name]) for name, heading in GROUPS.items()]
+    return [(heading, cards) for heading, cards in groups if cards]
+
+
 def headline(found: Sequence[FindingView]) -> str:
-    """Return the number of slow paths by status, such as `2 slow paths by name: 1 proven, 1 observed`."""
-    own = [finding for finding in found if finding.usual]
-    counts = [(sum(finding.status == status for finding in own), status) for status in reversed(STATUSES)]
-    parts = [f"{fmt.plural(len(own), 'slow path')} by name: " * bool(own)
-             + ", ".join(f"{count} {status}" for count, status in counts if count)]  # fmt: skip
-    if apart := len(found) - len(own):
-        parts.append(f"{apart} only with settings that you don't use")
-    return "; ".join(part for part in parts if part)
+    """Return the numbers by kind, such as `1 fault, 2 proven opportunities, 4 properties`."""
+    numbers = {name: sum(one.group == name for one in found) for name in GROUPS}
+    return ", ".join(fmt.plural(count, *_COUNTED[name]) for name, count in numbers.items() if count)

@@ -73,10 +73,15 @@ def numbers(results: Results) -> list[Number]:
 
 
 def counted(verdict: Verdict) -> list[Number]:
-    """Return the numbers of slow paths and open questions, if the file has them."""
-    if verdict.slow_paths is None:
+    """Return the numbers of faults, proven opportunities and open questions, if the file has them."""
+    if verdict.faults is None or verdict.opportunities is None:
         return []
-    found = [(str(verdict.slow_paths), "slow paths" if verdict.slow_paths != 1 else "slow path")]
+    found = [(str(verdict.faults), "faults" if verdict.faults != 1 else "fault")]
+    found.append(
+        (str(verdict.opportunities), "proven opportunities" if verdict.opportunities != 1 else "proven opportunity")
+    )
+    if verdict.properties:
+        found.append((str(verdict.properties), "properties of the library"))
     if verdict.off_default:
         found.append((str(verdict.off_default), "under settings that are not yours"))
     return [

@@ -12,9 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.compare.comparison import Comparison, compare
-from slowpath.compare.comparison_text import render_comparison, render_csv
+from slowpath.compare.comparison_text import render_comparison, render_comparison_brief, render_csv
 from slowpath.compare.pairs import match
 from slowpath.compare.read import read_source
+from slowpath.core.brief import MOST_LINES
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError, UsageError
 from support.results import an_mpi
@@ -188,6 +189,19 @@ def test_a_shift_of_everything_is_told() -> None:
     found = compare(planted.run_of(rng, "a", 6), planted.run_of(rng, "b", 6, dict.fromkeys(range(6), 1.3)), 0.03)
     assert found.common_ratio == pytest.approx(1.3, rel=0.02)
     assert "common to all cells" in render_comparison(found)
+
+
+def test_a_comparison_says_on_one_screen_where_b_is_slower() -> None:
+    rng = np.random.default_rng(1)
+    a = planted.run_of(rng, "a", 40)
+    found = compare(a, planted.run_of(rng, "b", 40, {3: 1.5, 7: 2.0, 9: 1.3, 11: 1.2}), 0.03)
+    lines = render_comparison_brief(found).splitlines()
+    assert len(lines) <= MOST_LINES
+    assert lines[0].startswith("B is slower than A in 4 of 40 comparisons by more than 3 %")
+    first = [line for line in lines if line.startswith("  1. ")]
+    assert "cell 7" in first[0]
+    same = render_comparison_brief(compare(a, planted.run_of(rng, "c", 40), 0.03))
+    assert same.startswith("B is not slower than A: ")
 
 
 def test_values_that_have_no_ratio_are_no_verdict() -> None:

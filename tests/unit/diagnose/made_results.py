@@ -240,6 +240,7 @@ def finding(rule: str = "SP013", excess_s: float = 2e-5, number: int = 0, **chan
         "doubts": [],
         "remedies": [],
         "next": [],
+        "kind": "fault",
     }
     return Finding(**(fields | changed))
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from slowpath.core.results import PlacementResult, RankPlace, Results, SideEffect, Snippet, Verdict
 from slowpath.diagnose.page import view
 from slowpath.diagnose.page.html import page
-from slowpath.diagnose.page.text import render
+from slowpath.diagnose.page.text import render, render_brief
 from slowpath.diagnose.page.trials import trials_of
 from slowpath.diagnose.page.words import leg_words
 from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis
@@ -155,11 +155,16 @@ VERDICT = Verdict(
     lines=[],
     state="slow",
     place="n1, mpich 5.0.2, 2026-01-31",
-    count="1 slow path (SP008), 1 proven; 8 questions answered",
+    count="1 proven opportunity (SP008); 8 questions answered",
     slow_paths=1,
     off_default=0,
     questions=8,
     undecided=0,
+    answer="Nothing is wrong on n1; 1 change makes it faster, proven here.",
+    actions=["Use huge pages: 3.2x [3.1, 3.4]."],
+    faults=0,
+    opportunities=1,
+    properties=2,
 )
 
 
@@ -167,9 +172,28 @@ def test_a_diagnosis_has_the_headline_and_the_counts_of_a_run() -> None:
     made = Diagnosis(
         schema=2, slowpath="0", command=[], started="2026-01-31", budget_s=60.0, mpi="mpich 5.0.2", verdict=VERDICT
     )
-    assert render(made, "folder").splitlines()[:3] == [VERDICT.headline, VERDICT.place, VERDICT.count]
+    assert render(made, "folder").splitlines()[:4] == [VERDICT.answer, VERDICT.headline, VERDICT.place, VERDICT.count]
+    assert view.headline(made) == VERDICT.answer
+    assert view.numbers(made)[:2] == [("0", "faults"), ("1", "proven opportunity")]
+    assert render_brief(made, "folder").splitlines() == [
+        VERDICT.answer,
+        f"  1. {VERDICT.headline}",
+        "What this library costs here: 2 rows in the report's profile, or --full.",
+        "Report: folder/report.html",
+    ]
+    assert "<ol" in page(made, {})
+
+
+def test_what_the_budget_left_out_is_named_with_the_command_that_goes_on() -> None:
+    made = diagnosis(status="budget", next=["try huge pages", "try padding"], verdict=VERDICT)
+    assert "2 steps not made: slowpath diagnose --resume d --budget 5m goes on." in render_brief(made, "d")
+
+
+def test_one_that_an_older_version_wrote_says_what_to_do_first() -> None:
+    old = replace(VERDICT, answer=None, actions=[], faults=None, opportunities=None, properties=None)
+    made = diagnosis(verdict=old, status="settled", next=[])
+    assert render_brief(made, "d").splitlines() == [VERDICT.headline, "Report: d/report.html"]
     assert view.headline(made) == VERDICT.headline
-    assert view.numbers(made)[0] == ("1", "slow path")
 
 
 def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> None:

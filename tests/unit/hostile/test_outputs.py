@@ -19,7 +19,12 @@ from msgspec.structs import replace
 from slowpath.cli.main import exit_code
 from slowpath.compare.comparison import compare
 from slowpath.compare.comparison_page import render_comparison_html
-from slowpath.compare.comparison_text import render_comparison, render_csv, render_gate
+from slowpath.compare.comparison_text import (
+    render_comparison,
+    render_comparison_brief,
+    render_csv,
+    render_gate,
+)
 from slowpath.compare.export import FORMATS
 from slowpath.compare.export.gate_formats import render_github_commands
 from slowpath.compare.gate import Gate, gate
@@ -84,12 +89,14 @@ def a_history() -> str:
 
 LINES: dict[str, Callable[[], str]] = {
     "comparison": lambda: render_comparison(compare(*sources(), 0.03)),
+    "comparison, brief": lambda: render_comparison_brief(compare(*sources(), 0.03)),
     "gate": lambda: render_gate(a_gate()),
     "history": a_history,
     "reference": lambda: render_reference(hold(sources()[1], [sources()[0]] * 6, 0.05)),
     "self test": lambda: render_self_test(self_test(sources()[0], trials=2)),
     "tables": tables,
     "diagnosis": a_diagnosis,
+    "diagnosis, brief": lambda: text.render_brief(planted(diagnosed.diagnosis()[0], WORDS), f"folder{WORDS}"),
     "annotations": lambda: render_github_commands(a_gate()),
     "github-summary": lambda: FORMATS["github-summary"].render(a_gate(), sources()[1]),
     "openmetrics": lambda: FORMATS["openmetrics"].render(a_gate(), sources()[1]),

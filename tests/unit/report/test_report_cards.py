@@ -15,6 +15,7 @@ from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, Re
 from slowpath.report import render_html, render_text, view_findings
 from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.sides import sides_picture, witness_picture
+from slowpath.report.profile import profile
 from slowpath.report.shown import MOST, PAGE_BYTES, samples_budget, shown_cells
 from slowpath.report.view_contrasts import groups
 from slowpath.report.view_findings import PictureSources, cards
@@ -289,10 +290,19 @@ def test_many_contrasts_open_only_where_something_rests_on_them(results: Results
 def test_the_heading_counts_as_the_headline_does(results: Results) -> None:
     mine, apart = seen(results), seen(results, affects_default=False)
     assert view_findings.headline(view_findings.findings(replace(results, findings=[mine, mine, apart]))) == (
-        "2 slow paths by name: 2 observed; 1 only with settings that you don't use"
+        "2 faults, 1 only with settings that you don't use"
     )
     only = view_findings.findings(replace(results, findings=[apart]))
     assert view_findings.headline(only) == "1 only with settings that you don't use"
+
+
+def test_the_profile_comes_before_the_findings_and_has_every_property(results: Results) -> None:
+    own = seen(results, kind="property", title="A switch", ratio=2.0, interval=(1.9, 2.1))
+    page = render_html(replace(results, findings=[own, seen(results, title="A fault")]))
+    assert page.index('id="profile"') < page.index('id="findings"')
+    rows = profile([own, seen(results), seen(results, kind="property", affects_default=False)], results)
+    assert [row.what for row in rows if row.code] == ["A switch"]
+    assert "What costs what here" in render_text(replace(results, findings=[own]))
 
 
 def test_a_page_that_is_too_large_shows_less_of_single_cells(results: Results) -> None:

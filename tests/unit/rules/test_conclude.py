@@ -110,9 +110,64 @@ def test_slow_paths_are_counted_once() -> None:
     verdict = conclude([named, loss], [*both, a_finding("SP008", affects_default=False, contrasts=[])]).verdict
     assert (verdict.state, verdict.slow_paths, verdict.off_default) == ("slow", 3, 1)
     assert verdict.count == (
-        "3 slow paths (2 SP001, 1 without a name); 1 only with settings that you don't use (SP008); "
+        "2 faults (2 SP001), 1 difference without a name; 1 only with settings that you don't use (SP008); "
         "2 questions answered"
     )
+    assert (verdict.faults, verdict.opportunities, verdict.properties) == (2, 0, 0)
+
+
+CHECK = RunFacts("n1, mpich 5.0.2, 2026-01-31", is_check=True)
+
+
+def test_a_healthy_machine_gets_one_line() -> None:
+    """What the library costs everywhere, and what no trial has proven, is no slow path of this machine."""
+    known = [
+        a_finding("SP013", kind="property", contrasts=[]),
+        a_finding("SP008", kind="opportunity", contrasts=[]),
+        a_finding("SP009", affects_default=False, contrasts=[]),
+    ]
+    verdict = conclude([contrast("x", 1.0, "same")], known, CHECK).verdict
+    assert verdict.answer == "Nothing is wrong on n1, mpich 5.0.2, 2026-01-31: no fault in 1 question."
+    assert (verdict.slow_paths, verdict.actions, verdict.state) == (0, [], "clear")
+    assert verdict.properties == 1
+    assert verdict.still_open == "Undecided: whether 1 change would help (SP008)."
+
+
+def test_faults_come_before_what_is_proven_and_properties_that_a_trial_removed_are_opportunities() -> None:
+    proven = a_finding("SP013", kind="property", status="proven", text="Set the threshold.", ratio=None, contrasts=[])
+    fault = a_finding("SP035", text="Your setting is slow.", ratio=None, contrasts=[], excess_s=1e-9)
+    verdict = conclude([], [proven, fault], CHECK).verdict
+    assert verdict.answer == (
+        "Something is wrong on n1, mpich 5.0.2, 2026-01-31: 1 fault (SP035); 1 change makes it faster, proven here."
+    )
+    assert verdict.actions == ["Your setting is slow.", "Set the threshold."]
+    assert (verdict.faults, verdict.opportunities, verdict.slow_paths) == (1, 1, 2)
+
+
+def test_what_few_programs_use_never_speaks_first() -> None:
+    puts = a_finding(
+        "SP019", kind="opportunity", status="proven", concerns="one-sided communication", text="Use it.", ratio=None
+    )
+    pages = a_finding("SP008", kind="opportunity", status="proven", text="Use huge pages.", ratio=None, excess_s=1e-12)
+    verdict = conclude([], [puts, pages], CHECK).verdict
+    assert verdict.actions == ["Use huge pages.", "If your programs use one-sided communication: use it."]
+    asked = conclude([], [puts], RunFacts()).verdict
+    assert asked.actions == ["Use it."]
+
+
+def test_what_is_undecided_is_no_all_clear() -> None:
+    open_one = contrast("x", 3.27, "undecided", interval=(0.8, 9.0), more_pairs=14, default_side=None)
+    verdict = conclude([open_one], [], CHECK).verdict
+    assert verdict.answer == "No fault found on n1, mpich 5.0.2, 2026-01-31; 1 of 1 question not decided."
+
+
+def test_a_loss_without_a_name_is_left_open_by_a_check_and_named_by_who_asked() -> None:
+    loss = contrast("y", 0.5, "faster", group="other")
+    verdict = conclude([loss], [], CHECK).verdict
+    assert verdict.slow_paths == 0
+    assert verdict.still_open is not None
+    assert 'the cause of 1 difference: other: "default" is 2.00x' in verdict.still_open
+    assert conclude([loss], []).verdict.actions[0].startswith('other: "default" is 2.00x')
 
 
 def test_only_under_settings_of_others_is_said_so() -> None:
@@ -270,4 +325,4 @@ def test_a_loss_of_the_users_own_is_not_named_by_what_lies_under_other_settings(
     verdict = conclude([loses, wins], [a_finding("SP009", contrasts=["y"], affects_default=False)]).verdict
     assert verdict.lines[0].level == "slow"
     assert "named by" not in verdict.lines[0].text
-    assert "1 without a name" in (verdict.count or "")
+    assert "1 difference without a name" in (verdict.count or "")

@@ -9,6 +9,7 @@ from slowpath.diagnose.page import unseen, view
 from slowpath.diagnose.records import Diagnosis
 from slowpath.report import page as pages
 from slowpath.report import view_findings
+from slowpath.report.profile import profile
 from slowpath.report.view_places import places
 from slowpath.report.view_run import command_line, environment
 
@@ -27,6 +28,8 @@ def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
         numbers=view.numbers(diagnosis),
         findings=found,
         findings_headline=view_findings.headline(found),
+        findings_groups=view_findings.by_group(found),
+        profile=profile(diagnosis.findings, survey),
         known=(),
         anchor=str,
         tried=view.tried(diagnosis),

@@ -6,13 +6,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from slowpath.core.brief import Brief
 from slowpath.core.clean import cleaned
-from slowpath.core.results import Finding, RemedyResult, SideEffect
+from slowpath.core.results import Finding, RemedyResult, SideEffect, Verdict
 from slowpath.core.units import share_words
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status
+from slowpath.report.format import plural
 from slowpath.report.rival_lines import rival_lines
 
 _MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
@@ -26,6 +28,20 @@ _STATUS: Mapping[Status, str] = {
 
 
 @cleaned
+def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
+    """What is wrong and what to do, on one screen; `render` has all of it."""
+    verdict = diagnosis.verdict or Verdict(headline=f"Diagnosis of {diagnosis.mpi}", lines=[])
+    open_ways = []
+    if diagnosis.only and not diagnosis.findings:
+        open_ways.append(_nothing(diagnosis))
+    if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
+        steps = plural(len(diagnosis.next), "step")
+        open_ways.append(f"{steps} not made: slowpath diagnose --resume {folder} --budget 5m goes on.")
+    brief = Brief.of(verdict, f"{folder}/report.html", open_ways)
+    return "\n".join(brief.lines(width)) + "\n"
+
+
+@cleaned
 def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     """The whole text."""
     return "\n".join(_lines(diagnosis, folder, width)) + "\n"
@@ -34,8 +50,9 @@ def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     verdict = diagnosis.verdict
     if verdict is not None:
-        for line in (verdict.headline, verdict.place, verdict.count):
-            yield from _wrapped(line or "", width, "")
+        advice = verdict.actions if verdict.answer else [verdict.headline]
+        for line in (verdict.answer, *advice, verdict.still_open, verdict.place, verdict.count):
+            yield from _wrapped(line, width, "") if line else ()
     else:
         yield f"Diagnosis of {diagnosis.mpi}"
     if diagnosis.only:

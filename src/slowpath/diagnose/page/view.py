@@ -71,7 +71,9 @@ def _with_words(finding: Finding, status: str) -> Finding:
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """What to do first, by the judge of every run; one that an older version wrote has none."""
+    """Whether something is wrong, by the judge of every run; of an older version what to do first, or nothing."""
+    if diagnosis.verdict and diagnosis.verdict.answer:
+        return diagnosis.verdict.answer
     return diagnosis.verdict.headline if diagnosis.verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
 
 

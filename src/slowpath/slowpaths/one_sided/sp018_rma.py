@@ -140,6 +140,7 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=("puts are emulated by messages", "the synchronisation is most of a put's time"),
     needs_law=False,
     kind="property",
+    concerns="one-sided communication",
     claim=claim("path", "message"),
     rivals=(_SYNCHRONISATION,),
     remedies=(

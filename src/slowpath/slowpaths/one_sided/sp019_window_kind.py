@@ -193,6 +193,7 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     needs_law=False,
     kind="opportunity",
+    concerns="one-sided communication",
     claim=claim("user", "nothing"),
     rivals=(_MAPPED_TWICE,),
     probes=("windows", "window info", "datatype of puts"),

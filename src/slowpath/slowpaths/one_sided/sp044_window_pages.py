@@ -284,6 +284,7 @@ SLOW_PATH: SlowPath = SlowPath(
         "its memory is of another kind than the program's",
     ),
     kind="property",
+    concerns="one-sided communication",
     claim=claim("kernel", "allocation"),
     rivals=(_PAGES_THEMSELVES, WAITING),
     probes=("windows by length",),

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a library is known to cost: ranges from healthy runs, and how a finding stands to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from slowpath.findings.expected import ExpectedRange, HealthyRun, expectation, ranges_of, shipped
+from support.results import a_finding
+
+LIBRARY = "mpich 5.0.2"
+
+
+def a_property(ratio: float, **changes: object) -> object:
+    return a_finding("SP013", kind="property", ratio=ratio, interval=(ratio * 0.98, ratio * 1.02), **changes)
+
+
+def ranges(*ratios: float, machines: int = 2) -> list[ExpectedRange]:
+    return ranges_of(HealthyRun(LIBRARY, f"m{i % machines}", [a_property(ratio)]) for i, ratio in enumerate(ratios))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "standing"), [(1.1, "inside"), (2.9, "inside"), (3.5, "above"), (0.4, "below"), (0.7, "inside")]
+)
+def test_a_ratio_far_beyond_what_healthy_machines_showed_is_outside(ratio: float, standing: str) -> None:
+    assert expectation(a_property(ratio), LIBRARY, ranges(1.1, 1.5, 1.3)).standing == standing
+
+
+def test_one_kind_of_machine_says_nothing_about_another() -> None:
+    assert expectation(a_property(9.0), LIBRARY, ranges(1.1, 1.5, machines=1)).standing == "no expectation"
+
+
+def test_another_library_has_no_expectation_and_says_so() -> None:
+    found = expectation(a_property(9.0), "openmpi 5.0.11", ranges(1.1, 1.5))
+    assert (found.standing, found.words) == ("no expectation", "no expectation for openmpi 5.0.11")
+    assert expectation(a_property(9.0), None, ranges(1.1, 1.5)).standing == "no expectation"
+
+
+def test_only_properties_make_ranges() -> None:
+    runs = [HealthyRun(LIBRARY, "m0", [a_finding(kind="fault"), a_property(2.0, affects_default=False)])]
+    assert ranges_of(runs) == []
+
+
+def test_the_shipped_ranges_can_be_read_and_name_their_runs() -> None:
+    for one in shipped():
+        assert 0 < one.low <= one.high
+        assert one.runs >= len(one.machines) >= 1
