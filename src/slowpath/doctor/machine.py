@@ -22,6 +22,7 @@ from slowpath.mpi.find import find_mpi
 from slowpath.mpi.ignored import why_ignored
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.parameter_files import settings_of
+from slowpath.mpi.readers import of_another
 from slowpath.run.cores import allowed_cores
 from slowpath.run.machine import bracketed, first_value, read_line
 
@@ -177,7 +178,7 @@ def own_settings() -> Check:
 
 def judged(settings: Sequence[OwnSetting], library: str) -> Check:
     """Return what is said of these settings under this library."""
-    reported = [setting for setting in settings if setting.left_in is None]
+    reported = [one for one in settings if one.left_in is None or of_another(one.name, library) is not None]
     if not reported:
         return Check(NAME, "none", "ok", "no variable or parameter file of yours reaches the MPI library")
     ignored = [

@@ -15,17 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from slowpath.core.units import whole_number
 from slowpath.mpi.libraries import MPI_LIBRARIES, TITLES
 from slowpath.mpi.own_settings import OwnSetting
+from slowpath.mpi.readers import of_another
 
 Value = bool | int | float | str | Sequence[int | float] | None
 
-# Prefixes that one library reads and no other one does.
-_ONE_READER: Mapping[str, str] = {
-    "I_MPI_": "intelmpi",
-    "OMPI_MCA_": "openmpi",
-    "MV2_": "mvapich",
-    "MVP_": "mvapich",
-    "PSP_": "parastation",
-}
 _SWITCHES = ({"0", "no", "false", "off", "n", "f"}, {"1", "yes", "true", "on", "y", "t"})
 _MPICH = ("MPIR_CVAR_", "MPIR_PARAM_")  # MPICH's maint/extractcvars.in
 _MPI_T_PREFIX = {"mpich": "MPIR_CVAR_", "openmpi": "OMPI_MCA_"}
@@ -50,22 +43,28 @@ def why_ignored(
     Args: library: name of the MPI.  control_variables: MPI_T's names and values under the user's environment; empty:
           not read.  unused: as `unused_by_ucx`.
     """
-    if setting.name in unused:
-        nearest = [unused[setting.name]] if unused[setting.name] else []
-        return f"ignored: nothing in UCX reads it here{_nearest_words(nearest)}"
-    prefix = next((p for p in _ONE_READER if setting.name.startswith(p)), None)
-    if prefix is not None and not _reads(library, _ONE_READER[prefix]):
-        return f"ignored: {TITLES[_ONE_READER[prefix]]} reads it, and this is {TITLES.get(library, library)}"
-    known = _names(library, control_variables)
-    name = _in_mpi_t(setting.name, library)
-    if not known or name is None:
+    why = why_unread(setting.name, library, control_variables, unused)
+    if why is not None:
+        return f"ignored: {why}"
+    known, name = _names(library, control_variables), _in_mpi_t(setting.name, library)
+    return _read_as(setting.value, known[name]) if name in known else None
+
+
+def why_unread(name: str, library: str, control_variables: Iterable[str], unused: Mapping[str, str]) -> str | None:
+    """Why a variable can change nothing: nobody reads it.  None: that is not known, or somebody does.
+
+    Args: as of `why_ignored`; of control_variables the names.
+    """
+    if name in unused:
+        return f"nothing in UCX reads it here{_nearest_words([unused[name]] if unused[name] else [])}"
+    other = of_another(name, library)
+    if other is not None:
+        return other
+    known, asked = _names(library, dict.fromkeys(control_variables)), _in_mpi_t(name, library)
+    if not known or asked is None or asked in known or not _is_complete(asked, library, known):
         return None
-    if name not in known:
-        if not _is_complete(name, library, known):
-            return None
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-        return f"ignored: {TITLES[library]} has no such variable{_nearest_words(near)}"
-    return _read_as(setting.value, known[name])
+    near = difflib.get_close_matches(asked, known, n=1, cutoff=0.75)
+    return f"{TITLES[library]} has no such variable{_nearest_words(near)}"
 
 
 def is_unknown(setting: OwnSetting, library: str) -> bool:
@@ -73,11 +72,6 @@ def is_unknown(setting: OwnSetting, library: str) -> bool:
     own = next((lib.prefixes for lib in MPI_LIBRARIES if lib.name == library), ())
     of_libraries = {prefix for lib in MPI_LIBRARIES for prefix in lib.prefixes}
     return setting.name.startswith(tuple(of_libraries)) and not setting.name.startswith(own)
-
-
-def _reads(library: str, reader: str) -> bool:
-    base = next((lib.base for lib in MPI_LIBRARIES if lib.name == library), "")
-    return library == "unknown" or reader in (library, base)
 
 
 def _in_mpi_t(name: str, library: str) -> str | None:

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 
 from slowpath.mpi.code_variables import reader_of
 from slowpath.mpi.libraries import BELOW_PREFIXES, PREFIXES
+from slowpath.mpi.readers import of_another
 from slowpath.mpi.recorded_variables import why_not
 
 # What makes Open MPI read no parameter file. Its launcher reads them as well and hands their lines to the ranks as
@@ -88,15 +89,21 @@ class ParameterFile:
 
 
 def own_settings(
-    environ: Mapping[str, str], needed: Iterable[str] = (), files: Sequence[ParameterFile] = ()
+    environ: Mapping[str, str],
+    needed: Iterable[str] = (),
+    files: Sequence[ParameterFile] = (),
+    library: str = "unknown",
 ) -> tuple[OwnSetting, ...]:
     """Return all of them, variables by name first, then lines of files in their order.
 
-    Args: needed: names that this MPI needs to start here.
+    Args: needed: names that this MPI needs to start here.  library: name of the MPI; a variable of another one stays
+          in, since it can change nothing.
     """
     without = frozenset(needed)
     of_environment = [
-        _own(name, value, _why_left_in(name, without)) for name, value in sorted(environ.items()) if _reaches(name)
+        _own(name, value, _why_left_in(name, without) or of_another(name, library))
+        for name, value in sorted(environ.items())
+        if _reaches(name)
     ]
     found = {setting.name: setting for setting in of_environment}
     lines: list[OwnSetting] = []

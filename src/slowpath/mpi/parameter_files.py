@@ -26,7 +26,7 @@ def settings_of(mpi: Mpi, environ: Mapping[str, str]) -> tuple[OwnSetting, ...]:
     needed = {*mpi.env, *needed_variables(mpi.name, mpi.prefix, {}, 0)}
     if read_manifest(mpi.prefix):
         needed |= {*variables(mpi.prefix, environ)}
-    return own_settings(environ, needed, list(parameter_files(mpi, environ)))
+    return own_settings(environ, needed, list(parameter_files(mpi, environ)), mpi.name)
 
 
 def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:

@@ -52,7 +52,12 @@ def surveyed(own: Sequence[OwnSetting], slow: Slow) -> MeasuredStep:
         contrasts.append(replace(one, ratio=factor, interval=(factor * 0.99, factor * 1.01)))
     seen = finding("SP035", contrasts=[one.id for one in contrasts], cells=[1], affects_default=True, cause=None)
     seen = replace(seen, text="Messages with your settings take 2x.", remedies=[])
-    return MeasuredStep(step(1, SurveyTask(settings=list(own))), results(cells, contrasts, [seen]))
+    return MeasuredStep(step(1, SurveyTask(settings=list(own))), under(results(cells, contrasts, [seen]), "openmpi"))
+
+
+def under(made: Results, library: str) -> Results:
+    """The same of another library."""
+    return replace(made, run=replace(made.run, mpi=replace(made.run.mpi, mpi=library, name=library)))
 
 
 def measured(proposal: Proposal, own: Sequence[OwnSetting], slow: Slow, noise: float = 0.01) -> Results:
@@ -196,3 +201,27 @@ def test_without_a_finding_nothing_is_proposed() -> None:
     seen = surveyed(own, lambda there, _: 2.0)
     bare = MeasuredStep(seen.step, replace(seen.results, findings=[]))
     assert list(propose(State([], [bare], LibraryFacts("mpich", "5.0.2"), {}))) == []
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_variable_that_nobody_reads_is_no_cause_whatever_the_times_say(count: int) -> None:
+    """MPI_T lists all variables of MPICH. `A` of 2 of 17 clean runs was Open MPI's, and noise."""
+    own = [OwnSetting(f"MPIR_CVAR_A{number:02d}", "1") for number in range(count)]
+    bad = own[-1].name
+
+    def ended(unread: dict[str, str]) -> list[str | None]:
+        steps = [surveyed(own, lambda there, _: 2.0 if bad in there else 1.0)]
+        seen = under(steps[0].results, "mpich")
+        run = replace(seen.run, mpi=replace(seen.run.mpi, unused_variables=unread))
+        steps = [MeasuredStep(steps[0].step, replace(seen, run=run))]
+        findings = conclude(steps, ()).findings
+        if count > 1:
+            state = State(findings, steps, LibraryFacts("mpich", "5.0.2"), {one.name: "1" for one in own})
+            proposal = next(propose(state))
+            shown = measured(proposal, own, lambda there, _: 2.0 if bad in there else 1.0)
+            steps.append(MeasuredStep(step(2, proposal.task), shown))
+            findings = conclude(steps, ()).findings
+        return [one.cause for one in findings]
+
+    assert ended({}) == [f"{bad}=1 makes messages slower."]
+    assert ended({bad: ""}) == []

@@ -126,3 +126,14 @@ def test_to_read_no_file_is_no_choice_of_code() -> None:
 
 def test_a_line_in_words() -> None:
     assert OwnSetting("A", "1").words == "A=1"
+
+
+def test_a_variable_of_another_library_is_never_taken_away() -> None:
+    environ = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "MPIR_CVAR_CH4_CMA_ENABLE": "0"}
+    found = own_settings(environ, library="mpich")
+    assert [one.name for one in removable(found)] == ["MPIR_CVAR_CH4_CMA_ENABLE"]
+    assert found[1].left_in == "Open MPI reads it, and this is MPICH"
+    assert [one.name for one in removable(own_settings(environ, library="openmpi"))] == [
+        "MPIR_CVAR_CH4_CMA_ENABLE",
+        "OMPI_MCA_btl_vader_single_copy_mechanism",
+    ]

@@ -10,7 +10,7 @@ from slowpath.core.units import format_bytes
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.findings.difference import WITHOUT_USER
-from slowpath.mpi.ignored import Value, is_unknown, why_ignored
+from slowpath.mpi.ignored import Value, is_unknown, why_ignored, why_unread
 from slowpath.mpi.own_settings import OwnSetting, removable
 
 OWN_WITNESSED = "default, witnessed"  # as the witness step calls the user's environment
@@ -22,10 +22,24 @@ def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
     task = measured[0].step.task if measured else None
     if not isinstance(task, SurveyTask) or not task.settings:
         return []
-    unused = measured[0].results.run.mpi.unused_variables or {}
-    reported = list(_of_each(task.settings, library, _control_variables(measured), unused))
+    reported = list(_of_each(task.settings, library, _control_variables(measured), _unused(measured)))
     helps = _helps(measured[0].results)
     return [*([helps] if helps else []), *reported]
+
+
+def unread(measured: Sequence[MeasuredStep]) -> frozenset[str]:
+    """Names of the user's settings that nobody reads, by all steps: none of them can be a cause."""
+    task = measured[0].step.task if measured else None
+    if not isinstance(task, SurveyTask):
+        return frozenset()
+    library = measured[0].results.run.mpi.name or "unknown"
+    known, unused = _control_variables(measured), _unused(measured)
+    names = (setting.name for setting in task.settings)
+    return frozenset(name for name in names if why_unread(name, library, known, unused) is not None)
+
+
+def _unused(measured: Sequence[MeasuredStep]) -> Mapping[str, str]:
+    return measured[0].results.run.mpi.unused_variables or {}
 
 
 def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:
@@ -50,7 +64,13 @@ def _of_each(
             yield f"{setting.words}: left in: {setting.left_in}"
         elif setting.left_in is None and is_unknown(setting, library):
             yield f"{setting.words}: not known to be read by this library"
-    names = [setting.name for setting in settings if setting.left_in is not None and not setting.file]
+    names = [
+        setting.name
+        for setting in settings
+        if setting.left_in is not None
+        and not setting.file
+        and why_unread(setting.name, library, control_variables, unused) is None
+    ]
     if names:
         yield f"left in, as launches need them or they choose devices or code: {', '.join(names)}"
     yield f"taken away together: {len(removable(settings))}"

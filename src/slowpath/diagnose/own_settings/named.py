@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -126,6 +126,12 @@ def responsible(finding: Finding) -> set[str]:
     """Names of the settings that a named finding is about; empty where none is named."""
     names = (remedy.name for remedy in finding.remedies if remedy.name.startswith(_UNSET))
     return {name for text in names for name in text.removeprefix(_UNSET).split(AND)}
+
+
+def without_unread(findings: Sequence[Finding], unread: Collection[str]) -> list[Finding]:
+    """Findings less those that name a setting which nobody reads: what can change nothing is no cause."""
+    about = codes_refined_by("settings")
+    return [one for one in findings if one.rule not in about or not responsible(one) & frozenset(unread)]
 
 
 def without_twins(findings: Sequence[Finding], forced: Sequence[Forced]) -> list[Finding]:

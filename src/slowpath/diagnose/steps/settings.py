@@ -9,7 +9,8 @@ import numpy as np
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.core.results import ContrastResult, Finding, Results
-from slowpath.diagnose.own_settings.named import Sets, named, without_twins
+from slowpath.diagnose.own_settings.listing import unread
+from slowpath.diagnose.own_settings.named import Sets, named, without_twins, without_unread
 from slowpath.diagnose.own_settings.outcomes import Share, rounds_for, share
 from slowpath.diagnose.own_settings.search import Responsible, Set, ToTry, search
 from slowpath.diagnose.places import Place, named_places
@@ -145,7 +146,8 @@ def apply(before: StepConclusion, _: SettingsTask, results: Results, history: St
             if finding.rule in codes_refined_by("settings") and finding.cause is None
             else [finding]
         )
-    return StepConclusion(without_twins(findings, history.forced), before.combined)
+    read = without_unread(findings, unread(history.measured))
+    return StepConclusion(without_twins(read, history.forced), before.combined)
 
 
 def _named(finding: Finding, settings: Sequence[OwnSetting], steps: Sequence[MeasuredStep]) -> list[Finding]:

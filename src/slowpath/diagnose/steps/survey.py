@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.results import Results
-from slowpath.diagnose.own_settings.named import only_one, without_twins
+from slowpath.diagnose.own_settings.listing import unread
+from slowpath.diagnose.own_settings.named import only_one, without_twins, without_unread
 from slowpath.diagnose.ranks.survey import Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -147,7 +148,7 @@ def apply(_: StepConclusion, task: SurveyTask, results: Results, history: StepHi
     found = judged(results, history)
     if len(settings) == 1:
         found = [only_one(one, settings[0]) for one in found]
-    return StepConclusion(without_twins(found, history.forced))
+    return StepConclusion(without_twins(without_unread(found, unread(history.measured)), history.forced))
 
 
 def summary(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
