@@ -217,6 +217,9 @@ def test_what_is_not_finite_is_never_shown_as_a_number(value: float) -> None:
         (-0.07, (-0.78, 0.05), "at most 5 %"),
         (0.5, (-3.0, 4.0), "an unknown share"),
         (0.5, None, "50 %"),
+        (1.3, (1.13, 1.4), "100 %"),
+        (1.13, (0.9, 1.2), "100 % [90, 100]"),
+        (1.3, None, "100 %"),
     ],
 )
 def test_a_share_whose_excess_nearly_vanished_is_said_by_the_end_that_decides(

@@ -23,6 +23,7 @@ from slowpath.core.result import (
     means,
     optional,
 )
+from slowpath.core.units import format_time
 
 # The comparisons of results.json: contrasts, and pairs of nodes.
 
@@ -280,8 +281,16 @@ class Rival(Result, frozen=True, kw_only=True):
 class RemovedRatio(Result, frozen=True, kw_only=True):
     """The share of the gap that a remedy removed."""
 
-    value: Annotated[Number, means("1: all of it; negative: the gap grew")]
-    interval: Annotated[Interval | None, means("of the value")]
+    value: Annotated[Number, means("1: all of it, which is the most; negative: the gap grew")]
+    interval: Annotated[Interval | None, means("of the value; an end above 1 is a gain beyond the gap")]
+    beyond_s: Annotated[
+        Number | None, means("seconds that it gains beyond the gap, a second effect; absent: none for sure")
+    ] = None
+
+    @property
+    def more_words(self) -> str:
+        """`, and 12.0 us more than the gap`; empty where nothing is gained beyond it."""
+        return f", and {format_time(self.beyond_s)} more than the gap" if self.beyond_s else ""
 
 
 class Snippet(Result, frozen=True, kw_only=True):

@@ -261,16 +261,17 @@ _WIDEST_SHARE = 1.0  # of an interval that is shown: of a wider one only the end
 def share_words(share: float, interval: tuple[float, float] | None) -> str:
     """Of an excess: `92 % [88, 95]`; `at least 99 %`, `at most 5 %` where one end alone says something.
 
-    A share is a ratio whose denominator, the excess, may nearly vanish in some launches: an end then runs away.
+    A share is a ratio whose denominator, the excess, may nearly vanish in some launches: an end then runs away. No more
+    than all of an excess can be gone: what is gained beyond it is another effect.
     Raises: ValueError: not finite.
     """
-    if interval is None:
-        return f"{100 * _finite(share, 'a share'):.0f} %"
-    value, low, high = (100 * _finite(part, "a share") for part in (share, *interval))
+    value, low, high = (100 * _finite(part, "a share") for part in (share, *(interval or (share, share))))
+    if interval is None or low >= 100:
+        return f"{min(value, 100.0):.0f} %"
     if value <= 0 and high < 100:
         return f"at most {high:.0f} %" if round(high) > 0 else "none"
     if high - low <= 100 * _WIDEST_SHARE:
-        return f"{value:.0f} % [{low:.0f}, {high:.0f}]"
+        return f"{min(value, 100.0):.0f} % [{low:.0f}, {min(high, 100.0):.0f}]"
     if low > 0:
         return f"at least {low:.0f} %"
     return f"at most {high:.0f} %" if high < 100 else "an unknown share"

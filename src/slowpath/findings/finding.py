@@ -8,6 +8,7 @@ and witness agree, *proven* only by a trial.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -95,7 +96,7 @@ def build(
         fast_cells=list(seen.fast_cells),
         merged=[],
         doubts=list(seen.doubts),
-        remedies=[] if against.title else _remedies(path, seen, mpi, sides),
+        remedies=_of_rival(against.remedies, mpi, sides) if against.title else _remedies(path, seen, mpi, sides),
         next=_next(path, seen),
         axis=seen.axis,
         claim=against.claim if shown else None,
@@ -181,8 +182,7 @@ def _remedies(
     variables in which the two sides differ, then what leads to the fast side's own value, then what else may help, what
     takes spare cores last.
     """
-    known = (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
-    table = fitting(path.remedies, seen.axis, *known)
+    table = fitting(path.remedies, seen.axis, *_library(mpi))
     if sides is not None:
         slow, fast = sides
         changing = [one for one in table if one.fits(slow)]
@@ -197,6 +197,18 @@ def _remedies(
         if not any(one.unset for one in table):
             own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", _OWN, unset=seen.unsets)]
     return [_untried(remedy, mpi) for remedy in (*own, *table)]
+
+
+def _of_rival(
+    remedies: Sequence[Remedy], mpi: MpiResult | None, sides: tuple[Parameters, Parameters] | None
+) -> list[RemedyResult]:
+    """Against the rival that is true, whatever the contrast's axis: those that change the slow cell."""
+    table = fitting(remedies, None, *_library(mpi))
+    return [_untried(one, mpi) for one in table if sides is None or one.fits(sides[0])]
+
+
+def _library(mpi: MpiResult | None) -> tuple[str, str | None, str | None]:
+    return (mpi.name or "", mpi.version, mpi.transport) if mpi else ("", None, None)
 
 
 def _untried(remedy: Remedy, mpi: MpiResult | None) -> RemedyResult:

@@ -12,6 +12,12 @@ Parameters = Mapping[str, str]
 Change = Callable[[Parameters], Mapping[str, str] | None]
 
 
+def on_gpu(parameters: Parameters) -> bool:
+    """Whether a cell with these parameters has GPU memory at either end."""
+    kinds = parameters.get("memory", "device" if "exporter_device" in parameters else "host").split(":")
+    return any(kind.startswith("device") or kind == "managed" for kind in kinds)
+
+
 @dataclass(frozen=True)
 class Control:
     """A negative control: a measurement that this remedy must leave as it is.
@@ -52,6 +58,7 @@ class Remedy:
     bind         how the launcher binds ranks
     code         what a program writes, ready to copy
     only         parameter -> values of slow cells that it is for; empty: any. A library sets an algorithm by collective
+    of_gpu_memory  it is about messages from or to GPU memory alone
     replaces_calls  a trial lets libslowpath-coll.so replace the call by the mock-up of the fast side
     untried      why no cell can try it on this version of Slowpath; None: it can be tried
     """
@@ -75,6 +82,7 @@ class Remedy:
     cores_per_rank: int | None = None
     phrase: str | None = None
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    of_gpu_memory: bool = False
 
     @property
     def words(self) -> str:
@@ -88,6 +96,8 @@ class Remedy:
     def fits(self, parameters: Parameters) -> bool:
         """Whether it changes anything in a cell with these parameters."""
         if any(parameters.get(name) not in values for name, values in self.only.items()):
+            return False
+        if self.of_gpu_memory and not on_gpu(parameters):
             return False
         return self.change is None or self.change(parameters) is not None
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from slowpath.core.result import Interval
 from slowpath.core.results import Finding, Leg, RemedyResult, RemovedRatio
 from slowpath.core.units import share_words
 from slowpath.findings.observation import Tried
@@ -24,13 +25,22 @@ FEWEST_COUNTED = 2  # launches that agree on a count
 WithTrial = Callable[[Finding, RemedyResult, Leg], Finding]
 
 
+def removed_ratio(share: float, interval: Interval, gap_s: float | None = None) -> RemovedRatio:
+    """Of a share that may exceed 1: no more than all of a gap can go, and the rest is a second effect.
+
+    Args: gap_s: seconds, what it is a share of; None: not known.
+    """
+    beyond_s = (share - 1) * gap_s if gap_s is not None and interval[0] > 1 else None
+    return RemovedRatio(value=min(1.0, share), interval=(min(1.0, interval[0]), interval[1]), beyond_s=beyond_s)
+
+
 def with_tried(finding: Finding, tried: Sequence[Tried], with_trial: WithTrial) -> Finding:
     """Each remedy of the finding that the run tried, with its verdict."""
     for one in tried:
         listed = next((remedy for remedy in finding.remedies if remedy.name == one.remedy), None)
         if listed is not None:
             verdict, leg = _judged(one)
-            found = RemovedRatio(value=one.removed[0], interval=(one.removed[1], one.removed[2]))
+            found = removed_ratio(one.removed[0], (one.removed[1], one.removed[2]))
             tried_one = replace(listed, removed_ratio=found, verdict=verdict, reason=leg.text)
             finding = with_trial(finding, tried_one, leg)
     return finding

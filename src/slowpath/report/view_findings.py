@@ -241,7 +241,7 @@ def remedy_view(remedy: RemedyResult) -> RemedyView:
     removed = remedy.removed_ratio
     words = None
     if removed:
-        words = f"{share_words(removed.value, removed.interval)} of the excess"
+        words = f"{share_words(removed.value, removed.interval)} of the excess{removed.more_words}"
     return RemedyView(
         remedy.name,
         remedy.verdict,

@@ -45,7 +45,7 @@ def test_the_file_comes_back(made: Diagnosis, tmp_path: Path) -> None:
 def test_text_and_page_hold_what_matters(made: Diagnosis) -> None:
     text = render(made, "here")
     assert f"export {CMA}=44519" in text
-    assert "removes 100 % [90, 110]" in text
+    assert "removes 100 % [90, 100]" in text
     assert "exactly" in text
     html = page(made, {})
     assert "it &lt;moved&gt;" in html

@@ -61,7 +61,9 @@ def test_between_gpus_no_law_is_named_since_long_clean_allocations_cost_as_much(
 
 def test_padding_is_tried_within_a_gpu_first(results: Results, findings: list[Finding]) -> None:
     """Between the GPUs, where a diagnosis of this machine once tried it, padding does not help."""
-    of = State(findings, [MeasuredStep(step(1, SurveyTask()), results)], LibraryFacts("openmpi", "5.0.11", "ucx"), {})
+    of = State(
+        findings, [MeasuredStep(step(1, SurveyTask()), results)], LibraryFacts("openmpi", "5.0.11", "ucx"), {}, gpus=2
+    )
     tried = [one for one in proposals(of) if isinstance(one.task, TrialTask)]
     first = next(one for one in tried if "pad" in one.task.remedy or "2 MiB" in one.task.remedy)
     [within] = [f for f in findings if f.rule == "SP001"]

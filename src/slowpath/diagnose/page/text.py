@@ -122,7 +122,8 @@ def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
 def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
     share = ""
     if remedy.removed_ratio and remedy.removed_ratio.interval:
-        share = f", removes {share_words(remedy.removed_ratio.value, remedy.removed_ratio.interval)}"
+        removed = remedy.removed_ratio
+        share = f", removes {share_words(removed.value, removed.interval)}{removed.more_words}"
     yield from _wrapped(f"remedy: {remedy.name}: {remedy.verdict}{share}", width, "  ")
     for effect in remedy.side_effects:
         words = _side_effect(effect) if isinstance(effect, SideEffect) else f"to watch: {effect}"

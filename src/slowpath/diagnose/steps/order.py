@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from slowpath.core.campaign import Campaign
 from slowpath.core.results import Finding
 from slowpath.diagnose.limits.variables import limits_of, maybe_set_by_user
 from slowpath.diagnose.state import Proposal, State
@@ -29,6 +30,7 @@ from slowpath.diagnose.steps import (
     witness,
 )
 from slowpath.findings.order import cost
+from slowpath.findings.remedy import on_gpu
 
 Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
@@ -57,10 +59,23 @@ OTHER_LIMITS: tuple[ProposeFor, ...] = (attribute.propose_other_limits, refine.p
 
 
 def proposals(state: State, name_only: bool = False) -> Iterator[Proposal]:
-    """In the order of their value; those that were made already are left out, and what was not asked for.
+    """In the order of their value; those that were made already are left out, what was not asked for, and what needs
+    GPU memory where that is left out.
 
     Args: name_only: only what may name another slow path; nothing is refined, explained or tried.
     """
+    for proposal in _proposals(state, name_only):
+        if state.gpus or not _on_gpu(proposal.campaign):
+            yield proposal
+
+
+def _on_gpu(campaign: Campaign) -> bool:
+    values = (table.parameters.get("memory", "host") for table in campaign.cells)
+    kinds = (kind for value in values for kind in (value if isinstance(value, (list, tuple)) else [value]))
+    return any(on_gpu({"memory": str(kind)}) for kind in kinds)
+
+
+def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     if not state.measured:
         yield from survey.propose(state)
         return

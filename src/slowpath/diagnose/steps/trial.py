@@ -18,6 +18,7 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask, LeftOut, TrialTask
 from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
+from slowpath.diagnose.trials.offered import offered
 from slowpath.diagnose.trials.outcome import with_outcome
 from slowpath.diagnose.trials.pooled import pooled, same_trial
 from slowpath.diagnose.trials.replaced import replaceable
@@ -33,7 +34,7 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
     """The remedies of the table for its rule, and for the axis in which its sides differ."""
     sides = sides_of(finding, state.seen_in(finding))
     if sides is not None:
-        remedies = state.library.remedies(finding.rule, finding.axis)
+        remedies = offered(finding, sides, state.library)
         identity = f"{state.library.name}-{state.library.version}"
         here = (replaceable(remedy, sides, identity, state.ranks, state.preload) for remedy in remedies)
         yield from _proposals(finding, state, ((one, sides) for one in here))
@@ -79,7 +80,7 @@ def cannot_help(state: State) -> Iterator[LeftOut]:
         sides = sides_of(finding, state.seen_in(finding))
         if sides is None or finding.status == "proven":
             continue
-        for remedy in state.library.remedies(finding.rule, finding.axis):
+        for remedy in offered(finding, sides, state.library):
             there = where_it_can_help(sides, remedy, state.ranks, state.cores)
             if isinstance(there, CannotHelp):
                 yield LeftOut(finding=finding.id, rule=finding.rule, remedy=remedy.name, why=there.why)

@@ -10,6 +10,7 @@ import numpy as np
 
 from slowpath.core.results import RemovedRatio
 from slowpath.core.units import format_time
+from slowpath.findings.tried import removed_ratio
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
 from slowpath.stats.removed_share import removed
@@ -36,7 +37,7 @@ class Gap:
         None where slow is not slower than fast in nearly every resample: there is no gap then.
         """
         found = removed(self.slow, self.remedied, self.fast, self.fast_remedied)
-        return None if found is None else RemovedRatio(value=found.value, interval=found.interval)
+        return None if found is None else removed_ratio(found.value, found.interval, found.excess_s)
 
     @property
     def fast_gains(self) -> bool:

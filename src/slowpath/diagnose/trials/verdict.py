@@ -150,7 +150,8 @@ def _verdict(
         )
         return "partial", "missing", f"the negative control {why}"
     share = f"{gap.removed.value:.0%}" if gap and gap.removed else "all"
-    return "proven", "shown", f"{task.remedy}, toggled alone, removes {share} of the gap"
+    more = gap.removed.more_words if gap and gap.removed else ""
+    return "proven", "shown", f"{task.remedy}, toggled alone, removes {share} of the gap{more}"
 
 
 def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegState, str] | None:
@@ -257,7 +258,7 @@ def _effect_words(task: TrialTask, effect: ContrastResult) -> str:
 
 
 def _removed_words(removed: RemovedRatio) -> str:
-    return f"{share_words(removed.value, removed.interval)} of the gap is removed"
+    return f"{share_words(removed.value, removed.interval)} of the gap is removed{removed.more_words}"
 
 
 def _control_words(task: TrialTask, control: ContrastResult, effect: _Effect) -> str:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from slowpath.core.results import Claim, Leg, Rival
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.kinds import SIDE
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
@@ -35,8 +36,8 @@ _FOLLOWS: Mapping[str, str] = {
 class Contest:
     """rivals: as results have them.  claim: of the cause that is left, were it explained.  cause: its sentence.
 
-    hypotheses: of the rule that no experiment refuted.  is_over: there is no slow path at all.  title: in place of the
-    rule's, whose remedies don't fit then either; empty: the rule's holds.
+    hypotheses: of the rule that no experiment refuted.  is_over: there is no slow path at all.  title: of the rival
+    that is true, in place of the rule's; empty: the rule's holds.  remedies: then, in place of the rule's.
     """
 
     rivals: tuple[Rival, ...]
@@ -45,6 +46,7 @@ class Contest:
     hypotheses: tuple[str, ...]
     is_over: bool
     title: str = ""
+    remedies: tuple[Remedy, ...] = ()
 
     @property
     def winner(self) -> Rival | None:
@@ -65,13 +67,16 @@ def contest(path: SlowPath, facts: Facts, seen: Observation, support: Support) -
     gone = {text for kind, found in judged if found.state == "refuted" for text in kind.hypotheses}
     all_of_them = seen.hypotheses or path.hypotheses or (path.cause,)
     won = next((rival for rival in rivals if rival.state == "true"), None)
+    true = [kind for kind, found in judged if found.state == "true"]
+    others = [kind for kind in true if kind.title_of_finding]
     return Contest(
         rivals=rivals,
         claim=_claim(path, seen, support, [found for _, found in judged], won),
         cause=won.cause if won else seen.cause or path.cause,
         hypotheses=tuple(text for text in all_of_them if text not in gone) or (path.cause,),
-        is_over=any(kind.ends and found.state == "true" for kind, found in judged),
-        title=next((kind.title for kind, found in judged if found.state == "true" and kind.title), ""),
+        is_over=any(kind.ends for kind in true),
+        title=others[0].title_of_finding if others else "",
+        remedies=tuple(remedy for kind in others for remedy in kind.remedies),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Claim
-from slowpath.core.units import format_time
+from slowpath.core.units import format_time, share_words
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.rival import Judge, Judged, Varied
@@ -57,11 +57,13 @@ def _state(found: Removed) -> str:
 
 
 def _gone_words(found: Removed, words: str) -> str:
-    low, high = (100 * value for value in found.interval)
-    return (
-        f"{words}, the excess of {format_time(found.excess_s)} is {format_time(found.left_s)}: "
-        f"{100 * found.value:.0f} % [{low:.0f}, {high:.0f}] of it is gone"
-    )
+    gone = f"{share_words(found.value, found.interval)} of it is gone"
+    if found.left_s < 0:
+        return (
+            f"{words}, nothing is left of the excess of {format_time(found.excess_s)}: {gone}, and what was slow is "
+            f"{format_time(-found.left_s)} faster than the other"
+        )
+    return f"{words}, the excess of {format_time(found.excess_s)} is {format_time(found.left_s)}: {gone}"
 
 
 def by_waiting(facts: Facts, seen: Observation, support: Support) -> Judged:

@@ -62,7 +62,6 @@ COLD = RivalKind(
     experiment="the same with the message's bytes brought into the caches right before (cache=warm)",
     judge=_cold,
     varied=_WARM,
-    ends=True,
     hypotheses=("cold caches", "pages or caches are cold at the first use"),
 )
 CAPACITY = RivalKind(
@@ -87,6 +86,7 @@ USER = RivalKind(
     claim=claim("user"),
     experiment="system and user time of both sides, waits taken off",
     judge=by_processor_time,
+    keeps=True,
 )
 SIDE = RivalKind(
     name="the other side",

@@ -11,6 +11,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Claim
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.remedy import Remedy
 
 State = Literal["refuted", "standing", "true"]
 
@@ -51,13 +52,14 @@ class Varied:
 
 @dataclass(frozen=True)
 class RivalKind:
-    """A rival of a rule's cause.
+    """A rival of a rule's cause. Where it is true, the finding is the rival's: its title and its remedies, or none.
 
-    name: short.  cause: the sentence of the finding, were it this one.  claim: what it says.  experiment: what tells it
+    name: short.  cause: the sentence of the finding, were it this one.  claim: what it says; what leaves the
+    processor's caches is no work of a library, so that nothing is reported where it is that.  experiment: what tells it
     apart, in words.  judge: what that showed.  varied: what has to be measured for it; None: nothing more.
-    ends: where it is true there is no slow path, and nothing is reported.  hypotheses: of the rule, that are this one;
-    they go with it.  title: of the finding, where it is true and the rule's title and remedies are not; empty: they
-    hold.
+    hypotheses: of the rule, that are this one; they go with it.  title: of the finding, where it is true; empty: its
+    cause.  remedies: against it, of those that the table has.  keeps: it is the rule's slow path all the same, and says
+    no more than who spends the time: title and remedies are the rule's.
     """
 
     name: str
@@ -66,9 +68,20 @@ class RivalKind:
     experiment: str
     judge: Judge
     varied: Varied | None = None
-    ends: bool = False
     hypotheses: tuple[str, ...] = ()
     title: str = ""
+    remedies: tuple[Remedy, ...] = ()
+    keeps: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Whether there is no slow path where it is true."""
+        return self.claim.time == "cold cache"
+
+    @property
+    def title_of_finding(self) -> str:
+        """In place of the rule's, where it is true; empty: the rule's holds."""
+        return "" if self.keeps else self.title or self.cause.rstrip(".")
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ NO_MAPPING_OF_GPU_MEMORY = tunings(
         ("phase", "overalloc_bytes"),
         control=EAGER,
         side_effects=("every later message from GPU memory, which then takes the long way",),
+        of_gpu_memory=True,
     )
 )
 

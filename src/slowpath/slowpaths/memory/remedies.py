@@ -15,6 +15,7 @@ HANDLE_CACHE = tunings(
         ("live_buffers", "phase"),
         control=EAGER,
         side_effects=("driver memory of each open handle",),
+        of_gpu_memory=True,
     )
 )
 

@@ -45,6 +45,7 @@ LARGER_HANDLE_CACHE = tunings(
         ("live_buffers",),
         control=ONE_BUFFER,
         side_effects=("address space and driver memory of each open handle",),
+        of_gpu_memory=True,
     )
 )
 

@@ -100,6 +100,8 @@ _SMALL_PAGES = RivalKind(
     by_variation(_HUGE, "on huge pages"),
     _HUGE,
     hypotheses=("single copy is slow from these pages",),
+    title="A single copy is slow from small pages",
+    remedies=(HUGE_PAGES,),
 )
 
 LEAVE_SINGLE_COPY_OFF = leaving("single_copy_off", "let messages inside a node be copied once", EAGER)

@@ -154,12 +154,24 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return cost_witness(facts, seen)
 
 
+POST_RECEIVES_EARLY = Remedy(
+    "post receives early",
+    "Post receives before the messages can arrive.",
+    ("posted",),
+    sources=("MPI-4.1 section 3.5",),
+    code="MPI_Irecv(...);  /* before the sender can send */",
+    untried="early receives end in MPI_Wait, late ones in MPI_Probe and MPI_Recv: unlike calls prove nothing",
+    phrase="receives posted before the messages arrive",
+)
+
 _COPY_OF_CONSTANT = RivalKind(
     "constant",
     "A late receive costs a constant: a search, an allocation, and no copy.",
     claim("user", "nothing"),
     "several lengths: a copy costs by the byte (law 'bytes')",
     by_law(("bytes",), "law '{law}': it costs by the byte", true_of=("constant",)),
+    title="A receive that comes late costs a constant",
+    remedies=(POST_RECEIVES_EARLY,),
 )
 
 _RENDEZVOUS = RivalKind(
@@ -207,16 +219,6 @@ IN_TIME = RivalKind(
     judge=_judge,
     varied=_TOGETHER,
     title="MPI_Recv is slow whether its message is early or not",
-)
-
-POST_RECEIVES_EARLY = Remedy(
-    "post receives early",
-    "Post receives before the messages can arrive.",
-    ("posted",),
-    sources=("MPI-4.1 section 3.5",),
-    code="MPI_Irecv(...);  /* before the sender can send */",
-    untried="early receives end in MPI_Wait, late ones in MPI_Probe and MPI_Recv: unlike calls prove nothing",
-    phrase="receives posted before the messages arrive",
 )
 
 SLOW_PATH: SlowPath = SlowPath(
