@@ -17,6 +17,7 @@ from slowpath.core.units import (
     format_rate,
     format_ratio,
     format_time,
+    of_ratio,
     parse_bytes,
     parse_count,
     parse_seconds,
@@ -226,3 +227,12 @@ def test_a_share_whose_excess_nearly_vanished_is_said_by_the_end_that_decides(
     share: float, interval: tuple[float, float] | None, words: str
 ) -> None:
     assert share_words(share, interval) == words
+
+
+def test_times_next_to_a_ratio_have_that_ratio() -> None:
+    """2.71x stood next to 272 us and 114 us: medians over launches that drift together are of no one pair."""
+    slow, fast = of_ratio(272e-6, 114e-6, 2.71)
+    assert slow / fast == pytest.approx(2.71)
+    assert slow * fast == pytest.approx(272e-6 * 114e-6)
+    assert of_ratio(2.01, 1.0, 2.0) == (2.01, 1.0)
+    assert of_ratio(0.0, 1.0, 2.0) == (0.0, 1.0)

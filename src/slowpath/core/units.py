@@ -255,6 +255,21 @@ def ratio_words(ratio: float, interval: tuple[float, float] | None) -> str:
     return f"{format_ratio(ratio, (interval[1] - interval[0]) / 2)}x {format_interval(interval, ratio)}"
 
 
+_ALIKE = 0.02  # as a logarithm: less is not seen next to a ratio
+
+
+def of_ratio(slow_s: float, fast_s: float, ratio: float) -> tuple[float, float]:
+    """The two times of which a ratio is the ratio.
+
+    A ratio is that of pairs of launches, and two medians over launches need not be of one pair: under a common drift
+    they can be far from it (2.71x next to 272 us and 114 us). Then both are shifted alike, about their geometric mean.
+    """
+    if min(slow_s, fast_s, ratio) <= 0 or abs(math.log(slow_s / fast_s / ratio)) <= _ALIKE:
+        return slow_s, fast_s
+    middle_s = math.sqrt(slow_s * fast_s)
+    return middle_s * math.sqrt(ratio), middle_s / math.sqrt(ratio)
+
+
 _WIDEST_SHARE = 1.0  # of an interval that is shown: of a wider one only the end that decides says anything
 
 

@@ -61,15 +61,21 @@ class Sides:
 
 
 def sides_of(finding: Finding, results: Results) -> Sides | None:
-    """The clearest of the finding's contrasts, else the extremes of its cells; None when it has neither.
+    """The clearest of the finding's contrasts, the user's own slow sides first; else the extremes of its cells. None:
+    it has neither.
 
     Args: results: of the run in which the finding was observed.
     """
     chosen = [c for c in results.contrasts if c.id in set(finding.contrasts) and c.interval and c.ratio]
     across = [c for c in chosen if c.axis != "phase"]
     if across or chosen:
-        return _of_contrast(max(across or chosen, key=_clear), results)
+        return _of_contrast(max(across or chosen, key=lambda one: (_is_own(one), _clear(one))), results)
     return _of_cells(finding, results)
+
+
+def _is_own(contrast: ContrastResult) -> bool:
+    """Whether users who change nothing are on its slow side."""
+    return contrast.ratio is not None and contrast.default_side == ("b" if contrast.ratio > 1 else "a")
 
 
 def _clear(contrast: ContrastResult) -> float:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from slowpath.core.brief import MOST_ACTIONS
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Level, Line, Verdict
-from slowpath.core.units import format_time, ratio_words
+from slowpath.core.units import format_time, of_ratio, ratio_words
 from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.headline import Cells, advice
 from slowpath.findings.libraries import between_two, libraries_line
@@ -243,6 +243,7 @@ def _times(contrast: ContrastResult) -> str:
     if ratio < 1:
         slow, fast, slow_s, fast_s, ratio = fast, slow, fast_s, slow_s, 1 / ratio
         interval = (1 / interval[1], 1 / interval[0]) if interval else None
+    slow_s, fast_s = of_ratio(slow_s, fast_s, ratio)
     return (
         f"{_side(contrast, slow)} is {ratio_words(ratio, interval)} slower than {_side(contrast, fast)}: "
         f"{format_time(slow_s)} vs {format_time(fast_s)}"

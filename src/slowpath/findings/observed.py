@@ -80,9 +80,11 @@ def place_key(cell: CellResult, *without: str) -> Key:
 def slowdown_observed(
     facts: Facts, group: Sequence[Slowdown], wording: Wording, law_of: LawOf | None = None
 ) -> Observation:
-    """One observation of contrasts that show one thing: the one with the largest excess speaks for all of them."""
+    """One observation of contrasts that show one thing: the one with the largest excess speaks for all of them, of
+    those that begin at what users have who change nothing, where there are such.
+    """
     speaks = [one for one in group if one.metric == _first_metric(group)]
-    top = max(speaks, key=lambda one: one.excess_s)
+    top = max(speaks, key=lambda one: (one.affects_default is True, one.excess_s))
     lengths = sizes(one.slow for one in group)
     size = sizes([top.slow])
     subject = wording.subject.format(size=f"{size} " if size else "")
@@ -162,7 +164,8 @@ def alone_or_screened(
 
 
 def _top(group: Sequence[Slowdown]) -> Slowdown:
-    return max((one for one in group if one.metric == _first_metric(group)), key=lambda one: one.excess_s)
+    speaks = (one for one in group if one.metric == _first_metric(group))
+    return max(speaks, key=lambda one: (one.affects_default is True, one.excess_s))
 
 
 def _screened(facts: Facts, one: Screened, wording: Wording) -> Observation:

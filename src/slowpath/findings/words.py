@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval, Phase
-from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time
+from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, of_ratio
 from slowpath.core.units import ratio_words as with_interval
 from slowpath.findings.difference import Difference, Ratio, Slowdown
 from slowpath.findings.observation import Stayed
@@ -56,13 +56,15 @@ def all_stayed_words(every: Sequence[Stayed]) -> str | None:
 
 def times_words(one: Difference) -> str:
     """`4.00 ms vs 2.00 ms`, the slow side first."""
-    return f"{format_time(one.slow_s)} vs {format_time(one.fast_s)}"
+    slow_s, fast_s = of_ratio(one.slow_s, one.fast_s, one.ratio.value)
+    return f"{format_time(slow_s)} vs {format_time(fast_s)}"
 
 
 def slowdown_words(one: Slowdown) -> str:
     """Facts of one contrast, with its id to look up."""
+    slow_s, fast_s = of_ratio(one.slow_s, one.fast_s, one.ratio.value)
     return (
-        f"{one.slow.label}, {one.slow_phase}: {format_time(one.slow_s)} vs {format_time(one.fast_s)} of "
+        f"{one.slow.label}, {one.slow_phase}: {format_time(slow_s)} vs {format_time(fast_s)} of "
         f"{one.fast.label}, {one.fast_phase}: {ratio_words(one.ratio)} (contrast {one.contrast})"
     )
 

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
 import numpy as np
 import pytest
-from made_results import contrast, planted_contrast, results
+from made_results import contrast, finding, leg, planted_contrast, results, step
 from msgspec.structs import replace
 
-from slowpath.core.results import ContrastResult
+from slowpath.core.results import ContrastResult, Legs
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
+from slowpath.diagnose.steps.trial import apply
 from slowpath.diagnose.tasks import FastSide, TrialTask
 from slowpath.diagnose.trials.gap import Gap
 from slowpath.diagnose.trials.verdict import TrialOutcome, judge_trial, stayed
+from slowpath.findings.order import cost
 
 TASK = TrialTask(
     finding="SP009:00000000", remedy="unset X", axis="environment", slow="default", remedied="without X",
@@ -166,3 +170,47 @@ def disturbed(one: ContrastResult, number: int) -> ContrastResult:
     pairs = list(one.pairs)
     pairs[number] = 200 * pairs[number][0], pairs[number][1]
     return replace(one, pairs=tuple(pairs))
+
+
+EXPLAINED = Legs(observed=leg("shown"), explained=leg("shown"), proven=leg())
+
+
+def after(found: TrialOutcome) -> StepConclusion:
+    """The conclusion after a trial of a finding of 3x that was explained."""
+    seen = finding("SP009", status="explained", cause="It is.", legs=EXPLAINED, excess_s=2e-3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slowpath.diagnose.steps.trial.judge_trial", lambda *_: found)
+        history = StepHistory(step(2, TASK), [], ())
+        return apply(StepConclusion([seen]), TASK, results(), history)
+
+
+def test_what_the_trial_s_own_pairs_show_again_stays() -> None:
+    found = outcome(remedied=2.9e-3)
+    assert found.gap is not None
+    assert found.gap.again == "shown"
+    assert [one.status for one in after(found).findings] == ["explained"]
+
+
+@pytest.mark.parametrize("remedied", [3.0, 2.0])
+def test_what_they_show_not_to_be_there_is_no_finding(remedied: float) -> None:
+    level = [3.0, 3.3, 2.9, 3.1, 3.0] * 2
+    none = gap(level, [remedied] * 10, [1.001 * one for one in level])
+    assert none.again == "gone"
+    found = dataclasses.replace(outcome(control=None), gap=none)
+    assert after(found).findings == []
+    assert [one.status for one in after(dataclasses.replace(found, pairs=5)).findings] == ["explained"]
+
+
+def test_what_noise_hides_from_them_is_not_explained_and_goes_last() -> None:
+    """A finding of 2.71x stood first, explained, after ten pairs that took from 0.5x to 2x."""
+    found = outcome()
+    times = np.array([1.0, 2.0] * 5)
+    hidden = Gap(times * 1e-3, times * 1e-3, times[::-1] * 1e-3, times[::-1] * 1e-3)
+    assert hidden.again == "open"
+    [one] = after(dataclasses.replace(found, verdict="partial", leg=leg("missing"), gap=hidden)).findings
+    assert (one.status, one.cause) == ("observed", None)
+    assert one.hypotheses == ["It is."]
+    assert one.doubts == ["10 pairs of a trial did not show the gap again"]
+    assert cost(one)[1] < cost(finding("SP009", excess_s=1e-6))[1]
+    [proven] = after(dataclasses.replace(found, gap=hidden)).findings
+    assert proven.status == "proven"

@@ -33,6 +33,10 @@ class StepConclusion:
             self, findings=[change(finding) if finding.id == wanted else finding for finding in self.findings]
         )
 
+    def without(self, gone: str) -> StepConclusion:
+        """Without one finding."""
+        return replace(self, findings=[finding for finding in self.findings if finding.id != gone])
+
     def with_findings(self, more: Sequence[Finding]) -> StepConclusion:
         """With more findings."""
         return replace(self, findings=[*self.findings, *more])

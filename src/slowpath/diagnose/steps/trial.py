@@ -19,7 +19,7 @@ from slowpath.diagnose.tasks import AttributeTask, LeftOut, TrialTask
 from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
 from slowpath.diagnose.trials.offered import offered
-from slowpath.diagnose.trials.outcome import with_outcome
+from slowpath.diagnose.trials.outcome import is_gone, with_outcome
 from slowpath.diagnose.trials.pooled import pooled, same_trial
 from slowpath.diagnose.trials.replaced import replaceable
 from slowpath.diagnose.trials.verdict import judge_trial
@@ -139,8 +139,16 @@ def apply(before: StepConclusion, task: TrialTask, results: Results, history: St
         if one.step.number < history.step.number and same_trial(one.step.task, task)
     ]
     outcome = judge_trial(task, pooled(results, earlier))
+    if is_gone(outcome) and not _is_attributed(task.remedy, history):
+        return before.without(task.finding)
     remedy, library = _remedy(task.remedy, history), results.run.mpi.name
     return before.changed(task.finding, lambda finding: with_outcome(finding, outcome, remedy, library))
+
+
+def _is_attributed(name: str, history: StepHistory) -> bool:
+    """Whether it is of an attribution: its trial has lengths of its own, next to the switch, and not the finding's."""
+    tasks = (one.step.task for one in history.measured)
+    return any(name == one.name for task in tasks if isinstance(task, AttributeTask) for one in remedies_of(task, None))
 
 
 def _remedy(name: str, history: StepHistory) -> Remedy | None:
@@ -150,9 +158,11 @@ def _remedy(name: str, history: StepHistory) -> Remedy | None:
     return next((one for one in (*REMEDIES, *attributed) if one.name == name), None)
 
 
-def summary(task: TrialTask, _: StepConclusion, after: StepConclusion) -> str:
+def summary(task: TrialTask, before: StepConclusion, after: StepConclusion) -> str:
     """`proven: huge pages, toggled alone, removes 98% of the gap`."""
     finding = after.finding(task.finding)
+    if finding is None and before.finding(task.finding) is not None:
+        return "no slow path after all: the trial's own pairs show no gap"
     remedy = next((remedy for remedy in finding.remedies if remedy.name == task.remedy), None) if finding else None
     if remedy is None:
         return "no outcome"

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -14,8 +16,10 @@ from slowpath.findings.tried import removed_ratio
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
 from slowpath.stats.removed_share import removed
+from slowpath.stats.verdict import Word, judge
 
 _LEAST_GAIN = 0.03  # of the fast side: less is no speed-up of its own
+Again = Literal["shown", "gone", "open"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,20 @@ class Gap:
         """
         found = removed(self.slow, self.remedied, self.fast, self.fast_remedied)
         return None if found is None else removed_ratio(found.value, found.interval, found.excess_s)
+
+    @property
+    def again(self) -> Again:
+        """Whether the trial's own pairs show the gap that the finding is about: beyond the least gain, surely within
+        it, or neither.
+        """
+        found = paired(self.fast, self.slow, _LEAST_GAIN)
+        words: Mapping[Word, Again] = {"slower": "shown", "faster": "gone", "same": "gone", "undecided": "open"}
+        return words[judge(found, found.p).word]
+
+    @property
+    def excess_s(self) -> float:
+        """Of the medians; negative: slow was faster."""
+        return float(np.median(self.slow) - np.median(self.fast))
 
     @property
     def fast_gains(self) -> bool:

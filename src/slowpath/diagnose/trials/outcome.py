@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from slowpath.core.results import Finding, RemedyResult, SideEffect, Snippet
-from slowpath.diagnose.trials.verdict import TrialOutcome
+from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, TrialOutcome
 from slowpath.findings.finding import with_trial
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.snippet import snippet
@@ -34,4 +36,30 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
         verdict=outcome.verdict,
         reason=outcome.reason,
     )
-    return with_trial(finding, tried, outcome.leg)
+    return _seen_again(with_trial(finding, tried, outcome.leg), outcome)
+
+
+def is_gone(outcome: TrialOutcome) -> bool:
+    """Whether a trial's own pairs, enough for a proof, show that there is no gap: few launches showed noise."""
+    return outcome.pairs >= FEWEST_PAIRS and outcome.gap is not None and outcome.gap.again == "gone"
+
+
+def _seen_again(finding: Finding, outcome: TrialOutcome) -> Finding:
+    """No cause is claimed of what the trial's own pairs could not show again, and it costs what these show."""
+    gap = outcome.gap
+    if gap is None or outcome.pairs < FEWEST_PAIRS or gap.again != "open" or finding.status == "proven":
+        return finding
+    doubt = f"{outcome.pairs} pairs of a trial did not show the gap again"
+    explained = replace(finding.legs.explained, state="missing", text=doubt)
+    legs = replace(finding.legs, explained=explained)
+    return replace(
+        finding,
+        status="observed",
+        cause=None,
+        claim=None,
+        hypotheses=finding.hypotheses or ([finding.cause] if finding.cause else []),
+        legs=legs,
+        missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],
+        doubts=list(dict.fromkeys([*finding.doubts, doubt])),
+        excess_s=None if finding.excess_s is None else min(finding.excess_s, max(0.0, gap.excess_s)),
+    )

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.results import ContrastResult, Leg, RemovedRatio, Results, SideEffect
-from slowpath.core.units import format_time, ratio_words, share_words
+from slowpath.core.units import format_time, of_ratio, ratio_words, share_words
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.design import AGAIN, ALIKE, CONTROL, SIDE
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST, FAST_AGAIN
@@ -39,6 +39,7 @@ class TrialOutcome:
     """leg: "proven" of the finding.  removed_ratio: share of the gap, interval 95 % by bootstrap over pairs.
 
     ratio, interval, pairs: slow over remedied.  control, alike: the negative and the A/A control; None: not measured.
+    gap: between slow and fast; None: no fast side was measured.
     """
 
     remedy: str
@@ -51,6 +52,7 @@ class TrialOutcome:
     control: ContrastResult | None = None
     alike: ContrastResult | None = None
     side_effects: Sequence[SideEffect] = ()
+    gap: Gap | None = None
 
     @property
     def reason(self) -> str:
@@ -111,6 +113,7 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
         control=control,
         alike=alike,
         side_effects=side_effects,
+        gap=gap,
     )
 
 
@@ -252,7 +255,8 @@ def _by_name(contrasts: Sequence[ContrastResult]) -> dict[str, list[ContrastResu
 
 
 def _effect_words(task: TrialTask, effect: ContrastResult) -> str:
-    slow, remedied = (format_time(value) for value in (effect.b_value_s or 0.0, effect.a_value_s or 0.0))
+    times_s = of_ratio(effect.b_value_s or 0.0, effect.a_value_s or 0.0, effect.ratio or 0.0)
+    slow, remedied = (format_time(value) for value in times_s)
     ratio = ratio_words(effect.ratio or 0.0, effect.interval)
     return f"without '{task.remedy}' it takes {ratio} the time: {slow} against {remedied}, {effect.launches} pairs"
 

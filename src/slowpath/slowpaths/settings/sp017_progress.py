@@ -10,6 +10,7 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.result import Interval
+from slowpath.core.units import format_time
 from slowpath.findings.controls import ALONE
 from slowpath.findings.difference import Difference, Ratio, Slowdown, ratio_of
 from slowpath.findings.facts import Facts
@@ -20,7 +21,7 @@ from slowpath.findings.program_remedy import ProgramRemedy, names_of_tuning, way
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import fraction_words, memory, parameter, ratio_words, sizes, times_words
 
@@ -127,12 +128,32 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "the same with MPI_Test in the computation (progress=test) was not found to be faster")
 
 
+MOST_EXPOSED = 1.25  # of the message: more than the sum of both is none that overlap would save
+
+_helped = by_witness("calls of MPI_Test, which free no bandwidth, help")
+
+
+def _by_sum(facts: Facts, seen: Observation, support: Support) -> Judged:
+    """Where both together take longer than one after the other, no lack of overlap can account for it."""
+    slow = facts.cells[seen.slow_cells[0]]
+    part, alone, compute, both = (_steady(slow, name) for name in (EXPOSED_RATIO, COMMUNICATION, COMPUTE, BOTH))
+    if part is None or alone is None or compute is None or both is None or not part.interval:
+        return _helped(facts, seen, support)
+    if part.value <= MOST_EXPOSED or part.interval[0] <= 1:
+        return _helped(facts, seen, support)
+    line = (
+        f"both together take {format_time(both.value)}, longer than {format_time(alone.value)} and "
+        f"{format_time(compute.value)} one after the other"
+    )
+    return Judged("true", line, (line,))
+
+
 _BANDWIDTH = RivalKind(
     "shared bandwidth",
-    "Message and computation slow each other down in memory.",
+    "Message and computation slow each other down.",
     claim("user", "bytes"),
-    "calls of MPI_Test in the same computation",
-    by_witness("calls of MPI_Test, which free no bandwidth, help"),
+    "both together against one after the other, and calls of MPI_Test in the same computation",
+    _by_sum,
 )
 
 ASYNCHRONOUS_PROGRESS = tunings(
