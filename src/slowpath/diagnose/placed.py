@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a law asks for a point: the parameters of a cell that lies there. Pure."""
+"""Where a law asks for a point: the parameters of a cell that lies there, and whether it can be measured. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from slowpath.core.engine_description import CheckCells
+from slowpath.core.plan import Cell
 
 _LENGTHS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
 
@@ -27,4 +30,28 @@ def placed(parameters: Mapping[str, str], place: Mapping[str, float]) -> dict[st
             found[name] = str(round(value))
         elif name != "buffer_bytes":
             return None
+    length, message = found.get("buffer_bytes", "message"), found.get("message_bytes", "")
+    if length.isdecimal() and message.isdecimal() and int(message) > int(length):
+        return None  # a longer buffer is another sweep: what a message costs may follow the buffer
     return found
+
+
+def possible(
+    experiment: str, every: Sequence[Mapping[str, str]], ranks: int, check: CheckCells
+) -> list[Mapping[str, str]]:
+    """Those parameters that the engine can measure: one cell that it refuses would refuse a whole campaign."""
+    cells = [
+        Cell(
+            cell=number,
+            key="",
+            group="",
+            label="",
+            experiment=experiment,
+            parameters=dict(parameters),
+            environment="",
+            placement="",
+        )
+        for number, parameters in enumerate(every)
+    ]
+    verdicts = check(cells, ranks) if cells else {}
+    return [one for number, one in enumerate(every) if number not in verdicts or verdicts[number].reason is None]

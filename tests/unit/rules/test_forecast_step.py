@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import runpy
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from made_results import step
 from planted_results import KIB, Planted
 
 from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.engine_description import CellVerdict, Verdicts
+from slowpath.core.plan import Cell
 from slowpath.core.results import Finding, LawResult, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.records import DiagnosisStep
@@ -160,3 +162,34 @@ def test_the_tool_counts_what_lay_within_the_interval(tmp_path: Path) -> None:
     assert f"| live buffers | later | {2 * places} |" in text
     assert text.endswith("Laws: 1 failed, 1 held.")
     assert "none was made" in "\n".join(tool["lines"](tool["laws"]([tmp_path])))
+
+
+def predicted(survey: Results, refuses: str | None = None, name: str = "message_bytes") -> list[dict[str, str]]:
+    """Parameters of the places whose times are predicted.  refuses: a value of `name` that the engine can't measure."""
+
+    def check(cells: Sequence[Cell], _: int) -> Verdicts:
+        refused = [one.cell for one in cells if one.parameters[name] == refuses]
+        return {number: CellVerdict(cell=number, reason="no") for number in refused}
+
+    [one] = forecast.propose(replace(state(survey), check=check))
+    assert isinstance(one.task, ForecastTask)
+    return [dict(place.parameters) for entry in one.task.entries for place in entry.places]
+
+
+def test_no_message_is_asked_for_that_its_buffer_does_not_hold() -> None:
+    """8 MiB in a buffer of 4 MiB, which the planner refuses, left out the forecasts of all laws."""
+    run = Planted(1)
+    for length in (8, KIB, 3 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB, 4096 * KIB):
+        times = {ONE_WAY: {"first": 9e-6 + 4.5e-10 * length, "steady": 2e-6 + 0.5e-10 * length}}
+        run.cell(times, **{**PLAIN, "buffer_bytes": str(4096 * KIB)}, message_bytes=length)
+    made = run.results()
+    places = predicted(msgspec.structs.replace(made, findings=findings(made, ROLES)))
+    assert places
+    assert all(int(one["message_bytes"]) <= int(one["buffer_bytes"]) for one in places)
+
+
+def test_a_place_that_the_engine_refuses_takes_no_other_one_with_it() -> None:
+    every = [one["live_buffers"] for one in predicted(measured(cache))]
+    kept = [one["live_buffers"] for one in predicted(measured(cache), every[0], "live_buffers")]
+    assert kept == every[1:]
+    assert kept

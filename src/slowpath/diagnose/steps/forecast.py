@@ -14,7 +14,7 @@ import numpy as np
 from slowpath.core.campaign import Campaign, CellsTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LawForecast, LawResult, LawSource, Results
-from slowpath.diagnose.placed import placed
+from slowpath.diagnose.placed import placed, possible
 from slowpath.diagnose.sides import Condition, condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -70,7 +70,7 @@ def _entries(state: State) -> list[ForecastEntry]:
         law = finding.law
         if finding.run is not None or law is None or law.source is None or law.source in done:
             continue
-        entry = _entry(finding, law, law.source, state.survey)
+        entry = _entry(finding, law, law.source, state)
         if entry is not None and len(entry.anchors) + len(entry.places) <= room:
             room -= len(entry.anchors) + len(entry.places)
             done.add(law.source)
@@ -78,9 +78,11 @@ def _entries(state: State) -> list[ForecastEntry]:
     return found
 
 
-def _entry(finding: Finding, law: LawResult, source: LawSource, survey: Results) -> ForecastEntry | None:
-    """None where no parameter sets what the law would be asked, or the sweep's own points can't be measured again."""
-    cells = {cell.cell: cell for cell in survey.cells}
+def _entry(finding: Finding, law: LawResult, source: LawSource, state: State) -> ForecastEntry | None:
+    """None where no parameter sets what the law would be asked, the engine refuses all of it, or the sweep's own points
+    can't be measured again.
+    """
+    cells = {cell.cell: cell for cell in state.survey.cells}
     points = [(cells[n], point) for n, point in zip(source.cells, law.drawn, strict=False) if n in cells]
     if len(points) != len(law.drawn) or len(points) < FEWEST_ANCHORS:
         return None
@@ -100,9 +102,11 @@ def _entry(finding: Finding, law: LawResult, source: LawSource, survey: Results)
             parameters = placed(_nearest(points, forecast)[0].parameters, forecast.place)
             if parameters is not None:
                 places.append(PredictedPlace(parameters=parameters, forecast=forecast))
+    first = ordered[0][0]
+    kept = possible(first.experiment, [place.parameters for place in places], state.ranks, state.check)
+    places = [place for place in places if place.parameters in kept]
     if not places:
         return None
-    first = ordered[0][0]
     return ForecastEntry(finding=finding.id, source=source, like=first.cell, anchors=anchors, places=places)
 
 
