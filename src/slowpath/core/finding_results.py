@@ -23,7 +23,6 @@ from slowpath.core.result import (
     means,
     optional,
 )
-from slowpath.core.units import format_time
 
 # The comparisons of results.json: contrasts, and pairs of nodes.
 
@@ -286,11 +285,6 @@ class RemovedRatio(Result, frozen=True, kw_only=True):
     beyond_s: Annotated[
         Number | None, means("seconds that it gains beyond the gap, a second effect; absent: none for sure")
     ] = None
-
-    @property
-    def more_words(self) -> str:
-        """`, and 12.0 us more than the gap`; empty where nothing is gained beyond it."""
-        return f", and {format_time(self.beyond_s)} more than the gap" if self.beyond_s else ""
 
 
 class Snippet(Result, frozen=True, kw_only=True):

@@ -292,6 +292,11 @@ def share_words(share: float, interval: tuple[float, float] | None) -> str:
     return f"at most {high:.0f} %" if high < 100 else "an unknown share"
 
 
+def more_words(beyond_s: float | None) -> str:
+    """`, and 12.0 us more than the gap`, after the share of a gap; empty where nothing is gained beyond it."""
+    return f", and {format_time(beyond_s)} more than the gap" if beyond_s else ""
+
+
 def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit: str = "B/s") -> str:
     """`46.0 GB/s`: decimal prefixes, as vendors quote rates.  Raises: ValueError."""
     scales = [(scale, prefix + unit) for scale, prefix in _RATES]

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
-from slowpath.core.units import share_words
+from slowpath.core.units import more_words, share_words
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 from slowpath.report.cards.law import forecast_lines, law_picture
@@ -241,7 +241,7 @@ def remedy_view(remedy: RemedyResult) -> RemedyView:
     removed = remedy.removed_ratio
     words = None
     if removed:
-        words = f"{share_words(removed.value, removed.interval)} of the excess{removed.more_words}"
+        words = f"{share_words(removed.value, removed.interval)} of the excess{more_words(removed.beyond_s)}"
     return RemedyView(
         remedy.name,
         remedy.verdict,

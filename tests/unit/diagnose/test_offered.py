@@ -10,6 +10,7 @@ import pytest
 from made_results import cell, finding, results, step
 
 from slowpath.core.results import Claim, Finding, Rival
+from slowpath.core.units import more_words
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.trial import cannot_help
@@ -80,7 +81,7 @@ def test_what_a_remedy_gains_beyond_the_gap_is_a_second_effect() -> None:
     made = Gap(*(np.array(side) for side in (slow, faster, fast, fast)))
     assert made.removed is not None
     assert made.removed.value == 1.0
-    assert made.removed.more_words == ", and 30.0 us more than the gap"
+    assert more_words(made.removed.beyond_s) == ", and 30.0 us more than the gap"
     within = Gap(*(np.array(side) for side in (slow, fast, fast, fast)))
     assert within.removed is not None
-    assert within.removed.more_words == ""
+    assert more_words(within.removed.beyond_s) == ""

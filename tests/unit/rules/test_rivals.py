@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted
-from plants import ONE_WAY, PLANTS, transfer_s
+from plants import HALF, ONE_WAY, PLANTS, transfer_s
 
 from slowpath.core.results import Finding, Rival
 from slowpath.experiments.registry import ROLES
@@ -287,3 +288,44 @@ def test_more_than_the_excess_is_not_more_than_all_of_it() -> None:
         "flushed, nothing is left of the excess of 100 us: 100 % of it is gone, and what was slow is 13.0 us faster "
         "than the other"
     )
+
+
+# --- a protocol switch against lengths that are multiples
+
+
+def lengths(more_s: Callable[[int], float], beside: bool) -> tuple[Planted, Planted]:
+    """Ping-pongs of two lengths in each octave.  more_s: what a length costs besides.  Returns: survey, experiment."""
+    run, experiment = Planted(1), Planted(2)
+    survey = sorted({*(2**power for power in range(3, 23)), *(3 * 2**power for power in range(2, 20))})
+    for into, offsets in ((run, (0,)), (experiment, (0, -24, 24) if beside else ())):
+        for length in (one + off for one in survey for off in offsets if one + off > 0):
+            time_s = {HALF: {"steady": 5e-7 + transfer_s(length) + more_s(length)}}
+            into.cell(time_s, pattern="ping_pong", message_bytes=length)
+    return run, experiment
+
+
+def of_switch(run: Planted, experiment: Planted) -> Finding:
+    return next(
+        one for one in findings(run.results(), ROLES, experiments=[experiment.results()]) if one.rule == "SP013"
+    )
+
+
+def by_multiples(length: int) -> float:
+    return 2e-6 + 0.5e-9 * length if length % 4096 == 0 else 0.0
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_lengths_that_are_multiples_of_a_page_are_no_protocol_switch(rising: bool) -> None:
+    one = of_switch(*lengths(by_multiples, beside=True))
+    assert rival(one, "multiples").state == "true"
+    assert one.title == "Lengths that are multiples of a power of two are slow"
+    assert one.remedies == []
+    protocol = of_switch(*lengths(lambda n: 2e-5 if (n > 16 * KIB) == rising else 0.0, beside=True))
+    assert rival(protocol, "multiples").state == "refuted"
+    assert protocol.title.startswith("A protocol switch")
+
+
+def test_until_lengths_beside_were_measured_the_rival_stands() -> None:
+    one = of_switch(*lengths(by_multiples, beside=False))
+    assert rival(one, "multiples").state == "standing"
+    assert one.status == "observed"

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from slowpath.core.results import Claim, Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
+from slowpath.diagnose.trials.offered import is_of_rival
 from slowpath.findings.controls import EAGER
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.slow_path import SwitchTimes
@@ -49,7 +50,7 @@ class Attribution:
     def applied(self, finding: Finding) -> Finding:
         """The finding with its cause named, or with the variable ruled out; proven is what a trial makes it."""
         finding = self._at_limit(finding)
-        if not self.task.is_main_limit:
+        if not self.task.is_main_limit or is_of_rival(finding):
             return finding
         seen = finding.legs.explained
         seen = replace(seen, evidence=[*seen.evidence, self.text])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from slowpath.core.brief import Brief
 from slowpath.core.clean import cleaned
 from slowpath.core.results import Finding, RemedyResult, SideEffect, Verdict
-from slowpath.core.units import share_words
+from slowpath.core.units import more_words, share_words
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
@@ -123,7 +123,7 @@ def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
     share = ""
     if remedy.removed_ratio and remedy.removed_ratio.interval:
         removed = remedy.removed_ratio
-        share = f", removes {share_words(removed.value, removed.interval)}{removed.more_words}"
+        share = f", removes {share_words(removed.value, removed.interval)}{more_words(removed.beyond_s)}"
     yield from _wrapped(f"remedy: {remedy.name}: {remedy.verdict}{share}", width, "  ")
     for effect in remedy.side_effects:
         words = _side_effect(effect) if isinstance(effect, SideEffect) else f"to watch: {effect}"

@@ -29,6 +29,7 @@ from slowpath.diagnose.steps import (
     trial,
     witness,
 )
+from slowpath.diagnose.trials.offered import is_of_rival
 from slowpath.findings.order import cost
 from slowpath.findings.remedy import on_gpu
 
@@ -52,6 +53,8 @@ OF_A_FINDING: tuple[ProposeFor, ...] = (
     refine.propose,
     trial.propose,
 )
+# What one needs whose cause a rival took: neither a limit nor a variable of its rule.
+OF_A_RIVAL: tuple[ProposeFor, ...] = (trial.propose,)
 # What noise left open.
 OPEN: tuple[Propose, ...] = (repeat.propose, trial.propose_again)
 # After all that findings themselves need.
@@ -88,10 +91,11 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     yield from rival.propose(state)
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
     for finding in ordered:
-        yield from _each_for(OF_A_FINDING, finding, state)
+        yield from _each_for(OF_A_RIVAL if is_of_rival(finding) else OF_A_FINDING, finding, state)
     yield from _each(OPEN, state)
     for finding in ordered:
-        yield from _each_for(OTHER_LIMITS, finding, state)
+        if not is_of_rival(finding):
+            yield from _each_for(OTHER_LIMITS, finding, state)
     yield from combined.propose(state)
 
 

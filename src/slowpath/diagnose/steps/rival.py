@@ -79,7 +79,7 @@ def rival_campaign(state: State) -> Campaign | None:
         for varied in _wanted(finding):
             if pair is None or book.room() < 4 or not all(varied.applies(cell) for cell in pair):
                 continue
-            for cell, changes in zip(pair, (varied.slow, varied.fast), strict=True):
+            for cell, changes in zip(pair, varied.changes(*pair), strict=True):
                 book.add(cell, {}, condition(cell, results))
                 book.add(cell, changes, condition(cell, results))
     if not book.cells:

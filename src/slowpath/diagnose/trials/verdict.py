@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.results import ContrastResult, Leg, RemovedRatio, Results, SideEffect
-from slowpath.core.units import format_time, of_ratio, ratio_words, share_words
+from slowpath.core.units import format_time, more_words, of_ratio, ratio_words, share_words
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.design import AGAIN, ALIKE, CONTROL, SIDE
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST, FAST_AGAIN
@@ -153,7 +153,7 @@ def _verdict(
         )
         return "partial", "missing", f"the negative control {why}"
     share = f"{gap.removed.value:.0%}" if gap and gap.removed else "all"
-    more = gap.removed.more_words if gap and gap.removed else ""
+    more = more_words(gap.removed.beyond_s) if gap and gap.removed else ""
     return "proven", "shown", f"{task.remedy}, toggled alone, removes {share} of the gap{more}"
 
 
@@ -262,7 +262,7 @@ def _effect_words(task: TrialTask, effect: ContrastResult) -> str:
 
 
 def _removed_words(removed: RemovedRatio) -> str:
-    return f"{share_words(removed.value, removed.interval)} of the gap is removed{removed.more_words}"
+    return f"{share_words(removed.value, removed.interval)} of the gap is removed{more_words(removed.beyond_s)}"
 
 
 def _control_words(task: TrialTask, control: ContrastResult, effect: _Effect) -> str:

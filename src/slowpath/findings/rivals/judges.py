@@ -46,7 +46,7 @@ def variation_of(facts: Facts, seen: Observation, varied: Varied) -> Variation |
     """Both sides of an observation as they are and changed; None: that was not measured."""
     slow, fast = sides(facts, seen)
     phases = (seen.phase, "steady" if slow is fast and seen.phase == "first" else seen.phase)
-    return facts.variation((slow, fast), (varied.slow, varied.fast), varied.metric or seen.metric, phases)
+    return facts.variation((slow, fast), varied.changes(slow, fast), varied.metric or seen.metric, phases)
 
 
 def _state(found: Removed) -> str:

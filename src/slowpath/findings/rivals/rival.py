@@ -41,13 +41,19 @@ class Varied:
     """Both sides of a finding measured again as they are and with parameters changed, in the same launches.
 
     slow, fast: what is changed on each side.  metric: in which the excess is looked for; None: the finding's own.
-    applies: to cells that can be changed so; others are not measured.
+    applies: to cells that can be changed so; others are not measured.  by_cells: in place of slow and fast, where what
+    is changed depends on both cells.
     """
 
-    slow: Mapping[str, str]
-    fast: Mapping[str, str]
+    slow: Mapping[str, str] = field(default_factory=dict)
+    fast: Mapping[str, str] = field(default_factory=dict)
     metric: str | None = None
     applies: Applies = field(default=lambda _: True)
+    by_cells: Callable[[CellResult, CellResult], tuple[Mapping[str, str], Mapping[str, str]]] | None = None
+
+    def changes(self, slow: CellResult, fast: CellResult) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Of the slow and of the fast cell."""
+        return self.by_cells(slow, fast) if self.by_cells else (self.slow, self.fast)
 
 
 @dataclass(frozen=True)

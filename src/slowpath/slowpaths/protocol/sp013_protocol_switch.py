@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +16,9 @@ from slowpath.findings.facts import Facts
 from slowpath.findings.lines import Line, lines_along
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import observed
-from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.judges import by_variation, by_witness
 from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.rivals.rival import Judged, RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath, SwitchTimes
 from slowpath.findings.words import memory, parameter, ratio_words
 from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
@@ -213,6 +213,43 @@ _CACHE_LEVEL = RivalKind(
     by_witness("the switch is where the library's own table has it, to the byte"),
 )
 
+BESIDE_BYTES = 24  # from the lengths of the survey: no multiple of a cache line is so near to another one
+LEAST_BYTES = 1024  # of a message that can be so much shorter, and hardly differ
+
+
+def _beside(slow: CellResult, fast: CellResult) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Lengths next to those of both sides, away from the switch: no multiples of a cache line or a page."""
+    lengths = [int(parameter(cell, MESSAGE, "0")) for cell in (slow, fast)]
+    away = BESIDE_BYTES if lengths[0] > lengths[1] else -BESIDE_BYTES
+    return {MESSAGE: str(lengths[0] + away)}, {MESSAGE: str(lengths[1] - away)}
+
+
+def _can_be_beside(cell: CellResult) -> bool:
+    length = parameter(cell, MESSAGE, "")
+    return length.isdecimal() and int(length) >= LEAST_BYTES
+
+
+_BESIDE = Varied(by_cells=_beside, applies=_can_be_beside)
+_when_beside = by_variation(_BESIDE, f"with lengths {BESIDE_BYTES} B off")
+_TO_THE_BYTE = by_witness("the switch is known to the byte, among lengths that are no multiples")
+
+
+def _by_multiples(facts: Facts, seen: Observation, support: Support) -> Judged:
+    """Whether lengths next to those of the survey, which are multiples of powers of 2, take the excess as well."""
+    found = _when_beside(facts, seen, support)
+    return found if found.state != "standing" or found.evidence else _TO_THE_BYTE(facts, seen, support)
+
+
+_MULTIPLES = RivalKind(
+    "multiples",
+    "Messages whose length is a multiple of a power of two are slow, and those next to it are not.",
+    claim("user", "message"),
+    f"lengths {BESIDE_BYTES} B off those of both sides, away from the switch",
+    _by_multiples,
+    _BESIDE,
+    title="Lengths that are multiples of a power of two are slow",
+)
+
 SLOW_PATH: SlowPath = SlowPath(
     code="SP013",
     name="protocol switch",
@@ -233,7 +270,7 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     kind="property",
     claim=claim("path", "message"),
-    rivals=(_CACHE_LEVEL,),
+    rivals=(_CACHE_LEVEL, _MULTIPLES),
     refinements=("switch",),
     switch_text=switch_text,
     probes=("lengths",),
