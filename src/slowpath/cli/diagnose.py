@@ -151,11 +151,12 @@ def _bench(
 
     tell = teller(quiet)
     built = one_library(mpi, os.environ, tell, dry)
+    gpus, launch_s = _gpus(built, tell, dry)
     return Bench(
         built=built,
         description=describe(built.engine, built.mpi.environ(os.environ)),
         environ=dict(os.environ),
-        gpus=_gpus(built, tell, dry),
+        gpus=gpus,
         cores=job.cores,
         tell=tell,
         progress=lambda: choose(quiet),
@@ -164,19 +165,29 @@ def _bench(
         trust=trust,
         job=job,
         budget_s=budget_s,
+        launch_s=launch_s,
     )
 
 
-def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> int:
-    """Return the number of GPUs whose memory this MPI takes. One job tests it, because cells crash where it doesn't."""
+def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> tuple[int, float]:
+    """Return the number of GPUs whose memory this MPI takes, and the seconds that a job takes to start and end here.
+
+    One job tests it, because cells crash where it doesn't, and one is timed: with a GPU a library takes a second and
+    more to initialise (1.3 s with UCX on one H200), which decides how many launches fit a survey.
+    """
+    import time
+
     from slowpath.doctor.device_transfer import transfer
     from slowpath.doctor.gpu import gpu_count
+    from slowpath.plan.cost import LAUNCH_S
 
     count = gpu_count()[0]
     if not count or dry:
-        return count
+        return count, LAUNCH_S
     proof = transfer(built.mpi, built.engine, "device", os.environ, limit_s=GPU_PROOF_S)
     if proof.bytes_per_s is not None:
-        return count
+        begun = time.monotonic()  # of a second one: the first also loads what no launch has used yet
+        transfer(built.mpi, built.engine, "device", os.environ, limit_s=GPU_PROOF_S)
+        return count, max(LAUNCH_S, time.monotonic() - begun)
     tell(f"GPU memory is left out: {built.identity} can't send it here ({proof.reason}); see slowpath doctor --gpu")
-    return 0
+    return 0, LAUNCH_S

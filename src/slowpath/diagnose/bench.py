@@ -21,6 +21,7 @@ from slowpath.diagnose.ranks.job import A_PAIR, Job
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.parameter_files import settings_of
+from slowpath.plan.cost import LAUNCH_S
 from slowpath.report.write import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
@@ -37,7 +38,7 @@ class Bench:
 
     description: of the engine, as it describes itself.  cores: that ranks can have here.  tell: one line for the user.
     command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
-    diagnosis is about.  budget_s: of it.
+    diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here, as one was timed.
     """
 
     built: Built
@@ -52,6 +53,7 @@ class Bench:
     trust: bool = False
     job: Job = A_PAIR
     budget_s: float = math.inf
+    launch_s: float = LAUNCH_S
 
     @property
     def library(self) -> LibraryFacts:
@@ -90,7 +92,7 @@ class Bench:
 
     def estimate(self, campaign: Campaign) -> float:
         """Seconds that a campaign would take, by its plan alone.  Raises: UsageError."""
-        return estimated_s(campaign, self.built, self.description, self.job.nodes)
+        return estimated_s(campaign, self.built, self.description, self.job.nodes, self.launch_s)
 
     def prepare(self, campaign: Campaign, kind: str) -> PreparedRun:
         """A campaign as it would run here.

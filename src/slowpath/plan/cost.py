@@ -34,8 +34,11 @@ class Cost(msgspec.Struct, frozen=True):
     launch_s: dict[str, float]  # "environment, placement, cells from N" -> seconds of one launch
 
 
-def launch_seconds(plan: Plan, nodes: int = 1) -> dict[Kind, float]:
-    """Estimated seconds of one launch of each kind.  Args: nodes: of the allocation."""
+def launch_seconds(plan: Plan, nodes: int = 1, launch_s: float = LAUNCH_S) -> dict[Kind, float]:
+    """Estimated seconds of one launch of each kind.
+
+    Args: nodes: of the allocation.  launch_s: start and end of an MPI job of two ranks here, where it was measured.
+    """
     cells = {cell.cell: cell for cell in plan.cells}
     asked = {placement.name: placement.nodes for placement in plan.placements}
 
@@ -49,7 +52,7 @@ def launch_seconds(plan: Plan, nodes: int = 1) -> dict[Kind, float]:
     seconds: dict[Kind, float] = {}
     for launch in plan.launches:
         if kind_of(launch) not in seconds:
-            started_s = LAUNCH_S + RANK_S * max(0, plan.ranks_of(launch.placement) - 2)
+            started_s = launch_s + RANK_S * max(0, plan.ranks_of(launch.placement) - 2)
             seconds[kind_of(launch)] = started_s + sum(map(cell_seconds, launch.cells))
     return seconds
 
@@ -69,9 +72,9 @@ def shares_of_time(plan: Plan) -> dict[int, float]:
     }
 
 
-def estimate(plan: Plan, nodes: int = 1) -> Cost:
+def estimate(plan: Plan, nodes: int = 1, launch_s: float = LAUNCH_S) -> Cost:
     """Cost of the whole plan before it runs; `node_s` is what an allocation of `nodes` is charged."""
-    seconds, shares = launch_seconds(plan, nodes), shares_of_time(plan)
+    seconds, shares = launch_seconds(plan, nodes, launch_s), shares_of_time(plan)
     wall_s = sum(seconds[kind_of(launch)] * shares[launch.launch] for launch in plan.launches)
     per_kind = {f"{env}, {place}, cells from {lowest}": value for (env, place, lowest), value in seconds.items()}
     return Cost(len(plan.launches), wall_s, wall_s * nodes, per_kind)

@@ -21,7 +21,7 @@ from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import load, require_sound, shipped
-from slowpath.plan.cost import Cost, estimate, fit_budget
+from slowpath.plan.cost import LAUNCH_S, Cost, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes
@@ -107,14 +107,18 @@ def prepare_campaign(
     return _prepared(plan, campaign, (library,), description, environ)
 
 
-def estimated_s(campaign: Campaign, library: Library, description: Mapping[str, Any], nodes: int) -> float:
+def estimated_s(
+    campaign: Campaign, library: Library, description: Mapping[str, Any], nodes: int, launch_s: float = LAUNCH_S
+) -> float:
     """Seconds that a campaign which the program made would take on so many nodes; no cell of it is judged.
+
+    Args: launch_s: start and end of a job of two ranks here.
 
     Raises: UsageError: its tables contradict each other.
     """
     campaign = msgspec.structs.replace(_sound(campaign), contrasts=[])
     one_round = expand(campaign, dict(description), [library.in_use], 0, rounds=1, nodes=Nodes(nodes))
-    return estimate(one_round).wall_s * campaign.rounds
+    return estimate(one_round, launch_s=launch_s).wall_s * campaign.rounds
 
 
 def prepare_plan(

@@ -15,7 +15,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.diagnose.steps.survey import survey_campaign
+from slowpath.diagnose.steps.survey import SIDES, survey_campaign, without_sides
 from slowpath.diagnose.trials.design import Trial, design
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
@@ -69,6 +69,23 @@ def test_the_survey_looks_at_the_user_s_variables_and_at_gpus(description: Json)
         for c in plan.cells
         if c.experiment == "p2p"
     )
+
+
+def test_with_gpus_a_survey_leaves_out_what_needs_launches_of_its_own(description: Json) -> None:
+    """Each launch takes over a second to start there; what is left is still a sound campaign with its control."""
+    whole = survey_campaign(load("survey"), [], 1)
+
+    def seconds(campaign: Campaign) -> float:
+        return estimate(expand(campaign, description, MPICH, 1), launch_s=1.3).wall_s
+
+    kept, left_out = without_sides(whole, seconds, 45.0)
+    assert left_out == SIDES[: len(left_out)]
+    assert left_out
+    plan = made(kept, description)
+    assert not {environment.name for environment in plan.environments} & set(left_out)
+    assert any(contrast.control for contrast in plan.contrasts)
+    assert seconds(kept) < seconds(whole) - 4 * 5 * 1.3
+    assert without_sides(whole, seconds, 1000.0) == (whole, ())
 
 
 def test_a_trial_of_variables_holds_both_sides_twice_a_control_and_side_effects(description: Json) -> None:

@@ -11,6 +11,7 @@ import pytest
 from slowpath.cli import diagnose
 from slowpath.doctor import device_transfer, gpu
 from slowpath.doctor.device_transfer import Transfer
+from slowpath.plan.cost import LAUNCH_S
 
 BUILT: Any = SimpleNamespace(identity="mpich 5.0.2", mpi=None, engine=None)
 
@@ -24,7 +25,9 @@ def taken(
     monkeypatch.setattr(
         device_transfer, "transfer", lambda *_, **__: found if found is not None else pytest.fail("started a job")
     )
-    return diagnose._gpus(BUILT, said.append, dry), said
+    count, launch_s = diagnose._gpus(BUILT, said.append, dry)
+    assert launch_s >= LAUNCH_S
+    return count, said
 
 
 def test_a_library_that_takes_it_is_diagnosed_with_all_devices(monkeypatch: pytest.MonkeyPatch) -> None:

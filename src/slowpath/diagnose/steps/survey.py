@@ -12,7 +12,7 @@ from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, E
 from slowpath.core.results import Results
 from slowpath.diagnose.own_settings.listing import unread
 from slowpath.diagnose.own_settings.named import only_one, without_twins, without_unread
-from slowpath.diagnose.ranks.survey import Kept, survey_s, within
+from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -114,6 +114,10 @@ def _devices(gpus: int) -> Values:
     return ["0", "0:1"] if gpus > 1 else "0"
 
 
+GPU_SURVEY_S = 45.0  # of a survey with GPU memory, so that a default diagnosis tries remedies there
+SIDES = ("threads", "network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
+
+
 def propose(state: State) -> Iterator[Proposal]:
     """Where nothing was measured yet."""
     if not state.measured:
@@ -135,7 +139,43 @@ def whole_survey(state: State) -> Campaign:
 def within_budget(state: State) -> Kept:
     """As much of the survey as its share of the budget holds."""
     most_s = survey_s(state.budget_s, state.job.ranks)
-    return within(_pairs(state), state.job, state.experiments, state.estimate, most_s, campaign_named("coll"))
+    pairs, left_out = _pairs(state), tuple[str, ...]()
+    if state.gpus and state.estimate is not None:
+        most_s = min(most_s, GPU_SURVEY_S)
+        pairs, left_out = without_sides(pairs, state.estimate, most_s)
+    kept = within(pairs, state.job, state.experiments, state.estimate, most_s, campaign_named("coll"))
+    return Kept(kept.campaign, (*left_out, *kept.left_out))
+
+
+def without_sides(pairs: Campaign, estimate: Estimate, most_s: float) -> tuple[Campaign, tuple[str, ...]]:
+    """The survey of pairs without as many of SIDES as it takes to fit, and their names.
+
+    Each needs launches of its own, and with GPU memory a launch takes longer to start than its cells to be measured.
+    """
+    left_out: list[str] = []
+    for side in SIDES:
+        if estimate(pairs) <= most_s:
+            break
+        if side in {*(one.name for one in pairs.environments), *(one.name for one in pairs.placements)}:
+            pairs = _without_side(pairs, side)
+            left_out.append(side)
+    return pairs, tuple(left_out)
+
+
+def _without_side(pairs: Campaign, side: str) -> Campaign:
+    """The campaign without an environment or a placement, and without what compares it."""
+    contrasts = []
+    for one in pairs.contrasts:
+        several = one.b if isinstance(one.b, list) else [one.b]
+        kept = [value for value in several if value != side]
+        if one.a != side and kept:
+            contrasts.append(one if kept == several else replace(one, b=kept))
+    return replace(
+        pairs,
+        environments=[one for one in pairs.environments if one.name != side],
+        placements=[one for one in pairs.placements if one.name != side],
+        contrasts=contrasts,
+    )
 
 
 def _pairs(state: State) -> Campaign:
