@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -57,16 +57,26 @@ def exit_code_of(*every: Results) -> int:
     return 0
 
 
-def verdict_lines(folder: Path) -> list[str]:
+Much = Literal["brief", "full", "sites"]
+
+
+def verdict_lines(folder: Path, much: Much = "brief") -> list[str]:
     """Analyse the record, write results.json and the report, and return the verdict's lines.
 
+    Args:   much: what fits a screen, all that is known, or the call sites with most time behind the former.
     Raises: RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
     """
+    from slowpath.watch.brief import brief_of, site_lines
     from slowpath.watch.folder import read_watch
     from slowpath.watch.report.write import rebuild
 
     info = read_watch(folder)
-    lines = [*rebuild(folder).verdict, f"report: {folder / 'report.html'}"]
+    results, page = rebuild(folder), str(folder / "report.html")
+    if much == "full":
+        lines = [*results.verdict, f"report: {page}"]
+    else:
+        lines = brief_of(results, str(folder), page).lines()
+        lines += site_lines(results) if much == "sites" else []
     if info.interrupted:
         lines.append("interrupted: the report covers the time until then")
     elif info.signal is not None or info.exit_code:

@@ -13,6 +13,7 @@ import click
 from slowpath.cli.telling import teller
 
 if TYPE_CHECKING:
+    from slowpath.cli.finish import Much
     from slowpath.watch.start.session import PreparedWatch
 
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="libslowpath-watch.so to preload.  [default: that of this version, compiled if necessary]",
 )
+@click.option("--full", is_flag=True, help="Print everything that is known, not only what fits a screen.")
+@click.option("--sites", is_flag=True, help="Print the five call sites with most time, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
 @click.argument("command_words", nargs=-1, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def command(
@@ -56,13 +59,16 @@ def command(
     print_environment: bool,
     dry_run: bool,
     library: Path | None,
+    full: bool,
+    sites: bool,
     quiet: bool,
     command_words: tuple[str, ...],
 ) -> int:
     """Run an MPI program and show what it loses to communication, and where.
 
     The program runs unchanged under any launcher, with a library preloaded into its ranks. Its stdin, stdout and
-    stderr are untouched. The verdict goes to stderr after its output, the report into the folder.
+    stderr are untouched. The verdict goes to stderr after its output, at most twelve lines of it unless --full is
+    given, the report into the folder.
 
     Without Python on the nodes: slowpath watch --print-environment -o FOLDER prints the variables to export in a job
     script, and slowpath watch --from FOLDER makes the report afterwards.
@@ -75,8 +81,11 @@ def command(
 
     _require_one(command_words, concluded, print_environment)
     tell = teller(quiet)
+    if full and sites:
+        raise click.UsageError("--full and --sites: give one of them")
+    much: Much = "full" if full else "sites" if sites else "brief"
     if concluded is not None:
-        _conclude(concluded, verdict)
+        _conclude(concluded, verdict, much)
         return 0
     prepared = prepare(command_words, out, os.environ, tell, library)
     if dry_run or print_environment:
@@ -86,10 +95,10 @@ def command(
         for line in shown(prepared):
             click.echo(line)
         return 0
-    return _run(prepared, verdict, tell)
+    return _run(prepared, verdict, tell, much)
 
 
-def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], None]) -> int:
+def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], None], much: Much) -> int:
     """Run the program and return its exit code, or that of a failure of Slowpath if the program succeeded."""
     from slowpath.core.errors import SlowpathError
     from slowpath.watch.start.session import Unrecorded, make_folder, run_watched
@@ -103,7 +112,7 @@ def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], No
         click.echo(f"slowpath: error: {lost}", err=True)
         return lost.ended.shell_code or lost.exit_code
     try:
-        _conclude(prepared.folder, verdict)
+        _conclude(prepared.folder, verdict, much)
     except SlowpathError as error:
         if ended.shell_code == 0:
             raise
@@ -111,7 +120,7 @@ def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], No
     return ended.shell_code
 
 
-def _conclude(folder: Path, verdict: Path | None) -> None:
+def _conclude(folder: Path, verdict: Path | None, much: Much) -> None:
     """Make the verdict and report of a folder.  Raises: EnvironmentFailure: no rank left a record.  RecordError."""
     from slowpath.cli.finish import verdict_lines
     from slowpath.core.errors import EnvironmentFailure
@@ -121,7 +130,7 @@ def _conclude(folder: Path, verdict: Path | None) -> None:
     has_record, lines = troubles(folder, os.environ)
     if not has_record:
         raise EnvironmentFailure(lines[0])
-    text = "\n".join([*verdict_lines(folder), *lines])
+    text = "\n".join([*verdict_lines(folder, much), *lines])
     if verdict is None:
         click.echo(text, err=True)
     else:

@@ -21,12 +21,13 @@ LINES_EACH = 2  # of a sentence that does not fit one line; what is cut off stan
 class Brief:
     """Each is one sentence without a line's end.
 
-    answer: is something wrong here, yes or no.  actions: what to do, with its gain and where it applies, the most
-    valuable first.  undecided: what could not be decided, and what would; None: nothing.  notes: what the reader must
-    know of how it was measured.  report: where all of it is.
+    answer: is something wrong here, yes or no.  account: what that consists of; None: nothing to add.  actions: what
+    to do, with its gain and where it applies, the most valuable first.  undecided: what could not be decided, and what
+    would; None: nothing.  notes: what the reader must know of how it was measured.  report: where all of it is.
     """
 
     answer: str
+    account: str | None = None
     actions: tuple[str, ...] = ()
     undecided: str | None = None
     notes: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ class Brief:
 
     def lines(self, width: int = 100) -> list[str]:
         """At most MOST_LINES lines; notes give way first, then actions beyond MOST_ACTIONS."""
-        head = _cut(self.answer, width)
+        head = _cut(self.answer, width) + (_cut(self.account, width) if self.account else [])
         for number, action in enumerate(self.actions[:MOST_ACTIONS], 1):
             head += _cut(action, width, f"  {number}. ")
         tail = _cut(self.undecided, width) if self.undecided else []

@@ -98,6 +98,8 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
             )
         rules |= codes
         named |= same
+    if of_programs := sorted(rules & {path.code for path in SLOW_PATHS if path.pattern}):
+        raise UsageError(f"--only {of_programs[0]}: is seen in a program alone: slowpath watch")
     there = {group.name for group in survey.cells}
     for code in sorted(rules):
         if not named and not there & set(GROUPS.get(code, there)):

@@ -108,3 +108,8 @@ Witness = Callable[[Facts, Observation], Support]
 def no_witness(_: Facts, __: Observation) -> Support:
     """Return no support: nothing that is recorded can confirm this cause."""
     return Support("missing", "no witness of this cause is recorded")
+
+
+def nothing(_: Facts) -> Sequence[Observation]:
+    """Return no observation: it is not seen in cells."""
+    return ()

@@ -21,6 +21,7 @@ from slowpath.slowpaths import (
     order_and_time,
     paths,
     placement,
+    program,
     protocol,
     settings,
 )
@@ -36,6 +37,7 @@ _FAMILIES = (
     collectives,
     settings,
     placement,
+    program,
 )
 SLOW_PATHS: tuple[SlowPath, ...] = tuple(
     sorted((path for family in _FAMILIES for path in family.FAMILY), key=lambda path: path.code)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.version import __version__
+from slowpath.watch.accounts import accounts_of
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, pair_classes
 from slowpath.watch.collective_classes import collectives_of
@@ -19,6 +21,8 @@ from slowpath.watch.conclude import Asking, asking, concluded
 from slowpath.watch.events import Events, Floats
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
+from slowpath.watch.patterns import NO_PATTERNS, Patterns, patterns_of
+from slowpath.watch.program_calls import in_calls, kept_calls, one_place, program_calls
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
@@ -38,12 +42,14 @@ class AttributedWatch:
     """A watch, attributed, and its results without findings, prices and verdict.
 
     weight: how many calls each kept one stands for, shape (n,).  class_keys: of `results.classes`, by index.
+    site_of: site -> index in `results.sites`.
     """
 
     results: WatchResults
     attributed: Attributed
     weight: Floats
     class_keys: tuple[ClassKey, ...]
+    site_of: Mapping[int, int]
 
 
 def watch_results(folder: Path) -> WatchResults:
@@ -85,8 +91,9 @@ def watched(folder: Path) -> AttributedWatch:
         slices=slices,
         collectives=collectives_of(found, weight, site_of),
         shown_ranks=shown,
+        accounts=accounts_of(found, weight, seconds, ranks),
     )
-    return AttributedWatch(results, found, weight, keys)
+    return AttributedWatch(results, found, weight, keys, site_of)
 
 
 def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedProgram:
@@ -122,7 +129,7 @@ def kept_of(found: Attributed, pairs: Ints) -> KeptOrder:
     """
     events = found.events
     level = found.world.level
-    calls = np.flatnonzero(events.is_timed & (events.window % 2**level == 0))
+    calls = kept_calls(found)
     place = np.full(len(events), NO_EVENT, dtype=np.int64)
     place[calls] = np.arange(calls.size)
     stretch = _numbered(events.window[calls] >> level) if level else np.zeros(calls.size, dtype=np.int64)
@@ -145,14 +152,6 @@ def _numbered(values: Ints) -> Ints:
     return found
 
 
-def _in_calls(found: Attributed, events: Ints, place: Ints) -> Ints:
-    """Number of the call whose time each event is in; NO_EVENT: not kept."""
-    known = events != NO_EVENT
-    call = np.where(known, found.parents[events], NO_EVENT)
-    call = np.where(known & found.events.is_timed[events], events, call)
-    return np.where(call != NO_EVENT, place[call], NO_EVENT)
-
-
 def _dependencies(found: Attributed, place: Ints) -> Ints:
     """Calls, calls that they wait for, and what of these; shape (m, 3)."""
     reasons = found.reasons
@@ -167,8 +166,8 @@ def _dependencies(found: Attributed, place: Ints) -> Ints:
     is_sent[of_pair] |= found.eager.is_eager[pair[of_pair]]
     after = np.stack(
         [
-            _in_calls(found, reasons.call[sure], place),
-            _in_calls(found, other, place),
+            in_calls(found, reasons.call[sure], place),
+            in_calls(found, other, place),
             np.where(is_sent & (why == int(Why.LATE_SENDER)), RETURN, ENTRY),
         ],
         axis=1,
@@ -201,7 +200,7 @@ def _moved(found: Attributed, place: Ints) -> Ints:
     number = np.arange(match.send.size)
     left = np.where(eager.is_eager, sends.posted[match.send], sends.done[match.send])
     arrived = np.where(eager.arrived, receives.posted[match.receive], receives.done[match.receive])
-    rows = [np.stack([_in_calls(found, events, place), number], axis=1) for events in (left, arrived)]
+    rows = [np.stack([in_calls(found, events, place), number], axis=1) for events in (left, arrived)]
     both = np.concatenate(rows)
     kept: Ints = both[both[:, 0] >= 0]
     return kept
@@ -209,18 +208,32 @@ def _moved(found: Attributed, place: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Watched:
-    """What prices need. results: without findings.  kept: the order of the calls.  variables: as recorded."""
+    """What prices need. results: without findings.  kept: the order of the calls.  variables: as recorded.
+
+    patterns: what slow paths see in the calls themselves.
+    """
 
     results: WatchResults
     kept: KeptOrder
     variables: Mapping[str, str]
+    patterns: Patterns = NO_PATTERNS
 
 
 def read_watched(folder: Path) -> Watched:
     """Raises: RecordError: it is no watch."""
     found = watched(folder)
     pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
-    return Watched(found.results, kept_of(found.attributed, pairs), read_watch(folder).variables)
+    kept = kept_of(found.attributed, pairs)
+    return Watched(found.results, kept, read_watch(folder).variables, _patterns(found, kept))
+
+
+def _patterns(found: AttributedWatch, kept: KeptOrder) -> Patterns:
+    results = found.results
+    site_of = one_place(found.site_of, results.sites)
+    span_s = results.program.span_s or 0.0
+    return patterns_of(
+        program_calls(found.attributed, kept.order, found.weight, site_of, span_s), kept.order, results.sites
+    )
 
 
 def concluded_watch(folder: Path) -> WatchResults:
@@ -229,8 +242,8 @@ def concluded_watch(folder: Path) -> WatchResults:
     sources, notes = read_sources(folder, found.results.program, found.variables)
     if notes:
         coverage = replace(found.results.coverage, notes=(*found.results.coverage.notes, *notes))
-        found = Watched(replace(found.results, coverage=coverage), found.kept, found.variables)
-    return concluded(found.results, found.kept, sources, found.variables, str(folder))
+        found = dataclasses.replace(found, results=replace(found.results, coverage=coverage))
+    return concluded(found.results, found.kept, sources, found.variables, str(folder), found.patterns)
 
 
 def questions(watch: Path) -> tuple[Watched, Asking]:

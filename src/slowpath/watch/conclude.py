@@ -31,6 +31,7 @@ from slowpath.watch.findings import (
     with_floors,
 )
 from slowpath.watch.messages import Load, ProgramFacts, loads_of
+from slowpath.watch.patterns import NO_PATTERNS, Patterns
 from slowpath.watch.prices import PriceQuestion, PriceSource, Unpriced, prices_of, questions_of
 from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.verdict import verdict_of
@@ -68,16 +69,25 @@ def concluded(
     sources: Sequence[PriceSource],
     variables: Mapping[str, str],
     watch: str = "WATCH",
+    patterns: Patterns = NO_PATTERNS,
 ) -> WatchResults:
     """Findings and verdict of a watch.
 
     Args: results: without findings.  kept: None: no events were kept.  sources: the replay first.  variables: that
-          were set for the program.  watch: its folder, for commands to copy.
+          were set for the program.  watch: its folder, for commands to copy.  patterns: seen in its calls.
     """
     asked = asking(results, kept, variables)
     if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED:
         why = f"{100 * share:.0f} % of the ranks' time in MPI has no explanation: nothing is claimed from prices"
-        unclaimed = changed(results, findings=(), saved_s=None, saved_interval=None, unpriced=(why,), not_measured=0)
+        saved = _with_patterns(_NOT_KEPT, patterns, results)
+        unclaimed = changed(
+            results,
+            findings=patterns.findings,
+            saved_s=saved.value_s,
+            saved_interval=saved.interval,
+            unpriced=(why,),
+            not_measured=0,
+        )
         return _with_verdict(unclaimed, watch)
     ranks, run_s = len(results.ranks), _run_s(results)
     prices = prices_of(asked.questions, sources, ranks)
@@ -92,6 +102,8 @@ def concluded(
     findings += [
         collective_finding(priced, results.sites, results.classes, run_s) for priced in worth(collectives, run_s)
     ]
+    findings += patterns.findings
+    together = _with_patterns(together, patterns, results)
     unclear_words = no_gain_words(unclear).values()
     reasons = [
         *map(Unpriced, asked.left),
@@ -123,6 +135,16 @@ def _with_verdict(results: WatchResults, watch: str) -> WatchResults:
 def _run_s(results: WatchResults) -> float:
     """From the first MPI_Init to the last MPI_Finalize."""
     return results.program.span_s if results.program.span_s is not None else results.program.wall_s
+
+
+def _with_patterns(saved: Saved, patterns: Patterns, results: WatchResults) -> Saved:
+    """By cheaper messages and by calls that are not made: added up, to no more than the time in MPI."""
+    if patterns.saved_s is None or patterns.interval is None:
+        return saved
+    most = max((rank.mpi_s for rank in results.ranks), default=0.0)
+    value, (low, high) = saved.value_s or 0.0, saved.interval or (0.0, 0.0)
+    ends = (min(low + patterns.interval[0], most), min(high + patterns.interval[1], most))
+    return Saved(min(value + patterns.saved_s, most), ends, None)
 
 
 def _gain(finding: WatchFinding) -> float:

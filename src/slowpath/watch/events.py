@@ -31,7 +31,7 @@ class Events:
     call, site  index in World.calls, World.sites; NO_SITE: none
     kind        bits of EventKind
     communicator  identity, 0: not known.  allocation, datatype: row of the rank's table, -1: none
-    window      number of the window of the entry
+    window      number of the window of the entry.  offset: start of the buffer modulo 2 MiB
     """
 
     record: Ints
@@ -52,6 +52,7 @@ class Events:
     datatype: Ints
     requests: Ints
     window: Ints
+    offset: Ints
 
     def __len__(self) -> int:
         return int(self.record.size)
@@ -231,6 +232,7 @@ def _of_record(world: World, i: int) -> dict[str, Any]:
         "datatype": _or_none(events["datatype"], NONE_16),
         "requests": events["requests"].astype(np.int64),
         "window": windows_of(record, clock, events["start_ticks"]),
+        "offset": events["start_offset"].astype(np.int64),
     }
 
 

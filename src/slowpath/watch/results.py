@@ -27,6 +27,12 @@ Family = Literal["point to point", "completion", "collective", "one-sided", "man
 WaitKind = Literal[
     "late sender", "late receiver", "late progress", "collective imbalance", "unexpected copy", "late target"
 ]
+AccountName = Literal[
+    "late sender", "late receiver", "late progress", "wait at barrier", "wait at N x N", "late broadcast",
+    "early reduce", "wait at management", "wait at fence", "late target", "unexpected copy", "transfer at the floor",
+    "cost of calls", "excess", "management", "files", "no name",
+]  # fmt: skip
+BEFORE_THE_RUN: Final = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Session_init"})  # in no sum of a rank's time
 SavingBasis = Literal["diagnosis", "replay", "trial"]
 
 
@@ -78,6 +84,15 @@ class RankTime(Result, frozen=True, kw_only=True):
     def waiting_s(self) -> float:
         """All of the rank's waiting for others, seconds."""
         return self.late_sender_s + self.late_receiver_s + self.imbalance_s
+
+
+class Account(Result, frozen=True, kw_only=True):
+    """Time in MPI under one name. All of them add up to the ranks' time in MPI."""
+
+    name: Annotated[AccountName, means("what the time went to; no name: what has none")]
+    seconds: Annotated[NotNegative, means("a rank")]
+    share: Annotated[Share, means("of all ranks' time in MPI")]
+    by_rank: Annotated[tuple[NotNegative, ...], means("seconds of each rank, in the order of ranks")]
 
 
 class CallCount(Result, frozen=True, kw_only=True):
@@ -193,6 +208,10 @@ class Wait(Result, frozen=True, kw_only=True):
         NotNegative | None, means("of the rank that waited longest; null: an older version wrote it")
     ] = optional()
     longest_rank: Annotated[int | None, means("that rank; null: an older version wrote it")] = optional()
+    began: Annotated[
+        Literal["outside MPI", "inside MPI"] | None,
+        means("where that rank was meanwhile: computing, or without a core; or waiting itself; null: no one rank"),
+    ] = optional()
 
 
 class Price(Result, frozen=True, kw_only=True):
@@ -225,8 +244,11 @@ class WatchFinding(Result, frozen=True, kw_only=True):
     prove: Annotated[str | None, means("arguments of `slowpath prove` that try the first remedy; null: it needs code")]
     change: Annotated[str | None, means("lines to change and where, for a remedy that needs code")]
     status: Annotated[
-        Literal["priced", "proven", "no effect", "undecided"],
-        means("proven: `slowpath prove` showed it on the program itself"),
+        Literal["priced", "estimated", "proven", "no effect", "undecided"],
+        means(
+            "priced: by cells of this machine; estimated: from the program's own calls; proven: `slowpath prove` "
+            "showed it on the program itself"
+        ),
     ]
 
 
@@ -303,6 +325,9 @@ class WatchResults(Result, frozen=True, kw_only=True):
     not_measured: Annotated[
         Count | None,
         means("of unpriced, those that a replay can price: nothing was measured for them yet; null: not counted"),
+    ] = optional()
+    accounts: Annotated[
+        tuple[Account, ...] | None, means("the ranks' time in MPI by name, longest first; null: an older version")
     ] = optional()
 
 

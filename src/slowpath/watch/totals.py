@@ -18,7 +18,7 @@ from slowpath.watch.match import SideEvents
 from slowpath.watch.record.job import Ticks
 from slowpath.watch.record.layout import RecordState, watch_layout
 from slowpath.watch.record.reader import RankRecord
-from slowpath.watch.results import CallCount, Coverage, Family, RankTime
+from slowpath.watch.results import BEFORE_THE_RUN, CallCount, Coverage, Family, RankTime
 
 Ended = Literal["finalized", "without finalize", "killed", "not known"]
 CallSeconds = Mapping[tuple[int, int], Floats]  # (record, lane) -> seconds by call
@@ -31,9 +31,6 @@ ENDED: Mapping[RecordState, Ended] = {
 }
 # Calls of these families that have no events move nothing and wait for nobody.
 OVERHEAD = ("point to point", "completion", "communicators and groups", "datatypes", "other")
-
-
-BEFORE_THE_RUN = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Session_init"})
 
 
 def call_seconds(world: World) -> CallSeconds:

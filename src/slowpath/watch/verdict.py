@@ -135,7 +135,7 @@ def amount(value_s: float, interval: Interval) -> str:
     return f"{format_ratio(value_s, half)} s {format_interval(interval, value_s)}"
 
 
-Status = Literal["priced", "proven", "no effect", "undecided"]
+Status = Literal["priced", "estimated", "proven", "no effect", "undecided"]
 # Of a verdict that says nothing of the remedy (a run failed, the setting was not taken) the finding is as it was.
 _STATUS: Final[Mapping[str, Status]] = {
     "proven": "proven",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from slowpath.watch.events import NO_SITE, Floats, Ints
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.results import Wait, WaitKind
 
+Began = Literal["outside MPI", "inside MPI"]
 LEAST_SHARE = 0.001  # of the run; shorter waits are not listed
 ONE_RANK = 0.5  # share of a wait from which it is one rank's ...
 CLEARLY = 1.5  # ... and how much more than the next one's
@@ -74,10 +76,11 @@ def _wait(
     by_rank = np.bincount(found.events.rank[rows], weights=waited[rows])
     longest = int(by_rank.argmax())
     words = f"{_SAYS[kind]}, mostly in {call}; {spread_words(seconds, float(by_rank[longest]), longest, ranks)}"
+    began: Began | None = None
     if culprit is not None:
-        words += f"; {all_of_it:.0%} of the time for rank {culprit}" + _passed_on(
-            found, rows[culprits == culprit], waited
-        )
+        inside = _passed_on(found, rows[culprits == culprit], waited)
+        began = "outside MPI" if inside is None else "inside MPI"
+        words += f"; {all_of_it:.0%} of the time for rank {culprit}" + _where(inside)
     return Wait(
         kind=kind,
         culprit=culprit,
@@ -88,6 +91,7 @@ def _wait(
         text=words,
         longest_s=float(by_rank[longest]),
         longest_rank=longest,
+        began=began,
     )
 
 
@@ -109,17 +113,23 @@ def _culprit(culprits: Ints, waited: Floats, total: float) -> tuple[int | None, 
     return (first if clear else None), share, share
 
 
-def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> str:
-    """Whether the rank was in MPI itself while it was waited for: then the delay began elsewhere."""
+def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> float | None:
+    """Share of the time for which a rank was waited for that it was in MPI itself: then the delay began elsewhere.
+    None: it was outside, and the delay began there.
+    """
     reason = found.split.reason[rows]
     if (found.reasons.other[reason] == found.reasons.call[reason]).all():
-        return ", which is outside MPI: it is computing or has no core"
+        return None
     record = found.events.record[found.reasons.other[reason]]
     start, until = found.events.start_s[rows], found.split.until_s[rows]
     inside = found.presence.inside_s(record, until) - found.presence.inside_s(record, start)
     length = until - start
     weight = waited[rows] / np.maximum(length, 1e-12)
     share = float((inside * weight).sum() / max(float((length * weight).sum()), 1e-12))
-    if share < PASSED_ON:
+    return None if share < PASSED_ON else min(share, 1.0)
+
+
+def _where(inside: float | None) -> str:
+    if inside is None:
         return ", which is outside MPI: it is computing or has no core"
-    return f", which is in MPI itself for {min(share, 1.0):.0%} of that time: the delay begins elsewhere"
+    return f", which is in MPI itself for {inside:.0%} of that time: the delay begins elsewhere"

@@ -104,3 +104,9 @@ def test_binding_needs_a_core_for_each_rank() -> None:
 def test_what_this_machine_lacks_for_a_slow_path_is_named(code: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         asked_for([code], NO_GPU)
+
+
+def test_a_pattern_of_programs_is_not_of_the_machine() -> None:
+    pattern = next(rule for rule in SLOW_PATHS if rule.pattern)
+    with pytest.raises(UsageError, match=f"--only {pattern.code}: is seen in a program alone: slowpath watch"):
+        asked_for([pattern.code], WHOLE)

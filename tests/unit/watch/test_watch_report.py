@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from slowpath.cli.main import exit_code
+from slowpath.core.brief import MOST_LINES
 from slowpath.core.resources import data_folder
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.proof import write_proof
@@ -93,3 +94,21 @@ def test_no_record_is_said_and_exits_with_4(watch: Path, capsys: pytest.CaptureF
         path.unlink()
     assert exit_code(["report", str(watch)]) == 4
     assert "no rank left a record" in capsys.readouterr().out
+
+
+def test_watch_prints_what_fits_a_screen_unless_it_is_asked_for_more(
+    watch: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(["watch", "--from", str(watch)]) == 0
+    brief = capsys.readouterr().err.splitlines()
+    assert len(brief) <= MOST_LINES
+    assert "% of the run is MPI, at most" in brief[0]
+    assert any("give rank 0 less" in line for line in brief)
+    assert exit_code(["watch", "--full", "--from", str(watch)]) == 0
+    full = capsys.readouterr().err.splitlines()
+    assert full[: len(full) - 1] == list(read_watch_results(watch).verdict)
+    assert exit_code(["watch", "--sites", "--from", str(watch)]) == 0
+    sites = capsys.readouterr().err.splitlines()
+    assert sites[: len(brief)] == brief
+    assert [line.split()[0] for line in sites[len(brief) + 2 :]] == ["MPI_Recv", "MPI_Send"]
+    assert exit_code(["watch", "--sites", "--full", "--from", str(watch)]) == 2

@@ -86,6 +86,7 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "unpriced": _unsaid(results, results.unpriced),
         "waits": view_run.waits(results),
         "bars": view_time.rank_bars(results),
+        "accounts": view_time.accounts(results),
         "waits_key": view_time.waits_key(),
         "timeline": view_time.timeline(results),
         "time_key": view_time.time_key(),

@@ -106,6 +106,23 @@ def rank_bars(results: WatchResults) -> Figure | None:
     return Figure("Time in MPI of each rank, by reason", chosen, FigureTable(head, table), axis=axis, rows=rows)
 
 
+def accounts(results: WatchResults) -> FigureTable | None:
+    """The time in MPI by name; None: an older version wrote it, or no rank was recorded."""
+    if not results.accounts:
+        return None
+    rows = [
+        [
+            one.name,
+            words.time(one.seconds),
+            fmt.percent(one.share),
+            words.time(min(one.by_rank, default=0.0)),
+            words.time(max(one.by_rank, default=0.0)),
+        ]
+        for one in results.accounts
+    ]
+    return FigureTable(["Time went to", "A rank", "Of the time in MPI", "Least on a rank", "Most on a rank"], rows)
+
+
 def _bar(rank: RankTime, scale: LinearScale) -> TrackRow:
     parts = [(class_, read(rank)) for read, class_, _ in PARTS]
     track: Markup = stack.track(parts, None, None, scale, _GRID, f"rank {rank.rank}")

@@ -71,9 +71,21 @@ def calls_csv(results: WatchResults) -> str:
     return _rows(CallCount, results.calls)
 
 
+def accounts_csv(results: WatchResults) -> str:
+    """One row for each name and rank: the seconds that went to it."""
+    ranks = [rank.rank for rank in results.ranks]
+    rows = (
+        [account.name, rank, value]
+        for account in results.accounts or ()
+        for rank, value in zip(ranks, account.by_rank, strict=False)
+    )
+    return as_csv(["name", "rank", "seconds"], rows)
+
+
 CSV_FILES: dict[str, Callable[[WatchResults], str]] = {
     "classes.csv": classes_csv,
     "ranks.csv": ranks_csv,
+    "accounts.csv": accounts_csv,
     "pairs.csv": pairs_csv,
     "calls.csv": calls_csv,
     "waits.csv": waits_csv,

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a slow path sees in a program's own calls, and what it would save: columns in, patterns out. Pure.
+
+The other slow paths are about messages that this machine could move faster. A pattern is about calls that the program
+could do without: it needs no measurement but the watch itself, and its price is an estimate from the program's own
+times, with its basis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+NONE = -1
+S_PER_BYTE = 1e-9  # what each byte of a longer message is taken to cost more: 1 GB/s, less than one core copies
+# A length up to which a message's time is that of its call, and not that of its bytes.
+SHORT_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Point-to-point messages, shape (m,) each; rows are of ProgramCalls, NONE: not kept.
+
+    sent, left: call that started the send, and that completed it.  posted, arrived: of the receive.
+    source, destination: world ranks.  early: it was there before its receive was posted.
+    """
+
+    sent: Ints
+    left: Ints
+    posted: Ints
+    arrived: Ints
+    bytes: Ints
+    source: Ints
+    destination: Ints
+    early: Bools
+
+    def __len__(self) -> int:
+        return int(self.sent.size)
+
+
+@dataclass(frozen=True)
+class ProgramCalls:
+    """Kept calls of a program, by rank, thread and time; shape (n,) each.
+
+    rank: in the world.  thread: number of (rank, thread).  start_s, end_s: entry and return.
+    own_s       from when nothing else was waited for to the return: what the call itself took
+    call        index in names.  site: index in the results' sites, NONE: not known.  communicator: number, NONE: none
+    bytes       of the message as this rank gives it.  root: of a collective, NONE: none.  offset: of the buffer's start
+    is_collective   blocking ones.  is_message: point to point, completions included.  is_one_sided
+    brings      it brought data or news of another rank: a receive completed, or it was a collective
+    group       shape (n,): number of the collective that the call is part of, NONE: not known
+    weight      how many calls it stands for
+
+    counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
+    members: ranks of each communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: that watching
+    adds to the time between two calls.
+    """
+
+    rank: Ints
+    thread: Ints
+    start_s: Floats
+    end_s: Floats
+    own_s: Floats
+    call: Ints
+    site: Ints
+    communicator: Ints
+    bytes: Ints
+    root: Ints
+    offset: Ints
+    is_collective: Bools
+    is_message: Bools
+    is_one_sided: Bools
+    brings: Bools
+    group: Ints
+    weight: Floats
+    names: tuple[str, ...]
+    messages: Messages
+    counted: Ints
+    counted_s: Floats
+    members: tuple[int, ...]
+    ranks: int
+    span_s: float
+    cost_s: float = 0.0
+
+    def __len__(self) -> int:
+        return int(self.rank.size)
+
+    def named(self, *names: str) -> Bools:
+        """Calls of these names, their large-count forms too; shape (n,)."""
+        return self.name_is(*names)[self.call]
+
+    def name_is(self, *names: str) -> Bools:
+        """Of each name whether it is one of these, shape (len(names),)."""
+        return np.array([name.removesuffix("_c") in names for name in self.names], dtype=bool)
+
+    @property
+    def per_collective(self) -> Floats:
+        """Of each call the part of a collective that it is, by its weight; shape (n,)."""
+        size = np.array([*self.members, 1], dtype=float)[self.communicator]
+        found: Floats = self.weight / np.maximum(size, 1.0)
+        return found
+
+    @property
+    def epoch(self) -> Ints:
+        """How many calls before brought something, shape (n,): between equal numbers a thread learnt nothing."""
+        found: Ints = np.cumsum(self.brings) - self.brings
+        return found
+
+    @property
+    def gap_s(self) -> Floats:
+        """Outside MPI since the thread's call before; inf: there is none.  shape (n,)."""
+        found = np.full(len(self), np.inf)
+        same = self.thread[1:] == self.thread[:-1]
+        found[1:] = np.where(same, self.start_s[1:] - self.end_s[:-1], np.inf)
+        return found
+
+
+@dataclass(frozen=True)
+class SeenPattern:
+    """One pattern at one place.
+
+    sites: indices, the most costly first.  count: of what `text` counts.  text: one sentence, without what it costs;
+    {place} stands for the first site.  change: what to write instead.  basis: what the estimate rests on.
+    rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
+    more_s: value, low, high of calls that are counted and not kept, seconds a rank.
+    reported: it is worth a line whatever it costs.
+    """
+
+    sites: tuple[int, ...]
+    count: int
+    text: str
+    change: str
+    basis: str
+    rows: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    saved_s: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    more_s: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    reported: bool = False
+
+
+SeePatterns = Callable[[ProgramCalls], Sequence[SeenPattern]]
+
+
+def grouped(*columns: Ints) -> tuple[Ints, Ints]:
+    """Number of each row's group of equal columns, and the groups' first rows."""
+    if not columns[0].size:
+        return columns[0], columns[0]
+    _, first, number = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    return number.reshape(-1).astype(np.int64), first.astype(np.int64)
+
+
+def most(sites: Ints, weight: Floats, count: int = 8) -> tuple[int, ...]:
+    """Sites with the largest sums, NONE left out."""
+    known = sites != NONE
+    if not known.any():
+        return ()
+    total = np.bincount(sites[known], weights=weight[known])
+    order = np.argsort(-total, kind="stable")[:count]
+    return tuple(int(site) for site in order if total[site] > 0 or site in sites)
+
+
+def usual(own_s: Floats, call: Ints, times: float = 3.0) -> Floats:
+    """Times of calls, none longer than so many times the median of its kind: what a rank without a core adds is no
+    call's own.
+    """
+    found = own_s.copy()
+    for kind in np.unique(call).tolist():
+        here = call == kind
+        found[here] = np.minimum(own_s[here], times * float(np.median(own_s[here])))
+    return found
+
+
+def merged(own_s: Floats, call: Ints, share: Floats, bytes_each: Floats) -> Floats:
+    """What calls save that become one, shape (n, 3).
+
+    Args: call: which call each is.  share: of each that goes.  bytes_each: that its part of the longer message has.
+    The value takes off what the bytes cost in the longer message; the low end four times that, of calls that all take
+    their kind's median at most; the high end nothing, of calls as long as they were.
+    """
+    value = np.maximum(usual(own_s, call) * share - bytes_each * S_PER_BYTE, 0.0)
+    low = np.maximum(usual(own_s, call, 1.0) * share - 4 * bytes_each * S_PER_BYTE, 0.0)
+    return np.stack([value, np.minimum(low, value), own_s * share], axis=1)

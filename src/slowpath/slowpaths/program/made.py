@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows, communicators and datatypes that a program makes: where, how often, and whether in each iteration. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from slowpath.findings.program_pattern import Bools, Ints, ProgramCalls
+
+WINDOWS: Final = ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic")
+COMMUNICATORS: Final = (
+    *("MPI_Comm_dup", "MPI_Comm_dup_with_info", "MPI_Comm_idup", "MPI_Comm_split", "MPI_Comm_split_type"),
+    *("MPI_Comm_create", "MPI_Comm_create_group", "MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create"),
+    *("MPI_Dist_graph_create", "MPI_Dist_graph_create_adjacent"),
+)
+DATATYPES: Final = (
+    *("MPI_Type_contiguous", "MPI_Type_vector", "MPI_Type_create_hvector", "MPI_Type_indexed"),
+    *("MPI_Type_create_hindexed", "MPI_Type_create_indexed_block", "MPI_Type_create_hindexed_block"),
+    *("MPI_Type_create_struct", "MPI_Type_create_subarray", "MPI_Type_create_darray", "MPI_Type_create_resized"),
+    *("MPI_Type_hvector", "MPI_Type_hindexed", "MPI_Type_struct", "MPI_Type_dup"),
+)
+FREES: Final[Mapping[str, tuple[str, ...]]] = {
+    "window": ("MPI_Win_free",),
+    "communicator": ("MPI_Comm_free", "MPI_Comm_disconnect"),
+    "datatype": ("MPI_Type_free",),
+}
+MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "window": WINDOWS,
+    "communicator": COMMUNICATORS,
+    "datatype": DATATYPES,
+}
+# Calls that go with making one of that kind.
+WITH: Final[Mapping[str, tuple[str, ...]]] = {"window": (), "communicator": (), "datatype": ("MPI_Type_commit",)}
+LEAST: Final[Mapping[str, int]] = {"window": 10, "communicator": 10, "datatype": 50}  # on a rank at one place
+BETWEEN: Final = 0.9  # of what is made: the program has communicated since it made the one before
+
+
+@dataclass(frozen=True)
+class Made:
+    """Objects of one kind that are made at one place again and again.
+
+    each: by the rank that makes most.  every: by all ranks.  freed_share: of what the program makes of this kind.
+    """
+
+    kind: str
+    call: str
+    site: int
+    each: int
+    every: int
+    freed_share: float
+
+
+def made_anew(calls: ProgramCalls) -> list[Made]:
+    """Of each kind, the places that make them in each iteration."""
+    found: list[Made] = []
+    if not len(calls.counted):
+        return found
+    call, site, rank, count = calls.counted.T
+    for kind, names in MAKERS.items():
+        makes = calls.name_is(*names)[call]
+        made = int(count[makes].sum())
+        freed = int(count[calls.name_is(*FREES[kind])[call]].sum())
+        for place in np.unique(site[makes]).tolist():
+            here = makes & (site == place)
+            each = np.bincount(rank[here], weights=count[here])
+            if each.max(initial=0) < LEAST[kind] or not _in_iterations(calls, kind, place):
+                continue
+            name = calls.names[int(np.bincount(call[here], weights=count[here]).argmax())]
+            found.append(Made(kind, name, place, int(each.max()), int(count[here].sum()), min(freed / made, 1.0)))
+    return found
+
+
+def _in_iterations(calls: ProgramCalls, kind: str, place: int) -> bool:
+    """Whether the program communicates between two of them, in place of making all it needs in one loop.
+
+    Datatypes have no events: how often they are made has to do.
+    """
+    if kind == "datatype":
+        return True
+    rows = np.flatnonzero(calls.named(*MAKERS[kind]) & (calls.site == place))
+    traffic = np.cumsum(traffic_of(calls))
+    follows = np.flatnonzero(calls.thread[rows][1:] == calls.thread[rows][:-1])
+    if not follows.size:
+        return False
+    between: Ints = traffic[rows[follows + 1] - 1] - traffic[rows[follows]]
+    return int(np.count_nonzero(between > 0)) >= BETWEEN * follows.size
+
+
+def traffic_of(calls: ProgramCalls) -> Bools:
+    """Calls that communicate: no management."""
+    managing = calls.named(*(name for kind in MAKERS for name in (*MAKERS[kind], *FREES[kind], *WITH[kind])))
+    found: Bools = (calls.is_message | calls.is_collective | calls.is_one_sided) & ~managing
+    return found
+
+
+def sites_of(calls: ProgramCalls, names: tuple[str, ...]) -> Ints:
+    """Places of calls of these names, by the counts."""
+    if not len(calls.counted):
+        return np.zeros(0, dtype=np.int64)
+    found: Ints = np.unique(calls.counted[calls.name_is(*names)[calls.counted[:, 0]], 1])
+    return found

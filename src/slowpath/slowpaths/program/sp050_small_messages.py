@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP050: many small messages to one rank where one would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from slowpath.core.units import format_bytes
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import (
+    NONE,
+    SHORT_BYTES,
+    Bools,
+    Floats,
+    Ints,
+    ProgramCalls,
+    SeenPattern,
+    grouped,
+    merged,
+    most,
+)
+from slowpath.findings.slow_path import SlowPath
+
+LEAST_RUN = 8  # messages in a row; fewer may be fields of one exchange
+MOST_COMPUTING = 4.0  # times the calls of a run: with more, messages leave while the rest is computed
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Of each place that sends: runs of short messages to one rank, between which the sender learnt nothing."""
+    messages = calls.messages
+    usable = np.flatnonzero((messages.sent != NONE) & (messages.bytes <= SHORT_BYTES) & (messages.destination >= 0))
+    if not usable.size:
+        return ()
+    sent = messages.sent[usable]
+    run, _ = grouped(
+        calls.thread[sent], calls.site[sent], messages.destination[usable], calls.communicator[sent], calls.epoch[sent]
+    )
+    length = np.bincount(run)
+    chosen = (length >= LEAST_RUN) & _is_dense(calls, sent, run, length.size)
+    inside = chosen[run]
+    return list(_patterns(calls, usable[inside], run[inside], length))
+
+
+def _is_dense(calls: ProgramCalls, sent: Ints, run: Ints, runs: int) -> Bools:
+    """Of each run: there is little computing between its messages."""
+    first, last = np.full(runs, len(calls)), np.full(runs, -1)
+    np.minimum.at(first, run, sent)
+    np.maximum.at(last, run, sent)
+    in_mpi = np.append(0.0, np.cumsum(calls.end_s - calls.start_s))
+    calls_s = in_mpi[last + 1] - in_mpi[first]
+    span_s = calls.end_s[last] - calls.start_s[first]
+    found: Bools = span_s - calls_s <= MOST_COMPUTING * calls_s
+    return found
+
+
+def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Iterator[SeenPattern]:
+    """One for each place that sends. Args: chosen: messages in runs.  run: of each.  length: of each run."""
+    messages = calls.messages
+    site = calls.site[messages.sent[chosen]]
+    for place in np.unique(site).tolist():
+        here = site == place
+        mine, of_run = chosen[here], run[here]
+        gone = 1.0 - 1.0 / length[of_run]
+        rows, share, bytes_each = _shares(calls, mine, gone)
+        weight = calls.weight[rows] * calls.own_s[rows]
+        runs = np.unique(of_run).size
+        each, size = mine.size / runs, float(np.mean(messages.bytes[mine]))
+        total = round(float(calls.weight[messages.sent[mine]].sum()))
+        lead = calls.names[int(np.bincount(calls.call[messages.sent[mine]]).argmax())]
+        yield SeenPattern(
+            sites=(place, *(other for other in most(calls.site[rows], weight) if other != place)) if place >= 0 else (),
+            count=total,
+            text=f"{total:,} messages of {format_bytes(round(size))} by {lead} in {{place}}, {each:.0f} in a row to "
+            f"one rank that the sender learns nothing between",
+            change=f"send them as one message of {format_bytes(round(size * each))}: collect them in one buffer, or "
+            "give one call all elements",
+            basis="the calls' own time, less one call and 1 ns a byte for the longer message",
+            rows=rows,
+            saved_s=merged(calls.own_s[rows], calls.call[rows], share, bytes_each),
+        )
+
+
+def _shares(calls: ProgramCalls, mine: Ints, gone: Floats) -> tuple[Ints, Floats, Floats]:
+    """Calls of these messages, the share of each that goes, and its part of the longer message's bytes.
+
+    A call that completes other messages too keeps what is theirs.
+    """
+    messages = calls.messages
+    goes, moved, extra = (np.zeros(len(calls)) for _ in range(3))
+    for every in _calls_of(messages.sent, messages.left, messages.posted, messages.arrived):
+        rows = every[every != NONE]
+        np.add.at(moved, rows, 1.0)
+        own = every[mine]
+        known = own != NONE
+        np.add.at(goes, own[known], gone[known])
+        np.add.at(extra, own[known], messages.bytes[mine][known].astype(float))
+    rows = np.flatnonzero(goes > 0)
+    return rows, goes[rows] / np.maximum(moved[rows], 1.0), extra[rows]
+
+
+def _calls_of(*columns: Ints) -> Iterator[Ints]:
+    """Of each side the call that starts a message, and that which completes it where it is another one."""
+    sent, left, posted, arrived = columns
+    yield sent
+    yield np.where(left == sent, NONE, left)
+    yield posted
+    yield np.where(arrived == posted, NONE, arrived)
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP050",
+    name="many small messages",
+    title="Many small messages go to one rank where one would do",
+    what="A program sends each element, or each short field, by a call of its own.",
+    shows="Eight or more messages of at most 1 KiB leave one place for one rank, in a row: the sender receives nothing "
+    "between them, so that none depends on an answer.",
+    why="A short message takes what a call takes on both sides, some hundred nanoseconds in a node and a microsecond "
+    "between nodes, whatever its length. One message of all of them takes it once.",
+    needs="A watched program (docs/reference/watch.md). The saving is estimated from the program's own calls: all but "
+    "one of a row, and 1 ns for each byte of the longer message.",
+    remedy="Collect the elements in one buffer and send that; give one call the whole array; or describe scattered "
+    "elements by a derived datatype.",
+    false_alarms="A program that sends early on purpose, so that the receiver can begin: it is not named where it "
+    "computes more than four times as long as it sends.",
+    sources=("MPI-4.1 chapter 3", "docs/reference/watch.md"),
+    observe=nothing,
+    cause="Each short message takes the time of a call.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP051: reductions of few elements in a row, which one could do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from slowpath.core.units import format_bytes
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import (
+    SHORT_BYTES,
+    Bools,
+    Ints,
+    ProgramCalls,
+    SeenPattern,
+    grouped,
+    merged,
+    most,
+)
+from slowpath.findings.slow_path import SlowPath
+
+REDUCTIONS = ("MPI_Allreduce", "MPI_Reduce", "MPI_Bcast")
+LEAST_RUN = 4
+LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until something converges has others
+NO_COMPUTING_S = 100e-9  # between two that use one buffer: a loop's step, and no work on what was reduced
+MOST_GAP = 1.0  # times the call before: what is reduced next was there before
+LEAST_PAUSE = 8.0  # times the gaps within a run: between two runs something else happens
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Of each place: runs of short reductions on one communicator with nothing but a loop's step between them."""
+    chosen = calls.named(*REDUCTIONS) & calls.is_collective & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
+    return [pattern for site in np.unique(calls.site[chosen]) for pattern in _at(calls, chosen, int(site))]
+
+
+def _at(calls: ProgramCalls, chosen: Bools, site: int) -> Iterator[SeenPattern]:
+    here = chosen & (calls.site == site)
+    rows = np.flatnonzero(here)
+    run = _runs(calls, here)[rows]
+    _, run = np.unique(run, return_inverse=True)
+    run = run.reshape(-1)
+    length = np.bincount(run)
+    fits = (length >= LEAST_RUN) & _has_elements(calls, rows, run, length)
+    inside = fits[run]
+    rows, run = rows[inside], run[inside]
+    if not rows.size:
+        return
+    each = float(length[run].mean())
+    total = round(float(calls.per_collective[rows].sum()))
+    size = float(calls.bytes[rows].mean())
+    name = calls.names[int(np.bincount(calls.call[rows]).argmax())]
+    yield SeenPattern(
+        sites=most(calls.site[rows], calls.own_s[rows]),
+        count=total,
+        text=f"{total:,} {name} of {format_bytes(round(size))} in {{place}}, {each:.0f} in a row on one communicator",
+        change=f"put what they reduce into one array and call {name} once, with {each:.0f} times as many elements",
+        basis="the calls' own time, less one call and 1 ns a byte for the longer one",
+        rows=rows,
+        saved_s=merged(calls.own_s[rows], calls.call[rows], 1.0 - 1.0 / length[run], calls.bytes[rows].astype(float)),
+    )
+
+
+def _runs(calls: ProgramCalls, here: Bools) -> Ints:
+    """Number of the run that each call is in; a call that does not follow the one before begins one.
+
+    Within a run the calls are the same, one behind the other in their thread, and the time between two is no longer
+    than a call and not much longer than the shortest such time.
+    """
+    follows = np.zeros(len(calls), dtype=bool)
+    follows[1:] = here[1:] & here[:-1] & (calls.thread[1:] == calls.thread[:-1])
+    for column in (calls.call, calls.communicator, calls.bytes, calls.root):
+        follows[1:] &= column[1:] == column[:-1]
+    gap_s = calls.gap_s
+    before_s = np.append(0.0, (calls.end_s - calls.start_s)[:-1])
+    usual_s = float(np.median(gap_s[follows])) if follows.any() else 0.0
+    follows &= (gap_s <= MOST_GAP * np.maximum(before_s, usual_s)) & (gap_s <= LEAST_PAUSE * usual_s)
+    found: Ints = np.cumsum(~follows)
+    return found
+
+
+def _has_elements(calls: ProgramCalls, rows: Ints, run: Ints, length: Ints) -> Bools:
+    """Of each run: its calls are about different things, and not the same one again and again until it converges.
+
+    They use as many buffers, or there are several runs of this length on this rank, without any computing within.
+    """
+    _, first = grouped(run, calls.offset[rows])
+    offsets = np.bincount(run[first], minlength=length.size)
+    thread = np.zeros(length.size, dtype=np.int64)
+    thread[run] = calls.thread[rows]
+    alike, where = grouped(thread, length)
+    often = np.bincount(alike, minlength=where.size)[alike]
+    lone = np.bincount(thread, minlength=int(thread.max(initial=0)) + 1)[thread]
+    inner = np.append(False, run[1:] == run[:-1])
+    gap_s = np.bincount(run[inner], weights=calls.gap_s[rows[inner]], minlength=length.size)
+    idle = gap_s <= (length - 1) * (calls.cost_s + NO_COMPUTING_S)
+    found: Bools = (offsets == length) | (idle & (often >= LEAST_RUNS) & (often >= 0.9 * lone))
+    return found
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP051",
+    name="small reductions in a row",
+    title="Reductions of few elements follow each other where one could do all of them",
+    what="A program reduces, or broadcasts, each number of an array by a collective of its own.",
+    shows="Four or more MPI_Allreduce, MPI_Reduce or MPI_Bcast of at most 1 KiB follow each other at one place on one "
+    "communicator, with no time between them in which the next could depend on the last.",
+    why="A short collective takes some messages' latency, one after the other, whatever its length: a reduction of 16 "
+    "numbers takes hardly longer than that of one.",
+    needs="A watched program (docs/reference/watch.md). They use different buffers, or come in rows of one length at "
+    "least three times. The saving is estimated from the program's own calls: all but one of a row.",
+    remedy="Put the numbers into one array and reduce that once; with different operations, one MPI_Op_create that "
+    "does them together.",
+    false_alarms="A loop that reduces the same variable until it converges, in rows of one length: the next value "
+    "then depends on the last, and nothing can be fused.",
+    sources=("MPI-4.1 chapter 6", "docs/reference/watch.md"),
+    observe=nothing,
+    cause="Each short collective takes its messages' latency.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)

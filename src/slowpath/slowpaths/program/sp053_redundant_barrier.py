@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP053: a barrier next to a collective that waits for all ranks itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import NONE, Bools, Ints, ProgramCalls, SeenPattern, usual
+from slowpath.findings.slow_path import SlowPath
+
+# What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
+OF_ALL = (
+    *("MPI_Allreduce", "MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Alltoallw"),
+    *("MPI_Reduce_scatter", "MPI_Reduce_scatter_block", "MPI_Barrier"),
+)
+WITH_ROOT = ("MPI_Reduce", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv")
+LEAST = 10  # barriers of a rank at one place
+LEAST_SHARE = 0.9  # of them that are next to one
+SHORT_S = 1e-6  # between the two, or as long as the barrier itself: nothing else happens there
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Of each place with barriers: those that follow, or are followed by, a collective of the same communicator."""
+    barrier = calls.named("MPI_Barrier") & calls.is_collective
+    if not barrier.any():
+        return ()
+    before, after = _next_to(calls, barrier, 1), _next_to(calls, barrier, -1)
+    found = []
+    for site in np.unique(calls.site[barrier]).tolist():
+        here = barrier & (calls.site == site)
+        each = np.bincount(calls.rank[here])
+        for near, word, step in ((before, "before", 1), (after, "after", -1)):
+            mine = here & near
+            if each.max() < LEAST or mine.sum() < LEAST_SHARE * here.sum():
+                continue
+            found.append(_pattern(calls, np.flatnonzero(mine), site, word, step))
+            break
+    return found
+
+
+def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
+    """Barriers whose next call (-1: last) of the thread is a collective that makes them needless, without a pause.
+
+    Behind one-sided calls a barrier may be what tells the others that their data is there.
+    """
+    rows = np.flatnonzero(barrier)
+    other = rows + step
+    inside = (other >= 0) & (other < len(calls))
+    rows, other = rows[inside], other[inside]
+    fits = (calls.thread[rows] == calls.thread[other]) & (calls.communicator[rows] == calls.communicator[other])
+    names = OF_ALL if step < 0 else (*OF_ALL, *WITH_ROOT)
+    fits &= (calls.named(*names) & calls.is_collective)[other]
+    fits &= ~((step < 0) & barrier[other])  # of two barriers the first is the needless one
+    gap_s = calls.gap_s[np.maximum(rows, other)]
+    fits &= gap_s <= np.maximum(SHORT_S, calls.own_s[rows])
+    fits &= ~_after_one_sided(calls)[rows]
+    found = np.zeros(len(calls), dtype=bool)
+    found[rows[fits]] = True
+    return found
+
+
+def _after_one_sided(calls: ProgramCalls) -> Bools:
+    """Calls before which their thread's last call but messages' completions was a one-sided one."""
+    found = np.zeros(len(calls), dtype=bool)
+    found[1:] = calls.is_one_sided[:-1] & (calls.thread[1:] == calls.thread[:-1])
+    return found
+
+
+def _pattern(calls: ProgramCalls, rows: Ints, site: int, word: str, step: int) -> SeenPattern:
+    total = round(float(calls.per_collective[rows].sum()))
+    other = calls.names[int(np.bincount(calls.call[rows + step]).argmax())]
+    own_s, call = calls.own_s[rows], calls.call[rows]
+    return SeenPattern(
+        sites=(site,) if site != NONE else (),
+        count=total,
+        text=f"{total:,} MPI_Barrier in {{place}} directly {word} {other} on the same ranks",
+        change="leave the barrier out, unless it separates what MPI does not see: files, shared memory, timings",
+        basis="the barriers' own time from the last rank's arrival on; waiting for that rank stays, in the next call",
+        rows=rows,
+        saved_s=np.stack([usual(own_s, call), usual(own_s, call, 1.0), own_s], axis=1),
+    )
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP053",
+    name="redundant barrier",
+    title="A barrier stands next to a collective that synchronizes by itself",
+    what="A program calls MPI_Barrier directly before or after another collective of the same ranks.",
+    shows="Nine of ten barriers at one place are next to such a collective in their thread, with no pause between. "
+    "Before it, that is any collective that all ranks call; after it, only one whose result needs all ranks.",
+    why="No collective needs a barrier: MPI keeps collectives of one communicator apart. A barrier takes "
+    "some messages' "
+    "latency, and makes every rank wait for the last one once more.",
+    needs="A watched program (docs/reference/watch.md). The saving is the barriers' own time from the last arrival on; "
+    "waiting for a late rank is not counted, since the collective waits for it as well.",
+    remedy="Leave the barrier out, unless it separates something that MPI does not see.",
+    false_alarms="A barrier that separates timings, files, output or shared memory. Behind one-sided calls none is "
+    "named.",
+    sources=("MPI-4.1 section 6.3", "docs/reference/watch.md"),
+    observe=nothing,
+    cause="The barrier does what the collective does anyway.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every second in MPI has a name: what ranks waited for, moved, called and managed, and what is left without one.
+
+`RankTime` says how much; this says of what. Waits have the names that tools for wait states have established. What a
+call takes beyond waiting is held against the fastest twentieth of its kind (one call, one size class) in the run
+itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from slowpath.watch.attributed import Attributed, TimePart
+from slowpath.watch.events import Bools, Floats, Ints
+from slowpath.watch.match import NO_EVENT
+from slowpath.watch.reasons import NEEDS, Needs
+from slowpath.watch.record.layout import watch_layout
+from slowpath.watch.results import Account, AccountName, RankTime
+from slowpath.watch.totals import CallSeconds, overhead_families
+
+SHORT_BYTES: Final = 256  # up to which a message takes what its call takes
+FASTEST: Final = 5.0  # percentile of a kind that counts as its floor
+NOTHING: Final = 1e-9  # of the time in MPI: what rounding leaves
+LEAST_CALLS: Final = 20  # of a kind; of fewer the fastest says nothing
+NAMES: Final[tuple[AccountName, ...]] = (
+    "late sender",
+    "late receiver",
+    "late progress",
+    "wait at barrier",
+    "wait at N x N",
+    "late broadcast",
+    "early reduce",
+    "wait at management",
+    "wait at fence",
+    "late target",
+    "unexpected copy",
+    "transfer at the floor",
+    "cost of calls",
+    "excess",
+    "management",
+    "files",
+    "no name",
+)
+_NUMBER: Final[Mapping[AccountName, int]] = {name: i for i, name in enumerate(NAMES)}
+_MANAGING: Final = ("communicators and groups", "datatypes", "start and end")
+
+
+def accounts_of(
+    found: Attributed, weight: Floats, seconds_in: CallSeconds, ranks: Sequence[RankTime]
+) -> tuple[Account, ...]:
+    """Longest first; names without any time are left out.
+
+    Args: weight: how many calls each kept one stands for.  seconds_in: each call of each thread.  ranks: in the order
+          of the records; the accounts of a rank add up to its time in MPI.
+    """
+    if not ranks:
+        return ()
+    seconds = np.zeros((len(ranks), len(NAMES)))
+    names = _Names(found)
+    for i, rank in enumerate(ranks):
+        seconds[i] = _of_rank(found, weight, seconds_in, names, rank, i)
+    total = float(sum(rank.mpi_s for rank in ranks))
+    order = np.argsort(-seconds.sum(axis=0), kind="stable")
+    return tuple(
+        Account(
+            name=NAMES[number],
+            seconds=float(seconds[:, number].mean()),
+            share=min(float(seconds[:, number].sum()) / total, 1.0) if total > 0 else 0.0,
+            by_rank=tuple(seconds[:, number].tolist()),
+        )
+        for number in order.tolist()
+        if seconds[:, number].sum() > NOTHING * total
+    )
+
+
+class _Names:
+    """Of each event the accounts that parts of its time go to, shape (n,): waiting in collectives; the rest of the call
+    up to the floor of its kind; what it has when its waiting is not known. floor_s: of its kind.
+    """
+
+    def __init__(self, found: Attributed) -> None:
+        events, world = found.events, found.world
+        families = np.array(world.families, dtype=np.int64)
+        of_call = families[events.call] if families.size else np.zeros(0, dtype=np.int64)
+        manages = np.array([name.startswith(_WINDOWS) for name in world.calls], dtype=bool)
+        self.is_managing: Bools = np.isin(of_call, _numbers(_MANAGING)) | (
+            manages[events.call] if manages.size else np.zeros(0, dtype=bool)
+        )
+        self.is_file: Bools = np.isin(of_call, _numbers(("files",)))
+        waiting = np.array([_NUMBER[_waits_in(name)] for name in world.calls], dtype=np.int64)
+        self.waiting: Ints = waiting[events.call] if waiting.size else np.zeros(0, dtype=np.int64)
+        self.waiting = np.where(self.is_managing, _NUMBER["wait at management"], self.waiting)
+        length = _moved_bytes(found)
+        is_short = length <= SHORT_BYTES
+        self.usual: Ints = np.where(is_short, _NUMBER["cost of calls"], _NUMBER["transfer at the floor"])
+        self.unknown: Ints = np.full(len(events), _NUMBER["no name"])
+        for chosen, name in ((self.is_managing, "management"), (self.is_file, "files")):
+            self.usual[chosen] = self.unknown[chosen] = _NUMBER["management" if name == "management" else "files"]
+        rest = found.split.parts_s[:, [TimePart.TRANSFER, TimePart.CALL]].sum(axis=1)
+        self.rest_s: Floats = rest
+        self.floor_s = np.where(self.is_managing | self.is_file, rest, _floors(found, rest, length))
+
+
+_WINDOWS = (
+    "MPI_Win_create",
+    "MPI_Win_allocate",
+    "MPI_Win_free",
+    "MPI_Win_attach",
+    "MPI_Win_detach",
+    "MPI_Win_shared_query",
+)
+
+
+def _waits_in(call: str) -> AccountName:
+    """How waiting for ranks that come late to this call is called."""
+    if call.startswith(("MPI_Win_fence", "MPI_Win_wait", "MPI_Win_complete", "MPI_Win_start")):
+        return "wait at fence"
+    if call.startswith(("MPI_Barrier", "MPI_Ibarrier")):
+        return "wait at barrier"
+    known: Mapping[Needs, AccountName] = {Needs.ROOT: "late broadcast", Needs.ALL_AT_ROOT: "early reduce"}
+    return known.get(NEEDS.get(call.removesuffix("_c"), Needs.UNKNOWN), "wait at N x N")
+
+
+def _numbers(names: tuple[str, ...]) -> list[int]:
+    return [number for number, name in watch_layout().families.items() if name in names]
+
+
+def _moved_bytes(found: Attributed) -> Floats:
+    """Of each call its message's length, or those of all messages that it completed, shape (n,)."""
+    events = found.events
+    length = events.bytes.astype(float)
+    for side in (found.matched.sends, found.matched.receives):
+        done = (side.done != NO_EVENT) & (side.done != side.posted)
+        np.add.at(length, side.done[done], events.bytes[side.reported[done]].astype(float))
+    return length
+
+
+def _floors(found: Attributed, rest_s: Floats, length: Floats) -> Floats:
+    """What the fastest calls of each call's kind take, shape (n,); a kind with few calls is its own floor."""
+    events = found.events
+    floor = rest_s.copy()
+    timed = np.flatnonzero(events.is_timed & (rest_s > 0))
+    if not timed.size:
+        return floor
+    size = np.frexp(length[timed])[1]
+    key = np.stack([events.call[timed], size, events.requests[timed]], axis=1)
+    _, kind = np.unique(key, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    order = np.lexsort((rest_s[timed], kind))
+    count = np.bincount(kind)
+    first = np.append(0, np.cumsum(count))[:-1]
+    at = first + (count * FASTEST / 100).astype(np.int64)
+    fastest = rest_s[timed][order][at]
+    many = count[kind] >= LEAST_CALLS
+    floor[timed[many]] = fastest[kind[many]]
+    return np.minimum(floor, rest_s)
+
+
+def _of_rank(
+    found: Attributed, weight: Floats, seconds_in: CallSeconds, names: _Names, rank: RankTime, i: int
+) -> Floats:
+    """Seconds by name: the rank's own parts, each divided as its calls are."""
+    events, record = found.events, found.world.records[i]
+    lane = int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0
+    rows = events.of(i, lane)
+    parts = found.split.parts_s[rows] * weight[rows, None]
+    floor_s, rest_s = names.floor_s[rows] * weight[rows], names.rest_s[rows] * weight[rows]
+    is_call = parts[:, TimePart.CALL] > 0
+    usual, excess = names.usual[rows], np.maximum(rest_s - floor_s, 0.0)
+    overhead, unknown = _without_events(found, rows, seconds_in.get((i, lane)))
+    whole = np.zeros(rows.size, dtype=np.int64)  # of one name
+
+    def column(name: AccountName, *columns: TimePart) -> Share:
+        return whole + _NUMBER[name], parts[:, list(columns)].sum(axis=1)
+
+    result = _divided(
+        rank.late_sender_s,
+        [column("late sender", TimePart.LATE_SENDER), column("late progress", TimePart.SENDER_AWAY)],
+        "late sender",
+    )
+    result += _divided(
+        rank.late_receiver_s,
+        [column("late receiver", TimePart.LATE_RECEIVER), column("late progress", TimePart.RECEIVER_AWAY)],
+        "late receiver",
+    )
+    result += _divided(
+        rank.imbalance_s,
+        [(names.waiting[rows], parts[:, TimePart.IMBALANCE]), column("late target", TimePart.LATE_TARGET)],
+        "wait at N x N",
+    )
+    result[_NUMBER["unexpected copy"]] += rank.unexpected_s
+    over = whole + _NUMBER["excess"]
+    moving = [(usual, np.where(is_call, 0.0, floor_s)), (over, np.where(is_call, 0.0, excess))]
+    result += _divided(rank.transfer_s, moving, "transfer at the floor")
+    calling = [(usual, np.where(is_call, floor_s, 0.0)), (over, np.where(is_call, excess, 0.0)), overhead]
+    result += _divided(rank.call_s, calling, "cost of calls")
+    result += _divided(rank.unexplained_s, [(names.unknown[rows], parts[:, TimePart.UNEXPLAINED]), unknown], "no name")
+    return result
+
+
+Share = tuple[Ints, Floats]  # numbers of names, and seconds
+
+
+def _divided(seconds: float, shares: Sequence[Share], otherwise: AccountName) -> Floats:
+    """Seconds, divided by name as these are; where there are none, all of it to `otherwise`."""
+    found = np.zeros(len(NAMES))
+    for numbers, values in shares:
+        found += np.bincount(numbers, weights=values, minlength=len(NAMES))
+    whole = float(found.sum())
+    if whole > 0:
+        return found * (seconds / whole)
+    found[_NUMBER[otherwise]] = seconds
+    return found
+
+
+def _without_events(found: Attributed, rows: Ints, in_call_s: Floats | None) -> tuple[Share, Share]:
+    """Calls that are counted and have no events: overhead, and those of which it is not known what they wait for."""
+    world = found.world
+    if in_call_s is None or not len(world.calls):
+        nothing: Share = (np.zeros(0, dtype=np.int64), np.zeros(0))
+        return nothing, nothing
+    families = np.array(world.families, dtype=np.int64)
+    alone_s = in_call_s.copy()
+    alone_s[found.events.call[rows]] = 0.0
+    manages = np.isin(families, _numbers(_MANAGING)) | np.array([n.startswith(_WINDOWS) for n in world.calls])
+    files = np.isin(families, _numbers(("files",)))
+    is_overhead = np.isin(families, overhead_families())
+    known = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["cost of calls"]))
+    unknown = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["no name"]))
+    return (known, np.where(is_overhead, alone_s, 0.0)), (unknown, np.where(is_overhead, 0.0, alone_s))

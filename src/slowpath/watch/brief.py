@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict of a watch that fits a screen, and the table of call sites. Pure.
+
+How much of the run is MPI and how much of that could be saved, what the time in MPI goes to, and at most three changes,
+those first that save most. A finding of any slow path is such a change, and so is a rank that all others wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from slowpath.core.brief import Brief
+from slowpath.core.units import format_bytes, format_interval, format_ratio, listed
+from slowpath.slowpaths.registry import known
+from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
+from slowpath.watch.results import BEFORE_THE_RUN, Account, AccountName, Wait, WatchFinding, WatchResults
+from slowpath.watch.verdict import seconds
+
+LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
+LITTLE_MPI: Final = 0.05  # of the run
+MOST_NAMES: Final = 5
+WIDTH: Final = 100
+# Time that no program has to spend, or of which nobody knows.
+_SAVEABLE: Final[frozenset[AccountName]] = frozenset(
+    {
+        *("late sender", "late receiver", "late progress", "late target"),
+        *("wait at barrier", "wait at N x N", "late broadcast", "early reduce", "wait at management", "wait at fence"),
+        *("unexpected copy", "excess", "management", "no name"),
+    }
+)
+_HOW: Final[Mapping[str, str]] = {
+    "priced": "priced on this machine",
+    "estimated": "estimated",
+    "proven": "proven by reruns",
+    "undecided": "reruns did not decide it",
+}
+
+
+@dataclass(frozen=True)
+class _Change:
+    """saved_s, high_s: of the run.  name: short.  text: what to do, where, and what it saves."""
+
+    saved_s: float
+    high_s: float
+    name: str
+    text: str
+
+
+def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = None) -> Brief:
+    """Return at most twelve lines.  Args: watch: its folder, for commands.  report: path of the page."""
+    program = results.program
+    if not results.ranks:
+        return Brief(answer=f"{program.program}: no rank left a record, so nothing can be said of it", report=report)
+    changes = _changes(results, watch)
+    return Brief(
+        answer=_answer(results, changes),
+        account=_account_words(results.accounts or ()),
+        actions=tuple(change.text for change in changes),
+        undecided=_undecided(results, watch),
+        notes=results.coverage.notes,
+        report=report,
+    )
+
+
+def _answer(results: WatchResults, changes: list[_Change]) -> str:
+    program, run_s = results.program, _run_s(results)
+    mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
+    count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
+    head = f"{program.program}, {count}, {seconds(run_s)}: {_percent(mpi_s, run_s)} % of the run is MPI"
+    if run_s <= 0:
+        return f"{program.program}: {count}; the run's length is not known"
+    if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED and not changes:
+        return f"{head}, and {100 * share:.0f} % of that has no name: what can be saved is not known"
+    if mpi_s < LITTLE_MPI * run_s:
+        return f"{head}, so no more than that can be saved"
+    most_s, largest = _most(results, changes, mpi_s)
+    if largest is None:
+        return f"{head}, at the floor of its own calls: nothing in it is longer than it has to be"
+    return f"{head}, at most {_percent(most_s, run_s)} % can be saved: {largest}"
+
+
+def _most(results: WatchResults, changes: list[_Change], mpi_s: float) -> tuple[float, str | None]:
+    """What no change could exceed, seconds, and the largest part of it; None: there is nothing."""
+    accounts = [one for one in results.accounts or () if one.name in _SAVEABLE]
+    findings_s = sum(_ends(finding)[1] for finding in results.findings if finding.status != "no effect")
+    most_s = min(sum(one.seconds for one in accounts) + max(findings_s, 0.0), mpi_s)
+    named = [(change.saved_s, change.name) for change in changes]
+    named += [(one.seconds, _ACCOUNT_WORDS.get(one.name, one.name)) for one in accounts]
+    largest = max(named, default=(0.0, ""), key=lambda pair: pair[0])
+    if changes and changes[0].saved_s >= 0.5 * largest[0]:  # a change says more than a sum of many waits
+        largest = (changes[0].saved_s, changes[0].name)
+    return most_s, largest[1] if largest[0] > 0 else None
+
+
+_ACCOUNT_WORDS: Final[Mapping[AccountName, str]] = {
+    "late sender": "receives that wait for late senders",
+    "late receiver": "sends that wait for late receivers",
+    "late progress": "messages that make no progress",
+    "late target": "one-sided calls that wait for their target",
+    "wait at barrier": "waiting at barriers",
+    "wait at N x N": "waiting for the last rank in collectives",
+    "late broadcast": "waiting for a late root",
+    "early reduce": "roots that wait for all others",
+    "wait at management": "waiting where windows and communicators are made",
+    "wait at fence": "waiting at fences",
+    "unexpected copy": "messages that came before their receive",
+    "excess": "calls that take longer than the fastest of their kind",
+    "management": "making windows, communicators and datatypes",
+    "no name": "time that has no name",
+}
+
+
+def _account_words(accounts: tuple[Account, ...]) -> str | None:
+    """`In MPI: 41 % late sender, 22 % cost of calls, 3 % no name`: in one line."""
+    shown = [one for one in accounts if one.share >= 0.005 and one.name != "no name"]
+    unnamed = next((one.share for one in accounts if one.name == "no name"), 0.0)
+    if not accounts:
+        return None
+    tail = f"{_share(unnamed)} no name"
+    for count in range(min(len(shown), MOST_NAMES), 0, -1):
+        parts = [f"{_share(one.share)} {one.name}" for one in shown[:count]]
+        line = f"In MPI: {', '.join([*parts, tail])}."
+        if len(line) <= WIDTH:
+            return line
+    return f"In MPI: {tail}."
+
+
+def _share(share: float) -> str:
+    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def _changes(results: WatchResults, watch: str) -> list[_Change]:
+    """Most saved first."""
+    run_s = _run_s(results)
+    found = [_of_finding(finding, results, watch) for finding in results.findings if finding.status != "no effect"]
+    found += [_of_wait(wait, results) for wait in results.waits if _is_cause(wait) and wait.share >= LEAST_SHARE]
+    return sorted((one for one in found if run_s > 0), key=lambda one: one.saved_s, reverse=True)
+
+
+def _ends(finding: WatchFinding) -> tuple[float, float]:
+    return finding.interval if finding.saved_interval is None else finding.saved_interval
+
+
+def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Change:
+    path = known(finding.rule)
+    name = path.name if path else finding.title
+    value = finding.seconds if finding.saved_s is None else finding.saved_s
+    low, high = _ends(finding)
+    what = finding.change.splitlines()[0] if finding.change else finding.text
+    if finding.prove is not None:
+        what = f"{name}: slowpath prove {watch} {finding.prove}"
+    elif finding.sites and finding.change and (where := place_words(results.sites[finding.sites[0]])) not in what:
+        first = results.sites[finding.sites[0]]
+        what = what if first.file else f"{where}: {what}"
+    how = _HOW.get(finding.status, finding.status)
+    of = "" if finding.saved_s is not None else " a rank"
+    saves = f"saves {_amount(value, low, high)}{of} ({how})" if value > 0 else "no time was seen to be lost"
+    return _Change(value, high, name, f"{saves[0].upper()}{saves[1:]}. {what}")
+
+
+def _is_cause(wait: Wait) -> bool:
+    """The rank that is waited for computes, or has no core: the delay begins there."""
+    return wait.culprit is not None and wait.began == "outside MPI"
+
+
+def _of_wait(wait: Wait, results: WatchResults) -> _Change:
+    where = f" in {place_words(results.sites[wait.site])}" if wait.site is not None else ""
+    name = f"rank {wait.culprit} computes longer, or has no core ({wait.kind})"
+    text = (
+        f"Saves at most {seconds(wait.seconds)} (time that ranks wait on average): give rank {wait.culprit} less to "
+        f"compute, or a core of its own; {wait.culprit_share:.0%} of it is for that rank{where}"
+    )
+    return _Change(wait.seconds, wait.seconds, name, text)
+
+
+def _undecided(results: WatchResults, watch: str) -> str | None:
+    parts = []
+    unnamed = unexplained_share(results.ranks)
+    if unnamed > MOST_UNEXPLAINED:
+        parts.append(f"{100 * unnamed:.0f} % of the time in MPI has no name, so that no message has a price")
+    elif count := results.not_measured:
+        it = "it" if count == 1 else "them"
+        parts.append(
+            f"{count} kind{'s' if count != 1 else ''} of messages may be slow on this machine; slowpath replay {watch} "
+            f"measures {it}"
+        )
+    if results.coverage.unseen:
+        parts.append(f"calls that are not seen: {listed(results.coverage.unseen[:3])}")
+    return f"Not decided: {'; '.join(parts)}." if parts else None
+
+
+def _run_s(results: WatchResults) -> float:
+    return results.program.span_s if results.program.span_s is not None else results.program.wall_s
+
+
+def _percent(part: float, whole: float) -> str:
+    """Two digits: 0.37, 4.2, 61."""
+    share = 100 * min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
+    return f"{share:.0f}" if share >= 10 else f"{share:.2g}"
+
+
+def _amount(value: float, low: float, high: float) -> str:
+    if value >= 0.01:
+        return f"{format_ratio(value, (high - low) / 2)} s {format_interval((low, high), value)}"
+    return seconds(value)
+
+
+MOST_SITES: Final = 5
+
+
+def site_lines(results: WatchResults, count: int = MOST_SITES) -> list[str]:
+    """The call sites with most time: calls, mean bytes, seconds a rank, share of the time in MPI, place."""
+    sums: dict[tuple[str, str, int], list[float]] = {}
+    for one in results.classes:
+        if one.call in BEFORE_THE_RUN:
+            continue
+        site = results.sites[one.site]
+        entry = sums.setdefault((one.call, site.object, site.offset or -1 - one.site), [0.0, 0.0, 0.0, float(one.site)])
+        entry[0] += one.count
+        entry[1] += one.bytes
+        entry[2] += one.time_s
+    mpi_s = sum(rank.mpi_s for rank in results.ranks) / max(len(results.ranks), 1)
+    head = f"  {'call':<22} {'calls':>12} {'mean bytes':>11} {'a rank':>9} {'of MPI':>7}  place"
+    lines = [f"Call sites with most time, of {len(sums)}:", head]
+    for (call, _, _), (calls, length, time_s, number) in sorted(sums.items(), key=lambda entry: -entry[1][2])[:count]:
+        mean = format_bytes(round(length / calls)) if calls and length else "-"
+        share = f"{100 * time_s / mpi_s:.0f} %" if mpi_s > 0 else "-"
+        where = place_words(results.sites[int(number)])
+        lines.append(f"  {call:<22} {round(calls):>12,} {mean:>11} {seconds(time_s):>9} {share:>7}  {where}")
+    return lines

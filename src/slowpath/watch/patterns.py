@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What slow paths see in a program's own calls, and what the run saves without, by a replay."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace as changed
+
+from slowpath.core.finding_results import RemedyResult, Snippet
+from slowpath.core.result import Interval
+from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.registry import SLOW_PATHS
+from slowpath.watch.findings import place_words
+from slowpath.watch.prices import LEAST_SHARE
+from slowpath.watch.results import CallSite, WatchFinding
+from slowpath.watch.what_if import MOST_ERROR, CallOrder, Ints, possible, replay, sampled
+
+ESTIMATED: Final = "estimated"
+_LONG: Final = 1000  # characters: of a remedy's text
+MOST_REPLAYED: Final = 60_000  # calls; more are sampled, so that the verdict does not have to wait
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """findings: worth a line, most saved first.  saved_s, interval: of the run by all of them; None: none, or no order
+    to replay.
+    """
+
+    findings: tuple[WatchFinding, ...] = ()
+    saved_s: float | None = None
+    interval: Interval | None = None
+
+
+NO_PATTERNS: Final = Patterns()
+
+
+def patterns_of(calls: ProgramCalls, order: CallOrder, sites: Sequence[CallSite]) -> Patterns:
+    """What every slow path sees in these calls.  Args: order: of the same calls."""
+    seen = [(path, one) for path in SLOW_PATHS if path.pattern for one in path.pattern(calls)]
+    seen = [(path, one) for path, one in seen if one.reported or _worth(one, calls)]
+    if not seen:
+        return Patterns()
+    every = [one for _, one in seen]
+    saved = _replayed(calls, order, every)
+    found = [
+        _finding(path, one, saved.of(i), calls, sites)
+        for i, (path, one) in enumerate(seen)
+        if one.reported or _gain(saved.of(i), one, calls) >= LEAST_SHARE * calls.span_s
+    ]
+    found = _with_own_ids(found)
+    found.sort(key=lambda finding: finding.seconds if finding.saved_s is None else finding.saved_s, reverse=True)
+    together = saved.of(len(every)) if any(finding.saved_s for finding in found) else None
+    if together is None or not found:
+        return Patterns(tuple(found))
+    return Patterns(tuple(found), together[0], (together[1], together[2]))
+
+
+Three = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """Of the run, seconds, (value, low, high) of each pattern and of all together. reason: why there are none."""
+
+    every: tuple[Three, ...] | None
+    reason: str | None
+
+    def of(self, i: int) -> Three | None:
+        return None if self.every is None else self.every[i]
+
+
+def _seconds(one: SeenPattern, calls: ProgramCalls) -> Three:
+    """Added up over its calls, a rank."""
+    added = (one.saved_s * calls.weight[one.rows][:, None]).sum(axis=0) / calls.ranks
+    value, low, high = (float(a) + b for a, b in zip(added, one.more_s, strict=True))
+    return value, low, high
+
+
+def _worth(one: SeenPattern, calls: ProgramCalls) -> bool:
+    """A rank alone may pay for it, and all wait for that one."""
+    if not calls.span_s:
+        return False
+    by_rank = np.bincount(calls.rank[one.rows], weights=one.saved_s[:, 0] * calls.weight[one.rows], minlength=1)
+    return float(by_rank.max(initial=0.0)) + one.more_s[0] >= LEAST_SHARE * calls.span_s
+
+
+def _gain(saved: Three | None, one: SeenPattern, calls: ProgramCalls) -> float:
+    return _seconds(one, calls)[0] if saved is None else saved[0]
+
+
+def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]) -> _Saved:
+    """The order of the calls without what each pattern saves; the last of all without everything."""
+    saving = np.zeros((len(calls), 3 * (len(seen) + 1)))
+    for i, one in enumerate(seen):
+        saving[one.rows, 3 * i : 3 * i + 3] = one.saved_s
+        saving[one.rows, -3:] = np.maximum(saving[one.rows, -3:], one.saved_s)
+    whole = possible(order)
+    part, rows = _sampled(whole)
+    if not part.calls:
+        return _Saved(None, "no calls of its own were kept")
+    replayed = replay(part, saving[rows])
+    if replayed.error_ratio > MOST_ERROR:
+        why = f"a replay that changes nothing is off by {100 * replayed.error_ratio:.0f} % of the measured time"
+        return _Saved(None, why)
+    total = replayed.saved_s.sum(axis=0)
+    kept, every = saving[rows].sum(axis=0), (saving * calls.weight[:, None]).sum(axis=0)
+    scale = np.where(kept > 0, np.maximum(every / np.where(kept > 0, kept, 1.0), 1.0), 0.0)
+    more = np.array([*(one.more_s for one in seen), tuple(np.sum([one.more_s for one in seen], axis=0))]).ravel()
+    found = np.clip(total * scale + more, 0.0, calls.span_s).reshape(-1, 3)
+    return _Saved(tuple((float(v), float(min(low, v)), float(max(high, v))) for v, low, high in found), None)
+
+
+def _sampled(order: CallOrder) -> tuple[CallOrder, Ints]:
+    """The calls that are replayed, and which ones they are."""
+    numbered = replace(order, done=np.stack([np.arange(order.calls), np.arange(order.calls)], axis=1))
+    part = sampled(numbered, MOST_REPLAYED)
+    return part, part.done[np.argsort(part.done[:, 0]), 1]
+
+
+def _finding(
+    path: SlowPath, one: SeenPattern, saved: Three | None, calls: ProgramCalls, sites: Sequence[CallSite]
+) -> WatchFinding:
+    """As results.json has it."""
+    seconds = _seconds(one, calls)
+    places = [sites[site] for site in one.sites]
+    where = place_words(places[0]) if places else "a place that is not known"
+    files = [f"{site.file}:{site.line}" for site in places[:1] if site.file and site.line]
+    head = f"{files[0]}: " if files else ""
+    counted_s = one.saved_s.any() or any(one.more_s)
+    basis = f" Estimated: {one.basis}." if counted_s else ""
+    return WatchFinding(
+        id=f"{path.code}:{_digest(path, places)}",
+        rule=path.code,
+        title=path.title,
+        text=f"{one.text.format(place=where)}.{basis}",
+        seconds=seconds[0],
+        interval=(seconds[1], seconds[2]),
+        share=min(max(seconds[0] / calls.span_s, 0.0), 1.0) if calls.span_s else 0.0,
+        saved_s=saved[0] if saved else None,
+        saved_interval=(saved[1], saved[2]) if saved else None,
+        saved_reason=None if saved else "the order of its calls can't be replayed",
+        messages=one.count,
+        prices=(),
+        sites=one.sites,
+        remedies=(
+            RemedyResult(
+                name=path.name,
+                text=path.remedy[:_LONG],
+                phrase=None,
+                snippet=Snippet(),
+                removed_ratio=None,
+                side_effects=[],
+                verdict="not tried",
+                reason="it is a change of the program's code",
+            ),
+        ),
+        prove=None,
+        change=f"{head}{one.change}",
+        status=ESTIMATED,
+    )
+
+
+def _with_own_ids(findings: Sequence[WatchFinding]) -> list[WatchFinding]:
+    """Two places of one line are two findings."""
+    seen: dict[str, int] = {}
+    found = []
+    for finding in findings:
+        again = seen[finding.id] = seen.get(finding.id, -1) + 1
+        code, _, digest = finding.id.partition(":")
+        own = hashlib.sha256(f"{digest} {again}".encode()).hexdigest()[:8] if again else digest
+        found.append(changed(finding, id=f"{code}:{own}"))
+    return found
+
+
+def _digest(path: SlowPath, places: Sequence[CallSite]) -> str:
+    """Lines move when the program changes, functions less so."""
+    place = f"{places[0].object}:{places[0].function or hex(places[0].offset)}:{places[0].line}" if places else ""
+    return hashlib.sha256("\n".join((path.name, place)).encode()).hexdigest()[:8]

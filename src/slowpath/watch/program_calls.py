@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kept calls of a watch as slow paths look at them: columns that know nothing of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from slowpath.findings.program_pattern import NONE, Messages, ProgramCalls
+from slowpath.watch.attributed import Attributed
+from slowpath.watch.events import Bools, Floats, Ints, World
+from slowpath.watch.match import NO_EVENT
+from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
+from slowpath.watch.results import CallSite
+from slowpath.watch.what_if import CallOrder, possible, transfers
+
+_OF_MESSAGES = ("point to point", "completion")
+
+
+def kept_calls(found: Attributed) -> Ints:
+    """Events that are calls of kept windows: those that an order of calls has, in its order."""
+    events = found.events
+    calls: Ints = np.flatnonzero(events.is_timed & (events.window % 2**found.world.level == 0))
+    return calls
+
+
+def in_calls(found: Attributed, events: Ints, place: Ints) -> Ints:
+    """Number of the call whose time each event is in; NO_EVENT: not kept.
+
+    Args: place: of each event its number among the kept calls.
+    """
+    known = events != NO_EVENT
+    call = np.where(known, found.parents[events], NO_EVENT)
+    call = np.where(known & found.events.is_timed[events], events, call)
+    return np.where(call != NO_EVENT, place[call], NO_EVENT)
+
+
+def program_calls(
+    found: Attributed, order: CallOrder, weight: Floats, site_of: Mapping[int, int], span_s: float
+) -> ProgramCalls:
+    """Columns of the kept calls.
+
+    Args: order: of the same calls.  weight: of each event.  site_of: site -> index in the results' sites.
+    """
+    events, world = found.events, found.world
+    calls = kept_calls(found)
+    place = np.full(len(events), NO_EVENT, dtype=np.int64)
+    place[calls] = np.arange(calls.size)
+    sites = np.array([site_of.get(site, NONE) for site in range(len(world.sites))], dtype=np.int64)
+    site = events.site[calls]
+    identities, communicator = np.unique(events.communicator[calls], return_inverse=True)
+    kind = events.kind[calls]
+    family = np.array(world.families, dtype=np.int64)[events.call[calls]]
+    collective = (kind & int(EventKind.COLLECTIVE)) != 0
+    group = np.full(len(events), NONE, dtype=np.int64)
+    group[found.groups.event] = found.groups.group
+    counted, counted_s = _counted(world, sites)
+    lanes = int(events.lane.max(initial=0)) + 1
+    return ProgramCalls(
+        rank=events.rank[calls],
+        thread=events.record[calls] * lanes + events.lane[calls],
+        start_s=events.start_s[calls],
+        end_s=events.end_s[calls],
+        own_s=transfers(possible(order)),
+        call=events.call[calls],
+        site=np.where(site >= 0, sites[site] if sites.size else NONE, NONE),
+        communicator=communicator.reshape(-1).astype(np.int64),
+        bytes=events.bytes[calls],
+        root=np.where(collective & (events.peer[calls] >= 0), events.peer[calls], NONE),
+        offset=events.offset[calls],
+        is_collective=collective & ((kind & int(EventKind.POST)) == 0),
+        is_message=np.isin(family, _families(_OF_MESSAGES)),
+        is_one_sided=(kind & int(EventKind.ONE_SIDED)) != 0,
+        brings=_brings(found, calls, place),
+        group=group[calls],
+        weight=weight[calls],
+        names=world.calls,
+        messages=_messages(found, place),
+        counted=counted,
+        counted_s=counted_s,
+        members=tuple(len(world.members.get(int(identity), ())) for identity in identities),
+        ranks=max(len(world.records), 1),
+        span_s=span_s,
+        cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
+    )
+
+
+def _families(names: tuple[str, ...]) -> list[int]:
+    return [number for number, name in watch_layout().families.items() if name in names]
+
+
+def _brings(found: Attributed, calls: Ints, place: Ints) -> Bools:
+    """Calls that completed a receive or a collective, saw a message, or synchronised a window."""
+    events = found.events
+    brings = np.zeros(calls.size, dtype=bool)
+    done = in_calls(found, found.matched.receives.done, place)
+    ended = events.has(EventKind.DONE) & events.has(EventKind.COLLECTIVE)
+    for rows in (done, in_calls(found, np.flatnonzero(ended), place)):
+        brings[rows[rows != NO_EVENT]] = True
+    kind = events.kind[calls]
+    post = (kind & int(EventKind.POST)) != 0
+    brings |= ((kind & int(EventKind.COLLECTIVE)) != 0) & ~post
+    both = int(EventKind.ONE_SIDED | EventKind.WAIT)
+    brings |= (kind & both) == both
+    probe = np.array(["robe" in name for name in found.world.calls], dtype=bool)
+    brings |= probe[events.call[calls]] & ((kind & int(EventKind.NOTHING)) == 0)
+    return brings
+
+
+def _messages(found: Attributed, place: Ints) -> Messages:
+    """Those whose send was recorded, and receives whose send was not."""
+    events, match = found.events, found.matched
+    sends, receives = match.sends, match.receives
+    partner = np.full(len(sends), NO_EVENT, dtype=np.int64)
+    partner[match.send] = match.receive
+    early = np.zeros(len(sends), dtype=bool)
+    early[match.send] = found.eager.arrived
+    posted = np.where(partner != NO_EVENT, receives.posted[partner], NO_EVENT) if len(receives) else partner
+    arrived = np.where(partner != NO_EVENT, receives.done[partner], NO_EVENT) if len(receives) else partner
+    return Messages(
+        sent=in_calls(found, sends.posted, place),
+        left=in_calls(found, sends.done, place),
+        posted=in_calls(found, posted, place),
+        arrived=in_calls(found, arrived, place),
+        bytes=events.bytes[sends.reported],
+        source=events.rank[sends.reported],
+        destination=events.peer[sends.reported],
+        early=early,
+    )
+
+
+def _counted(world: World, sites: Ints) -> tuple[Ints, Floats]:
+    """Of the profiles: call, site, rank and calls; and seconds."""
+    rows, seconds = [], []
+    for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
+        profile = record.profile
+        row = profile["site"].astype(np.int64)
+        known = row != NONE_32
+        site = np.full(row.size, NONE, dtype=np.int64)
+        site[known] = sites[world.site_of[i][row[known]]]
+        call = world.call_of[i][profile["call"]]
+        count = np.minimum(profile["count"], np.uint64(2**62)).astype(np.int64)
+        rows.append(np.stack([call, site, np.full(row.size, record.rank, dtype=np.int64), count], axis=1))
+        seconds.append(profile["ticks"].astype(float) * clock.s_per_tick)
+    if not rows:
+        return np.zeros((0, 4), dtype=np.int64), np.zeros(0)
+    return np.concatenate(rows), np.concatenate(seconds)
+
+
+def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int, int]:
+    """The same, with one index for all call paths that reach one place in the program."""
+    first: dict[tuple[str, int], int] = {}
+    found = {}
+    for site, index in sorted(site_of.items(), key=lambda known: known[1]):
+        place = sites[index]
+        found[site] = first.setdefault((place.object, place.offset), index) if place.object else index
+    return found

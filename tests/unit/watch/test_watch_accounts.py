@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every second in MPI has a name: planted waits, calls and management come out under theirs, and add up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowpath.watch.analysis import watched
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.results import AccountName
+from support.watch_record import Job
+
+
+def seconds(tmp_path: Path, job: Job) -> dict[AccountName, tuple[float, ...]]:
+    """By name: of each rank."""
+    job.write(tmp_path / "ranks")
+    info = WatchInfo(
+        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
+        library="/l.so", wall_s=1.0, exit_code=0,
+    )  # fmt: skip
+    write_watch(tmp_path, info)
+    results = watched(tmp_path).results
+    assert results.accounts
+    for i, rank in enumerate(results.ranks):
+        assert sum(one.by_rank[i] for one in results.accounts) == pytest.approx(rank.mpi_s)
+    assert sum(one.share for one in results.accounts) == pytest.approx(1.0)
+    return {one.name: one.by_rank for one in results.accounts}
+
+
+@pytest.mark.parametrize(
+    ("call", "root", "name", "who"),
+    [
+        ("MPI_Barrier", -1, "wait at barrier", 1),
+        ("MPI_Allreduce", -1, "wait at N x N", 1),
+        ("MPI_Bcast", 0, "late broadcast", 1),
+        ("MPI_Reduce", 1, "early reduce", 1),
+        ("MPI_Comm_dup", -1, "wait at management", 1),
+        ("MPI_Win_create", -1, "wait at management", 1),
+    ],
+)
+def test_waiting_for_a_late_rank_has_the_name_of_what_is_waited_in(
+    tmp_path: Path, call: str, root: int, name: AccountName, who: int
+) -> None:
+    job = Job(2)
+    job.ranks[0].collective(call, start_s=0.050, end_s=0.051, root=root)
+    job.ranks[1].collective(call, start_s=0.010, end_s=0.051, root=root)
+    assert seconds(tmp_path, job)[name][who] == pytest.approx(0.040)
+
+
+def test_waiting_for_messages_has_its_names(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.030, end_s=0.031)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.032)
+    job.ranks[0].send(1, start_s=0.040, end_s=0.062, message_bytes=2**20)
+    job.ranks[1].receive(0, start_s=0.060, end_s=0.063, message_bytes=2**20)
+    found = seconds(tmp_path, job)
+    assert found["late sender"] == pytest.approx((0.0, 0.020))
+    assert found["late receiver"] == pytest.approx((0.020, 0.0))
+
+
+def test_short_messages_cost_their_calls_and_what_goes_beyond_the_fastest_is_excess(tmp_path: Path) -> None:
+    job = Job(2)
+    for i in range(100):
+        at, slow = 0.001 * i, 10e-6 if i < 10 else 0.0
+        job.ranks[0].send(1, start_s=at, end_s=at + 1e-6 + slow)
+        job.ranks[1].receive(0, start_s=at + 50e-6, end_s=at + 52e-6)
+    found = seconds(tmp_path, job)
+    assert found["cost of calls"] == pytest.approx((100e-6, 200e-6))
+    assert found["excess"][0] == pytest.approx(100e-6)
+    assert found["excess"][1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_long_messages_move_bytes(tmp_path: Path) -> None:
+    job = Job(2)
+    for i in range(40):
+        at = 0.001 * i
+        job.ranks[0].send(1, start_s=at, end_s=at + 100e-6, message_bytes=2**16)
+        job.ranks[1].receive(0, start_s=at, end_s=at + 100e-6, message_bytes=2**16)
+    assert seconds(tmp_path, job)["transfer at the floor"] == pytest.approx((4e-3, 4e-3))
+
+
+def test_calls_that_are_counted_alone_are_managed_or_cost_what_they_cost(tmp_path: Path) -> None:
+    job = Job(1)
+    job.ranks[0].profile_row("MPI_Type_commit", 1000, 100)
+    job.ranks[0].profile_row("MPI_Comm_rank", 50, 1000)
+    job.ranks[0].profile_row("MPI_Wtime", 50, 1000)
+    found = seconds(tmp_path, job)
+    assert found["management"] == pytest.approx((150e-6,))
+    assert found["cost of calls"] == pytest.approx((50e-6,))
+
+
+def test_a_message_without_its_other_side_has_no_name(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.030)
+    job.ranks[0].collective("MPI_Barrier", start_s=0.040, end_s=0.041)
+    job.ranks[1].collective("MPI_Barrier", start_s=0.040, end_s=0.041)
+    assert seconds(tmp_path, job)["no name"] == pytest.approx((0.0, 0.020))
+
+
+def test_a_wait_that_completes_long_messages_moves_their_bytes(tmp_path: Path) -> None:
+    job = Job(2)
+    for i in range(40):
+        at = 0.001 * i
+        post = {"start_s": at, "end_s": at + 1e-6, "message_bytes": 2**16}
+        requests = [job.ranks[rank].isend(1 - rank, **post) for rank in (0, 1)]
+        taken = [job.ranks[rank].irecv(1 - rank, **post) for rank in (0, 1)]
+        for rank in (0, 1):
+            job.ranks[rank].wait(requests[rank], taken[rank], start_s=at + 2e-6, end_s=at + 102e-6)
+    assert seconds(tmp_path, job)["transfer at the floor"][0] >= 4e-3

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict that fits a screen: the answer first, then where the time goes, and what saves most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slowpath.core.brief import MOST_LINES
+from slowpath.watch.brief import brief_of, site_lines
+from slowpath.watch.results import Account, WatchResults
+from support.watch_results import LATE, REDUCE, a_coverage, a_finding, a_program, a_rank, a_wait, findings, results
+
+
+def account(name: Any, share: float, mpi_s: float = 10.0, ranks: int = 4) -> Account:
+    return Account(name=name, seconds=share * mpi_s, share=share, by_rank=(share * mpi_s,) * ranks)
+
+
+ACCOUNTS = (
+    account("wait at N x N", 0.4),
+    account("cost of calls", 0.3),
+    account("transfer at the floor", 0.25),
+    account("no name", 0.05),
+)
+
+
+def watched(**changes: Any) -> WatchResults:
+    fields: dict[str, Any] = {"accounts": ACCOUNTS, "findings": (), "waits": (), "not_measured": 0}
+    fields |= {"coverage": a_coverage(unseen=(), notes=())}
+    return results(**(fields | changes))
+
+
+def lines(found: WatchResults) -> list[str]:
+    made = brief_of(found, "w", "w/report.html").lines()
+    assert len(made) <= MOST_LINES
+    assert all(len(line) <= 100 for line in made)
+    return made
+
+
+def test_where_a_program_is_in_mpi_the_answer_says_how_much_of_it_can_be_saved_at_most() -> None:
+    answer = " ".join(lines(watched())[:2])
+    assert answer.startswith("lmp, 4 ranks, 41.2 s: 2")
+    assert "% of the run is MPI, at most" in answer
+    assert "can be saved: waiting for the last rank in collectives" in answer
+
+
+def test_no_program_that_is_in_mpi_is_told_that_nothing_was_found() -> None:
+    for changes in ({}, {"accounts": ACCOUNTS[1:3]}, {"accounts": None}, {"findings": findings()}):
+        said = " ".join(lines(watched(**changes)))
+        assert "no slow path found" not in said
+        assert "nothing was found" not in said
+
+
+def test_the_time_in_mpi_is_one_line_and_says_what_has_no_name() -> None:
+    line = "In MPI: 40 % wait at N x N, 30 % cost of calls, 25 % transfer at the floor, 5 % no name."
+    assert line in lines(watched())
+
+
+def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None:
+    """A finding of any slow path is a change, and so is a rank that others wait for."""
+    waits = (
+        a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI"),
+        a_wait(seconds=9.0, share=0.2, began="inside MPI"),
+        a_wait(seconds=8.0, share=0.2, culprit=None, began=None),
+    )
+    found = watched(findings=findings(), waits=waits)
+    made = lines(found)
+    first, second, third = (next(i for i, line in enumerate(made) if line.startswith(f"  {n}. ")) for n in (1, 2, 3))
+    assert "Saves 2.00 s [1.60, 2.40] (priced on this machine)" in made[first]
+    assert "slowpath prove w --remedy huge-pages" in " ".join(line.strip() for line in made[first:second])
+    assert made[second].startswith(
+        f"  2. Saves at most 1.00 s (time that ranks wait on average): give rank {LATE} less"
+    )
+    assert "a rank (priced" in " ".join(made[third:])
+    assert not any(line.startswith("  4. ") for line in made)
+
+
+def test_an_estimate_is_called_one_and_names_the_place() -> None:
+    one = a_finding(status="estimated", prove=None, change="halo.c:12: send them as one message", prices=())
+    said = " ".join(line.strip() for line in lines(watched(findings=(one,))))
+    assert "(estimated). halo.c:12: send them as one message" in said
+
+
+def test_what_was_tried_without_effect_is_no_change() -> None:
+    made = lines(watched(findings=(a_finding(status="no effect"),)))
+    assert not any(line.startswith("  1. ") for line in made)
+
+
+def test_a_program_that_hardly_calls_mpi_has_hardly_anything_to_gain() -> None:
+    parts = dict.fromkeys(("late_sender_s", "late_receiver_s", "imbalance_s", "unexpected_s", "call_s"), 0.0)
+    ranks = tuple(a_rank(rank, **parts, transfer_s=0.4, unexplained_s=0.0, mpi_s=0.4) for rank in range(4))
+    assert lines(watched(ranks=ranks))[0].endswith("0.97 % of the run is MPI, so no more than that can be saved")
+
+
+def test_what_is_not_decided_is_said_with_what_decides_it() -> None:
+    made = lines(watched(not_measured=2, coverage=a_coverage(notes=())))
+    said = " ".join(made)
+    assert "Not decided: 2 kinds of messages may be slow on this machine; slowpath replay w measures them" in said
+    assert "calls that are not seen: MPI_File_open" in said
+    assert made[-1] == "Report: w/report.html"
+
+
+def test_without_a_rank_nothing_is_said_of_it() -> None:
+    found = watched(ranks=(), accounts=(), program=a_program(ranks=0, span_s=None))
+    assert lines(found)[0] == "lmp: no rank left a record, so nothing can be said of it"
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_call_sites_with_most_time_have_calls_bytes_time_and_place(count: int) -> None:
+    head, names, *rows = site_lines(results(), count)
+    assert head.startswith("Call sites with most time")
+    assert names.split()[:4] == ["call", "calls", "mean", "bytes"]
+    assert len(rows) == count
+    assert rows[0].split()[0].startswith("MPI_")
+    assert any(".cpp:" in row for row in rows)
+    spent = [float(row.split(" s ")[0].split()[-1]) for row in rows if " s " in row]
+    assert spent == sorted(spent, reverse=True)

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs with one pattern each that a program could do without, and their corrected twins.
+//
+//     patterns PATTERN faulty|clean ITERATIONS COMPUTE_US
+//
+// Prints the seconds of the loop. What is computed between is on each rank's own core, and the same on both twins.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { elements = 512, numbers = 16, window_bytes = 1 << 16, many = 1500 };
+
+static int rank, size, is_faulty, compute_us;
+static double values[elements], taken[elements], halo[elements];
+
+static void compute(void) {
+    const double until = MPI_Wtime() + compute_us * 1e-6;
+    while (MPI_Wtime() < until)
+        for (int i = 0; i < 8; i++) values[i] += 1e-9;
+}
+
+static void small_messages(void) {
+    if (rank == 0) {
+        if (is_faulty)
+            for (int i = 0; i < elements; i++) MPI_Send(&values[i], 1, MPI_DOUBLE, 1, 1, MPI_COMM_WORLD);
+        else
+            MPI_Send(values, elements, MPI_DOUBLE, 1, 1, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        if (is_faulty)
+            for (int i = 0; i < elements; i++)
+                MPI_Recv(&taken[i], 1, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else
+            MPI_Recv(taken, elements, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, halo, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+}
+
+static void small_nonblocking(void) {
+    MPI_Request requests[2 * elements];
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size, parts = is_faulty ? elements : 1;
+    const int count = elements / parts;
+    for (int i = 0; i < parts; i++) {
+        MPI_Irecv(&taken[i * count], count, MPI_DOUBLE, left, 1, MPI_COMM_WORLD, &requests[2 * i]);
+        MPI_Isend(&values[i * count], count, MPI_DOUBLE, right, 1, MPI_COMM_WORLD, &requests[2 * i + 1]);
+    }
+    MPI_Waitall(2 * parts, requests, MPI_STATUSES_IGNORE);
+}
+
+static void small_reductions(void) {
+    if (is_faulty)
+        for (int i = 0; i < numbers; i++)
+            MPI_Allreduce(&values[i], &taken[i], 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    else
+        MPI_Allreduce(values, taken, numbers, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void window(void) {
+    static MPI_Win win = MPI_WIN_NULL;
+    static double* base;
+    if (win == MPI_WIN_NULL) MPI_Win_allocate(window_bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_fence(0, win);
+    MPI_Put(values, 8, MPI_DOUBLE, (rank + 1) % size, 0, 8, MPI_DOUBLE, win);
+    MPI_Win_fence(0, win);
+    if (is_faulty) MPI_Win_free(&win);
+}
+
+static void datatype(void) {
+    static MPI_Datatype column = MPI_DATATYPE_NULL;
+    if (column == MPI_DATATYPE_NULL) {
+        MPI_Type_vector(32, 1, 16, MPI_DOUBLE, &column);
+        MPI_Type_commit(&column);
+    }
+    MPI_Sendrecv(values, 1, column, (rank + 1) % size, 1, taken, 1, column, (rank + size - 1) % size, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (is_faulty) MPI_Type_free(&column);
+}
+
+static void barriers(void) {
+    if (is_faulty) MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Allreduce(values, taken, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (is_faulty) MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void broadcast(void) {
+    if (!is_faulty) {
+        MPI_Bcast(values, elements, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    } else if (rank == 0) {
+        for (int i = 1; i < size; i++) MPI_Send(values, elements, MPI_DOUBLE, i, 1, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(values, elements, MPI_DOUBLE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void chain(void) {
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    if (!is_faulty) {
+        MPI_Sendrecv(values, elements, MPI_DOUBLE, right, 1, taken, elements, MPI_DOUBLE, left, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        return;
+    }
+    if (rank == 0) MPI_Send(values, elements, MPI_DOUBLE, right, 1, MPI_COMM_WORLD);
+    MPI_Recv(taken, elements, MPI_DOUBLE, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank != 0) MPI_Send(values, elements, MPI_DOUBLE, right, 1, MPI_COMM_WORLD);
+}
+
+static void unexpected(void) {
+    static double each[many];
+    if (rank == 0) {
+        for (int i = 0; i < many; i++) MPI_Send(&each[i], 1, MPI_DOUBLE, 1, i, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        return;
+    }
+    if (rank == 1 && !is_faulty)
+        for (int i = 0; i < many; i++) MPI_Recv(&each[i], 1, MPI_DOUBLE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1 && is_faulty)
+        for (int i = many - 1; i >= 0; i--)
+            MPI_Recv(&each[i], 1, MPI_DOUBLE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void leak(void) {
+    MPI_Comm own;
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Allreduce(values, taken, 300, MPI_DOUBLE, MPI_SUM, own);
+    if (!is_faulty) MPI_Comm_free(&own);
+}
+
+int main(int argc, char** argv) {
+    static const struct {
+        const char* name;
+        void (*run)(void);
+    } patterns[] = {
+        {"small-messages", small_messages}, {"small-nonblocking", small_nonblocking},
+        {"small-reductions", small_reductions}, {"window", window}, {"datatype", datatype}, {"barriers", barriers},
+        {"broadcast", broadcast}, {"chain", chain}, {"unexpected", unexpected}, {"leak", leak},
+    };
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc != 5 || size < 2) {
+        fprintf(stderr, "patterns: give PATTERN, faulty or clean, ITERATIONS, COMPUTE_US, on two ranks or more\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    is_faulty = strcmp(argv[2], "faulty") == 0;
+    compute_us = atoi(argv[4]);
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        if (strcmp(argv[1], patterns[i].name) != 0) continue;
+        MPI_Barrier(MPI_COMM_WORLD);
+        const double start = MPI_Wtime();
+        for (int n = atoi(argv[3]); n > 0; n--) {
+            compute();
+            patterns[i].run();
+        }
+        if (rank == 0) printf("loop %.6f s\n", MPI_Wtime() - start);
+    }
+    MPI_Finalize();
+    return 0;
+}
