@@ -23,6 +23,7 @@ from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.patterns import NO_PATTERNS, Patterns, patterns_of
 from slowpath.watch.program_calls import in_calls, kept_calls, one_place, program_calls
+from slowpath.watch.misstart import alone_note, misstart
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
@@ -70,11 +71,12 @@ def watched(folder: Path) -> AttributedWatch:
     classes, keys, sites = classes_of(found)
     slices, shown = slices_of(found, span_s)
     site_of = {site: i for i, site in enumerate(sites)}
+    alone = filter(None, [alone_note(info, job)])
     results = WatchResults(
         schema=WATCH_SCHEMA,
         slowpath=__version__,
         program=_program(info, job, span_s if ranks else None),
-        coverage=coverage_of(found, calls, seconds, (*info.notes, *job.notes, *found.world.notes)),
+        coverage=coverage_of(found, calls, seconds, (*info.notes, *alone, *job.notes, *found.world.notes)),
         verdict=(),
         saved_s=None,
         saved_interval=None,
@@ -114,6 +116,7 @@ def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedP
         wall_s=info.wall_s or 0.0,
         span_s=span_s,
         started=info.started,
+        misstart=misstart(info, job),
     )
 
 

@@ -24,6 +24,19 @@ MOST_WORDS = 100_000  # of a command line
 _ADVICE = "name a folder that slowpath watch wrote"
 
 
+class WatchLauncher(msgspec.Struct, frozen=True, kw_only=True):
+    """The launcher in a watched command.
+
+    path     where it lay when the command was started.  name: in mpi.launchers
+    library  name of the MPI library that it came with, and its version; None: it is a batch system's, or not known
+    """
+
+    path: Text
+    name: Name
+    library: Name | None = None
+    version: Name | None = None
+
+
 class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     """watch.json: the run as it was started, and how it ended.
 
@@ -33,6 +46,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     working_folder  in which it was started.  host: where.  stdin: the file that it read; None: no file
     variables     of the user's that steer MPI, as they may be recorded; variables_not_recorded: name -> why not
     library       path of the preloaded library.  notes: what its start made clear, a line each
+    launcher      the one that the command names; None: none, or an older version wrote the file
     """
 
     schema: Whole = SCHEMA
@@ -50,6 +64,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     signal: Whole | None = None
     interrupted: bool = False
     notes: tuple[Text, ...] = ()
+    launcher: WatchLauncher | None = None
 
 
 def is_watch(folder: Path) -> bool:

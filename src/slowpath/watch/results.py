@@ -55,6 +55,9 @@ class WatchedProgram(Result, frozen=True, kw_only=True):
         NotNegative | None, means("from the first MPI_Init to the last MPI_Finalize; null: no rank was recorded")
     ]
     started: Annotated[str, means("ISO 8601, UTC")]
+    misstart: Annotated[
+        Text | None, means("what is wrong with how the ranks were started; null: nothing, or it can't be told")
+    ] = optional()
 
 
 class RankTime(Result, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
 from slowpath.watch.folder import record_files
+from slowpath.watch.record.layout import RecordState
 from slowpath.watch.record.reader import HIGHEST_LEVEL, RankRecord, read_rank
 
 MONOTONIC = 2  # ticks_kind: CLOCK_MONOTONIC in ns
@@ -133,11 +134,13 @@ class WatchedJob:
     """One MPI_COMM_WORLD.
 
     records: at most one a rank, by rank.  size: ranks of the world.  notes: what is not part of it or damaged.
+    alone: most processes that ran at one time, each rank 0 of a world of 1, where no world was larger; else 0.
     """
 
     records: tuple[RankRecord, ...]
     size: int
     notes: tuple[str, ...]
+    alone: int = 0
 
 
 def read_job(folder: Path) -> WatchedJob:
@@ -172,7 +175,27 @@ def read_job(folder: Path) -> WatchedJob:
     size = max((record.size for record in chosen), default=0)
     if len(notes) > MOST_NOTES:
         notes = [*notes[:MOST_NOTES], f"and {len(notes) - MOST_NOTES} more"]
-    return WatchedJob(tuple(chosen), size, tuple(notes))
+    return WatchedJob(tuple(chosen), size, tuple(notes), alone_in(records))
+
+
+def alone_in(records: Sequence[RankRecord]) -> int:
+    """Most processes that ran at one time, each rank 0 of a world of 1 and started by no MPI_Comm_spawn.
+
+    0: a world was larger. A process lasts from its start to the last sign of its record; one that was killed, on.
+    """
+    if any(record.size > 1 for record in records):
+        return 0
+    marks: list[tuple[int, int]] = []
+    for record in records:
+        if record.size == 1 and int(record.header["parent_rank_hint"]) != 1:
+            is_over = record.state in (RecordState.FINALIZED, RecordState.NO_FINALIZE)
+            end = int(record.header["end_realtime_ns"]) if is_over else 2**63
+            marks += [(int(record.header["process_start_realtime_ns"]), 1), (end, -1)]
+    running = most = 0
+    for _, change in sorted(marks):
+        running += change
+        most = max(most, running)
+    return most
 
 
 def _chosen(records: Sequence[RankRecord]) -> tuple[list[RankRecord], list[RankRecord]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from slowpath.mpi.identify import identify
 from slowpath.mpi.probe import output_of
 from slowpath.run.engine.elf import dynamic
-from slowpath.watch.folder import RANKS_FOLDER
+from slowpath.watch.folder import RANKS_FOLDER, WatchLauncher
 
 PRELOAD = "LD_PRELOAD"
 VARIABLE = "SLOWPATH_WATCH"  # folder of the records; without it the library does nothing
@@ -177,12 +177,34 @@ def program_name(command: Sequence[str], environ: Mapping[str, str]) -> str:
 _ANYONES = ("mpiexec", "mpirun")  # each library has one of these names
 
 
+def is_launcher(word: str) -> bool:
+    """Whether the word names a launcher, with or without a suffix (mpiexec.hydra)."""
+    return os.path.basename(word).split(".")[0] in LAUNCHERS
+
+
 def launcher_of(command: Sequence[str], environ: Mapping[str, str]) -> str:
     """Name in mpi.launchers; empty: the command begins with something else, as a script or the program alone."""
-    name = os.path.basename(command[0])
-    if name.split(".")[0] not in LAUNCHERS:
-        return ""
+    found = launcher_in(command[:1], environ)
+    return found.name if found is not None else ""
+
+
+def launcher_in(command: Sequence[str], environ: Mapping[str, str]) -> WatchLauncher | None:
+    """The command's launcher, asked for its version where its name is anyone's; behind env and the like as well.
+
+    None: its words name none before another program.
+    """
+    for word in command:
+        name, path = os.path.basename(word), shutil.which(word, path=environ.get("PATH"))
+        if is_launcher(word):
+            return _launcher(word, name, path or word, environ)
+        if path is not None and name not in _STARTERS:
+            return None
+    return None
+
+
+def _launcher(word: str, name: str, path: str, environ: Mapping[str, str]) -> WatchLauncher:
     if name.split(".")[0] not in _ANYONES:
-        return name
-    said = output_of([command[0], "--version"], environ)
-    return identify(said or "", name).launcher
+        return WatchLauncher(path=path, name=name, library="openmpi" if name in _OPEN_MPI else None)
+    found = identify(output_of([word, "--version"], environ) or "", name)
+    library = None if found.name == "unknown" else found.name
+    return WatchLauncher(path=path, name=found.launcher, library=library, version=found.version)

@@ -19,9 +19,16 @@ from slowpath.core.files import cannot, require_utf8
 from slowpath.core.version import __version__
 from slowpath.mpi.recorded_variables import recorded_variables
 from slowpath.run.engine.meter import Tell
-from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, read_watch, write_watch
+from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher, read_watch, write_watch
 from slowpath.watch.start.command import CommandEnd, remember, require_program, run_to_end
-from slowpath.watch.start.environment import WatchedCommand, launcher_of, program_name, programs_in, watched
+from slowpath.watch.start.environment import (
+    WatchedCommand,
+    is_launcher,
+    launcher_in,
+    program_name,
+    programs_in,
+    watched,
+)
 from slowpath.watch.start.library import find_library
 from slowpath.watch.start.records import (
     headers,
@@ -37,12 +44,13 @@ DEFAULT_PARENT = Path("slowpath-watches")
 
 @dataclass(frozen=True)
 class PreparedWatch:
-    """What will be started. folder: of the watch, not made yet."""
+    """What will be started. folder: of the watch, not made yet.  launcher: that the command names."""
 
     command: tuple[str, ...]
     library: Path
     folder: Path
     watched: WatchedCommand
+    launcher: WatchLauncher | None = None
 
 
 def prepare(
@@ -62,8 +70,9 @@ def prepare(
     found = find_library(environ, tell, library)
     folder = (out if out is not None else _default_folder(command, environ, now)).absolute()
     require_utf8(folder)
-    launcher = launcher_of(command, environ) if command else ""
-    return PreparedWatch(tuple(command), found, folder, watched(command, launcher, found, folder, environ))
+    launcher = launcher_in(command, environ)
+    first = launcher.name if launcher is not None and is_launcher(command[0]) else ""
+    return PreparedWatch(tuple(command), found, folder, watched(command, first, found, folder, environ), launcher)
 
 
 def make_folder(prepared: PreparedWatch, environ: Mapping[str, str]) -> WatchInfo:
@@ -93,6 +102,7 @@ def make_folder(prepared: PreparedWatch, environ: Mapping[str, str]) -> WatchInf
         variables=kept,
         variables_not_recorded=hidden,
         notes=prepared.watched.notes,
+        launcher=prepared.launcher,
     )
     write_watch(folder, info)
     remember(info, environ)
