@@ -56,7 +56,7 @@ class RerunOptions:
     click.option("--remedy", multiple=True, metavar="NAME", help="May be repeated; or all that the findings suggest."),
     click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="Your own settings, tried together."),
     click.option("--unset", multiple=True, metavar="NAME", help="Variable to unset, together with --try."),
-    click.option("--screen", is_flag=True, help="Try every cheap remedy twice, then prove the best by fresh runs."),
+    click.option("--screen", is_flag=True, help="Try every cheap remedy, then prove the fastest ones by fresh runs."),
 )
 @grouped(
     "how",
@@ -150,7 +150,8 @@ def _candidates(
     """Return the remedies to try.  Raises: UsageError: none is asked for, or none can be tried here."""
     from slowpath.core.errors import UsageError
     from slowpath.watch.prove.conduct import findings_of
-    from slowpath.watch.prove.remedies import by_name, of_user, ready, screened, with_tuning
+    from slowpath.watch.prove.remedies import by_name, of_user, ready, with_tuning
+    from slowpath.watch.prove.screening import in_order, is_crowded
     from slowpath.watch.start.library import library_folders
 
     own = what.settings or what.unset
@@ -158,7 +159,8 @@ def _candidates(
         raise UsageError("--remedy, --try with --unset, and --screen exclude each other")
     if own:
         return [of_user(what.settings, what.unset, info.command, mpi, os.environ)]
-    wanted = screened() if what.screen else by_name(what.remedy, findings_of(results))
+    findings = findings_of(results)
+    wanted = in_order(findings, is_crowded(results)) if what.screen else by_name(what.remedy, findings)
     wanted = [with_tuning(candidate, watch, results, mpi) for candidate in wanted]
     identity = f"{mpi.name} {mpi.version}" if mpi.name else None
     folders = library_folders(os.environ, identity) if any(candidate.preload for candidate in wanted) else []

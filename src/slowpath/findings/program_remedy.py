@@ -46,6 +46,7 @@ class ProgramRemedy:
     witness  what shows that it was taken
     source   where to read on
     screened whether --screen tries it: cheap, and nothing that may break the program
+    when_crowded  whether it is for ranks that have to share processors: --screen tries it first there
     """
 
     key: str
@@ -59,6 +60,7 @@ class ProgramRemedy:
     bind: str | None = None
     needs: tuple[Need, ...] = ()
     screened: bool = True
+    when_crowded: bool = False
 
     def variables_for(self, library: str | None, version: str | None, transport: str | None) -> dict[str, str] | None:
         """What it sets under this library; None: no way is known there."""

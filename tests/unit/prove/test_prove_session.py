@@ -11,7 +11,6 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.watch.proof import Proof, ProofWitness, new_proof_folder, proof_folders, read_proof
-from slowpath.watch.prove.conduct import screen
 from slowpath.watch.prove.judge import PLACEBO
 from slowpath.watch.prove.remedies import Candidate
 from slowpath.watch.prove.rerun import Compared, Rerun, Started
@@ -139,30 +138,3 @@ def test_an_output_that_differs_by_itself_is_said_before_any_remedy(tmp_path: Pa
     assert proof.verdict == "output differs"
     assert "--ignore" in proof.reason
     assert len(proof.runs) == 4
-
-
-def test_screening_puts_the_fastest_first_and_those_that_fail_last(tmp_path: Path) -> None:
-    def program(environ: Mapping[str, str]) -> Rerun:
-        if environ.get("REMEDY") == "breaks":
-            return Rerun(0.1, 1, "exit code 1", None, None)
-        return Rerun({"half": 5.0, "same": 10.0}.get(environ.get("REMEDY", ""), 10.0), 0, None, None, None)
-
-    candidates = [Candidate(key, "It.", (), COMMAND, {"REMEDY": key}) for key in ("breaks", "same", "half")]
-    machine = Machine(program)
-    started = Started(None, None, Compared(), 60.0)
-    rows = screen(candidates, COMMAND, {}, started, tmp_path, machine.budget(1000.0), 3, machine.run)
-    assert [row.candidate.key for row in rows] == ["half", "same", "breaks"]
-    assert rows[0].ratio == pytest.approx(0.5)
-    assert rows[2].reason == "exit code 1"
-
-
-def test_screening_leaves_half_of_the_budget_to_the_proof(tmp_path: Path) -> None:
-    candidates = [Candidate(str(i), "It.", (), COMMAND, {"REMEDY": str(i)}) for i in range(9)]
-    machine = Machine(takes(10.0, 9.0))
-    started = Started(None, None, Compared(), 60.0)
-    rows = screen(candidates, COMMAND, {}, started, tmp_path, machine.budget(100.0), 3, machine.run)
-    assert 40.0 <= machine.now_s <= 65.0
-    assert any(row.reason == "not run: the time was over" for row in rows)
-    machine = Machine(takes(10.0, 9.0))
-    screen(candidates, COMMAND, {}, started, tmp_path, machine.budget(300.0), 3, machine.run)
-    assert 80.0 <= machine.now_s <= 175.0  # all of them once, and no run beyond half of the budget

@@ -42,6 +42,7 @@ PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(
         ),
         Way(AppliesTo("openmpi", ">=2"), {"OMPI_MCA_mpi_yield_when_idle": "1"}),
     ),
+    when_crowded=True,
 )
 
 PROGRAM_BIND_CORES = ProgramRemedy(

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """All proofs of one command, one after the other, within one budget; before them, a quick look at many remedies.
 
-The best of many looks better than it is, so the runs of a screening count for no proof: the winner is proven by fresh
-runs. What is known of the program before it runs again: its MPI, its findings, and what changed since.
+What is known of the program before it runs again: its MPI, its findings, and what changed since.
 """
 
 from __future__ import annotations
 
-import math
-import random
 import secrets
 import shutil
 import stat
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.owners import ROOT, WRITABLE_BY_OTHERS
 from slowpath.mpi.identify import named_in
 from slowpath.mpi.mpi import inspect
@@ -27,7 +23,8 @@ from slowpath.watch.folder import WatchInfo
 from slowpath.watch.proof import Proof, new_proof_folder, proof_folders
 from slowpath.watch.prove.judge import level_of
 from slowpath.watch.prove.remedies import Candidate, ProgramMpi
-from slowpath.watch.prove.rerun import Rerun, Started, rerun
+from slowpath.watch.prove.rerun import Started
+from slowpath.watch.prove.screening import MOST_PROVEN, ScreenedRemedy, screen, share_s, worth_proving
 from slowpath.watch.prove.session import Budget, ProofQuestion, ProofSession, base_environment, earlier_proof, new_proof
 from slowpath.watch.prove.witness import before_runs
 from slowpath.watch.results import WatchFinding, WatchResults, read_watch_results
@@ -92,77 +89,13 @@ def changed_since(info: WatchInfo, environ: Mapping[str, str]) -> list[str]:
     return sorted(name for name in names if now.get(name) != info.variables.get(name))
 
 
-ROUNDS = 2
-FOLDER = "screen"
-
-
-@dataclass(frozen=True)
-class ScreenedRemedy:
-    """ratio: of wall times, the remedy's over as it is, geometric mean of rounds; None: it failed, and why."""
-
-    candidate: Candidate
-    ratio: float | None
-    reason: str = ""
-
-
-def screen(
-    candidates: Sequence[Candidate],
-    command: Sequence[str],
-    base: Mapping[str, str],
-    started: Started,
-    watch: Path,
-    budget: Budget,
-    seed: int,
-    run: Callable[..., Rerun] = rerun,
-) -> list[ScreenedRemedy]:
-    """Each remedy once a round, in random order with runs as it is; the fastest first, those that failed last.
-
-    Half of the budget is left to the proof: what does not fit into the other half is not run, and said.
-    Raises: Interrupted.
-    """
-    logs: dict[int, list[float]] = {}
-    failed: dict[int, str] = {}
-    for number in range(ROUNDS):
-        if number and budget.left_s - (spent_s := budget.total_s - budget.left_s) < spent_s:
-            break  # the second round would take as long as the first, and the proof needs as long again
-        arms = [None, *(i for i in range(len(candidates)) if i not in failed)]
-        usual: float | None = None
-        found: dict[int, float] = {}
-        for arm in random.Random(f"{seed} {number}").sample(arms, len(arms)):
-            if arm is not None and budget.left_s < budget.total_s / 2:
-                continue
-            argv, environ = (
-                (command, dict(base)) if arm is None else (candidates[arm].argv, candidates[arm].environ(base))
-            )
-            files = watch / FOLDER / f"{number}-{'as-it-is' if arm is None else candidates[arm].key}"
-            done = run(argv, environ, started, files)
-            if done.interrupted:
-                raise Interrupted("stopped while screening; nothing is proven")
-            if done.failed is not None and arm is not None:
-                failed[arm] = done.failed
-            elif done.failed is None and arm is None:
-                usual = done.wall_s
-            elif done.failed is None and arm is not None:
-                found[arm] = done.wall_s
-        for arm, wall_s in found.items():
-            if usual is not None:
-                logs.setdefault(arm, []).append(math.log(wall_s / usual))
-    rows = [
-        ScreenedRemedy(candidate, math.exp(statistics.fmean(logs[i])))
-        if i in logs and i not in failed
-        else ScreenedRemedy(candidate, None, failed.get(i, "not run: the time was over"))
-        for i, candidate in enumerate(candidates)
-    ]
-    return sorted(rows, key=lambda row: math.inf if row.ratio is None else row.ratio)
-
-
 Tell = Callable[[str], None]
 _REMOTE = ("srun", "aprun", "flux", "jsrun")  # their ranks are no children of the launcher
 
 
 @dataclass(frozen=True)
 class ProofRequest:
-    """What a command wants. budget_s: of all reruns.  fresh: no earlier proof goes on.  screening: the best alone."""
+    """What a command wants. budget_s: of all reruns.  fresh: no earlier proof goes on.  screening: look at all."""
 
     watch: Path
     info: WatchInfo
@@ -185,7 +118,7 @@ def prove_all(asked: ProofRequest, candidates: Sequence[Candidate], tell: Tell) 
     tell(f"{named}: reruns in blocks of 3{about}; at most {duration(asked.budget_s)} in all (--budget)")
     whole = Budget(asked.budget_s)
     if asked.screening:
-        candidates = _best(asked, candidates, whole, tell)
+        return _screened(asked, candidates, whole, tell)
     proofs = []
     for number, candidate in enumerate(candidates):
         share = Budget(max(1.0, whole.left_s / (len(candidates) - number)))
@@ -193,16 +126,58 @@ def prove_all(asked: ProofRequest, candidates: Sequence[Candidate], tell: Tell) 
     return proofs
 
 
-def _best(asked: ProofRequest, candidates: Sequence[Candidate], budget: Budget, tell: Tell) -> list[Candidate]:
-    """The fastest of a screening.  Raises: EnvironmentFailure: all failed."""
+def _screened(asked: ProofRequest, candidates: Sequence[Candidate], budget: Budget, tell: Tell) -> list[Proof]:
+    """Proofs of what a screening finds worth one, until a remedy is proven or the time is over.
+
+    Raises: EnvironmentFailure: none could be screened.
+    """
+    ignored, ready = _by_witness(asked, candidates)
+    for candidate, why in ignored:
+        tell(f"screened: {candidate.key}: not taken, so not run: {why}")
     seed = secrets.randbelow(2**31)
-    rows = screen(candidates, asked.info.command, base_environment(), asked.started, asked.watch, budget, seed)
+    rows = screen(ready, asked.info.command, base_environment(), asked.started, asked.watch, budget, seed)
     for row in rows:
         shown = row.reason if row.ratio is None else f"{row.ratio:.3f} of the time as it is"
         tell(f"screened: {row.candidate.key}: {shown}")
-    if not rows or rows[0].ratio is None:
+    worth = worth_proving(rows)
+    if not worth and not ignored:
         raise EnvironmentFailure("no remedy could be screened; the reasons are above")
-    return [rows[0].candidate]
+    if not worth:
+        return [_prove(asked, ignored[0][0], 1, budget, tell)]
+    return _proofs(asked, worth, budget, tell)
+
+
+def _proofs(asked: ProofRequest, worth: list[ScreenedRemedy], budget: Budget, tell: Tell) -> list[Proof]:
+    """The fastest first; one that is not applied takes nobody's place."""
+    questions = slots = min(MOST_PROVEN, len(worth))
+    proofs: list[Proof] = []
+    for number, row in enumerate(worth):
+        if not slots or budget.left_s <= 0:
+            break
+        gains = [1.0 - (other.ratio or 1.0) for other in worth[number:]]
+        proof = _prove(asked, row.candidate, questions, Budget(share_s(budget.left_s, gains, slots)), tell)
+        proofs.append(proof)
+        was_tried = any(run.phase == "proof" for run in proof.runs)
+        if proof.verdict == "proven" or (proof.verdict == "output differs" and not was_tried):
+            break
+        slots -= was_tried
+        if number + 1 < len(worth) and slots and budget.left_s > 0:
+            tell(f"{row.candidate.key}: {proof.verdict}; on to {worth[number + 1].candidate.key}")
+    return proofs
+
+
+def _by_witness(
+    asked: ProofRequest, candidates: Sequence[Candidate]
+) -> tuple[list[tuple[Candidate, str]], list[Candidate]]:
+    """Those of which it can be seen before any run that they are not taken, and why; and the others."""
+    ignored, ready = [], []
+    for candidate in candidates:
+        seen = before_runs(candidate, asked.mpi, asked.info.command, base_environment())
+        if seen.state == "ignored":
+            ignored.append((candidate, seen.text))
+        else:
+            ready.append(candidate)
+    return ignored, ready
 
 
 def _prove(asked: ProofRequest, candidate: Candidate, questions: int, budget: Budget, tell: Tell) -> Proof:
