@@ -72,7 +72,7 @@ WATCH_IN_SCHEMA = ("time", "messages")
 WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
     "whole": ("WatchResults",),
     "program": ("WatchedProgram", "Coverage"),
-    "time": ("RankTime", "Account", "CallCount", "Slice", "Wait"),
+    "time": ("RankTime", "Account", "RankResources", "ResourceMoment", "CallCount", "Slice", "Wait"),
     "messages": ("MessageClass", "CollectiveClass", "CallSite", "Pair", "AllocationKind", "Fine"),
     "findings": ("WatchFinding", "Price"),
 }

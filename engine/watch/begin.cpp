@@ -12,6 +12,7 @@
 #include "watch/library.hpp"
 #include "watch/modules.hpp"
 #include "watch/observe.hpp"
+#include "watch/resources.hpp"
 #include "watch/sites.hpp"
 #include "watch/table.hpp"
 
@@ -121,6 +122,7 @@ void begin_record() {
     head.thread_level = has_world ? level : -1;
     write_library(head);
     begin_modules();
+    begin_resources();
     begin_sites();
     if (has_world) {
         head.parent_rank_hint = is_spawned() ? 1 : 0;
@@ -157,6 +159,7 @@ void end_record() {
     if (recording == 0) return;
     recording = 0;
     note_modules();
+    note_resources("end");
     renew_anchor();
     set_state(layout::finalized);
     unguard_record();
@@ -169,6 +172,7 @@ namespace {
     if (recording == 0) return;
     recording = 0;
     note_modules();
+    note_resources("end");
     renew_anchor();
     if (header().state != layout::finalized) set_state(layout::ended);
 }

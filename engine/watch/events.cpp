@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "watch/clock.hpp"
+#include "watch/resources.hpp"
 
 namespace slowpath::watch {
 namespace {
@@ -84,7 +85,10 @@ void thin(Lane& lane) {
     const std::uint64_t rest_ns = (window + 1) * window_ns - start_ns;
     lane.window_end_ticks =
         start_ticks + 1 + static_cast<std::uint64_t>(static_cast<double>(rest_ns) / ns_per_tick);
-    if (lane.number == 0) renew_anchor();
+    if (lane.number == 0) {
+        renew_anchor();
+        sample_resources(start_ns);
+    }
     if (lane.runs == nullptr) return;
     lane.keeps_window = is_kept(lane, window);
     if (!lane.keeps_window) return;

@@ -21,12 +21,13 @@ from slowpath.watch.conclude import Asking, asking, concluded
 from slowpath.watch.events import Events, Floats
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
+from slowpath.watch.misstart import alone_note, misstart
 from slowpath.watch.patterns import NO_PATTERNS, Patterns, patterns_of
 from slowpath.watch.program_calls import in_calls, kept_calls, one_place, program_calls
-from slowpath.watch.misstart import alone_note, misstart
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
+from slowpath.watch.resources import resources_of
 from slowpath.watch.results import WATCH_SCHEMA, WatchedProgram, WatchResults
 from slowpath.watch.sources import law_sources, read_sources, remember_laws
 from slowpath.watch.tables import allocations_of, pairs_of, sites_of, slices_of
@@ -89,6 +90,7 @@ def watched(folder: Path) -> AttributedWatch:
         classes=classes,
         sites=sites_of(found.world, sites),
         pairs=pairs_of(found),
+        resources=resources_of(job.records),
         allocations=allocations_of(found.world),
         slices=slices,
         collectives=collectives_of(found, weight, site_of),
@@ -101,6 +103,7 @@ def watched(folder: Path) -> AttributedWatch:
 def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedProgram:
     first = job.records[0] if job.records else None
     level = int(first.header["thread_level"]) if first is not None else -1
+    wrong = misstart(info, job)
     return WatchedProgram(
         command=info.command,
         program=Path(first.words("program")).name if first is not None else "",
@@ -116,7 +119,8 @@ def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedP
         wall_s=info.wall_s or 0.0,
         span_s=span_s,
         started=info.started,
-        misstart=misstart(info, job),
+        misstart=wrong.text if wrong is not None else None,
+        start_with=wrong.remedy if wrong is not None else None,
     )
 
 

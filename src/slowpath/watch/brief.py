@@ -53,6 +53,8 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
     program = results.program
     if not results.ranks:
         return Brief(answer=f"{program.program}: no rank left a record, so nothing can be said of it", report=report)
+    if program.misstart is not None:
+        return Brief(answer=program.misstart, actions=(program.start_with or "",), report=report)
     changes = _changes(results, watch)
     return Brief(
         answer=_answer(results, changes),

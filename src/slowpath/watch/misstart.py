@@ -8,6 +8,7 @@ as a job of one rank, without a message: N processes then do the whole work N ti
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core.errors import UsageError
@@ -23,16 +24,24 @@ _NAMES = ("mpiexec", "mpirun")
 _SUFFIXES = {"openmpi": ("openmpi",), "mpich": ("mpich", "hydra"), "intelmpi": ("hydra",), "mvapich": ("hydra",)}
 
 
-def misstart(info: WatchInfo, job: WatchedJob) -> str | None:
-    """What is wrong with how the ranks were started and what to do, one line; None: nothing, or it can't be told."""
-    if job.alone < FEWEST or info.launcher is None:
+@dataclass(frozen=True)
+class Misstart:
+    """text: what is wrong with how the ranks were started, without a full stop.  remedy: what to do, one sentence."""
+
+    text: str
+    remedy: str
+
+
+def misstart(info: WatchInfo, job: WatchedJob) -> Misstart | None:
+    """None: nothing is wrong, or it can't be told."""
+    if job.alone < FEWEST or (info.launcher is None and job.told is None):
         return None
     return _sentence(job.alone, info.launcher, job)
 
 
 def alone_note(info: WatchInfo, job: WatchedJob) -> str | None:
     """The same where no launcher is known: it may be meant so; None: it is known, or there is nothing to say."""
-    if job.alone < FEWEST or info.launcher is not None:
+    if job.alone < FEWEST or info.launcher is not None or job.told is not None:
         return None
     return (
         f"{job.alone} processes ran at one time, each alone as rank 0 of 1; if one launcher started them, it does not "
@@ -40,28 +49,28 @@ def alone_note(info: WatchInfo, job: WatchedJob) -> str | None:
     )
 
 
-def _sentence(count: int, launcher: WatchLauncher, job: WatchedJob) -> str:
+def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> Misstart:
     record = job.records[0]
     path = record.words("library_path")
     known = named_in(record.words("library"))
     name, version = (known[0].name, known[1]) if known else (None, None)
-    library = f"{path}, {_titled(name, version)}" if path else _titled(name, version)
+    library = f"the program's library ({path}, {_titled(name, version)})"
     head = f"Each of {count} processes ran alone as rank 0 of 1:"
-    word = Path(launcher.path).name
     own = own_launcher(Path(path), name) if path else None
-    is_other = own is not None and not _is_same(own, launcher.path)
+    is_other = own is not None and (launcher is None or not _is_same(own, launcher.path))
     start = f"Start it with {own}." if is_other else "Start it with the launcher of that library."
+    if launcher is None:
+        variable, by = job.told or ("", None)
+        who = f"what started them ({by})" if by else "what started them"
+        return Misstart(f"{head} {who} gave each a rank by {variable}, which {library} ignored", start)
+    word = Path(launcher.path).name
     if launcher.library is None:
-        return (
-            f"{head} {word} gave them no job that the program's library ({library}) understands. {_pmi(launcher, name)}"
-        )
-    came_with = f"{launcher.path}, {_titled(launcher.library, launcher.version)}"
+        return Misstart(f"{head} {word} gave them no job that {library} understands", _pmi(launcher, name))
+    this = f"this {word} ({launcher.path}, {_titled(launcher.library, launcher.version)})"
     if name is not None and (launcher.library == "openmpi") != (name == "openmpi"):
-        return f"{head} this {word} ({came_with}) does not belong to the program's library ({library}). {start}"
+        return Misstart(f"{head} {this} does not belong to {library}", start)
     hint = start if is_other else "Another version of the two, or variables that were taken away (PMI_*, PMIX_*)?"
-    return (
-        f"{head} this {word} ({came_with}) gave them no job that the program's library ({library}) understands. {hint}"
-    )
+    return Misstart(f"{head} {this} gave them no job that {library} understands", hint)
 
 
 def _pmi(launcher: WatchLauncher, library: str | None) -> str:

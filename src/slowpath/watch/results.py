@@ -20,6 +20,7 @@ from slowpath.core.finding_results import RemedyResult
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
 from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
+from slowpath.watch.resource_results import RankResources
 
 WATCH_SCHEMA: Final = 1
 
@@ -58,6 +59,7 @@ class WatchedProgram(Result, frozen=True, kw_only=True):
     misstart: Annotated[
         Text | None, means("what is wrong with how the ranks were started; null: nothing, or it can't be told")
     ] = optional()
+    start_with: Annotated[Text | None, means("how to start them instead; null: misstart is")] = optional()
 
 
 class RankTime(Result, frozen=True, kw_only=True):
@@ -323,6 +325,9 @@ class WatchResults(Result, frozen=True, kw_only=True):
     slices: Annotated[tuple[Slice, ...], means("for the picture; at most 200 a rank, 64 ranks")]
     collectives: Annotated[
         tuple[CollectiveClass, ...] | None, means("blocking ones, most time first; null: an older version wrote it")
+    ] = optional()
+    resources: Annotated[
+        tuple[RankResources, ...] | None, means("what each rank had to work with; null: an older version wrote it")
     ] = optional()
     shown_ranks: Annotated[tuple[Count, ...] | None, means("ranks with slices; null: all")] = optional()
     not_measured: Annotated[

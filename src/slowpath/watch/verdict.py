@@ -52,7 +52,7 @@ def headline(results: WatchResults, watch: str = "WATCH") -> str:
     """`lmp: 4 ranks, 41.2 s, of which 12.7 s a rank in MPI; 3.1 s [2.6, 3.5] of the run could be saved`."""
     program = results.program
     if program.misstart is not None:
-        return program.misstart
+        return f"{program.misstart}. {program.start_with}"
     if not results.ranks:
         return f"{program.program}: no rank left a record, so nothing can be said of it"
     count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from slowpath.watch.analysis import concluded_watch
+from slowpath.watch.brief import brief_of
 from slowpath.watch.folder import WatchInfo, WatchLauncher, write_watch
 from slowpath.watch.misstart import own_launcher
 from slowpath.watch.record.job import alone_in, read_job
@@ -20,13 +22,18 @@ OPEN_MPI = {"library": b"Open MPI v5.0.5, package: Open MPI"}
 MPICH = WatchLauncher(path="/venv/bin/mpiexec", name="hydra", library="mpich", version="4.2.3")
 
 
-def runs(folder: Path, *starts_s: int, size: int = 1, seconds: int = 2, **header: object) -> None:
-    """A record for each start: rank 0 of `size`, from then on."""
+def runs(
+    folder: Path, *starts_s: int, size: int = 1, seconds: int = 2, told: Sequence[str] = (), **header: object
+) -> None:
+    """A record for each start: rank 0 of `size`, from then on. told: what each one's launcher said."""
     (folder / "ranks").mkdir(parents=True, exist_ok=True)
     for number, start_s in enumerate(starts_s):
         begun = REALTIME_NS + start_s * S
         times = {"process_start_realtime_ns": begun, "start_realtime_ns": begun, "end_realtime_ns": begun + seconds * S}
         rank = Rank(0, size, header={**times, "pid": number, **header})
+        if told:
+            rank.say("started_by", "/usr/bin/hydra_pmi_proxy")
+            rank.say("launch", told[number])
         rank.collective("MPI_Barrier", start_s=0.1, end_s=0.2)
         (folder / "ranks" / f"node1-{number}.watch").write_bytes(rank.content(seconds))
 
@@ -49,6 +56,12 @@ def test_a_launcher_of_another_library_is_the_first_line(tmp_path: Path) -> None
         "Each of 3 processes ran alone as rank 0 of 1: this mpiexec (/venv/bin/mpiexec, MPICH 4.2.3) does not belong "
         f"to the program's library ({path}, Open MPI 5.0.5). Start it with {own}."
     )
+    brief = brief_of(found).lines()
+    assert brief[0].startswith(
+        "Each of 3 processes ran alone as rank 0 of 1: this mpiexec (/venv/bin/mpiexec, MPICH 4.2.3)"
+    )
+    assert brief[2].strip().startswith("1. Start it with")
+    assert not any("slow path" in line for line in brief)
 
 
 def test_and_the_reverse(tmp_path: Path) -> None:
@@ -95,6 +108,21 @@ def test_a_farm_of_a_script_is_a_note(tmp_path: Path) -> None:
     found = results(tmp_path, None)
     assert found.verdict[0].startswith("app: 1 rank")
     assert any("3 processes ran at one time, each alone" in note for note in found.coverage.notes)
+
+
+def test_a_script_whose_launcher_gave_ranks_is_no_farm(tmp_path: Path) -> None:
+    """The command names no launcher; the ranks' own variables do."""
+    runs(tmp_path, 0, 0, told=["PMI_RANK=0 PMI_SIZE=2", "PMI_RANK=1 PMI_SIZE=2"], **OPEN_MPI)
+    first = results(tmp_path, None).verdict[0]
+    assert first.startswith(
+        "Each of 2 processes ran alone as rank 0 of 1: what started them (/usr/bin/hydra_pmi_proxy)"
+    )
+    assert "gave each a rank by PMI_RANK, which the program's library (/opt/mpi/libmpi.so.12, Open MPI 5.0.5)" in first
+
+
+def test_processes_of_one_task_of_a_job_may_be_meant_so(tmp_path: Path) -> None:
+    runs(tmp_path, 0, 0, told=["SLURM_PROCID=0 SLURM_NTASKS=4"] * 2)
+    assert results(tmp_path, None).program.misstart is None
 
 
 def test_killed_processes_last(tmp_path: Path) -> None:

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
+from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.watch.folder import record_files
 from slowpath.watch.record.layout import RecordState
 from slowpath.watch.record.reader import HIGHEST_LEVEL, RankRecord, read_rank
+from slowpath.watch.record.resources import resources_in
 
 MONOTONIC = 2  # ticks_kind: CLOCK_MONOTONIC in ns
 LEAST_SPAN_NS = 1_000_000  # between the anchors: below it their own error shows
@@ -135,12 +137,14 @@ class WatchedJob:
 
     records: at most one a rank, by rank.  size: ranks of the world.  notes: what is not part of it or damaged.
     alone: most processes that ran at one time, each rank 0 of a world of 1, where no world was larger; else 0.
+    told: variable by which a launcher gave each of these another rank, and the program that started one; None: none.
     """
 
     records: tuple[RankRecord, ...]
     size: int
     notes: tuple[str, ...]
     alone: int = 0
+    told: tuple[str, str | None] | None = None
 
 
 def read_job(folder: Path) -> WatchedJob:
@@ -175,7 +179,17 @@ def read_job(folder: Path) -> WatchedJob:
     size = max((record.size for record in chosen), default=0)
     if len(notes) > MOST_NOTES:
         notes = [*notes[:MOST_NOTES], f"and {len(notes) - MOST_NOTES} more"]
-    return WatchedJob(tuple(chosen), size, tuple(notes), alone_in(records))
+    alone = alone_in(records)
+    return WatchedJob(tuple(chosen), size, tuple(notes), alone, _told(records) if alone > 1 else None)
+
+
+def _told(records: Sequence[RankRecord]) -> tuple[str, str | None] | None:
+    """By RANK_VARIABLES: of a job script's own processes all have the same value."""
+    found = [resources_in(record) for record in records]
+    for name in RANK_VARIABLES:
+        if len({one.launch[name] for one in found if name in one.launch}) > 1:
+            return name, next((one.started_by for one in found if name in one.launch), None)
+    return None
 
 
 def alone_in(records: Sequence[RankRecord]) -> int:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Literal
 
 from slowpath.core.files import inside
+from slowpath.mpi.libraries import abi_of_soname, library_named
 from slowpath.run.engine.elf import dynamic
-from slowpath.watch.folder import RANKS_FOLDER, record_files
+from slowpath.watch.folder import RANKS_FOLDER, WatchLauncher, record_files
 from slowpath.watch.start.environment import needs_sanitizer_option
 
 MAGIC = b"SPWATCH1"
@@ -151,18 +152,21 @@ def why_no_record(
     room: str | None = None,
     failed: tuple[int, int] = (0, 0),
     exit_code: int | None = None,
+    launcher: WatchLauncher | None = None,
 ) -> str:
     """One line by what is known: notes of the library, then the programs, then how the command ended.
 
     Args: programs: of the command, without launchers.  room: why the folder takes nothing; None: it does.
           failed: as records.starts_that_failed.  exit_code: of the command; None: not known, or a signal.
+          launcher: of the command; None: not known.
     """
     if room is not None:
         return room
     count, returned = failed
     if count:
         how = f"returned an error in {returned} of" if returned else "did not return in"
-        return f"MPI_Init {how} {count} process{'es' * (count > 1)}; the program's own messages tell why"
+        why = _misfit(programs, launcher) or "the program's own messages tell why"
+        return f"MPI_Init {how} {count} process{'es' * (count > 1)}; {why}"
     wanted = program_header(library)
     elf = [(path, found) for path in programs if (found := program_header(path)) is not None]
     for path, program in elf:
@@ -188,6 +192,24 @@ def why_no_record(
         f"{what}, or its launcher hands LD_PRELOAD and SLOWPATH_WATCH not on to ranks: set them in the job script "
         "(slowpath watch --print-environment prints them), then: slowpath watch --from FOLDER"
     )
+
+
+def _misfit(programs: Sequence[Path], launcher: WatchLauncher | None) -> str | None:
+    """That the launcher is another library's, as far as the programs name theirs; None: it is not, or not known."""
+    if launcher is None or launcher.library is None:
+        return None
+    for path in programs:
+        found = dynamic(path)
+        for name in found.needed if found is not None else ():
+            abi = abi_of_soname(name)
+            if abi is not None and abi.startswith("openmpi") != (launcher.library == "openmpi"):
+                library = library_named(launcher.library)
+                title = library.title if library is not None else launcher.library
+                return (
+                    f"this {Path(launcher.path).name} ({launcher.path}, {title}) does not belong to the library that "
+                    f"{path.name} asks for ({name}); start it with the launcher of that library"
+                )
+    return None
 
 
 def _refuses(path: Path, program: ElfProgram, library: ElfProgram | None) -> str | None:

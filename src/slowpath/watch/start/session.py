@@ -142,7 +142,7 @@ def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]
     if not found:
         programs = programs_in(info.command, environ)
         failed = starts_that_failed(folder)
-        reason = why_no_record(programs, Path(info.library), _room(folder), failed, info.exit_code)
+        reason = why_no_record(programs, Path(info.library), _room(folder), failed, info.exit_code, info.launcher)
         return False, [f"no rank left a record: {reason}"]
     return True, [line for line in (short or missing_ranks(found), without_room(found)) if line]
 

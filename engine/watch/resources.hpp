@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What this process has to work with, from /proc: lines of the section text (schema/watch.json).
+#pragma once
+
+#include <cstdint>
+
+namespace slowpath::watch {
+
+/// Processors, threads, switches, memory, and what limits them: `at begin` or `at end`.
+void note_resources(const char* moment);
+
+/// How the process was started, as its launcher told it: `launch`.
+void note_launch();
+
+/// Memory and run queue, so often that it takes no share of the time that anybody could see: a line `sample`
+/// where the last one is long enough ago. Of one thread at a time.
+void sample_resources(std::uint64_t now_ns);
+
+void begin_resources();
+
+}  // namespace slowpath::watch

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the record says of processors and memory.
+#include <errno.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "watch/observe.hpp"
+#include "watch/resources.hpp"
+#include "watch/tests/fake_mpi.hpp"
+#include "watch/tests/record_file.hpp"
+
+using namespace slowpath::watch;
+using record_file::Record;
+using record_file::record_of;
+
+namespace {
+
+std::string text_of(const Record& record) {
+    const auto rows = record.rows<layout::Text>(layout::Is::text);
+    return {reinterpret_cast<const char*>(rows.data()), rows.size()};
+}
+
+}  // namespace
+
+TEST(Resources, AreThoseAtTheBeginAndAtTheEnd) {
+    const std::string text = text_of(record_of([] {
+        setenv("PMI_RANK", "3", 1);
+        begin_record();
+        fake_mpi::call(calls::MPI_Barrier, {fake_mpi::comm_world});
+        end_record();
+    }));
+    for (const char* const line : {"at\tbegin ns=", "at\tend ns=", "sample\t", "launch\tPMI_RANK=3"})
+        EXPECT_NE(text.find(line), std::string::npos) << line;
+    for (const char* const word : {" threads=1", " processors=", " waited_ns=", " involuntary_switches=",
+                                   " resident_bytes=", " online=", " user_namespace="})
+        EXPECT_NE(text.find(word), std::string::npos) << word;
+}
+
+TEST(Resources, AreLookedAtEverMoreRarely) {
+    const Record record = record_of([] {
+        begin_record();
+        constexpr std::uint64_t second_ns = 1'000'000'000, day_s = 86'400;
+        for (std::uint64_t now_ns = second_ns; now_ns < day_s * second_ns; now_ns += second_ns / 50)
+            sample_resources(now_ns);
+        end_record();
+    });
+    const std::string text = text_of(record);
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find("\nsample\t", at)) != std::string::npos; ++at) ++count;
+    EXPECT_GT(count, 300U);
+    EXPECT_LT(count, 1200U);
+    EXPECT_EQ(record.section(layout::Is::text)->lost, 0U);
+}
+
+TEST(Resources, LeaveErrnoAsItIs) {
+    const Record record = record_of([] {
+        begin_record();
+        errno = EXDEV;
+        note_resources("end");
+        sample_resources(~std::uint64_t{0});
+        if (errno == EXDEV) end_record();
+        std::_Exit(0);
+    });
+    EXPECT_EQ(record.header().state, layout::finalized);
+}

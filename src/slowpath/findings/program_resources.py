@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ranks of a program had to work with, for slow paths that judge it. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RankShare:
+    """One rank between MPI_Init and MPI_Finalize. None: it was not recorded.
+
+    host        of it.  processors: that any of its threads may use.  online: that the host has
+    span_s, mpi_s   from MPI_Init to MPI_Finalize, and in MPI
+    waited_s    in which the thread that calls MPI could run and had no processor.  busy: threads that ran for a tenth
+                of the time at least, or could have.  busy_waited_s: as waited_s, of all threads, for each busy one
+    resident    (seconds since MPI_Init, bytes), in the order of time.  limit_bytes: of its control group's memory
+    namespace   number of its user namespace
+    """
+
+    rank: int
+    host: str
+    processors: frozenset[int]
+    online: int | None
+    span_s: float
+    mpi_s: float
+    waited_s: float | None
+    busy: int | None
+    busy_waited_s: float | None
+    resident: tuple[tuple[float, int], ...]
+    limit_bytes: int | None
+    namespace: int | None
+
+
+@dataclass(frozen=True)
+class ProgramResources:
+    """All ranks that recorded what they had. span_s: of the run."""
+
+    ranks: tuple[RankShare, ...]
+    span_s: float
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Ranks of one host that may only use these processors, which are fewer than they are."""
+
+    host: str
+    ranks: tuple[RankShare, ...]
+    processors: frozenset[int]
+
+
+def crowds(ranks: Sequence[RankShare], need: Callable[[RankShare], int] = lambda _: 1) -> list[Crowd]:
+    """Of each host the ranks that have to share processors: the most crowded set where several hold each other.
+
+    A set of processors is crowded where ranks that may use nothing outside it need more than it has. The sets of single
+    ranks and the one of all ranks are looked at, which is what launchers and batch systems give.
+    Args: need: processors that a rank could use at one time.
+    """
+    by_host: dict[str, list[RankShare]] = defaultdict(list)
+    for one in ranks:
+        if one.processors:
+            by_host[one.host].append(one)
+    found: list[Crowd] = []
+    for host, there in by_host.items():
+        every = frozenset[int]().union(*(one.processors for one in there))
+        taken: set[int] = set()
+        for allowed in sorted({one.processors for one in there} | {every}, key=lambda one: (len(one), sorted(one))):
+            inside = [one for one in there if one.processors <= allowed and one.rank not in taken]
+            if sum(map(need, inside)) > len(allowed):
+                found.append(Crowd(host, tuple(inside), allowed))
+                taken |= {one.rank for one in inside}
+    return found

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each rank had to work with: from the lines of its record to results, and to what slow paths judge. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
+from slowpath.findings.program_resources import ProgramResources, RankShare
+from slowpath.watch.record.reader import RankRecord
+from slowpath.watch.record.resources import RecordedResources, ResourceSample, resources_in
+from slowpath.watch.resource_results import RankResources, ResourceMoment
+from slowpath.watch.results import RankTime, WatchResults
+
+MOST_MOMENTS: Final = 64
+_S: Final = 1e-9
+_LONGEST_S: Final = 1e9  # of a run; what is longer is no time
+
+
+def resources_of(records: Sequence[RankRecord]) -> tuple[RankResources, ...]:
+    """Of every rank whose record says anything of it, in the order of the records."""
+    every = [(record.rank, resources_in(record)) for record in records]
+    return tuple(_of_rank(rank, found) for rank, found in every if found.begin)
+
+
+def _of_rank(rank: int, found: RecordedResources) -> RankResources:
+    processors = parse_cpu_list(found.begin.get("processors")) | parse_cpu_list(found.end.get("processors"))
+    first, last = found.number("resident_bytes", at_end=False), found.number("resident_bytes")
+    return RankResources(
+        rank=rank,
+        processors=format_cpu_list(sorted(processors)) or None,
+        processor_count=len(processors) or None,
+        online=found.number("online", at_end=False),
+        processor_quota=found.fraction("processor_quota"),
+        threads=found.number("threads"),
+        busy_threads=found.number("busy_threads"),
+        ran_s=_seconds(found.between("ran_ns")),
+        waited_s=_seconds(found.between("waited_ns")),
+        threads_ran_s=_seconds(found.between("threads_ran_ns")),
+        threads_waited_s=_seconds(found.between("threads_waited_ns")),
+        voluntary_switches=found.between("voluntary_switches"),
+        involuntary_switches=found.between("involuntary_switches"),
+        resident_bytes=last,
+        grown_bytes=last - first if first is not None and last is not None else None,
+        most_resident_bytes=found.number("most_resident_bytes"),
+        memory_limit_bytes=found.number("memory_limit_bytes", at_end=False),
+        user_namespace=found.number("user_namespace", at_end=False),
+        shm_bytes=found.number("shm_bytes", at_end=False),
+        shm_free_bytes=found.number("shm_free_bytes"),
+        started_by=found.started_by,
+        moments=_moments(found),
+    )
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else min(ns * _S, _LONGEST_S)
+
+
+def _moments(found: RecordedResources) -> tuple[ResourceMoment, ...]:
+    """Evenly over time: samples are dense at first. The last one is always there."""
+    begun, waited = found.number("ns", at_end=False), found.number("waited_ns", at_end=False)
+    samples = [one for one in found.samples if begun is not None and one.at_ns >= begun]
+    if begun is None or not samples:
+        return ()
+    step = (samples[-1].at_ns - begun) / MOST_MOMENTS
+    kept: list[ResourceSample] = []
+    for one in samples:
+        if not kept or one is samples[-1] or one.at_ns - kept[-1].at_ns >= step:
+            kept.append(one)
+    return tuple(
+        ResourceMoment(
+            at_s=min((one.at_ns - begun) * _S, _LONGEST_S),
+            resident_bytes=one.resident_bytes,
+            waited_s=min(max(one.waited_ns - (waited or 0), 0) * _S, _LONGEST_S),
+        )
+        for one in kept[-MOST_MOMENTS:]
+    )
+
+
+def program_resources(results: WatchResults) -> ProgramResources | None:
+    """What slow paths judge; None: no record says it."""
+    if not results.resources:
+        return None
+    times = {rank.rank: rank for rank in results.ranks}
+    shares = [_share(one, times[one.rank]) for one in results.resources if one.rank in times]
+    span_s = results.program.span_s if results.program.span_s is not None else results.program.wall_s
+    return ProgramResources(tuple(shares), span_s)
+
+
+def _share(one: RankResources, time: RankTime) -> RankShare:
+    busy = one.busy_threads
+    waited = one.threads_waited_s / busy if one.threads_waited_s is not None and busy else None
+    return RankShare(
+        rank=one.rank,
+        host=time.host,
+        processors=parse_cpu_list(one.processors),
+        online=one.online,
+        span_s=time.span_s,
+        mpi_s=time.mpi_s,
+        waited_s=one.waited_s,
+        busy=busy,
+        busy_waited_s=waited,
+        resident=tuple((moment.at_s, moment.resident_bytes) for moment in one.moments),
+        limit_bytes=one.memory_limit_bytes,
+        namespace=one.user_namespace,
+    )
