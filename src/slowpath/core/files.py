@@ -26,9 +26,20 @@ _KINDS = (
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Writes next to `path` and renames, so that a reader never sees half a file; an existing file is replaced.
 
+    A device or a pipe below /dev, such as /dev/null or /dev/stdout, is written to: a file in its place, which root can
+    put there, would break every program on the machine. One in any other folder is replaced, since whoever made the
+    folder may have put it there to be waited for.
+
     Raises: EnvironmentFailure if the disk is full, read-only or gone; `path` is then as it was before.
     """
     data = content.encode() if isinstance(content, str) else content
+    if _is_special(path):
+        try:
+            with path.open("wb", buffering=0) as file:
+                file.write(data)
+        except OSError as error:
+            raise cannot("write", path, error) from error
+        return
     # Two containers or nodes may give their processes the same number.
     part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}.part")
     try:
@@ -44,6 +55,17 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     except BaseException:
         _drop(part)
         raise
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it is a device or a pipe that the user named below /dev."""
+    if Path("/dev") not in path.parents:
+        return False
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def create_once(path: Path, content: bytes) -> bool:

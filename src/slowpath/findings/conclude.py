@@ -113,8 +113,20 @@ def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) ->
     if not tally.run.is_check:
         named += [finding for finding in tally.own if finding not in named]
     named.sort(key=lambda finding: _urgency(finding, tally.run.is_check))
-    said = [_action(finding, contrasts, cells, tally.run.is_check) for finding in named]
+    said = []
+    for first, *others in _alike(named):
+        more = f" The same helps {len(others)} more." if others else ""
+        said.append(f"{_action(first, contrasts, cells, tally.run.is_check)}{more}")
     return said if tally.run.is_check else [*said, *(line.text for line in tally.unnamed)]
+
+
+def _alike(named: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that one proven remedy removes, together; all others alone. In the order of their first."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in named:
+        proven = finding.lead is not None and finding.lead.verdict == "proven"
+        groups.setdefault(finding.lead.name if finding.lead and proven else finding.id, []).append(finding)
+    return list(groups.values())
 
 
 def _urgency(finding: Finding, is_check: bool) -> tuple[bool, bool, bool]:

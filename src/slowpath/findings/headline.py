@@ -27,10 +27,12 @@ def advice(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells) 
     """
     if finding.run is not None:
         contrasts, cells = (), {}
-    if finding.ratio is None or finding.metric in _SAY_ALL:
-        return finding.text.rstrip(".")
-    gain = f"{ratio_words(finding.ratio, finding.interval)}{_on(finding, cells)}"
     remedy = finding.lead
+    if finding.ratio is None or finding.metric in _SAY_ALL:
+        said = finding.text.rstrip(".")
+        proven = remedy is not None and remedy.verdict == "proven"
+        return f"Use {remedy.phrase or remedy.name}: {said[0].lower()}{said[1:]}" if remedy and proven else said
+    gain = f"{ratio_words(finding.ratio, finding.interval)}{_on(finding, cells)}"
     if remedy is None:
         return f"{finding.title}: {gain}"
     if remedy.verdict != "proven" and not (finding.contrasts or finding.phase == "first"):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from slowpath.core.results import Finding, Line, VerdictState
+from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.questions import Question
 
 MOST_ROUNDS = 200  # that it makes sense to ask for: beyond, the machine must get quieter
@@ -54,13 +55,24 @@ class Tally:
 
     @cached_property
     def faults(self) -> list[Finding]:
-        """Those of this machine or its configuration; an older version did not say what kind a finding is."""
+        """Those of this machine or its configuration that are sure; an older version did not say what kind one is."""
+        return [finding for finding in self._maybe_faults if is_sure(finding)]
+
+    @cached_property
+    def suspicions(self) -> list[Finding]:
+        """Small effects that would be faults, of which neither a cause nor a remedy is known: a healthy machine has
+        such, too.
+        """
+        return [finding for finding in self._maybe_faults if not is_sure(finding)]
+
+    @property
+    def _maybe_faults(self) -> list[Finding]:
         return [finding for finding in self.own if finding.kind in ("fault", None)]
 
     @cached_property
     def opportunities(self) -> list[Finding]:
         """Those that a trial here proved: even of what every machine has, where a setting removes it."""
-        return [finding for finding in self.own if finding not in self.faults and finding.status == "proven"]
+        return [finding for finding in self.own if finding.kind not in ("fault", None) and finding.status == "proven"]
 
     @cached_property
     def candidates(self) -> list[Finding]:
@@ -124,7 +136,7 @@ class Tally:
     def answer(self) -> str:
         """Whether something is wrong, first of all that a user reads."""
         place = f" on {self.run.place}" if self.run.place else ""
-        more = len(self.opportunities)
+        more = len({finding.lead.name if finding.lead else finding.rule for finding in self.opportunities})
         faster = f"{more} change{_s(more)} {'makes' if more == 1 else 'make'} it faster, proven here" if more else ""
         if self.faults:
             what = f"Something is wrong{place}: {_counted(len(self.faults), 'fault')} ({_codes(self.faults)})"
@@ -147,6 +159,10 @@ class Tally:
         if self.run.is_check and self.unnamed:
             first = self.unnamed[0].text.rstrip(".")
             parts.append(f"the cause of {_counted(len(self.unnamed), 'difference')}: {first}")
+        if self.suspicions:
+            found = _counted(len(self.suspicions), "small effect")
+            are = "is a fault" if len(self.suspicions) == 1 else "are faults"
+            parts.append(f"whether {found} {are} ({_codes(self.suspicions)})")
         if self.run.is_check and self.candidates:
             parts.append(f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})")
         return f"Undecided: {'; '.join(parts)}." if parts else None
@@ -179,6 +195,7 @@ class Tally:
             return "nothing measured"
         kinds = (
             (self.faults, "fault"),
+            (self.suspicions, "suspicion"),
             (self.opportunities, "proven opportunity"),
             (self.candidates, "untried opportunity"),
             (self.properties, "property"),
@@ -208,6 +225,13 @@ class Tally:
         parts[0] = parts[0].replace(" ", f" of {_questions(asked)} ", 1)
         more = f" ({self._needed})" if self.undecided and self.state != "undecided" else ""
         return [f"{', '.join(parts)}{more}"]
+
+
+def is_sure(finding: Finding) -> bool:
+    """Whether it has a cause, a proof, nothing to be compared with, or is clear with its whole interval."""
+    if finding.status != "observed" or finding.ratio is None:
+        return True
+    return (finding.interval or (finding.ratio,))[0] >= CLEAR_RATIO
 
 
 def _codes(findings: Sequence[Finding]) -> str:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
 from slowpath.core.units import more_words, share_words
+from slowpath.findings.tally import is_sure
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 from slowpath.report.cards.law import forecast_lines, law_picture
@@ -24,6 +25,7 @@ STATUSES = ("observed", "explained", "proven")
 GROUPS = {
     "fault": "Faults",
     "proven": "Proven opportunities",
+    "suspicion": "Small effects that may be faults",
     "untried": "Opportunities that no trial has proven",
     "property": "Properties of the library",
     "apart": "Slow only under settings that are not yours",
@@ -31,6 +33,7 @@ GROUPS = {
 _COUNTED = {
     "fault": ("fault", "faults"),
     "proven": ("proven opportunity", "proven opportunities"),
+    "suspicion": ("suspicion", "suspicions"),
     "untried": ("untried opportunity", "untried opportunities"),
     "property": ("property", "properties"),
     "apart": ("only with settings that you don't use",) * 2,
@@ -263,7 +266,7 @@ def group_of(finding: Finding) -> str:
     if finding.affects_default is False:
         return "apart"
     if finding.kind in ("fault", None):
-        return "fault"
+        return "fault" if is_sure(finding) else "suspicion"
     if finding.status == "proven":
         return "proven"
     return "untried" if finding.kind == "opportunity" else "property"

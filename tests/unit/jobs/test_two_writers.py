@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,18 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
     assert not create_once(tmp_path / "x", b"second")
     assert (tmp_path / "x").read_bytes() == b"first"
     assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_device_is_written_to_and_never_replaced(tmp_path: Path) -> None:
+    """As root, a rename would put a file in the place of /dev/null, for every program on the machine."""
+    before = os.stat("/dev/null")
+    assert stat.S_ISCHR(before.st_mode)
+    write_atomically(Path("/dev/null"), "gone")
+    after = os.stat("/dev/null")
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+
+
+def test_a_pipe_that_a_stranger_s_folder_holds_is_replaced_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "report.html")
+    write_atomically(tmp_path / "report.html", "page")
+    assert (tmp_path / "report.html").read_text() == "page"

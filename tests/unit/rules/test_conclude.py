@@ -326,3 +326,26 @@ def test_a_loss_of_the_users_own_is_not_named_by_what_lies_under_other_settings(
     assert verdict.lines[0].level == "slow"
     assert "named by" not in verdict.lines[0].text
     assert "1 difference without a name" in (verdict.count or "")
+
+
+def test_a_small_effect_without_cause_or_remedy_is_no_fault() -> None:
+    """Every second message 1.06x slower: a healthy machine shows such, too."""
+    small = a_finding("SP027", ratio=1.06, interval=(1.04, 1.08), contrasts=[])
+    verdict = conclude([contrast("x", 1.0, "same")], [small], CHECK).verdict
+    assert (verdict.faults, verdict.actions) == (0, [])
+    assert verdict.still_open == "Undecided: whether 1 small effect is a fault (SP027)."
+    sure = conclude([], [replace(small, status="explained")], CHECK).verdict
+    assert sure.faults == 1
+
+
+def test_findings_that_one_proven_remedy_removes_take_one_line() -> None:
+    remedy = a_remedy(name="replaced collective", phrase="tuned collectives", verdict="proven")
+    many = [
+        a_finding("SP036", id=f"SP036:0000000{i}", kind="opportunity", status="proven", remedies=[remedy],
+                  metric="collective_work_s", text=f"Allreduce {i} is slow.", contrasts=[])
+        for i in range(3)
+    ]  # fmt: skip
+    verdict = conclude([], many, CHECK).verdict
+    assert verdict.actions == ["Use tuned collectives: allreduce 0 is slow. The same helps 2 more."]
+    assert verdict.answer is not None
+    assert "1 change makes it faster" in verdict.answer

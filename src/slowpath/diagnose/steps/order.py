@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to measure next, the most valuable first. Pure: what is known in, proposals out.
 
-A finding of the user's own goes before one of a state that nobody chose, and of these the one that costs most. Of one
-finding, the limit is refined before it is attributed, and attributed before remedies are tried.
+What costs most and has a remedy is tried at once, so that a default diagnosis proves something in its first minute. A
+finding of the user's own goes before one of a state that nobody chose, what may be a fault or an opportunity before a
+property of the library, and of these the one that costs most. Of one finding, the limit is refined before it is
+attributed, and attributed before further remedies are tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.results import Finding
@@ -36,11 +38,13 @@ from slowpath.findings.remedy import on_gpu
 Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]
 
+FIRST_TRIED = 3  # findings of which one remedy each is tried before anything is explained
+
+# What the user's own settings do: nothing that is tried under them means much before that is known.
+USER_NAMING: tuple[Propose, ...] = (repeat.propose_own_settings, settings.propose)
 # What may name another slow path.
 NAMING: tuple[Propose, ...] = (
     single.propose,
-    repeat.propose_own_settings,
-    settings.propose,
     suspect.propose,
     launches.propose,
 )
@@ -83,13 +87,16 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
         yield from survey.propose(state)
         return
     state = state.for_what_was_asked
+    ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
+    yield from _each(USER_NAMING, state)
+    if not name_only:
+        yield from _first_trials(ordered, state)
     yield from _each(NAMING, state)
     if name_only:
         return
     yield from witness.propose(state)
     yield from forecast.propose(state)
     yield from rival.propose(state)
-    ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
     for finding in ordered:
         yield from _each_for(OF_A_RIVAL if is_of_rival(finding) else OF_A_FINDING, finding, state)
     yield from _each(OPEN, state)
@@ -97,6 +104,25 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
         if not is_of_rival(finding):
             yield from _each_for(OTHER_LIMITS, finding, state)
     yield from combined.propose(state)
+
+
+def _first_trials(ordered: Sequence[Finding], state: State) -> Iterator[Proposal]:
+    """One remedy of each of the first findings that are no property, have one that can be tried here, and concern
+    every program.
+    """
+    begun = 0
+    for finding in ordered:
+        if finding.kind == "property" or finding.concerns or finding.affects_default is False:
+            continue
+        if begun == FIRST_TRIED:
+            return
+        if any(remedy.verdict != "not tried" for remedy in finding.remedies):
+            begun += 1
+            continue
+        first = next(trial.propose(finding, state), None)
+        if first is not None:
+            begun += 1
+            yield first
 
 
 def _each(proposers: tuple[Propose, ...], state: State) -> Iterator[Proposal]:
@@ -109,14 +135,16 @@ def _each_for(proposers: tuple[ProposeFor, ...], finding: Finding, state: State)
         yield from propose(finding, state)
 
 
-def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, tuple[int, float]]:
-    """What users have themselves, what they set themselves, what has a witness and lacks the proof alone, what costs
-    most."""
+def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, bool, tuple[int, float]]:
+    """What users have themselves, what they set themselves, what may be counted, what has a witness and lacks the proof
+    alone, what costs most.
+    """
     set_by_user = any(remedy.name.startswith("unset ") and "environment" in remedy.text for remedy in finding.remedies)
     set_by_user |= any(maybe_set_by_user(one, state) for one in limits_of(finding))
     return (
         finding.affects_default is not False,
         set_by_user,
+        finding.kind != "property",
         finding.status == "explained" or bool(finding.legs.explained.evidence),
         cost(finding),
     )

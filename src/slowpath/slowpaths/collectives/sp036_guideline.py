@@ -130,7 +130,7 @@ REPLACED_COLLECTIVE = Remedy(
     variables={"SLOWPATH_COLL": "tuning.json"},
     replaces_calls=True,
     untried="by one run alone; slowpath diagnose tries it where libslowpath-coll.so lies next to the engine",
-    phrase="the mock-up by libslowpath-coll.so",
+    phrase="tuned collectives (slowpath tune)",
 )
 
 PROGRAM_COLLECTIVES = ProgramRemedy(
