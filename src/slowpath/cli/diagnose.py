@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,7 +31,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     type=DURATION,
     default="2m",
     show_default=True,
-    help="Limit of machine time (90s, 5m, 1h). With --resume: in addition to the time already spent.",
+    help="Time that you wait, at most (90s, 5m, 1h). With --resume: in addition to the time already spent.",
 )
 @click.option(
     "--only",
@@ -83,12 +84,13 @@ def command(
     are separated, remedies are tried in interleaved pairs. Your own environment variables are examined too.
     With --only, the survey covers that question alone, and the whole budget goes there.
     """
+    begun_s = time.monotonic()  # the budget is the time that the user waits: engines that are built count
     from slowpath.cli.finish import exit_code_of, write_openmetrics
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render, render_brief
     from slowpath.diagnose.records import FILE
-    from slowpath.diagnose.start import begin, ranks_of, require_resumable, resume, survey_lines
+    from slowpath.diagnose.start import begin, own_mpi, ranks_of, require_resumable, resume, survey_lines
     from slowpath.diagnose.start import dry_run as planned
     from slowpath.run.ownership import owned
 
@@ -99,8 +101,9 @@ def command(
     if resumed is not None:
         require_resumable(resumed, take_over)  # at once, before anything is compiled
         ranks = ranks_of(resumed, ranks)
+        mpi = mpi or own_mpi(resumed, os.environ, trust)
     job = _job(ranks, dry_run)
-    bench = _bench(mpi, cell_timeout, quiet, dry_run, trust, job, budget)
+    bench = _bench(mpi, cell_timeout, quiet, dry_run, trust, job, budget, begun_s)
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)
@@ -109,9 +112,9 @@ def command(
     with ExitStack() as held:
         if resumed:
             held.enter_context(owned(resumed, "slowpath diagnose", bench.tell, take_over))
-            session = resume(resumed, bench, budget if explicit else None, budget, name_only, only)
+            session = resume(resumed, bench, budget if explicit else None, budget, name_only, only, begun_s)
         else:
-            session = begin(bench, budget, out, name_only, only)
+            session = begin(bench, budget, out, name_only, only, begun_s)
             held.enter_context(owned(session.folder, "slowpath diagnose"))
             for line in survey_lines(bench):
                 bench.tell(line)
@@ -141,9 +144,9 @@ def _job(ranks: int | None, dry: bool) -> Job:
 
 
 def _bench(
-    mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float
+    mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float, begun_s: float
 ) -> Bench:
-    """Return the MPI, its engine and the resources of this machine."""
+    """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the user waits."""
     from slowpath.diagnose.bench import Bench
     from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import one_library
@@ -151,10 +154,11 @@ def _bench(
 
     tell = teller(quiet)
     built = one_library(mpi, os.environ, tell, dry)
+    description = describe(built.engine, built.mpi.environ(os.environ))
     gpus, launch_s = _gpus(built, tell, dry)
     return Bench(
         built=built,
-        description=describe(built.engine, built.mpi.environ(os.environ)),
+        description=description,
         environ=dict(os.environ),
         gpus=gpus,
         cores=job.cores,
@@ -164,7 +168,7 @@ def _bench(
         command=["slowpath", *sys.argv[1:]],
         trust=trust,
         job=job,
-        budget_s=budget_s,
+        budget_s=max(0.0, budget_s - (time.monotonic() - begun_s)),
         launch_s=launch_s,
     )
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign
-from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.diagnose.ranks.shipped import group_names
@@ -18,6 +18,8 @@ from slowpath.slowpaths.registry import SLOW_PATHS
 
 # Groups of the survey's cells in which a slow path can be seen. One that is not here takes the whole survey.
 GROUPS: Mapping[str, tuple[str, ...]] = {path.code: path.probes for path in SLOW_PATHS if path.probes}
+MOST_CLOSE = 3  # names that a word may have meant
+MOST_OF_WORD = 40  # characters of a word that is shown
 _CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 
 
@@ -92,9 +94,10 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
         same = {name for name in questions if name.lower() == wanted}
         if not codes and not same:
             known = [*(one.code for one in SLOW_PATHS), *(one.name for one in SLOW_PATHS), *questions]
+            said = word if len(word) <= MOST_OF_WORD else f"{word[:MOST_OF_WORD]}..."
             raise UsageError(
-                f"--only '{word}': is neither a rule (slowpath explain) nor a question of the survey "
-                f"({', '.join(questions)}){nearest(word, known)}"
+                f"--only '{said}': is neither a rule (slowpath explain) nor a question of the survey"
+                f"{_close(wanted, known)}"
             )
         rules |= codes
         named |= same
@@ -107,6 +110,15 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
             why = "there are too few ranks for it (--ranks)" if by_ranks else "this machine has no GPU for it"
             raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}, and {why}")
     return Asked(frozenset(rules), frozenset(named))
+
+
+def _close(word: str, known: Sequence[str]) -> str:
+    """`; close: page kind, short pages`: a few names that are spelt nearly so or hold the word, or none."""
+    by_lower = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(word, by_lower, n=MOST_CLOSE, cutoff=0.6)
+    near += [one for one in by_lower if word and word in one]
+    found = list(dict.fromkeys(by_lower[one] for one in near))[:MOST_CLOSE]
+    return f"; close: {', '.join(found)}" if found else ""
 
 
 def _is_code(word: str, code: str) -> bool:

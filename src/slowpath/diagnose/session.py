@@ -15,6 +15,7 @@ from slowpath.core.files import inside
 from slowpath.core.results import Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
+from slowpath.diagnose.clock import Clock
 from slowpath.diagnose.conclusion import advance
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
@@ -36,9 +37,18 @@ from slowpath.stats.laws.choose import MINIMUM_EFFECT
 class Session:
     """One diagnosis in its folder; `diagnosis` is as diagnosis.json has it."""
 
-    def __init__(self, folder: Path, bench: Bench, diagnosis: Diagnosis, asked: Asked = EVERYTHING) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        bench: Bench,
+        diagnosis: Diagnosis,
+        asked: Asked = EVERYTHING,
+        clock: Clock | None = None,
+    ) -> None:
+        """clock: None: the user waits from now on."""
         self.folder, self.diagnosis, self.asked = folder, diagnosis, asked
         self._bench = bench
+        self._clock = clock or Clock(time.monotonic(), diagnosis.spent_s)
         self._measured: list[MeasuredStep] = []
         self._scale = 1.0  # measured over estimated wall time
         self._refused: set[str] = set()  # proposals that this engine can't measure
@@ -70,7 +80,8 @@ class Session:
         name_only = self.diagnosis.name_only
         unmeasured, left = self._left(name_only), self._left()
         status = "budget" if unmeasured else "named" if name_only and left else "settled"
-        self._write(status=status, next=left, finished=now())
+        spent_s = max(self.diagnosis.spent_s, self._clock.spent_s)
+        self._write(status=status, next=left, finished=now(), spent_s=spent_s)
         return self.diagnosis
 
     @property
@@ -80,7 +91,6 @@ class Session:
 
     def _next(self) -> tuple[Proposal, PreparedRun] | None:
         """The most valuable run that fits what is left of the budget; a required one whatever is left."""
-        left_s = self.diagnosis.budget_s - self.diagnosis.spent_s
         for proposal in proposals(self._state(), self.diagnosis.name_only):
             required = kind_of(proposal.task).required
             try:
@@ -92,9 +102,12 @@ class Session:
                     self._bench.tell(f"left out: {proposal.why}: {error}")
                 self._refused.add(proposal.why)
                 continue
-            if required or prepared.cost.wall_s * self._scale <= left_s:
+            if required or prepared.cost.wall_s * self._scale <= self._left_s():
                 return proposal, prepared
         return None
+
+    def _left_s(self) -> float:
+        return self._clock.left_s(self.diagnosis.budget_s, self.diagnosis.spent_s)
 
     def _take(self, proposal: Proposal, prepared: PreparedRun) -> None:
         """Measure one campaign into its folder and conclude from it."""
@@ -103,14 +116,19 @@ class Session:
         estimate_s = prepared.cost.wall_s * self._scale
         folder = f"{number:02d}-{proposal.task.kind}"
         step = DiagnosisStep(number=number, folder=folder, why=proposal.why, estimate_s=estimate_s, task=proposal.task)
+        if required and self._left_s() <= 0:
+            raise EnvironmentFailure(
+                f"nothing was measured: {self._clock.spent_s:.0f} s had passed before the first launch, of a budget of "
+                f"{self.diagnosis.budget_s:.0f} s; an engine that was built is kept, so begin again or allow more time"
+            )
         self._bench.tell(f"{folder}: {proposal.why}")
         self._bench.create(prepared, self.folder / folder)
         self._write(steps=[*self.diagnosis.steps, step])
         begun = time.monotonic()
         try:
-            self._bench.measure(prepared, self.folder / folder, self.diagnosis.budget_s if required else None)
+            self._bench.measure(prepared, self.folder / folder, max(0.0, self._left_s()))
         except Interrupted:
-            self._write(spent_s=self.diagnosis.spent_s + time.monotonic() - begun)
+            self._write(spent_s=max(self.diagnosis.spent_s + time.monotonic() - begun, self._clock.spent_s))
             raise
         except EnvironmentFailure as error:
             if required or isinstance(error, Taken):
@@ -120,6 +138,7 @@ class Session:
 
     def _conclude(self, step: DiagnosisStep) -> None:
         """Take in a step that is over."""
+        begun_s = self._clock.now()
         kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings, self.diagnosis.combined)
         done = replace(step, wall_s=measured_s(inside(self.folder, step.folder)))
         if kind.required and step.estimate_s > 0:
@@ -131,7 +150,7 @@ class Session:
         done = replace(done, summary="; ".join(filter(None, (kind.summary(step.task, before, after), acted))))
         steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
         self._bench.tell(f"{step.folder}: {done.summary}")
-        spent_s = sum(step.wall_s or 0.0 for step in steps)
+        spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
         findings = by_cost(after.findings)
         verdict = verdict_of(findings, self._measured)
         self._write(
@@ -149,6 +168,7 @@ class Session:
             if one not in self.diagnosis.not_tried:
                 self._bench.tell(f"not tried: '{one.remedy}' against {one.rule}: {one.why}")
         self._write(not_tried=not_tried)
+        self._clock.concluded(begun_s)
 
     def _left(self, name_only: bool = False) -> list[str]:
         """What would still be measured, were there time."""

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.files import inside
 from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
 from slowpath.diagnose.asked import asked_for
 from slowpath.diagnose.bench import Bench
+from slowpath.diagnose.clock import Clock
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import PAIR, Job, crowded_lines
 from slowpath.diagnose.ranks.survey import Kept
@@ -24,14 +27,20 @@ from slowpath.diagnose.steps.survey import whole_survey, within_budget
 from slowpath.diagnose.tasks import SurveyTask, Task
 from slowpath.run.measure import new_folder
 from slowpath.run.ownership import require_free
+from slowpath.run.reopen import launcher_again
 
 
 def begin(
-    bench: Bench, budget_s: float, out: Path | None, name_only: bool = False, only: Sequence[str] = ()
+    bench: Bench,
+    budget_s: float,
+    out: Path | None,
+    name_only: bool = False,
+    only: Sequence[str] = (),
+    begun_s: float | None = None,
 ) -> Session:
     """A new diagnosis in a folder of its own.
 
-    Args: only: rules and questions; empty: all.
+    Args: only: rules and questions; empty: all.  begun_s: monotonic time from which on the user waits; None: now.
     Raises: EnvironmentFailure: the folder is taken.  UsageError: nothing here is called so.
     """
     asked = asked_for(only, whole_survey(bench.state([], [])))
@@ -47,7 +56,7 @@ def begin(
         only=asked.words,
     )
     write_diagnosis(folder, diagnosis)
-    return Session(folder, bench, diagnosis, asked)
+    return Session(folder, bench, diagnosis, asked, _clock(begun_s))
 
 
 def require_resumable(folder: Path, take_over: bool = False) -> None:
@@ -63,11 +72,12 @@ def resume(
     usual_s: float,
     name_only: bool = False,
     only: Sequence[str] = (),
+    begun_s: float | None = None,
 ) -> Session:
     """A diagnosis that was cut off, or gets more time, or is to prove what was only named.
 
     Args:   added_s: what it may take on top of what it took; None: what is left of its budget, or where nothing is
-            left usual_s.  only: rules and questions; empty: those that it was begun for.
+            left usual_s.  only: rules and questions; empty: those that it was begun for.  begun_s: as of `begin`.
     Raises: RecordError: the folder holds none, or one under another MPI.  UsageError: nothing here is called so, or
             its survey left out the cells for it.
     """
@@ -91,9 +101,13 @@ def resume(
         name_only=name_only,
         only=asked.words,
     )
-    session = Session(folder, bench, continued, asked)
+    session = Session(folder, bench, continued, asked, _clock(begun_s, diagnosis.spent_s))
     session.load()
     return session
+
+
+def _clock(begun_s: float | None, before_s: float = 0.0) -> Clock:
+    return Clock(time.monotonic() if begun_s is None else begun_s, before_s)
 
 
 def _budget_s(diagnosis: Diagnosis, added_s: float | None, usual_s: float) -> float:
@@ -114,6 +128,18 @@ def ranks_of(folder: Path, asked: int | None) -> int:
     if asked not in (None, there):
         raise UsageError(f"--ranks {asked}: the diagnosis in {folder} is about {there} ranks; begin a new one")
     return there
+
+
+def own_mpi(folder: Path, environ: Mapping[str, str], trust: bool = False) -> str | None:
+    """Launcher of the MPI that a diagnosis was begun with, on this machine, whatever other MPI is first here by now.
+
+    Returns: None: it has no step that states one.
+    Raises:  EnvironmentFailure: that MPI is not here.  RecordError: the folder is damaged.
+    """
+    step = next(iter(read_diagnosis(folder).steps), None)
+    if step is None:
+        return None
+    return str(launcher_again(inside(folder, step.folder), environ, trust))
 
 
 def survey_lines(bench: Bench) -> list[str]:

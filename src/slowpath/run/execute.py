@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -97,7 +97,7 @@ class Execution:
         try:
             while tasks := self._schedule.next():
                 self._show_progress(tasks[0])
-                if self._over_budget(time.monotonic() - begun):
+                if self._over_budget(time.monotonic() - begun, tasks):
                     status = "partial"
                     break
                 if any(outcome.ended == "interrupted" for outcome in self._together(tasks)):
@@ -241,9 +241,12 @@ class Execution:
         words = [planned.environment, planned.placement]
         return ", ".join([planned.mpi, *words] if planned.mpi and self._plan.several_mpis else words)
 
-    def _over_budget(self, spent_s: float) -> bool:
-        """Whether the budget is used up; a launch that has begun is always finished."""
-        if self._limits.budget_s is None or spent_s < self._limits.budget_s:
+    def _over_budget(self, spent_s: float, tasks: Sequence[Task]) -> bool:
+        """Whether the budget is used up, or would be before launches like these end; one that has begun is finished."""
+        if self._limits.budget_s is None:
+            return False
+        expected_s = max(self._time_left.expected_s(task.planned) for task in tasks) if self._launches else 0.0
+        if spent_s < self._limits.budget_s and spent_s + expected_s <= self._limits.budget_s:
             return False
         left = len(self._schedule.launches_left())
         self._notes.append(f"the budget of {self._limits.budget_s:g} s ended the run with {left} launches not started")

@@ -163,6 +163,14 @@ class Reopened:
     notes: list[str]
 
 
+def launcher_again(run: Path, environ: Mapping[str, str], trust: bool = False) -> Path:
+    """The launcher, on this machine, of the first MPI that a run was made with.
+
+    Raises: RecordError: no run, or a damaged one.  EnvironmentFailure: that MPI is not here.
+    """
+    return mpi_again(stated(read_run(run).mpi, str(run)), str(run), environ, trust=trust).mpiexec
+
+
 def reopen(run: Path, environ: Mapping[str, str], tell: Tell, terms: Terms | None = None) -> Reopened:
     """The plan of a run with this machine's MPIs and engines of the same names, versions and builds. Writes nothing.
 

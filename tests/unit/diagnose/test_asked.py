@@ -58,10 +58,21 @@ def test_a_rule_whose_cells_are_not_known_takes_the_whole_survey() -> None:
 
 
 def test_what_cannot_be_asked_is_an_error_with_the_nearest_word() -> None:
-    with pytest.raises(UsageError, match=r"--only 'page kinds'.*did you mean 'page kind'"):
+    with pytest.raises(UsageError, match=r"--only 'page kinds'.*; close: page kind"):
         asked_for(["page kinds"], NO_GPU)
     with pytest.raises(UsageError, match="SP007: needs memory kinds"):
         asked_for(["SP007"], NO_GPU)
+
+
+@pytest.mark.parametrize("word", ["pages", "nothing like it", "SP999", "huge " * 500])
+def test_a_wrong_word_is_one_line_with_close_ones(word: str) -> None:
+    """It printed all 50 questions of the survey, in 6,000 characters."""
+    with pytest.raises(UsageError) as raised:
+        asked_for([word], WHOLE)
+    said = str(raised.value)
+    assert "\n" not in said
+    assert len(said) < 240
+    assert ("close: " in said) == (word in ("pages", "SP999"))
 
 
 def test_findings_that_were_asked_for() -> None:

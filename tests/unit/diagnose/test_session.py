@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,12 +16,15 @@ from msgspec.structs import replace
 from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.results import Finding, Legs, Results
-from slowpath.diagnose import session
+from slowpath.diagnose import session, start
 from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis
+from slowpath.diagnose.clock import Clock
+from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.start import resume
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
+from slowpath.run import reopen
+from slowpath.run.find_again import Stated
 
 
 @dataclass
@@ -172,9 +176,47 @@ def test_a_machine_that_refuses_ends_the_survey_and_nothing_else(bench: Bench, t
 
 def test_a_budget_with_resume_is_what_is_added(bench: Bench, tmp_path: Path) -> None:
     assert begun(bench, tmp_path, budget_s=15.0).run().status == "budget"
-    made = resume(tmp_path, bench, 10.0, 99.0).run()  # type: ignore[arg-type]
+    made = resume(tmp_path, bench, 13.0, 99.0).run()  # type: ignore[arg-type]
     assert bench.measured == ["01-survey", "02-trial"]
-    assert (made.spent_s, made.budget_s, made.status) == (20.0, 20.0, "settled")
+    assert (made.spent_s, made.budget_s, made.status) == (20.0, 23.0, "settled")
+
+
+@dataclass
+class Waiting:
+    """A user's clock: a build, launches and conclusions take their time on it."""
+
+    now_s: float = 0.0
+    limits_s: list[float] = field(default_factory=list)
+
+    def measured_on(self, bench: Bench, monkeypatch: pytest.MonkeyPatch, launches_s: float, results_s: float) -> None:
+        def measure(_: Prepared, folder: Path, budget_s: float | None) -> None:
+            bench.measured.append(folder.name)
+            self.limits_s.append(budget_s or 0.0)
+            self.now_s += min(launches_s, budget_s or 0.0)
+
+        def shown(folder: Path) -> Results:
+            self.now_s += results_s
+            return bench.survey if folder.name == "01-survey" else results()
+
+        monkeypatch.setattr(bench, "measure", measure)
+        monkeypatch.setattr(bench, "results", shown)
+
+
+@pytest.mark.parametrize(("build_s", "launches_s", "results_s"), [(0, 25, 4), (20, 25, 4), (0, 90, 4), (0, 25, 9)])
+def test_a_budget_is_the_time_that_the_user_waits(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build_s: float, launches_s: float, results_s: float
+) -> None:
+    """`--budget 60s` took 87 s: engines that are built, launches beyond their estimate and analysis count as well."""
+    waiting = Waiting()
+    waiting.measured_on(bench, monkeypatch, launches_s, results_s)
+    clock = Clock(0.0, now=lambda: waiting.now_s)
+    waiting.now_s += build_s
+    diagnosis = begun(bench, tmp_path, budget_s=60.0).diagnosis
+    made = Session(tmp_path, bench, diagnosis, clock=clock).run()  # type: ignore[arg-type]
+    assert bench.measured[0] == "01-survey"
+    assert waiting.now_s <= 60.0 + results_s  # the first conclusion alone could not be foreseen
+    assert made.spent_s == max(waiting.now_s, 10.0 * len(bench.measured))
+    assert all(limit_s <= 60.0 - build_s for limit_s in waiting.limits_s)
 
 
 def test_steps_of_another_machine_are_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:
@@ -213,3 +255,31 @@ def test_a_remedy_that_cannot_help_here_is_said_once_and_kept(bench: Bench, tmp_
     assert made.not_tried[0].why == reason
     told = [line for line in bench.told if line.startswith("not tried")]
     assert told == [f"not tried: 'asynchronous progress of MPICH' against SP017: {reason}"]
+
+
+def test_resume_takes_the_mpi_of_the_folder_whatever_else_is_here_by_now(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(bench, tmp_path, name_only=True).run()
+    asked: list[tuple[str | None, str | None, Path]] = []
+    facts = {"name": "mpich", "version": "5.0.2", "mpiexec": "/opt/mpich/bin/mpiexec"}
+    monkeypatch.setattr(reopen, "read_run", lambda folder: SimpleNamespace(mpi=facts, folder=folder))
+
+    def again(was: Stated, where: str, environ: dict[str, str], *, trust: bool) -> SimpleNamespace:
+        asked.append((was.name, was.version, Path(where)))
+        return SimpleNamespace(mpiexec=Path("/here/mpich/bin/mpiexec"))
+
+    monkeypatch.setattr(reopen, "mpi_again", again)
+    assert start.own_mpi(tmp_path, {"PATH": "/opt/openmpi/bin"}) == "/here/mpich/bin/mpiexec"
+    assert asked == [("mpich", "5.0.2", tmp_path / "01-survey")]
+    (tmp_path / "empty").mkdir()
+    write_diagnosis(tmp_path / "empty", begun(bench, tmp_path / "empty").diagnosis)
+    assert start.own_mpi(tmp_path / "empty", {}) is None
+
+
+def test_a_budget_that_a_build_used_up_is_said_and_nothing_is_measured(bench: Bench, tmp_path: Path) -> None:
+    diagnosis = begun(bench, tmp_path, budget_s=60.0).diagnosis
+    late = Session(tmp_path, bench, diagnosis, clock=Clock(0.0, now=lambda: 75.0))  # type: ignore[arg-type]
+    with pytest.raises(EnvironmentFailure, match="75 s had passed before the first launch, of a budget of 60 s"):
+        late.run()
+    assert bench.measured == []
