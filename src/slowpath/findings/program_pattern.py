@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from slowpath.findings.program_resources import ProgramResources
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -60,7 +62,7 @@ class ProgramCalls:
 
     counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
     members: ranks of each communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: that watching
-    adds to the time between two calls.
+    adds to the time between two calls.  resources: what its ranks had to work with; None: not recorded.
     """
 
     rank: Ints
@@ -88,6 +90,7 @@ class ProgramCalls:
     ranks: int
     span_s: float
     cost_s: float = 0.0
+    resources: ProgramResources | None = None
 
     def __len__(self) -> int:
         return int(self.rank.size)

@@ -72,3 +72,8 @@ def crowds(ranks: Sequence[RankShare], need: Callable[[RankShare], int] = lambda
                 found.append(Crowd(host, tuple(inside), allowed))
                 taken |= {one.rank for one in inside}
     return found
+
+
+def likewise(more: int) -> str:
+    """The end of a sentence about one group, where there are more."""
+    return f"; {more} more group{'s' if more > 1 else ''} likewise" if more else ""

@@ -27,7 +27,7 @@ from slowpath.watch.program_calls import in_calls, kept_calls, one_place, progra
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
-from slowpath.watch.resources import resources_of
+from slowpath.watch.resources import program_resources, resources_of
 from slowpath.watch.results import WATCH_SCHEMA, WatchedProgram, WatchResults
 from slowpath.watch.sources import law_sources, read_sources, remember_laws
 from slowpath.watch.tables import allocations_of, pairs_of, sites_of, slices_of
@@ -238,9 +238,9 @@ def _patterns(found: AttributedWatch, kept: KeptOrder) -> Patterns:
     results = found.results
     site_of = one_place(found.site_of, results.sites)
     span_s = results.program.span_s or 0.0
-    return patterns_of(
-        program_calls(found.attributed, kept.order, found.weight, site_of, span_s), kept.order, results.sites
-    )
+    calls = program_calls(found.attributed, kept.order, found.weight, site_of, span_s)
+    calls = dataclasses.replace(calls, resources=program_resources(results))
+    return patterns_of(calls, kept.order, results.sites)
 
 
 def concluded_watch(folder: Path) -> WatchResults:

@@ -68,7 +68,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     package = copy / "src" / "slowpath"
     family = package / "slowpaths" / "placement"
     (family / "sp999_added.py").write_text(RULE)
-    changed(family / "__init__.py", "import sp011_binding,", "import sp999_added, sp011_binding,")
+    changed(family / "__init__.py", "    sp011_binding,\n", "    sp999_added,\n    sp011_binding,\n")
     changed(
         family / "__init__.py",
         "    sp011_binding.SLOW_PATH,",

@@ -4,10 +4,20 @@
 from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.placement import sp011_binding, sp022_slow_rank, sp046_oversubscribed
+from slowpath.slowpaths.placement import (
+    sp011_binding,
+    sp022_slow_rank,
+    sp046_oversubscribed,
+    sp060_shared_processors,
+    sp061_threads_share,
+    sp062_memory_grows,
+)
 
 FAMILY: tuple[SlowPath, ...] = (
     sp011_binding.SLOW_PATH,
     sp022_slow_rank.SLOW_PATH,
     sp046_oversubscribed.SLOW_PATH,
+    sp060_shared_processors.SLOW_PATH,
+    sp061_threads_share.SLOW_PATH,
+    sp062_memory_grows.SLOW_PATH,
 )

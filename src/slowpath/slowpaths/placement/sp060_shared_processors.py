@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP060: ranks of a program share processors, and a rank that waits keeps the one that another needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from slowpath.core.cpu_list import format_cpu_list
+from slowpath.core.units import format_time, listed
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.program_resources import Crowd, crowds, likewise
+from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.placement.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
+
+PROVE = f"slowpath prove --remedy {PROGRAM_YIELD_WHEN_IDLE.key}"
+MOST_NAMED = 8  # ranks in the sentence
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """The ranks that may only use fewer processors than they are; where several groups are, the one that loses most."""
+    found = crowds(calls.resources.ranks) if calls.resources is not None else []
+    return [_pattern(max(found, key=_waited_s), len(found) - 1)] if any(map(_waited_s, found)) else []
+
+
+def _waited_s(crowd: Crowd) -> float:
+    """A rank, in the queue for a processor."""
+    known = [one.waited_s for one in crowd.ranks if one.waited_s is not None]
+    return fmean(known) if known else 0.0
+
+
+def _pattern(crowd: Crowd, more: int) -> SeenPattern:
+    ranks, waited_s = crowd.ranks, _waited_s(crowd)
+    who = listed([str(one.rank) for one in ranks[:MOST_NAMED]]) + (" and more" if len(ranks) > MOST_NAMED else "")
+    count, span_s = len(crowd.processors), fmean(one.span_s for one in ranks)
+    return SeenPattern(
+        sites=(),
+        count=len(ranks),
+        text=f"{len(ranks)} ranks on {count} processor{'s' if count > 1 else ''} "
+        f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} could run and had no processor "
+        f"for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
+        change=_change(crowd, count),
+        basis="the time in MPI, as far as a rank stood in the kernel's queue for a processor; low: half of the time "
+        "for which each did; high: both",
+        more_s=_lost_s(crowd),
+    )
+
+
+def _lost_s(crowd: Crowd) -> tuple[float, float, float]:
+    """Value, low, high of the run. A rank in MPI waits for one without a processor, while any stands in the queue."""
+    waited_s, span_s = _waited_s(crowd), fmean(one.span_s for one in crowd.ranks)
+    queue_s = waited_s * len(crowd.ranks)
+    mpi_s = fmean(min(one.mpi_s, one.span_s) for one in crowd.ranks)
+    value_s = max(waited_s, min(mpi_s, queue_s))
+    return value_s, waited_s / 2, max(value_s, min(mpi_s + waited_s, queue_s, span_s))
+
+
+def _change(crowd: Crowd, count: int) -> str:
+    online = max((one.online or 0 for one in crowd.ranks), default=0)
+    yields = f"or let ranks that wait yield ({PROVE})"
+    if online > count:
+        return (
+            f"{len(crowd.ranks)} ranks share {count} of {online} processors of {crowd.host}: bind each to a core of "
+            f"its own, or none; {yields}"
+        )
+    return (
+        f"{len(crowd.ranks)} ranks share the {count} processor{'s' if count > 1 else ''} of {crowd.host}: start at "
+        f"most {count} there, {yields}"
+    )
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP060",
+    name="ranks share processors",
+    title="Ranks of a program share processors",
+    what="More ranks run on a host than the processors that they may use.",
+    shows="Each rank stands in the kernel's queue for a processor for a large part of the run, and all others wait for "
+    "it in MPI.",
+    why="A rank that waits spins, and keeps its processor until the kernel takes it away, some milliseconds later. A "
+    "message that takes a microsecond then takes as long as it takes until both ranks have run.",
+    needs="A watched program (docs/reference/watch.md) whose records say which processors each rank may use, and how "
+    "long it stood in the queue (/proc/thread-self/schedstat).",
+    remedy="As many ranks as processors, each bound to one; else let ranks that wait yield "
+    f"({PROVE.replace('prove', 'prove WATCH')}).",
+    false_alarms="A program whose ranks wait without spinning loses little: below 1 % of the run nothing is said.",
+    sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
+    observe=nothing,
+    cause="Ranks that wait keep the processor that others need.",
+    needs_law=False,
+    kind="fault",
+    program_remedies=(PROGRAM_YIELD_WHEN_IDLE, PROGRAM_BIND_CORES, PROGRAM_BIND_NONE),
+    pattern=see,
+)

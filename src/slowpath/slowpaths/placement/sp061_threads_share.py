@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP061: threads of a program exceed the processors that its ranks may use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from slowpath.core.cpu_list import format_cpu_list
+from slowpath.core.units import format_time
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.program_resources import Crowd, crowds, likewise
+from slowpath.findings.slow_path import SlowPath
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Ranks whose busy threads are more than their processors, where the ranks alone are not; those that lose most."""
+    ranks = calls.resources.ranks if calls.resources is not None else ()
+    shared = {(crowd.host, one.rank) for crowd in crowds(ranks) for one in crowd.ranks}
+    found = crowds([one for one in ranks if (one.host, one.rank) not in shared], lambda one: one.busy or 1)
+    return [_pattern(max(found, key=_waited_s), len(found) - 1)] if any(map(_waited_s, found)) else []
+
+
+def _waited_s(crowd: Crowd) -> float:
+    """A busy thread, in the queue for a processor."""
+    known = [one.busy_waited_s for one in crowd.ranks if one.busy_waited_s is not None]
+    return fmean(known) if known else 0.0
+
+
+def _pattern(crowd: Crowd, more: int) -> SeenPattern:
+    ranks, count, waited_s = crowd.ranks, len(crowd.processors), _waited_s(crowd)
+    threads = sum(one.busy or 1 for one in ranks)
+    span_s = fmean(one.span_s for one in ranks)
+    each = max(count // len(ranks), 1)
+    fewer = f"{each} thread{'s' if each > 1 else ''} a rank (OMP_NUM_THREADS)"
+    of_ranks = f"rank {ranks[0].rank}" if len(ranks) == 1 else f"{len(ranks)} ranks"
+    return SeenPattern(
+        sites=(),
+        count=threads,
+        text=f"{threads} busy threads of {of_ranks} on {count} processor{'s' if count > 1 else ''} "
+        f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): each could run and had no processor for "
+        f"{format_time(waited_s)} of {format_time(span_s)}{likewise(more)}",
+        change=f"{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank as many "
+        f"processors as it has threads, or start at most {fewer}",
+        basis="the time for which a busy thread stood in the kernel's queue for a processor; low: half of it; high: "
+        "twice that, for threads that wait for it",
+        more_s=(waited_s, waited_s / 2, max(min(2 * waited_s, span_s), waited_s)),
+    )
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP061",
+    name="threads share processors",
+    title="Threads of ranks are more than the processors that they may use",
+    what="A rank computes with more threads than it has processors, as when a launcher binds it to one core.",
+    shows="Threads that are busy for a tenth of the run or more stand in the kernel's queue for a processor.",
+    why="Threads of one parallel region take turns, and the region ends with the last one.",
+    needs="A watched program (docs/reference/watch.md) whose records say how many threads are busy, which processors "
+    "they may use, and how long they stood in the queue (/proc/self/task).",
+    remedy="As many processors for a rank as it has threads (--map-by slot:PE=N, srun --cpus-per-task=N, "
+    "I_MPI_PIN_DOMAIN), or fewer threads (OMP_NUM_THREADS).",
+    false_alarms="Threads that were over before MPI_Finalize are not counted.",
+    sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
+    observe=nothing,
+    cause="Threads of the program take each other's processor.",
+    needs_law=False,
+    kind="fault",
+    pattern=see,
+)

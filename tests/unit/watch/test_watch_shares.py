@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks and threads on too few processors, and memory that grows: named where planted, and not in clean twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from slowpath.findings.program_resources import RankShare, crowds
+from slowpath.slowpaths.placement.sp062_memory_grows import grown_bytes
+from slowpath.watch.analysis import concluded_watch
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.results import WatchFinding, WatchResults
+from support.watch_record import BASE_NS, Job
+
+MIB, RANKS, SPAN_S = 2**20, 4, 4.0
+Resident = Callable[[float], float]  # seconds since MPI_Init -> bytes
+
+
+def watched(
+    folder: Path,
+    masks: Sequence[str],
+    waited_s: float = 0.0,
+    busy: int = 1,
+    threads_waited_s: float = 0.0,
+    resident: Resident = lambda _: 100.0 * MIB,
+    **of_rank: str,
+) -> WatchResults:
+    """A program of a rank for each mask, all of whose ranks had to wait for a processor so long."""
+    job = Job(len(masks))
+    for rank, mask in zip(job.ranks, masks, strict=True):
+        for number in range(40):
+            rank.collective("MPI_Barrier", start_s=0.1 * number + 0.02, end_s=0.1 * number + 0.05)
+        counts = f"threads={busy} busy_threads={busy}"
+        more = "".join(f" {name}={value}" for name, value in of_rank.items())
+        rank.say("at", f"begin ns={BASE_NS} processors={mask} threads_waited_ns=0 waited_ns=0 online=16{more}")
+        for number in range(1, 41):
+            at_s = 0.1 * number
+            rank.say("sample", f"{BASE_NS + round(at_s * 1e9)} {round(resident(at_s))} 0 0 0")
+        rank.say("at", f"end ns={BASE_NS + 4 * 10**9} {counts} processors={mask} waited_ns={round(waited_s * 1e9)} "
+                 f"threads_waited_ns={round((threads_waited_s or waited_s) * 1e9)}")  # fmt: skip
+    job.write(folder / "ranks", SPAN_S)
+    info = WatchInfo(slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", wall_s=SPAN_S, host="node1",
+                     working_folder="/", library="/l.so", exit_code=0)  # fmt: skip
+    write_watch(folder, info)
+    return concluded_watch(folder)
+
+
+def found(*arguments: object, **more: object) -> list[WatchFinding]:
+    return list(watched(*arguments, **more).findings)  # type: ignore[arg-type]
+
+
+def test_ranks_on_one_processor_are_named_with_what_they_lost(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, ["0-1"] * RANKS, waited_s=2.0)
+    assert one.rule == "SP060"
+    assert "4 ranks on 2 processors (0-1 of node1): ranks 0, 1, 2 and 3 could run" in one.text
+    assert "had no processor for 2.00 s of 4.00 s each" in one.text
+    assert "yield-when-idle" in (one.change or "")
+    assert "bind each to a core of its own" in (one.change or "")  # the node has 16
+    low, high = one.saved_interval or one.interval
+    assert 1.0 <= low <= 2.0 <= high <= SPAN_S
+    assert one.status == "estimated"
+
+
+def test_more_ranks_than_the_node_has_processors_are_told_to_be_fewer(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, ["0-15"] * 20, waited_s=1.0)
+    assert "20 ranks share the 16 processors of node1: start at most 16 there" in (one.change or "")
+
+
+def test_ranks_that_share_and_do_not_wait_lose_nothing(tmp_path: Path) -> None:
+    assert found(tmp_path, ["0"] * RANKS, waited_s=0.001) == []
+
+
+@pytest.mark.parametrize("masks", [["0", "1", "2", "3"], ["0-3"] * 4, ["0-1", "0-1", "2-3", "2-3"]])
+def test_a_processor_for_each_rank_is_clean_however_long_others_took_it(tmp_path: Path, masks: list[str]) -> None:
+    assert found(tmp_path, masks, waited_s=1.0) == []
+
+
+def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, ["0", "1"], busy=4, threads_waited_s=8.0)
+    assert one.rule == "SP061"
+    assert "4 busy threads of rank 0 on 1 processor (0 of node1)" in one.text
+    assert "; 1 more group likewise" in one.text
+    assert "OMP_NUM_THREADS" in (one.change or "")
+    assert one.interval[0] <= one.seconds <= one.interval[1]
+
+
+def test_threads_with_a_processor_each_are_clean(tmp_path: Path) -> None:
+    assert found(tmp_path, ["0-3", "4-7"], busy=4, threads_waited_s=1.0) == []
+
+
+def test_memory_that_grows_until_the_end_names_the_rank_and_the_limit(tmp_path: Path) -> None:
+    more = {"memory_limit_bytes": str(1024 * MIB)}
+    (one,) = found(tmp_path, ["0", "1"], resident=lambda at_s: (100 + 50 * at_s) * MIB, **more)
+    assert one.rule == "SP062"
+    assert "the memory of rank 0, and that of 1 more grows all through the run" in one.text
+    assert "50.0 MiB a second" in one.text or "50 MiB a second" in one.text
+    assert "the limit of its control group, 1 GiB" in one.text
+
+
+@pytest.mark.parametrize(
+    "resident",
+    [
+        lambda at_s: 100 * MIB,
+        lambda at_s: (100 + 200 * min(at_s, 1.0)) * MIB,  # what it needs, then no more
+        lambda at_s: (100 + 50 * at_s) * MIB if at_s < 3.0 else 250 * MIB,  # levels off
+        lambda at_s: (100 + 50 * (round(10 * at_s) % 5)) * MIB,  # taken and given back
+        lambda at_s: 100 * MIB + at_s * 4096,  # some pages
+    ],
+    ids=["constant", "begin", "levels off", "saw", "pages"],
+)
+def test_memory_that_does_not_grow_to_the_end_is_clean(tmp_path: Path, resident: Resident) -> None:
+    assert found(tmp_path, ["0", "1"], resident=resident) == []
+
+
+def test_records_of_an_older_version_are_clean(tmp_path: Path) -> None:
+    job = Job(2)
+    for rank in job.ranks:
+        rank.collective("MPI_Barrier", start_s=0.1, end_s=0.2)
+    job.write(tmp_path / "ranks", SPAN_S)
+    info = WatchInfo(slowpath="1", command=(), started="", working_folder="/", host="n", library="l")
+    write_watch(tmp_path, info)
+    assert list(concluded_watch(tmp_path).findings) == []
+
+
+def share(rank: int, processors: Sequence[int], host: str = "a") -> RankShare:
+    return RankShare(rank, host, frozenset(processors), 16, 1.0, 0.5, 0.1, 1, 0.1, (), None, None)
+
+
+def test_crowds_are_found_on_each_host_and_inside_larger_sets() -> None:
+    ranks = [share(0, [0]), share(1, [0]), share(2, [1, 2]), share(3, [0], "b")]
+    (one,) = crowds(ranks)
+    assert (one.host, [rank.rank for rank in one.ranks], one.processors) == ("a", [0, 1], frozenset({0}))
+    assert crowds([share(0, []), share(1, [])]) == []  # not recorded
+
+
+def test_too_few_looks_are_no_growth() -> None:
+    growing = tuple((0.1 * n, (100 + 50 * n) * MIB) for n in range(11))
+    assert grown_bytes(RankShare(0, "a", frozenset({0}), 1, 1.0, 0.1, 0.0, 1, 0.0, growing, None, None)) is None
