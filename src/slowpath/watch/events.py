@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,10 @@ from slowpath.watch.record.sites import Maps
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Members = Sequence[int] | NDArray[np.int32]
 NO_SITE = -1
+# Of communicators whose members nobody names, all together: a made-up rank must not make a list as long as itself.
+MOST_GATHERED = 2**22
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,8 @@ class World:
     calls: names.  families: of calls, as numbers of the schema.  sites: (record, row) of one rank that has it; rows of
     all ranks with equal frames relative to their objects are one.  site_of: record -> its rows' numbers.
     clock: number of the host's clock, shape (records,).  origin_s: of each clock, CLOCK_MONOTONIC at time 0.
-    members: identity -> world ranks of a communicator; those of the world where none are named.
+    members: identity -> world ranks of a communicator; where none are named and it has as many ranks as the world, the
+    world's, as a range; else those whose records name it, -1: another one.
     """
 
     job: WatchedJob
@@ -101,7 +106,7 @@ class World:
     sites: tuple[tuple[int, int], ...]
     site_of: tuple[Ints, ...]
     call_of: tuple[Ints, ...]
-    members: dict[int, tuple[int, ...]]
+    members: dict[int, Members]
     notes: tuple[str, ...]
 
     @property
@@ -180,9 +185,9 @@ def _sites(records: tuple[RankRecord, ...]) -> tuple[tuple[tuple[int, int], ...]
     return tuple(first), tuple(of_record)
 
 
-def _members(job: WatchedJob) -> dict[int, tuple[int, ...]]:
+def _members(job: WatchedJob) -> dict[int, Members]:
     """World ranks by identity of a communicator, as far as any rank's record tells."""
-    found: dict[int, tuple[int, ...]] = {}
+    found: dict[int, Members] = {}
     seen: dict[int, dict[int, int]] = {}
     for record in job.records:
         for row in record.communicators:
@@ -190,14 +195,17 @@ def _members(job: WatchedJob) -> dict[int, tuple[int, ...]]:
             if identity == 0 or identity in found:
                 continue
             if start != NONE_32 and not row["is_inter"]:
-                found[identity] = tuple(record.members[start : start + int(row["members_count"])].tolist())
+                found[identity] = record.members[start : start + int(row["members_count"])]
             elif int(row["size"]) == job.size and not row["is_inter"]:
-                found[identity] = tuple(range(job.size))
+                found[identity] = range(job.size)
             else:
                 seen.setdefault(identity, {})[int(row["rank"])] = record.rank
+    left = MOST_GATHERED
     for identity, ranks in seen.items():
-        if identity not in found:
-            found[identity] = tuple(ranks.get(rank, -1) for rank in range(max(ranks, default=-1) + 1))
+        count = max(ranks) + 1
+        if identity not in found and count <= left:
+            found[identity] = tuple(ranks.get(rank, -1) for rank in range(count))
+            left -= count
     return found
 
 
@@ -243,7 +251,7 @@ def _peers(world: World, peer: Ints, identity: NDArray[np.uint64]) -> Ints:
         members = world.members.get(int(identity[at]), ())
         rank = int(Peer.OF_COMMUNICATOR) - int(peer[at])
         if rank < len(members) and 0 <= members[rank] < world.job.size:
-            found[at] = members[rank]
+            found[at] = int(members[rank])
     return found
 
 

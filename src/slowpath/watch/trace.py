@@ -90,7 +90,11 @@ def _communicators(events: Events, world: World) -> tuple[list[Communicator], di
     }
     found, numbers = [Communicator("MPI_COMM_WORLD", everybody)], dict[int, int]()
     for identity in np.unique(events.communicator).tolist():
-        members = world.members.get(int(identity), ())
+        known = world.members.get(int(identity), ())
+        if isinstance(known, range):  # of all ranks
+            numbers[int(identity)] = 0
+            continue
+        members = tuple(int(rank) for rank in known)
         if not members or any(not 0 <= rank < world.job.size for rank in members) or len(set(members)) < len(members):
             continue
         if members == everybody:

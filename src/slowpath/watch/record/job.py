@@ -54,15 +54,17 @@ def ticks_of(records: Sequence[RankRecord]) -> tuple[list[Ticks], list[str]]:
     Returns: clocks; notes on ranks whose rate is not known and taken as that of ranks elsewhere, or 1 GHz.
     """
     rates = [_rate(record) for record in records]
-    known = [rate for rate in rates if rate is not None]
+    of_host: dict[str, float] = {}
+    for record, rate in zip(records, rates, strict=True):
+        if rate is not None:
+            of_host.setdefault(record.words("host"), rate)
     notes, clocks = [], []
     for record, own in zip(records, rates, strict=True):
         rate = own
         if rate is None:
-            host = record.words("host")
-            near = [r for other, r in zip(records, rates, strict=True) if r is not None and other.words("host") == host]
-            rate = (near or known or [1e9])[0]
-            if not near:
+            near = of_host.get(record.words("host"))
+            rate = near or next(iter(of_host.values()), 1e9)
+            if near is None:
                 notes.append(f"rank {record.rank}: the rate of its clock is not known; its times are a guess")
         start = int(record.header["start_ticks"]) % 2**63
         clocks.append(Ticks(start, int(record.header["start_monotonic_ns"]) * 1e-9, 1.0 / rate))
@@ -87,14 +89,15 @@ def boots(records: Sequence[RankRecord]) -> NDArray[np.int64]:
     Containers of one name on several machines have clocks of their own.
     """
     numbers: list[int] = []
-    known: list[tuple[str, float]] = []
+    known: dict[str, dict[float, int]] = defaultdict(dict)  # by host, then by the offset of its first record
+    count = 0
     for record in records:
-        host = record.words("host")
+        of_host = known[record.words("host")]
         offset_s = (int(record.header["start_realtime_ns"]) - int(record.header["start_monotonic_ns"])) * 1e-9
-        found = next((i for i, (h, o) in enumerate(known) if h == host and abs(o - offset_s) < SAME_BOOT_S), None)
+        found = next((number for other_s, number in of_host.items() if abs(other_s - offset_s) < SAME_BOOT_S), None)
         if found is None:
-            found = len(known)
-            known.append((host, offset_s))
+            found = of_host[offset_s] = count
+            count += 1
         numbers.append(found)
     return np.array(numbers, dtype=np.int64)
 
@@ -126,6 +129,7 @@ def thinned(records: Sequence[RankRecord], level: int) -> list[RankRecord]:
 
 
 MOST_RECORDS = 20_000  # files of a watch that are read
+MOST_RANKS = 2**22  # of a world; a record that says more is made up, and tables by rank would have no room
 # Of all ranks together, which take seconds; beyond, further windows are thinned as a full lane does it.
 MOST_EVENTS = 2_000_000
 MOST_NOTES = 50
@@ -162,6 +166,9 @@ def read_job(folder: Path) -> WatchedJob:
             record = read_rank(path)
         except RecordError as error:
             notes.append(str(error))
+            continue
+        if record.size > MOST_RANKS:
+            notes.append(f"{path.name}: says that its world has {record.size} ranks, more than {MOST_RANKS}; left out")
             continue
         records += thinned([record], level) if level else [record]
         events += records[-1].events.size

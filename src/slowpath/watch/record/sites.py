@@ -92,7 +92,8 @@ class NamedSite:
 
 def named_sites(sites: Sequence[tuple[RankRecord, int]], named: int) -> list[NamedSite]:
     """Of rows of records; the first `named` of them get functions, files and lines."""
-    frames = [_frames(record, row) for record, row in sites]
+    maps = {id(record): Maps.of(record) for record in {id(record): record for record, _ in sites}.values()}
+    frames = [_frames(record, row, maps[id(record)]) for record, row in sites]
     wanted: dict[str, set[int]] = defaultdict(set)
     for entry in frames[:named]:
         for path, offset in entry:
@@ -107,11 +108,10 @@ def named_sites(sites: Sequence[tuple[RankRecord, int]], named: int) -> list[Nam
     return found
 
 
-def _frames(record: RankRecord, row: int) -> list[tuple[str, int]]:
+def _frames(record: RankRecord, row: int, maps: Maps) -> list[tuple[str, int]]:
     """Object and offset of each frame, nearest first."""
     site = record.sites[row]
     addresses = np.asarray(site["frames"][: min(int(site["depth"]), FRAMES)], dtype=np.uint64)
-    maps = Maps.of(record)
     index, offset = maps.places(addresses)
     return [
         (maps.paths[i] if i >= 0 else "", int(o) & (2**63 - 1))

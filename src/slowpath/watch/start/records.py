@@ -6,6 +6,7 @@ The layout of a record is in schema/watch.json.
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 import struct
@@ -90,7 +91,8 @@ def missing_ranks(found: list[RecordHeader]) -> str | None:
     """One line where there are fewer records than ranks; None: all are there, or their number is not known."""
     size = max((header.size for header in found), default=-1)
     there = {header.rank for header in found if header.size == size and header.rank >= 0}
-    absent = sorted(set(range(max(0, size))) - there) if there else []
+    missing = (rank for rank in range(size) if rank not in there) if there else iter(())
+    absent = list(itertools.islice(missing, 6))
     if not absent:
         return None
     shown = ", ".join(map(str, absent[:5])) + (", ..." if len(absent) > 5 else "")
