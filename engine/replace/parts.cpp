@@ -2,7 +2,6 @@
 #include "replace/parts.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 
 #include "mockups/process.hpp"
 #include "replace/replacements.hpp"
+#include "replace/report_file.hpp"
 
 namespace slowpath::replace {
 
@@ -158,18 +158,9 @@ void report() {
         ++i;
     }
     text += "]}\n";
-    // A FIFO without a reader must not keep the program in MPI_Finalize. Spawned programs write the same
-    // file at the same time: the report of the last one stands, whole. A FIFO has no length to cut.
-    const int file = open(report_path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
-    if (file >= 0 && flock(file, LOCK_EX) == 0 && ftruncate(file, 0) != 0) errno = 0;
-    std::size_t length = 0;
-    for (ssize_t got = 1; file >= 0 && length < text.size() && got > 0;
-         length += static_cast<std::size_t>(got))
-        if ((got = write(file, text.data() + length, text.size() - length)) < 0) break;
-    if (length < text.size())
+    if (!write_report(report_path.c_str(), text))
         std::fprintf(stderr, "slowpath-coll: can't write %s: %s\n", shown(report_path).c_str(),
                      std::strerror(errno));
-    if (file >= 0) close(file);
 }
 
 }  // namespace
