@@ -13,8 +13,17 @@ namespace slowpath::mockups {
 
 namespace {
 
-int reduce_bcast(const Arguments& a, Workspace&) {
+/// Intel MPI's MPI_Reduce (2021.18) writes into the gaps of the receive buffer's elements, which its
+/// MPI_Allreduce mostly leaves alone: there rank 0 does not reduce into the program's memory.
+int reduce_bcast(const Arguments& a, Workspace& workspace) {
     const int rank = rank_in(a.communicator);
+    if (rank == 0 && !is_basic(a.receive_type) && !is_dense(a.receive_type)) {
+        void* const result = room_for(workspace, Scratch::output, a.receive_count, a.receive_type);
+        SLOWPATH_STEP(SLOWPATH_MPI(Reduce)(input_of(a), result, a.receive_count, a.receive_type, a.op, 0,
+                                           a.communicator));
+        SLOWPATH_STEP(copy(workspace, result, a.receive, a.receive_count, a.receive_type));
+        return SLOWPATH_MPI(Bcast)(a.receive, a.receive_count, a.receive_type, 0, a.communicator);
+    }
     const void* const input = a.send != MPI_IN_PLACE ? a.send : rank == 0 ? MPI_IN_PLACE : a.receive;
     SLOWPATH_STEP(SLOWPATH_MPI(Reduce)(input, rank == 0 ? a.receive : nullptr, a.receive_count,
                                        a.receive_type, a.op, 0, a.communicator));
@@ -53,7 +62,7 @@ int allgather_reduce_local(const Arguments& a, Workspace& workspace) {
     const int size = size_of(a.communicator);
     const Block vector(a.receive_count, a.receive_type);
     void* const all = vector.room(workspace, Scratch::output, size);
-    SLOWPATH_STEP(SLOWPATH_MPI(Allgather)(input_of(a), a.receive_count, a.receive_type, all, vector.count(),
+    SLOWPATH_STEP(SLOWPATH_MPI(Allgather)(input_of(a), vector.count(), vector.type(), all, vector.count(),
                                           vector.type(), a.communicator));
     SLOWPATH_STEP(copy(workspace, vector.at(all, size - 1), a.receive, a.receive_count, a.receive_type));
     for (int rank = size - 2; rank >= 0; --rank)

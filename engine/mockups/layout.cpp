@@ -25,16 +25,6 @@ Extent extent_of(MPI_Datatype type) {
     return found;
 }
 
-bool is_dense(MPI_Datatype type) {
-    MPI_Aint lower = 0;
-    MPI_Aint extent = 0;
-    MPI_Aint true_lower = 0;
-    MPI_Aint true_extent = 0;
-    SLOWPATH_MPI(Type_get_extent)(type, &lower, &extent);
-    SLOWPATH_MPI(Type_get_true_extent)(type, &true_lower, &true_extent);
-    return lower == 0 && true_lower == 0 && extent == true_extent && extent == element_bytes(type);
-}
-
 }  // namespace
 
 int rank_in(MPI_Comm communicator) {
@@ -87,6 +77,16 @@ std::span<const MPI_Datatype> basic_types() {
 bool is_basic(MPI_Datatype type) {
     const std::span<const MPI_Datatype> types = basic_types();
     return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+bool is_dense(MPI_Datatype type) {
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    MPI_Aint true_lower = 0;
+    MPI_Aint true_extent = 0;
+    SLOWPATH_MPI(Type_get_extent)(type, &lower, &extent);
+    SLOWPATH_MPI(Type_get_true_extent)(type, &true_lower, &true_extent);
+    return lower == 0 && true_lower == 0 && extent == true_extent && extent == element_bytes(type);
 }
 
 bool is_plain(MPI_Datatype type) {

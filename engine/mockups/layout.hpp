@@ -22,6 +22,9 @@ std::int64_t element_bytes(MPI_Datatype type);
 /// predefined type of that kind. Anything else may be, and is packed where bytes are wanted.
 bool is_plain(MPI_Datatype type);
 
+/// The same, but in any order: all bytes of its elements are data.
+bool is_dense(MPI_Datatype type);
+
 /// Datatypes that most calls are made of, and that nobody can free.
 std::span<const MPI_Datatype> basic_types();
 bool is_basic(MPI_Datatype type);

@@ -28,7 +28,7 @@ int exscan_reduce_local(const Arguments& a, Workspace& workspace) {
 int gathered(const Arguments& a, Workspace& workspace, int last) {
     const Block vector(a.receive_count, a.receive_type);
     void* const all = vector.room(workspace, Scratch::output, size_of(a.communicator));
-    SLOWPATH_STEP(SLOWPATH_MPI(Allgather)(input_of(a), a.receive_count, a.receive_type, all, vector.count(),
+    SLOWPATH_STEP(SLOWPATH_MPI(Allgather)(input_of(a), vector.count(), vector.type(), all, vector.count(),
                                           vector.type(), a.communicator));
     if (last < 0) return MPI_SUCCESS;
     SLOWPATH_STEP(copy(workspace, vector.at(all, last), a.receive, a.receive_count, a.receive_type));

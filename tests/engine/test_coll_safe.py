@@ -156,10 +156,29 @@ def test_columns_of_all_ranks_need_no_room_side_by_side(replaced: Run) -> None:
     assert [row["calls"] for row in report["rows"]] == [6] * len(by)
 
 
+# Each of these stands in for a call of blocks of one length.
+OF_BLOCKS: dict[str, tuple[str, ...]] = {
+    "gather": ("allgather", "gatherv", "reduce", "nonblocking"),
+    "scatter": ("bcast", "scatterv", "nonblocking"),
+    "allgather": ("allgatherv", "allreduce", "alltoall", "gather+bcast", "circulant", "nonblocking"),
+    "alltoall": ("alltoallv", "copy+alltoall", "sendrecv", "nonblocking"),
+}
+
+
+@pytest.mark.parametrize("turn", range(6))
+def test_blocks_arrive_in_another_datatype_than_they_were_sent_in(replaced: Run, turn: int) -> None:
+    """Intel MPI's own MPI_Allgather gives wrong data there: no mock-up of another call may be made of it so."""
+    table: Table = [
+        {"collective": name, "mockup": mockups[turn % len(mockups)], **EVERYTHING}
+        for name, mockups in OF_BLOCKS.items()
+    ]
+    done, report = replaced("lengths_sent.c", table, ranks_of_it=3)
+    assert done.stdout == "gather 0, scatter 0, allgather 0, alltoall 0\n"
+    assert [row["calls"] for row in report["rows"]] == [10800, 10800, 3600, 3600]
+
+
 @pytest.mark.parametrize("mockup", ["allgatherv", "alltoall", "gather+bcast", "allreduce", "circulant"])
-def test_ranks_with_datatypes_of_their_own_do_not_wait_for_each_other(ranks: Ranks, replaced: Run, mockup: str) -> None:
-    if ranks.mpi.name == "intelmpi":
-        return  # its own MPI_Allgather truncates such messages
+def test_ranks_with_datatypes_of_their_own_do_not_wait_for_each_other(replaced: Run, mockup: str) -> None:
     done, report = replaced(
         "unlike_types.c", [{"collective": "allgather", "mockup": mockup, **EVERYTHING}], ranks_of_it=3
     )

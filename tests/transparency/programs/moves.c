@@ -86,8 +86,8 @@ static int count_of(const Type* type, long units) {
     return (int)(type->elements == 1 ? units * elements_of_a_type : units);
 }
 
-static const Type* type_for(Sequence* s, int is_empty, int is_large) {
-    const Type* const drawn = any_type(&s->moved, has_unlike_types ? &s->mine : &s->all, is_empty);
+static const Type* type_for(Sequence* s, Random* random, int is_empty, int is_large) {
+    const Type* const drawn = any_type(&s->moved, random, is_empty);
     return is_large && drawn->is_interleaved ? &s->moved.types[1] : drawn;
 }
 
@@ -102,7 +102,10 @@ void move_once(Sequence* s) {
     if (group->is_inter && kind == one_buffer && !has_pending_bcast_between && c.form != large)
         c.form = blocking;
     const int is_empty = one_in(&s->all, 40);
-    const Type *sent = type_for(s, is_empty, is_large), *received = type_for(s, is_empty, is_large);
+    const int is_alike = kind == to_all && !has_unlike_to_all;
+    Random* const random = is_alike ? &s->all : &s->mine;
+    const Type* const sent = type_for(s, random, is_empty, is_large);
+    const Type* const received = is_alike ? sent : type_for(s, random, is_empty, is_large);
     // In place everywhere, or at the root; never between groups.
     const int place = one_in(&s->all, 3) && !group->is_inter;
     const int is_in_place = place && (kind == to_all || kind == all_to_all || c.root.is_here);

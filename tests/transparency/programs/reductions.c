@@ -94,16 +94,34 @@ static void forget(Pair* pair, const Type* type, long first, long end) {
     memcpy(pair->origin[tried] + from, pair->origin[native] + from, (size_t)(to - from));
 }
 
+// Takes the bytes that are no data from the native result.
+static void forget_gaps(Pair* pair, const Type* type, long elements) {
+    static char whole[1 << 20], packed[1 << 20];
+    MPI_Aint lower, extent;
+    ptrdiff_t from, to;
+    int packed_bytes = 0, at = 0;
+    PMPI_Type_get_extent(type->handle, &lower, &extent);
+    span_of(type, elements, &from, &to);
+    if (from > lower) from = lower;
+    if (to < lower + elements * extent) to = lower + elements * extent;
+    memcpy(whole, pair->origin[native] + from, (size_t)(to - from));
+    PMPI_Pack(pair->origin[tried], (int)elements, type->handle, packed, sizeof packed, &packed_bytes,
+              MPI_COMM_SELF);
+    PMPI_Unpack(packed, packed_bytes, &at, whole - from, (int)elements, type->handle, MPI_COMM_SELF);
+    memcpy(pair->origin[tried] + from, whole, (size_t)(to - from));
+}
+
 // What MPICH 5.0.2 and what is made of it do wrong without any library of ours. They write past the end of
 // their own memory where an extent is negative, and in what is reduced and scattered by an op whose order
 // counts where the extent is not the true extent. Within a node they reduce wrongly, by an op whose order
-// does not count, what does not begin at its origin or lies among its neighbours. Open MPI 5.0.11 corrupts
-// its heap where an element is not as long as its extent.
+// does not count, what does not begin at its origin or lies among its neighbours. Intel MPI 2021.18 writes
+// behind the end of the receive buffer where a lower bound is below the origin. Open MPI 5.0.11 corrupts its
+// heap where an element is not as long as its extent.
 static int is_wrong_natively(Kind kind, const Reduced* reduced) {
 #if defined(I_MPI_VERSION)
-    if (reduced->type->true_to - reduced->type->true_from !=
-        (ptrdiff_t)reduced->type->elements * reduced->type->bytes_of_one)
-        return 1;
+    MPI_Aint lower, extent;
+    PMPI_Type_get_extent(reduced->type->handle, &lower, &extent);
+    if (lower < 0) return 1;
 #endif
 #if defined(MPICH_VERSION) || defined(MPICH_NUMVERSION)
     const Type* const type = reduced->type;
@@ -162,6 +180,7 @@ void reduce_once(Sequence* s) {
     if (native_code != MPI_SUCCESS) return;
     if (kind == exclusive && group->rank == 0) forget(receive, reduced.type, 0, elements);
     if (is_scatter && is_in_place) forget(receive, reduced.type, c.receive_count, elements);
+    if (has_written_gaps) forget_gaps(receive, reduced.type, elements);
     same_bytes(s, send, "send buffer");
     same_bytes(s, receive, "receive buffer");
 }

@@ -21,16 +21,17 @@
 #endif
 
 // What a library does wrong natively is left out (docs/results/transparency.md): datatypes without elements,
-// whose extent is negative, whose elements lie among each other, or that differ between the ranks of a call
-// of blocks of one length; between groups, long messages to a root and broadcasts that are not blocking.
+// whose extent is negative, whose elements lie among each other, or that are sent in another count than
+// received by MPI_Allgather; between groups, long messages to a root and broadcasts that are not blocking.
+// Where reductions write into gaps, as one likes, gaps are not compared.
 #if defined(I_MPI_VERSION)
-enum { has_empty = 0, has_negative_extents = 0, has_interleaved = 0, has_unlike_types = 0 };
+enum { has_empty = 0, has_negative_extents = 0, has_interleaved = 0, has_unlike_to_all = 0, has_written_gaps = 1 };
 enum { has_long_to_root_between = 1, has_pending_bcast_between = 1 };
 #elif defined(OPEN_MPI)
-enum { has_empty = 0, has_negative_extents = 0, has_interleaved = 1, has_unlike_types = 1 };
+enum { has_empty = 0, has_negative_extents = 0, has_interleaved = 1, has_unlike_to_all = 1, has_written_gaps = 0 };
 enum { has_long_to_root_between = 1, has_pending_bcast_between = 1 };
 #else
-enum { has_empty = 1, has_negative_extents = 1, has_interleaved = 1, has_unlike_types = 1 };
+enum { has_empty = 1, has_negative_extents = 1, has_interleaved = 1, has_unlike_to_all = 1, has_written_gaps = 0 };
 enum { has_long_to_root_between = 0, has_pending_bcast_between = 0 };
 #endif
 
