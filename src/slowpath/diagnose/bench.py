@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,7 @@ class Bench:
         found = [one for one in found if one.name != PRELOAD or one.value != str(self.preload)]
         if found:
             raise UsageError(f"{kind} campaign: sets {found[0].words}; look at it, then add --trust")
-        return prepared
+        return replace(prepared, launch_s=self.launch_s)
 
     def create(self, prepared: PreparedRun, folder: Path) -> None:
         """The run's folder, with its plan.  Raises: EnvironmentFailure."""

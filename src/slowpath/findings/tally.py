@@ -71,8 +71,10 @@ class Tally:
 
     @cached_property
     def opportunities(self) -> list[Finding]:
-        """Those that a trial here proved: even of what every machine has, where a setting removes it."""
-        return [finding for finding in self.own if finding.kind not in ("fault", None) and finding.status == "proven"]
+        """Those that a trial here proved: even of what every machine has, where a setting removes it. That a program
+        which asks for less waits less is none.
+        """
+        return [finding for finding in self.own if is_gained(finding)]
 
     @cached_property
     def candidates(self) -> list[Finding]:
@@ -82,7 +84,7 @@ class Tally:
     @cached_property
     def properties(self) -> list[Finding]:
         """What the library costs everywhere."""
-        return [finding for finding in self.own if finding.kind == "property" and finding.status != "proven"]
+        return [finding for finding in self.own if finding.kind == "property" and not is_gained(finding)]
 
     @property
     def slow_paths(self) -> int:
@@ -225,6 +227,13 @@ class Tally:
         parts[0] = parts[0].replace(" ", f" of {_questions(asked)} ", 1)
         more = f" ({self._needed})" if self.undecided and self.state != "undecided" else ""
         return [f"{', '.join(parts)}{more}"]
+
+
+def is_gained(finding: Finding) -> bool:
+    """Whether a trial has proven something that everybody can do here."""
+    if finding.status != "proven" or finding.kind in ("fault", None):
+        return False
+    return finding.kind == "opportunity" or (finding.lead is not None and finding.lead.snippet.shell is not None)
 
 
 def is_sure(finding: Finding) -> bool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
 from slowpath.core.units import more_words, share_words
-from slowpath.findings.tally import is_sure
+from slowpath.findings.tally import is_gained, is_sure
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 from slowpath.report.cards.law import forecast_lines, law_picture
@@ -267,7 +267,7 @@ def group_of(finding: Finding) -> str:
         return "apart"
     if finding.kind in ("fault", None):
         return "fault" if is_sure(finding) else "suspicion"
-    if finding.status == "proven":
+    if is_gained(finding):
         return "proven"
     return "untried" if finding.kind == "opportunity" else "property"
 

@@ -50,11 +50,12 @@ class PreparedRun:
     commands: RunCommands
     engine: str | None = None
     notes: tuple[str, ...] = ()
+    launch_s: float = LAUNCH_S  # start and end of a job of two ranks here
 
     @property
     def cost(self) -> Cost:
         """Estimated cost of the whole plan; `node_s` for all nodes of the allocation."""
-        return estimate(self.plan, allocated_nodes(self.commands.environ))
+        return estimate(self.plan, allocated_nodes(self.commands.environ), self.launch_s)
 
 
 def prepare(

@@ -64,9 +64,10 @@ def test_what_is_the_user_s_own_and_costs_most_goes_first(small_pages: Results) 
 def test_what_costs_most_is_tried_before_anything_is_explained_and_properties_last(small_pages: Results) -> None:
     """A default diagnosis proves something in its first minute."""
     property_ = finding("SP008", 1.0, number=1, kind="property")
+    witnessed = finding("SP008", 1e-5, number=4, kind="opportunity", status="explained")
     large = finding("SP008", 1e-3, number=2, kind="opportunity")
     puts = finding("SP008", 1e-2, number=3, kind="opportunity", concerns="one-sided communication")
-    tasks = [one.task for one in proposals(after(small_pages, [property_, puts, large]))]
+    tasks = [one.task for one in proposals(after(small_pages, [property_, puts, witnessed, large]))]
     trials = [task.finding for task in tasks if isinstance(task, TrialTask)]
     assert isinstance(tasks[0], TrialTask)
     assert trials[0] == large.id

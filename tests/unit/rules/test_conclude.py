@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError
-from slowpath.core.results import ContrastResult, Finding, Line, RemovedRatio
+from slowpath.core.results import ContrastResult, Finding, Line, RemovedRatio, Snippet
 from slowpath.findings.conclude import Offer, conclude
 from slowpath.findings.order import by_cost
 from slowpath.findings.tally import RunFacts
@@ -134,13 +134,22 @@ def test_a_healthy_machine_gets_one_line() -> None:
 
 
 def test_faults_come_before_what_is_proven_and_properties_that_a_trial_removed_are_opportunities() -> None:
-    proven = a_finding("SP013", kind="property", status="proven", text="Set the threshold.", ratio=None, contrasts=[])
+    setting = a_remedy(verdict="proven", phrase="a later switch")
+    proven = a_finding(
+        "SP013",
+        kind="property",
+        status="proven",
+        text="A switch is slow.",
+        ratio=None,
+        contrasts=[],
+        remedies=[setting],
+    )
     fault = a_finding("SP035", text="Your setting is slow.", ratio=None, contrasts=[], excess_s=1e-9)
     verdict = conclude([], [proven, fault], CHECK).verdict
     assert verdict.answer == (
         "Something is wrong on n1, mpich 5.0.2, 2026-01-31: 1 fault (SP035); 1 change makes it faster, proven here."
     )
-    assert verdict.actions == ["Your setting is slow.", "Set the threshold."]
+    assert verdict.actions == ["Your setting is slow.", "Use a later switch: a switch is slow."]
     assert (verdict.faults, verdict.opportunities, verdict.slow_paths) == (1, 1, 2)
 
 
@@ -349,3 +358,10 @@ def test_findings_that_one_proven_remedy_removes_take_one_line() -> None:
     assert verdict.actions == ["Use tuned collectives: allreduce 0 is slow. The same helps 2 more."]
     assert verdict.answer is not None
     assert "1 change makes it faster" in verdict.answer
+
+
+def test_a_program_that_asks_for_less_is_no_opportunity_of_the_machine() -> None:
+    fewer = a_remedy(name="short queues", verdict="proven", snippet=Snippet(code="post fewer receives"))
+    known = a_finding("SP021", kind="property", status="proven", remedies=[fewer], contrasts=[])
+    verdict = conclude([contrast("x", 1.0, "same")], [known], CHECK).verdict
+    assert (verdict.opportunities, verdict.properties, verdict.actions) == (0, 1, [])

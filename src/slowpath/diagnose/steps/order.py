@@ -111,7 +111,7 @@ def _first_trials(ordered: Sequence[Finding], state: State) -> Iterator[Proposal
     every program.
     """
     begun = 0
-    for finding in ordered:
+    for finding in sorted(ordered, key=lambda one: (_is_set_by_user(one, state), cost(one)), reverse=True):
         if finding.kind == "property" or finding.concerns or finding.affects_default is False:
             continue
         if begun == FIRST_TRIED:
@@ -139,12 +139,15 @@ def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, bool, tupl
     """What users have themselves, what they set themselves, what may be counted, what has a witness and lacks the proof
     alone, what costs most.
     """
-    set_by_user = any(remedy.name.startswith("unset ") and "environment" in remedy.text for remedy in finding.remedies)
-    set_by_user |= any(maybe_set_by_user(one, state) for one in limits_of(finding))
     return (
         finding.affects_default is not False,
-        set_by_user,
+        _is_set_by_user(finding, state),
         finding.kind != "property",
         finding.status == "explained" or bool(finding.legs.explained.evidence),
         cost(finding),
     )
+
+
+def _is_set_by_user(finding: Finding, state: State) -> bool:
+    named = any(remedy.name.startswith("unset ") and "environment" in remedy.text for remedy in finding.remedies)
+    return named or any(maybe_set_by_user(one, state) for one in limits_of(finding))
