@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from planted_results import Planted
@@ -13,9 +14,9 @@ from slowpath.core.results import Finding
 from slowpath.core.shape_results import CellShapes
 from slowpath.experiments.registry import ROLES
 from slowpath.slowpaths.evaluate import findings
-from slowpath.slowpaths.order_and_time.periods import periods
+from slowpath.slowpaths.order_and_time.periods import is_shown, periods
 from slowpath.slowpaths.order_and_time.sp030_growth import lengthenings
-from support.results import a_cell
+from support.results import a_cell, a_metric, an_estimate
 from support.series import Extra, every, growing, simulated
 
 LENGTHS = {8: 8e-7, 65536: 7e-6, 1048576: 8e-5}
@@ -92,3 +93,25 @@ def test_a_machine_that_becomes_slower_is_no_growth_of_the_library() -> None:
 
 def _with_cell(one: CellShapes, cell: int) -> CellShapes:
     return CellShapes(**{**{name: getattr(one, name) for name in one.__struct_fields__}, "cell": cell})
+
+
+def test_a_small_alternation_at_one_length_may_be_a_timer_s_and_is_none() -> None:
+    (one,) = periods(CELLS, of(every(2, 0.2 * 8e-7), {8: 8e-7}), 0.03)
+    assert one.counted == "either"
+    assert not is_shown(one)
+    (large,) = periods(CELLS, of(every(2, 8e-7), {8: 8e-7}), 0.03)
+    assert is_shown(large)
+    (both,) = periods(CELLS, of(every(2, 1.6e-7), {8: 8e-7, 64: 1.6e-6}), 0.03)
+    assert both.counted == "messages"
+    assert is_shown(both)
+
+
+def test_few_messages_and_steps_of_the_clock_show_no_alternation() -> None:
+    few = list(simulated({8: 8e-7}, every(2, 8e-7), messages=40).values())
+    (one,) = periods(CELLS, few, 0.03)
+    assert not is_shown(one)
+    (large,) = periods(CELLS, of(every(2, 8e-7), {8: 8e-7}), 0.03)
+    coarse = an_estimate(quantum_ratio=0.6)
+    cell = a_cell(0, mpi="mpich", metrics={large.metric: a_metric(phases={"steady": coarse})})
+    seen = (replace(large.seen[0], cell=cell), *large.seen[1:])
+    assert not is_shown(replace(large, seen=seen))

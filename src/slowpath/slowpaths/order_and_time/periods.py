@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from slowpath.core.cell_results import CellResult
 from slowpath.core.shape_results import CellShapes, MessagePeriod
 from slowpath.core.units import format_time
-from slowpath.findings.difference import Difference, Ratio
+from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import observed
@@ -157,6 +157,24 @@ def ordinal(number: int) -> str:
         return _ORDINALS[number]
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
     return f"{number}{ending}"
+
+
+FEWEST_ALTERNATING = 64  # single messages of each launch: in fewer, states that mostly follow each other look alike
+_STEPS = 2  # of the clock that a difference between two messages has to exceed
+
+
+def is_shown(one: Periodic) -> bool:
+    """Whether an alternation is more than its rivals: states that mostly follow each other, a timer, the clock's steps.
+
+    A timer of nearly as many messages keeps step with them for a while: what is below CLEAR_RATIO has to keep its
+    number while the time changes.
+    """
+    top = one.seen[0]
+    steady = top.cell.metrics[one.metric].phases["steady"] if one.metric in top.cell.metrics else None
+    step_ratio = (steady.quantum_ratio or 0.0) if steady else 0.0
+    beyond = (top.slow_s - top.fast_s) > _STEPS * step_ratio * top.fast_s
+    counted = one.counted == "messages" or one.ratio.least >= CLEAR_RATIO
+    return beyond and counted and top.messages >= FEWEST_ALTERNATING
 
 
 def about(one: Periodic) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.order_and_time.periods import MOST_ALTERNATING, periodic_observed, periods
+from slowpath.slowpaths.order_and_time.periods import MOST_ALTERNATING, is_shown, periodic_observed, periods
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
@@ -16,7 +16,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return [
         periodic_observed(facts, period)
         for period in periods(facts.cells, facts.results.shapes or (), facts.minimum_effect)
-        if period.every <= MOST_ALTERNATING
+        if period.every <= MOST_ALTERNATING and is_shown(period)
     ]
 
 
@@ -28,11 +28,13 @@ SLOW_PATH: SlowPath = SlowPath(
     shows="Times of consecutive messages go up and down. The median lies between two groups, or on one of them.",
     why="Two internal buffers, rails or queue pairs in turn, one of which is slower; buffers of the library that start "
     "at alternating places of a cache line or a page; an acknowledgement every second message.",
-    needs="16 single messages or more in each of 3 launches. The period fits all launches, the lower quartile of the "
-    "slow messages lies above the upper quartile of the others, and its chance is below 0.001 over all periods and "
-    "cells.",
+    needs="64 single messages or more in each of 3 launches. The period fits all launches, the lower quartile of the "
+    "slow messages lies above the upper quartile of the others, the same places are slow in each quarter of a launch, "
+    "and its chance is below 0.001 over all periods and cells. Below 1.25x the number has to stay at lengths that take "
+    "unlike times: a timer does not.",
     remedy="Take one rail alone, or the library's other setting for the number of its buffers; then measure again.",
-    false_alarms="A program that uses two buffers in turn, of which one is slower, shows the same: cells with several "
+    false_alarms="A clock that is read in steps makes times of unlike length; what is within two steps is not named. A "
+    "program that uses two buffers in turn, of which one is slower, shows the same: cells with several "
     "live_buffers are not asked.",
     sources=("docs/internals/statistics.md", "docs/reference/engine-interface.md, messages"),
     observe=observe,

@@ -21,6 +21,8 @@ FEWEST_MEMBERS = 4  # messages of one place of the period in each launch
 FEWEST_MESSAGES = 16
 MOST_PERIOD = 256
 _AGREE = 0.75  # of the launches in which the slow places lie beyond the others
+_PARTS = 4  # of a launch, one after the other, each of which has to show the same slow places
+_PERIODS_OF_A_PART = 2
 Numbers = NDArray[np.int64]
 
 
@@ -29,13 +31,15 @@ class Folded:
     """One launch at a period. slow: its places that are slow, counted from the launch's message 0.
 
     slow_s, fast_s: medians of the messages at slow and at other places.  apart: the lower quartile of the slow ones
-    lies above the upper quartile of the others.
+    lies above the upper quartile of the others.  steady: the same places are slow in every part of the launch, so that
+    it is a count, and not a timer of nearly as many messages, or two states that mostly follow each other.
     """
 
     slow: tuple[int, ...]
     slow_s: float
     fast_s: float
     apart: bool
+    steady: bool
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,9 @@ def period_of(launches: Sequence[tuple[Numbers, Floats]], *, most: int = MOST_PE
     found = [_folded(number, time, every) for number, time in kept]
     counts = [len(fold.slow) for fold in found]
     slow = max(set(counts), key=counts.count)
-    agreeing = sum(fold.apart and len(fold.slow) == slow and _is_one_run(fold.slow, every) for fold in found)
+    agreeing = sum(
+        fold.apart and fold.steady and len(fold.slow) == slow and _is_one_run(fold.slow, every) for fold in found
+    )
     if agreeing < _AGREE * len(found):
         return None
     return Period(every, slow, best_of(together(chances[:, every - 2].tolist()), longest - 1), tuple(found))
@@ -100,7 +106,17 @@ def _folded(number: Numbers, time: Floats, every: int) -> Folded:
     is_slow = np.isin(place, slow)
     above, below = time[is_slow], time[~is_slow]
     apart = bool(np.quantile(above, 0.25) > np.quantile(below, 0.75))
-    return Folded(tuple(int(number) for number in slow), float(np.median(above)), float(np.median(below)), apart)
+    slow_s, fast_s = float(np.median(above)), float(np.median(below))
+    return Folded(tuple(int(number) for number in slow), slow_s, fast_s, apart, _is_steady(time, is_slow, every))
+
+
+def _is_steady(time: Floats, is_slow: NDArray[np.bool_], every: int) -> bool:
+    parts = min(_PARTS, time.size // (_PERIODS_OF_A_PART * every))
+    for part in np.array_split(np.arange(time.size), parts) if parts > 1 else ():
+        there, slow = time[part], is_slow[part]
+        if slow.all() or not slow.any() or np.median(there[slow]) <= np.median(there[~slow]):
+            return False
+    return True
 
 
 def _is_one_run(places: Sequence[int], every: int) -> bool:
