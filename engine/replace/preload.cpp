@@ -179,15 +179,16 @@ SLOWPATH_EXPORT int MPI_Init(int* argc, char*** argv) {
 
 namespace {
 
-/// Fortran layers that call the functions of C, as those of MPICH and Intel MPI do, have begun when this is
-/// asked; one that calls the profiling names, as Open MPI's does, passes all of its calls by.
+/// Fortran layers that call the functions of C, as that of Intel MPI does, have begun when this is asked. One
+/// that calls the profiling names, as Open MPI's does, passes all of its calls by; MPICH's mpi_f08 does so
+/// for calls without a buffer alone, MPI_Init among them.
 void begin_of_fortran() {
     if (has_begun.load()) return;
     begin();
     if (const Parts* const used = parts.load())
         used->say(
-            "the Fortran layer of this MPI calls the profiling names: calls from Fortran are not replaced, "
-            "those from C are");
+            "the Fortran layer of this MPI calls profiling names: collectives that it calls so are not "
+            "replaced, those from C are; SLOWPATH_COLL_REPORT counts what is");
 }
 
 }  // namespace
@@ -222,6 +223,16 @@ SLOWPATH_EXPORT void mpi_init_thread_f08_(MPI_Fint* required, MPI_Fint* provided
 SLOWPATH_EXPORT int MPI_Finalize() {
     end();
     return original_as<decltype(&MPI_Finalize)>("MPI_Finalize")();
+}
+
+SLOWPATH_EXPORT void mpi_finalize_(MPI_Fint* error) {
+    end();
+    original_as<decltype(&mpi_finalize_)>("mpi_finalize_")(error);
+}
+
+SLOWPATH_EXPORT void mpi_finalize_f08_(MPI_Fint* error) {
+    end();
+    original_as<decltype(&mpi_finalize_f08_)>("mpi_finalize_f08_")(error);
 }
 
 SLOWPATH_EXPORT int MPI_Barrier(MPI_Comm among) {
