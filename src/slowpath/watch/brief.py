@@ -75,7 +75,7 @@ def _answer(results: WatchResults, changes: list[_Change]) -> str:
         return f"{program.program}: {count}; the run's length is not known"
     if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED and not changes:
         return f"{head}, and {100 * share:.0f} % of that has no name: what can be saved is not known"
-    if mpi_s < LITTLE_MPI * run_s:
+    if mpi_s < LITTLE_MPI * run_s and not _outside_s(changes, mpi_s):
         return f"{head}, so no more than that can be saved"
     most_s, largest = _most(results, changes, mpi_s)
     if largest is None:
@@ -88,12 +88,18 @@ def _most(results: WatchResults, changes: list[_Change], mpi_s: float) -> tuple[
     accounts = [one for one in results.accounts or () if one.name in _SAVEABLE]
     findings_s = sum(_ends(finding)[1] for finding in results.findings if finding.status != "no effect")
     most_s = min(sum(one.seconds for one in accounts) + max(findings_s, 0.0), mpi_s)
+    most_s = max(most_s, min(_outside_s(changes, mpi_s), _run_s(results)))
     named = [(change.saved_s, change.name) for change in changes]
     named += [(one.seconds, _ACCOUNT_WORDS.get(one.name, one.name)) for one in accounts]
     largest = max(named, default=(0.0, ""), key=lambda pair: pair[0])
     if changes and changes[0].saved_s >= 0.5 * largest[0]:  # a change says more than a sum of many waits
         largest = (changes[0].saved_s, changes[0].name)
     return most_s, largest[1] if largest[0] > 0 else None
+
+
+def _outside_s(changes: list[_Change], mpi_s: float) -> float:
+    """What the largest change may save, where that is time outside MPI: threads that share processors; else 0."""
+    return max((change.high_s for change in changes if change.saved_s > mpi_s), default=0.0)
 
 
 _ACCOUNT_WORDS: Final[Mapping[AccountName, str]] = {

@@ -93,6 +93,13 @@ def test_a_program_that_hardly_calls_mpi_has_hardly_anything_to_gain() -> None:
     assert lines(watched(ranks=ranks))[0].endswith("0.97 % of the run is MPI, so no more than that can be saved")
 
 
+def test_time_that_is_lost_outside_mpi_is_not_held_to_the_time_in_mpi() -> None:
+    shared = a_finding(rule="SP061", saved_s=20.0, saved_interval=(10.0, 30.0), prove=None, change="share less")
+    found = watched(findings=(shared,), ranks=tuple(a_rank(rank, mpi_s=0.4) for rank in range(4)), waits=())
+    assert "no more than that can be saved" not in lines(found)[0]
+    assert "at most 73 % can be saved: threads share processors" in " ".join(lines(found)[:2])
+
+
 def test_what_is_not_decided_is_said_with_what_decides_it() -> None:
     made = lines(watched(not_measured=2, coverage=a_coverage(notes=())))
     said = " ".join(made)

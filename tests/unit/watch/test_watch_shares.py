@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from slowpath.findings.program_resources import RankShare, crowds
+from slowpath.findings.program_pattern import Ints, Messages, ProgramCalls
+from slowpath.findings.program_resources import ProgramResources, RankShare, crowds
+from slowpath.slowpaths.placement import sp061_threads_share, sp063_user_namespaces
 from slowpath.slowpaths.placement.sp062_memory_grows import grown_bytes
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.folder import WatchInfo, write_watch
@@ -26,6 +30,7 @@ def watched(
     busy: int = 1,
     threads_waited_s: float = 0.0,
     resident: Resident = lambda _: 100.0 * MIB,
+    namespaces: Callable[[int], str] | None = None,
     **of_rank: str,
 ) -> WatchResults:
     """A program of a rank for each mask, all of whose ranks had to wait for a processor so long."""
@@ -34,6 +39,8 @@ def watched(
         for number in range(40):
             rank.collective("MPI_Barrier", start_s=0.1 * number + 0.02, end_s=0.1 * number + 0.05)
         counts = f"threads={busy} busy_threads={busy}"
+        if namespaces is not None:
+            of_rank = {**of_rank, "user_namespace": namespaces(rank.rank)}
         more = "".join(f" {name}={value}" for name, value in of_rank.items())
         rank.say("at", f"begin ns={BASE_NS} processors={mask} threads_waited_ns=0 waited_ns=0 online=16{more}")
         for number in range(1, 41):
@@ -87,6 +94,11 @@ def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> Non
     assert one.interval[0] <= one.seconds <= one.interval[1]
 
 
+def test_threads_of_a_library_that_starts_are_no_finding_of_a_short_run() -> None:
+    short = replace(share(0, [0]), span_s=0.005, busy=2, busy_waited_s=0.001)
+    assert sp061_threads_share.see(calls_of(np.zeros((0, 3), dtype=np.int64), ProgramResources((short,), 0.005))) == []
+
+
 def test_threads_with_a_processor_each_are_clean(tmp_path: Path) -> None:
     assert found(tmp_path, ["0-3", "4-7"], busy=4, threads_waited_s=1.0) == []
 
@@ -96,8 +108,8 @@ def test_memory_that_grows_until_the_end_names_the_rank_and_the_limit(tmp_path: 
     (one,) = found(tmp_path, ["0", "1"], resident=lambda at_s: (100 + 50 * at_s) * MIB, **more)
     assert one.rule == "SP062"
     assert "the memory of rank 0, and that of 1 more grows all through the run" in one.text
-    assert "50.0 MiB a second" in one.text or "50 MiB a second" in one.text
-    assert "the limit of its control group, 1 GiB" in one.text
+    assert "50 MiB a second, to 300 MiB; it would reach the limit of its control group, 1 GiB, in 14.5 s" in one.text
+    assert (one.change or "").startswith("rank 0 holds 50 MiB more each second")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +125,41 @@ def test_memory_that_grows_until_the_end_names_the_rank_and_the_limit(tmp_path: 
 )
 def test_memory_that_does_not_grow_to_the_end_is_clean(tmp_path: Path, resident: Resident) -> None:
     assert found(tmp_path, ["0", "1"], resident=resident) == []
+
+
+def test_ranks_in_namespaces_of_their_own_are_named_and_those_in_one_are_not(tmp_path: Path) -> None:
+    """As of `unshare -Ur` behind the launcher and in front of it."""
+    spaces = iter(["4026532001", "4026532002"])
+
+    def each(_: int) -> str:
+        return next(spaces)
+
+    (one,) = found(tmp_path / "behind", ["0", "1"], namespaces=each)
+    assert one.rule == "SP063"
+    assert "the ranks of node1 are in 2 user namespaces" in one.text
+    assert found(tmp_path / "in front", ["0", "1"], user_namespace="4026532001") == []
+
+
+def test_the_second_copy_of_long_messages_is_the_price_of_namespaces() -> None:
+    ranks = tuple(replace(share(rank, [rank]), namespace=7 + rank // 2) for rank in range(4))
+    sent = np.array([[0, 1, 10**6], [0, 2, 10**6], [0, 3, 100], [3, 0, 10**6]])  # from, to, bytes: two go across
+    found = calls_of(sent, ProgramResources(ranks, 1.0))
+    (one,) = sp063_user_namespaces.see(found)
+    assert one.more_s == pytest.approx((2e6 * 1e-10 / 4, 0.0, 2e6 * 4e-10 / 4))
+    assert one.reported
+
+
+def calls_of(sent: Ints, resources: ProgramResources) -> ProgramCalls:
+    """Calls of a program that only sends. sent: shape (messages, 3), from, to, bytes."""
+    count = len(sent)
+    rows, none, zeros = np.arange(count), np.full(count, -1), np.zeros(count)
+    no, yes = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
+    messages = Messages(rows, rows, none, none, sent[:, 2], sent[:, 0], sent[:, 1], no)
+    return ProgramCalls(
+        sent[:, 0], sent[:, 0], zeros, zeros, zeros, none, none, none, sent[:, 2], none, none, no, yes, no, no, none,
+        np.ones(count), ("MPI_Send",), messages, np.zeros((0, 4), dtype=np.int64), zeros[:0], (), 4, 1.0,
+        resources=resources,
+    )  # fmt: skip
 
 
 def test_records_of_an_older_version_are_clean(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from slowpath.slowpaths.placement import (
     sp060_shared_processors,
     sp061_threads_share,
     sp062_memory_grows,
+    sp063_user_namespaces,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -20,4 +21,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp060_shared_processors.SLOW_PATH,
     sp061_threads_share.SLOW_PATH,
     sp062_memory_grows.SLOW_PATH,
+    sp063_user_namespaces.SLOW_PATH,
 )

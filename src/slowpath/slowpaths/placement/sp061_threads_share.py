@@ -13,10 +13,13 @@ from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
 from slowpath.findings.program_resources import Crowd, crowds, likewise
 from slowpath.findings.slow_path import SlowPath
 
+SHORTEST_S = 0.5  # of a run: in a shorter one threads that a library starts are busy with that
+
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Ranks whose busy threads are more than their processors, where the ranks alone are not; those that lose most."""
-    ranks = calls.resources.ranks if calls.resources is not None else ()
+    every = calls.resources.ranks if calls.resources is not None else ()
+    ranks = [one for one in every if one.span_s >= SHORTEST_S]
     shared = {(crowd.host, one.rank) for crowd in crowds(ranks) for one in crowd.ranks}
     found = crowds([one for one in ranks if (one.host, one.rank) not in shared], lambda one: one.busy or 1)
     return [_pattern(max(found, key=_waited_s), len(found) - 1)] if any(map(_waited_s, found)) else []

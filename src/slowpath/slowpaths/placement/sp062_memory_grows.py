@@ -35,16 +35,16 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     per_s = most / (2 / 3 * (rank.resident[-1][0] - rank.resident[0][0]))
     others = f", and that of {len(growing) - 1} more" if len(growing) > 1 else ""
     text = (
-        f"the memory of rank {rank.rank}{others} grows all through the run: by {format_bytes(most)} in the last two "
-        f"thirds of it, {format_bytes(round(per_s))} a second, to {format_bytes(rank.resident[-1][1])}"
+        f"the memory of rank {rank.rank}{others} grows all through the run: by {_rough(most)} in the last two "
+        f"thirds of it, {_rough(per_s)} a second, to {_rough(rank.resident[-1][1])}"
     )
     return [
         SeenPattern(
             sites=(),
             count=len(growing),
             text=text + _until_full(rank, per_s),
-            change="free what each iteration makes: requests, datatypes and communicators that are never freed, "
-            "buffers, and lists that are only added to",
+            change=f"rank {rank.rank} holds {_rough(per_s)} more each second: free what each iteration makes "
+            "(requests, datatypes and communicators that are never freed, buffers, lists that are only added to)",
             basis="the first use of each new page, 0.25 us (0.1 to 1 us)",
             more_s=(value, low, high),
             reported=True,
@@ -56,8 +56,14 @@ def _until_full(rank: RankShare, per_s: float) -> str:
     if rank.limit_bytes is None or per_s <= 0:
         return ""
     left_s = (rank.limit_bytes - rank.resident[-1][1]) / per_s
-    limit = f"the limit of its control group, {format_bytes(rank.limit_bytes)}"
+    limit = f"the limit of its control group, {_rough(rank.limit_bytes)}"
     return f"; it would reach {limit}, in {format_time(left_s)}" if left_s > 0 else f"; it is beyond {limit}"
+
+
+def _rough(size_bytes: float) -> str:
+    """In whole MiB, from 1 GiB on in quarters of one; less than 1 MiB in KiB."""
+    unit = 2**28 if size_bytes >= 2**30 else 2**20 if size_bytes >= 2**20 else 2**10
+    return format_bytes(round(size_bytes / unit) * unit)
 
 
 def grown_bytes(one: RankShare) -> int | None:

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP063: ranks of one host are in different user namespaces, so that none may copy from another's memory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import NONE, ProgramCalls, SeenPattern
+from slowpath.findings.slow_path import SlowPath
+
+LONG_BYTES = 16 * 1024  # from which on libraries copy once where they may
+S_PER_BYTE = (1e-10, 0.0, 4e-10)  # what the second copy takes: value, low, high
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """All hosts with more than one namespace."""
+    spaces: dict[str, set[int]] = defaultdict(set)
+    own: dict[int, tuple[str, int]] = {}
+    for one in calls.resources.ranks if calls.resources is not None else ():
+        if one.namespace is not None:
+            spaces[one.host].add(one.namespace)
+            own[one.rank] = (one.host, one.namespace)
+    hosts = [host for host, found in spaces.items() if len(found) > 1]
+    if not hosts:
+        return ()
+    long_bytes = _long_bytes(calls, own)
+    value, low, high = (long_bytes * each / max(calls.ranks, 1) for each in S_PER_BYTE)
+    more = f" (and of {len(hosts) - 1} more hosts)" if len(hosts) > 1 else ""
+    return [
+        SeenPattern(
+            sites=(),
+            count=len(own),
+            text=f"the ranks of {hosts[0]}{more} are in {len(spaces[hosts[0]])} user namespaces: none may copy from "
+            "the memory of one in another, and messages go through shared memory by two copies",
+            change="start all ranks of a host in one user namespace: unshare, or the container, in front of the "
+            "launcher and not behind it, or a container without a namespace of its own",
+            basis="0.1 ns (0 to 0.4 ns) for the second copy of each byte of messages from 16 KiB on between them",
+            more_s=(value, low, high),
+            reported=True,
+        )
+    ]
+
+
+def _long_bytes(calls: ProgramCalls, own: dict[int, tuple[str, int]]) -> float:
+    """Of long messages between ranks of one host in different namespaces."""
+    messages, hosts = calls.messages, sorted({host for host, _ in own.values()})
+    host, space = np.full(calls.ranks, NONE), np.full(calls.ranks, NONE)
+    for rank, (name, number) in own.items():
+        if rank < calls.ranks:
+            host[rank], space[rank] = hosts.index(name), number
+    inside = (messages.source >= 0) & (messages.destination >= 0) & (messages.sent != NONE)
+    inside &= (messages.source < calls.ranks) & (messages.destination < calls.ranks)
+    rows = np.flatnonzero(inside & (messages.bytes >= LONG_BYTES))
+    source, destination = messages.source[rows], messages.destination[rows]
+    apart = (host[source] == host[destination]) & (host[source] != NONE) & (space[source] != space[destination])
+    return float((messages.bytes[rows] * calls.weight[messages.sent[rows]])[apart].sum())
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP063",
+    name="ranks in different user namespaces",
+    title="Ranks of one host are in different user namespaces",
+    what="Each rank runs in a user namespace of its own, as when a container or unshare is started behind the "
+    "launcher.",
+    shows="Long messages in a node take the time of two copies, or more, where the library could copy once.",
+    why="The kernel lets a process copy from another one's memory (process_vm_readv) only where it may trace it, which "
+    "it may not across user namespaces. Libraries then copy twice through shared memory.",
+    needs="A watched program (docs/reference/watch.md) whose records say which user namespace each rank is in.",
+    remedy="All ranks of a host in one user namespace: start the container, or unshare, in front of the launcher, or "
+    "without a namespace of its own.",
+    false_alarms="A library that copies once by other means (XPMEM) loses nothing.",
+    sources=("process_vm_readv(2)", "user_namespaces(7)", "docs/reference/watch.md"),
+    observe=nothing,
+    cause="The kernel refuses copies across user namespaces.",
+    needs_law=False,
+    kind="fault",
+    pattern=see,
+)
