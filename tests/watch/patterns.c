@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { elements = 512, numbers = 16, window_bytes = 1 << 16, many = 1500 };
+enum { elements = 512, numbers = 16, window_bytes = 1 << 16, many = 700, each_count = 256 };
 
 static int rank, size, is_faulty, compute_us;
 static double values[elements], taken[elements], halo[elements];
@@ -55,8 +55,10 @@ static void small_reductions(void) {
         MPI_Allreduce(values, taken, numbers, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static MPI_Win win = MPI_WIN_NULL;
+static MPI_Datatype column = MPI_DATATYPE_NULL;
+
 static void window(void) {
-    static MPI_Win win = MPI_WIN_NULL;
     static double* base;
     if (win == MPI_WIN_NULL) MPI_Win_allocate(window_bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Win_fence(0, win);
@@ -66,7 +68,6 @@ static void window(void) {
 }
 
 static void datatype(void) {
-    static MPI_Datatype column = MPI_DATATYPE_NULL;
     if (column == MPI_DATATYPE_NULL) {
         MPI_Type_vector(32, 1, 16, MPI_DOUBLE, &column);
         MPI_Type_commit(&column);
@@ -105,18 +106,18 @@ static void chain(void) {
 }
 
 static void unexpected(void) {
-    static double each[many];
+    static double each[many][each_count];
     if (rank == 0) {
-        for (int i = 0; i < many; i++) MPI_Send(&each[i], 1, MPI_DOUBLE, 1, i, MPI_COMM_WORLD);
+        for (int i = 0; i < many; i++) MPI_Send(each[i], each_count, MPI_DOUBLE, 1, i, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
         return;
     }
     if (rank == 1 && !is_faulty)
-        for (int i = 0; i < many; i++) MPI_Recv(&each[i], 1, MPI_DOUBLE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < many; i++) MPI_Recv(each[i], each_count, MPI_DOUBLE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1 && is_faulty)
         for (int i = many - 1; i >= 0; i--)
-            MPI_Recv(&each[i], 1, MPI_DOUBLE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(each[i], each_count, MPI_DOUBLE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void leak(void) {
@@ -154,6 +155,8 @@ int main(int argc, char** argv) {
         }
         if (rank == 0) printf("loop %.6f s\n", MPI_Wtime() - start);
     }
+    if (win != MPI_WIN_NULL) MPI_Win_free(&win);
+    if (column != MPI_DATATYPE_NULL) MPI_Type_free(&column);
     MPI_Finalize();
     return 0;
 }

@@ -162,7 +162,7 @@ def measured_again(found: Gate, run: RunSource, baseline: RunSource, options: Re
     type=click.Choice(["undecided", "pass", "fail"]),
     default="undecided",
     show_default=True,
-    help="Exit code of an undecided gate: 3, 0 or 1; in JUnit an error, skipped or a failure.",
+    help="Exit code of an undecided gate: 3, 0 or 1.",
 )
 @click.option(
     "--accept",
@@ -230,7 +230,7 @@ def command(
     found = gate(new, old, minimum_effect, metrics, phases_of(phase), accepted)
     if again.remeasure and flagged(found):
         found = measured_again(found, new, old, again)
-    write_exports(wanted, found, new, undecided)
+    write_exports(wanted, found, new)
     _print(found, format)
     chosen = {"undecided": found.exit_code, "pass": 0, "fail": 1}[undecided]
     return chosen if found.outcome == "undecided" else found.exit_code

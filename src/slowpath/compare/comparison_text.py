@@ -14,7 +14,7 @@ import msgspec
 from slowpath.compare.comparable import Doubt
 from slowpath.compare.comparison import Comparison, ComparisonRow
 from slowpath.compare.facts import RunDifference
-from slowpath.compare.gate import LAUNCHES, Gate, JudgedRow, judges
+from slowpath.compare.gate import Gate, JudgedRow, judges
 from slowpath.compare.pairs import Unmatched
 from slowpath.core.brief import Brief
 from slowpath.core.clean import cleaned, csv_value
@@ -23,7 +23,6 @@ from slowpath.report import format as fmt
 WIDTH = 100
 HEAD = ("verdict", "ratio", "interval", "B", "A", "cell")
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
-MOST_UNDECIDED = 5  # rows of the table
 MOST_UNCOMPARED = 10
 ORDER = ("slower", "faster", "undecided", "same")
 
@@ -88,16 +87,12 @@ def _row_words(row: ComparisonRow) -> str:
 def render_gate(found: Gate) -> str:
     """Return the text that `slowpath gate` prints, with a newline at the end."""
     bad = [judged for judged in found.rows if judged.outcome != "pass" or judged.again]
-    shown = [judged for judged in bad if judged.outcome != "undecided" or judged.again]
-    undecided = [judged for judged in bad if judged.outcome == "undecided" and not judged.again]
-    more = len(undecided) - MOST_UNDECIDED
     passed = len(found.rows) - sum(judged.outcome != "pass" for judged in found.rows)
     head = f"{found.outcome.upper()}: {headline(found)}"
     lines = [wrap(doubt_words(doubt), f"  {doubt.kind:<11}") for doubt in found.doubts]
     lines += [wrap(words, "  uncompared ") for words in uncompared_words(found.comparison)]
     if judges(found):
-        lines += [wrap(f"{judged_label(judged)}: {judged.reason}", f"  {judged.outcome:<11}") for judged in shown]
-        lines += [wrap(words, "  undecided  ") for words in undecided_words(found)]
+        lines += [wrap(f"{judged_label(judged)}: {judged.reason}", f"  {judged.outcome:<11}") for judged in bad]
     lines += [wrap(f"{cell.label}: {cell.reason}", "  wrong      ") for cell in found.wrong]
     lines += [wrap(note, "  note       ") for note in found.notes]
     lines += [f"  {passed} of {len(found.rows)} passed"] if judges(found) else [f"  none of {len(found.rows)} judged"]
@@ -105,12 +100,7 @@ def render_gate(found: Gate) -> str:
     parts = [
         wrap(head) + "\n" + "\n".join(lines),
         _sides(found.comparison),
-        _table(
-            [judged.row for judged in [*shown, *undecided[:MOST_UNDECIDED]]], shared_differences(found.comparison.rows)
-        )
-        if judges(found)
-        else "",
-        f"{more} more undecided; --json names all" if more > 0 and judges(found) else "",
+        _table([judged.row for judged in bad], shared_differences(found.comparison.rows)) if judges(found) else "",
     ]
     parts.append(f"measured again in: {found.remeasured}" if found.remeasured else "")
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -127,19 +117,6 @@ def headline(found: Gate) -> str:
     what += [f"{fmt.plural(lacking, 'cell')} not compared"] if lacking else []
     counted = ", ".join(what) or f"none of {len(found.rows)} comparisons is slower"
     return f"{counted} (smallest difference that counts: {100 * found.comparison.minimum_effect:g} %)"
-
-
-def undecided_words(found: Gate) -> list[str]:
-    """Return one line for all comparisons that are undecided, with what would decide them; none where none is."""
-    rows = [judged.row for judged in found.rows if judged.outcome == "undecided" and not judged.again]
-    if not rows or not judges(found):
-        return []
-    launches = [min(row.a_launches, row.b_launches) for row in rows]
-    needed = [max(have + (row.more_launches or 0), LAUNCHES) for have, row in zip(launches, rows, strict=True)]
-    few = sum(have < LAUNCHES for have in launches)
-    why = f"{few} of them have fewer than {LAUNCHES} launches on a side; " if few else ""
-    rounds = f"--rounds {max(needed)}" if max(needed) > max(launches) else "more rounds, or a larger --minimum-effect,"
-    return [f"{len(rows)} of {len(found.rows)} comparisons: {why}{rounds} on both sides would decide"]
 
 
 def open_kinds(found: Gate) -> list[str]:

@@ -51,7 +51,8 @@ class Messages:
 class ProgramCalls:
     """Kept calls of a program, by rank, thread and time; shape (n,) each.
 
-    rank: in the world.  thread: number of (rank, thread).  start_s, end_s: entry and return.
+    rank        in the world.  start_s, end_s: entry and return
+    thread      number of (rank, thread, stretch of kept time): between two stretches nothing is known
     own_s       from when nothing else was waited for to the return: what the call itself took
     call        index in names.  site: index in the results' sites, NONE: not known.  communicator: number, NONE: none
     bytes       of the message as this rank gives it.  root: of a collective, NONE: none.  offset: of the buffer's start

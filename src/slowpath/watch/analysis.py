@@ -13,6 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.version import __version__
+from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.watch.accounts import accounts_of
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, pair_classes
@@ -235,12 +236,15 @@ def read_watched(folder: Path) -> Watched:
 
 
 def _patterns(found: AttributedWatch, kept: KeptOrder) -> Patterns:
-    results = found.results
-    site_of = one_place(found.site_of, results.sites)
-    span_s = results.program.span_s or 0.0
+    return patterns_of(calls_of_program(found, kept), kept.order, found.results.sites)
+
+
+def calls_of_program(found: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
+    """The kept calls, as slow paths look at them; sites are indices of the results'."""
+    site_of = one_place(found.site_of, found.results.sites)
+    span_s = found.results.program.span_s or 0.0
     calls = program_calls(found.attributed, kept.order, found.weight, site_of, span_s)
-    calls = dataclasses.replace(calls, resources=program_resources(results))
-    return patterns_of(calls, kept.order, results.sites)
+    return dataclasses.replace(calls, resources=program_resources(found.results))
 
 
 def concluded_watch(folder: Path) -> WatchResults:

@@ -40,10 +40,14 @@ class Patterns:
 NO_PATTERNS: Final = Patterns()
 
 
+def seen_in(calls: ProgramCalls) -> list[tuple[SlowPath, SeenPattern]]:
+    """Return what is there, whatever it costs."""
+    return [(path, one) for path in SLOW_PATHS if path.pattern for one in path.pattern(calls)]
+
+
 def patterns_of(calls: ProgramCalls, order: CallOrder, sites: Sequence[CallSite]) -> Patterns:
     """What every slow path sees in these calls.  Args: order: of the same calls."""
-    seen = [(path, one) for path in SLOW_PATHS if path.pattern for one in path.pattern(calls)]
-    seen = [(path, one) for path, one in seen if one.reported or _worth(one, calls)]
+    seen = [(path, one) for path, one in seen_in(calls) if one.reported or _worth(one, calls)]
     if not seen:
         return Patterns()
     every = [one for _, one in seen]

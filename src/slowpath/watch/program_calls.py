@@ -56,10 +56,9 @@ def program_calls(
     group = np.full(len(events), NONE, dtype=np.int64)
     group[found.groups.event] = found.groups.group
     counted, counted_s = _counted(world, sites)
-    lanes = int(events.lane.max(initial=0)) + 1
     return ProgramCalls(
         rank=events.rank[calls],
-        thread=events.record[calls] * lanes + events.lane[calls],
+        thread=order.chain,
         start_s=events.start_s[calls],
         end_s=events.end_s[calls],
         own_s=transfers(possible(order)),

@@ -4,13 +4,11 @@
 
 #include "sequence.h"
 
-#define REQUIRE(s, Call, arguments) require(s, #Call, Call arguments)
-
 static void add(Sequence* s, MPI_Comm comm, const char* name) {
     if (comm == MPI_COMM_NULL) return;
     Group* const made = &s->groups[s->groups_count++];
     *made = (Group){.comm = comm, .name = name};
-    REQUIRE(s, PMPI_Comm_set_errhandler, (comm, MPI_ERRORS_RETURN));
+    PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     PMPI_Comm_rank(comm, &made->rank);
     PMPI_Comm_size(comm, &made->size);
     PMPI_Comm_test_inter(comm, &made->is_inter);
@@ -20,13 +18,13 @@ static void add(Sequence* s, MPI_Comm comm, const char* name) {
 
 static MPI_Comm split(Sequence* s, int color, int key) {
     MPI_Comm made;
-    REQUIRE(s, MPI_Comm_split, (s->world, color, key, &made));
+    MPI_Comm_split(s->world, color, key, &made);
     return made;
 }
 
 void make_groups(Sequence* s) {
     MPI_Comm made;
-    REQUIRE(s, MPI_Comm_dup, (s->world, &made));
+    MPI_Comm_dup(s->world, &made);
     add(s, made, "duplicate");
     add(s, split(s, s->rank, 0), "alone");
     add(s, split(s, 0, -s->rank), "reversed");
@@ -37,7 +35,7 @@ void make_groups(Sequence* s) {
     for (int i = 0; i < s->size; ++i) order[i] = (i + 1) % s->size;
     MPI_Comm_group(s->world, &all);
     MPI_Group_incl(all, s->size, order, &turned);
-    REQUIRE(s, MPI_Comm_create, (s->world, turned, &made));
+    MPI_Comm_create(s->world, turned, &made);
     add(s, made, "turned");
     MPI_Group_free(&turned);
     MPI_Group_free(&all);
@@ -45,8 +43,8 @@ void make_groups(Sequence* s) {
 
 static void between(Sequence* s, int side, int leader_of_other, const char* name) {
     MPI_Comm local, made;
-    REQUIRE(s, MPI_Comm_split, (s->world, side, s->rank, &local));
-    REQUIRE(s, MPI_Intercomm_create, (local, 0, s->world, leader_of_other, 7, &made));
+    MPI_Comm_split(s->world, side, s->rank, &local);
+    MPI_Intercomm_create(local, 0, s->world, leader_of_other, 7, &made);
     MPI_Comm_free(&local);
     add(s, made, name);
     s->groups[s->groups_count - 1].side = side;
@@ -58,11 +56,11 @@ void make_intercommunicators(Sequence* s) {
     between(s, s->rank % 2, 1 - s->rank % 2, "between even and odd");
     const Group* const last = &s->groups[s->groups_count - 1];
     MPI_Comm made;
-    REQUIRE(s, MPI_Comm_dup, (last->comm, &made));
+    MPI_Comm_dup(last->comm, &made);
     const int side = last->side;
     add(s, made, "duplicate of an intercommunicator");
     s->groups[s->groups_count - 1].side = side;
-    REQUIRE(s, MPI_Intercomm_merge, (made, side, &made));
+    MPI_Intercomm_merge(made, side, &made);
     add(s, made, "merged");
 }
 
@@ -74,18 +72,17 @@ static void add_topology(Sequence* s, MPI_Comm comm, const char* name, int sourc
 
 void make_topologies(Sequence* s) {
     MPI_Comm made;
-    REQUIRE(s, MPI_Cart_create, (s->world, 1, &s->size, (int[]){1}, 0, &made));
+    MPI_Cart_create(s->world, 1, &s->size, (int[]){1}, 0, &made);
     add_topology(s, made, "ring", 2, 2);
-    REQUIRE(s, MPI_Cart_create, (s->world, 2, (int[]){s->size, 1}, (int[]){0, 1}, 1, &made));
+    MPI_Cart_create(s->world, 2, (int[]){s->size, 1}, (int[]){0, 1}, 1, &made);
     add_topology(s, made, "line", 4, 4);
     int sources[64], destinations[64], in = 0, out = 0;
     for (int i = 0; i < s->size; ++i) {
         if (hash_of(s->seed, (uint64_t)i, (uint64_t)s->rank) % 2) sources[in++] = i;
         if (hash_of(s->seed, (uint64_t)s->rank, (uint64_t)i) % 2) destinations[out++] = i;
     }
-    REQUIRE(s, MPI_Dist_graph_create_adjacent,
-            (s->world, in, sources, MPI_UNWEIGHTED, out, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-             &made));
+    MPI_Dist_graph_create_adjacent(s->world, in, sources, MPI_UNWEIGHTED, out, destinations, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &made);
     add_topology(s, made, "random graph", in, out);
 }
 

@@ -123,10 +123,11 @@ static MPI_Comm with_children(char** argv) {
         if (MPI_Comm_spawn(argv[0], argv + 1, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
                            MPI_ERRCODES_IGNORE))
             return MPI_COMM_NULL;
+        MPI_Intercomm_merge(inter, 0, &merged);
     } else {
         inter = parent;
+        MPI_Intercomm_merge(inter, 1, &merged);
     }
-    require(&sequence, "MPI_Intercomm_merge", MPI_Intercomm_merge(inter, parent != MPI_COMM_NULL, &merged));
     MPI_Comm_disconnect(&inter);
     return merged;
 }

@@ -98,17 +98,6 @@ void same_codes(Sequence* s, int code, int native_code) {
     if (class_here != class_native) differs(s, "error class %d instead of %d", class_here, class_native);
 }
 
-void require(const Sequence* s, const char* what, int code) {
-    if (code == MPI_SUCCESS) return;
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    PMPI_Error_string(code, text, &length);
-    printf("crashed: %s, seed %llu, rank %d: %s: %s\n", s->family, (unsigned long long)s->seed, s->rank, what,
-           text);
-    fflush(stdout);
-    abort();
-}
-
 void same_numbers(Sequence* s, const char* what, long got, long expected) {
     if (got != expected) differs(s, "%s: %ld instead of %ld", what, got, expected);
 }

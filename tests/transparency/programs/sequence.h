@@ -107,8 +107,6 @@ __attribute__((format(printf, 2, 3))) void describe(Sequence* sequence, const ch
 __attribute__((format(printf, 2, 3))) void differs(Sequence* sequence, const char* format, ...);
 // Error codes are compared by their class: codes of one error differ in some libraries.
 void same_codes(Sequence* sequence, int code, int native_code);
-// What makes communicators must succeed: an error here is named, and ends the program.
-void require(const Sequence* sequence, const char* what, int code);
 // For values of which there is one: 0: nothing was wrong.
 void same_numbers(Sequence* sequence, const char* what, long got, long expected);
 

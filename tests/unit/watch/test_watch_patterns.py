@@ -146,19 +146,54 @@ def chain(program: Program, twin: bool) -> None:
             program.receive(0, 3, at, 2048, offset=4096)
 
 
+def broadcast(program: Program, twin: bool) -> None:
+    """Eight ranks: one sends to each other one, or all broadcast in three steps."""
+    for _ in range(40):
+        program.compute(20e-6)
+        if twin:
+            program.all("MPI_Bcast", size=2048, root=0, took_s=3 * CALL_S)
+        else:
+            sent = [program.send(0, rank, 2048, offset=64) for rank in range(1, program.ranks)]
+            for rank, at in enumerate(sent, 1):
+                program.receive(rank, 0, at, 2048, offset=64)
+            program.all(size=2048, site=ELSEWHERE)
+
+
+def received_late(program: Program, twin: bool) -> None:
+    """Messages in another order than they come: each receive looks at all that wait."""
+    count = 600
+    for _ in range(2):
+        program.compute()
+        sent = [program.send(0, 1, 2048) for _ in range(count)]
+        program.now[1] = max(program.now[1], program.now[0])
+        for number in range(count):
+            search_s = 0.0 if twin else (count - number) * 10e-9
+            program.call_s = 1e-6 + search_s
+            program.receive(1, 0, sent[number], 2048)
+        program.call_s = CALL_S
+        for _ in range(20):
+            program.message(0, 1, 2048)
+        program.all(size=2048, site=ELSEWHERE)
+
+
 Plant = Callable[[Program, bool], None]
 PLANTS: dict[str, Plant] = {
     "SP050": small_messages,
     "SP051": small_reductions,
     "SP052": made_anew,
     "SP053": barriers,
+    "SP054": broadcast,
     "SP055": chain,
+    "SP056": received_late,
     "SP057": never_freed,
 }
 
 
-def found(code: str, twin: bool, folder: Path, ranks: int = 4) -> tuple[WatchResults, list[WatchFinding]]:
-    program = Program(ranks)
+RANKS = {"SP054": 8}
+
+
+def found(code: str, twin: bool, folder: Path) -> tuple[WatchResults, list[WatchFinding]]:
+    program = Program(RANKS.get(code, 4))
     PLANTS[code](program, twin)
     results = program.watched(folder)
     return results, list(results.findings)
@@ -184,7 +219,7 @@ def test_the_corrected_twin_is_clean(code: str, tmp_path: Path) -> None:
     assert found(code, True, tmp_path)[1] == []
 
 
-@pytest.mark.parametrize("code", ["SP050", "SP051", "SP052", "SP053", "SP055"])
+@pytest.mark.parametrize("code", ["SP050", "SP051", "SP052", "SP053", "SP055", "SP056"])
 def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: Path) -> None:
     faulty, findings = found(code, False, tmp_path / "faulty")
     clean, _ = found(code, True, tmp_path / "clean")
@@ -269,6 +304,35 @@ def sweep(program: Program) -> None:
         program.receive(0, 3, at, 2048, offset=4096)
 
 
+def all_to_all(program: Program) -> None:
+    """Each rank sends to all others at one place."""
+    for _ in range(40):
+        program.compute(20e-6)
+        sent = {
+            (rank, other): program.send(rank, other, 2048) for rank in range(4) for other in range(4) if rank != other
+        }
+        for (rank, other), at in sent.items():
+            program.receive(other, rank, at, 2048)
+
+
+def rounds_of_work(program: Program) -> None:
+    """Parts of different lengths for all, after which one waits for each result."""
+    for number in range(40):
+        for worker in (1, 2, 3):
+            program.message(0, worker, 1500 + 100 * ((number + worker) % 3))
+        program.compute(20e-6)
+        for worker in (1, 2, 3):
+            program.receive(0, worker, program.send(worker, 0, 1500 + 100 * worker), 1500 + 100 * worker)
+
+
+def flood(program: Program) -> None:
+    """Many messages come before their receives, which take no longer for that."""
+    sent = [program.send(0, 1, 2048) for _ in range(600)]
+    program.now[1] = program.now[0]
+    for at in sent:
+        program.receive(1, 0, at, 2048)
+
+
 def made_in_a_row(program: Program) -> None:
     """All communicators that are needed later, in one loop; they are never freed."""
     for _ in range(30):
@@ -287,7 +351,21 @@ def timed(program: Program) -> None:
         program.compute(10e-6)
 
 
-CLEAN = (ping_pong, halo, farm, pipeline, until_converged, until_converged_at_once, made_in_a_row, timed, token, sweep)
+CLEAN = (
+    ping_pong,
+    halo,
+    farm,
+    pipeline,
+    until_converged,
+    until_converged_at_once,
+    made_in_a_row,
+    timed,
+    token,
+    sweep,
+    all_to_all,
+    rounds_of_work,
+    flood,
+)
 
 
 @pytest.mark.parametrize("clean", CLEAN, ids=lambda one: one.__name__)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from slowpath.compare.gate import Gate
     from slowpath.compare.read import RunSource
 
-Render = Callable[..., str]  # (Gate, RunSource, what --undecided says: "undecided")
+Render = Callable[["Gate", "RunSource"], str]
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class ExportFormat:
 FORMATS: dict[str, ExportFormat] = {
     export.name: export
     for export in (
-        ExportFormat("junit", lambda found, _, undecided="undecided": render_junit(found, undecided)),
-        ExportFormat("github-summary", lambda found, *_: render_github_summary(found), append=True),
-        ExportFormat("openmetrics", lambda found, run, *_: openmetrics.render(found, run)),
-        ExportFormat("bencher", lambda _, run, *__: render_bencher(run)),
-        ExportFormat("action-benchmark", lambda _, run, *__: render_action_benchmark(run)),
+        ExportFormat("junit", lambda found, run: render_junit(found)),
+        ExportFormat("github-summary", lambda found, run: render_github_summary(found), append=True),
+        ExportFormat("openmetrics", openmetrics.render),
+        ExportFormat("bencher", lambda found, run: render_bencher(run)),
+        ExportFormat("action-benchmark", lambda found, run: render_action_benchmark(run)),
     )
 }
 
@@ -53,16 +53,10 @@ def parse_exports(words: Sequence[str]) -> list[tuple[ExportFormat, Path]]:
     return found
 
 
-def write_exports(
-    wanted: Sequence[tuple[ExportFormat, Path]], found: Gate, run: RunSource, undecided: str = "undecided"
-) -> None:
-    """Write each file.
-
-    Args:   undecided: as --undecided.
-    Raises: EnvironmentFailure: a file can't be written.
-    """
+def write_exports(wanted: Sequence[tuple[ExportFormat, Path]], found: Gate, run: RunSource) -> None:
+    """Write each file.  Raises: EnvironmentFailure: a file can't be written."""
     for export, path in wanted:
-        text = export.render(found, run, undecided)
+        text = export.render(found, run)
         try:
             if export.append:
                 append_at_once(path, text)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gates as JUnit XML, as Markdown for GitHub's step summary, and as GitHub workflow commands (annotations).
 
-In JUnit, a regression or wrong bytes is a failure; an undecided, doubtful or uncompared cell is an error, or what
---undecided says. Elements and their order follow the schemas of Jenkins' xUnit plugin (junit-10.xsd) and of Ant.
+In JUnit, a regression or wrong bytes is a failure; an undecided, doubtful or uncompared cell is skipped. Elements and
+their order follow the schemas of Jenkins' xUnit plugin (junit-10.xsd) and of Ant.
 
 Source: GitHub Docs, "Workflow commands for GitHub Actions": data escapes % CR LF, properties also colon and comma.
 """
@@ -10,8 +10,8 @@ Source: GitHub Docs, "Workflow commands for GitHub Actions": data escapes % CR L
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from slowpath.compare.comparison_text import (
@@ -22,9 +22,9 @@ from slowpath.compare.comparison_text import (
     open_kinds,
     row_label,
     uncompared_words,
-    undecided_words,
     what_to_do,
 )
+from slowpath.compare.gate import judges
 from slowpath.core.clean import markdown, text
 from slowpath.report import format as fmt
 
@@ -40,28 +40,16 @@ SUITE = "slowpath gate"
 SIDES = {"a": "baseline", "b": "run"}
 
 
-# What an undecided test case has, by --undecided: dashboards paint what is skipped green.
-_OPEN: Mapping[str, Literal["error", "skipped", "failure"]] = {
-    "undecided": "error",
-    "pass": "skipped",
-    "fail": "failure",
-}
-
-
-def render_junit(found: Gate, undecided: str = "undecided") -> str:
-    """Return the gate as a JUnit document: each comparison is a test case with its numbers in system-out.
-
-    Args: undecided: as --undecided; what an undecided comparison counts as.
-    """
-    kind = _OPEN[undecided]
-    cases = [_case(judged, kind) for judged in found.rows]
-    cases += [_simple(cell, "wrong bytes") for cell in found.wrong]
-    cases += [_comparable(i, doubt, kind) for i, doubt in enumerate(found.doubts, start=1)]
-    cases += [_uncompared(cell, kind) for cell in found.comparison.uncompared]
+def render_junit(found: Gate) -> str:
+    """Return the gate as a JUnit document: each comparison is a test case with its numbers in system-out."""
+    cases = [_case(judged) for judged in found.rows]
+    cases += [_simple(cell, "wrong bytes", "failure") for cell in found.wrong]
+    cases += [_comparable(i, doubt) for i, doubt in enumerate(found.doubts, start=1)]
+    cases += [_uncompared(cell) for cell in found.comparison.uncompared]
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": str(sum(case.find("error") is not None for case in cases)),
+        "errors": "0",
         "skipped": str(sum(case.find("skipped") is not None for case in cases)),
     }
     suites = ElementTree.Element("testsuites", {"name": SUITE, **counts})
@@ -77,21 +65,13 @@ def render_junit(found: Gate, undecided: str = "undecided") -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
 
-def _open(case: ElementTree.Element, kind: str, message: str) -> None:
-    """What was not decided."""
-    if kind == "skipped":
-        ElementTree.SubElement(case, kind, {"message": _clean(message)})
-    else:
-        _outcome(case, kind, message, message, "undecided")
-
-
-def _case(judged: JudgedRow, kind: str) -> ElementTree.Element:
+def _case(judged: JudgedRow) -> ElementTree.Element:
     row = judged.row
     case = _element(row.experiment, f"{row.label}: {row.metric}, {row.phase}")
     if judged.outcome == "regression":
         _outcome(case, "failure", judged_label(judged), judged.reason, "regression")
     elif judged.outcome == "undecided":
-        _open(case, kind, f"undecided: {judged.reason}")
+        ElementTree.SubElement(case, "skipped", {"message": _clean(f"undecided: {judged.reason}")})
     ElementTree.SubElement(case, "system-out").text = _clean("\n".join(_numbers(judged)))
     return case
 
@@ -102,25 +82,28 @@ def _numbers(judged: JudgedRow) -> list[str]:
     return lines + ([f"again: {judged.again}"] if judged.again else [])
 
 
-def _simple(cell: Unmatched, what: str) -> ElementTree.Element:
+def _simple(cell: Unmatched, what: str, kind: str) -> ElementTree.Element:
     case = _element("record", f"{cell.label}: {what}")
-    _outcome(case, "failure", cell.reason, cell.reason, what)
+    if kind == "failure":
+        _outcome(case, kind, cell.reason, cell.reason, what)
+    else:
+        ElementTree.SubElement(case, kind, {"message": _clean(cell.reason)})
     return case
 
 
-def _comparable(number: int, doubt: Doubt, kind: str) -> ElementTree.Element:
+def _comparable(number: int, doubt: Doubt) -> ElementTree.Element:
     """Return the test case of a doubt, which passes only if the user accepted the doubt."""
     case = _element("comparable", f"{doubt.kind} {number}")
     if doubt.accepted:
         ElementTree.SubElement(case, "system-out").text = _clean(f"accepted: {doubt.reason}")
     else:
-        _open(case, kind, f"undecided: {doubt.reason}")
+        ElementTree.SubElement(case, "skipped", {"message": _clean(f"undecided: {doubt.reason}")})
     return case
 
 
-def _uncompared(cell: Uncompared, kind: str) -> ElementTree.Element:
+def _uncompared(cell: Uncompared) -> ElementTree.Element:
     case = _element("compared", f"{SIDES[cell.side]}, cell {cell.cell}, {cell.label}: {cell.reason}")
-    _open(case, kind, f"not compared: {cell.reason}")
+    ElementTree.SubElement(case, "skipped", {"message": _clean(f"not compared: {cell.reason}")})
     return case
 
 
@@ -176,7 +159,8 @@ def render_github_commands(found: Gate) -> str:
     lines += [_command("error", cell.label, cell.reason) for cell in found.wrong]
     lines += [_command("warning", doubt.kind, doubt_words(doubt)) for doubt in found.doubts]
     lines += [_command("warning", "not compared", words) for words in uncompared_words(found.comparison)]
-    lines += [_command("warning", "undecided", words) for words in undecided_words(found)]
+    undecided = [judged for judged in found.rows if judged.outcome == "undecided"] if judges(found) else []
+    lines += [_command("warning", row_label(judged.row), judged.reason) for judged in undecided]
     level = {"pass": "notice", "regression": "error", "undecided": "warning"}[found.outcome]
     return "\n".join([*lines, _command(level, found.outcome, headline(found))]) + "\n"
 

@@ -9,7 +9,9 @@ from slowpath.slowpaths.program import (
     sp051_small_reductions,
     sp052_made_anew,
     sp053_redundant_barrier,
+    sp054_own_collective,
     sp055_serial_chain,
+    sp056_receives_late,
     sp057_never_freed,
 )
 
@@ -18,6 +20,8 @@ FAMILY: tuple[SlowPath, ...] = (
     sp051_small_reductions.SLOW_PATH,
     sp052_made_anew.SLOW_PATH,
     sp053_redundant_barrier.SLOW_PATH,
+    sp054_own_collective.SLOW_PATH,
     sp055_serial_chain.SLOW_PATH,
+    sp056_receives_late.SLOW_PATH,
     sp057_never_freed.SLOW_PATH,
 )

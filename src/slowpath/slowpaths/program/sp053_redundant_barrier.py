@@ -32,7 +32,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     for site in np.unique(calls.site[barrier]).tolist():
         here = barrier & (calls.site == site)
         each = np.bincount(calls.rank[here])
-        for near, word, step in ((before, "before", 1), (after, "after", -1)):
+        for near, word, step in ((after, "after", -1), (before, "before", 1)):
             mine = here & near
             if each.max() < LEAST or mine.sum() < LEAST_SHARE * here.sum():
                 continue
@@ -55,7 +55,7 @@ def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
     fits &= (calls.named(*names) & calls.is_collective)[other]
     fits &= ~((step < 0) & barrier[other])  # of two barriers the first is the needless one
     gap_s = calls.gap_s[np.maximum(rows, other)]
-    fits &= gap_s <= np.maximum(SHORT_S, calls.own_s[rows])
+    fits &= gap_s <= max(SHORT_S, float(np.median(calls.own_s[rows])) if rows.size else 0.0)
     fits &= ~_after_one_sided(calls)[rows]
     found = np.zeros(len(calls), dtype=bool)
     found[rows[fits]] = True

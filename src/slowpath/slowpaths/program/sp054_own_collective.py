@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP054: a broadcast, scatter or gather that is written out as a loop of messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.units import format_bytes
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import (
+    NONE,
+    Bools,
+    Floats,
+    Ints,
+    ProgramCalls,
+    SeenPattern,
+    grouped,
+    usual,
+)
+from slowpath.findings.slow_path import SlowPath
+
+LEAST_PARTNERS = 3  # with fewer, a tree has as many steps
+LEAST_ROUNDS = 5
+MOST_ROWS = 2.5  # calls from the first message of a round to the last one, for each message: a loop and its waits
+ONE_ROOT = 0.9  # of the messages of a place
+LONG_BYTES = 65536  # of all parts of a scatter or gather: beyond, bytes take longer than calls, and a tree has more
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Messages in whole rounds: each of these has one message of one length for every other rank of a communicator.
+
+    message, round: shape (m,).  mine: the root's call of each message.
+    """
+
+    message: Ints
+    round: Ints
+    mine: Ints
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Of each place where one rank sends to all others in a row, or receives from all."""
+    messages = calls.messages
+    sent = _rounds(calls, messages.sent, messages.source, messages.destination)
+    came = _rounds(calls, np.where(messages.posted == NONE, messages.arrived, messages.posted),
+                   messages.destination, messages.source)  # fmt: skip
+    return [*_patterns(calls, sent, sends=True), *_patterns(calls, came, sends=False)]
+
+
+def _rounds(calls: ProgramCalls, rows: Ints, root: Ints, partner: Ints) -> _Rounds:
+    """The n-th message of each root's place to each partner is of its n-th round."""
+    usable = np.flatnonzero((rows != NONE) & (partner >= 0) & (root != partner))
+    none = np.zeros(0, dtype=np.int64)
+    if not usable.size:
+        return _Rounds(none, none, none)
+    usable = usable[np.argsort(rows[usable], kind="stable")]
+    at = rows[usable]
+    stream, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], partner[usable])
+    number, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], _occurrence(stream))
+    fits = _is_whole(calls, at, number, calls.messages.bytes[usable])[number]
+    return _Rounds(usable[fits], number[fits], at[fits])
+
+
+def _occurrence(stream: Ints) -> Ints:
+    """The how-manieth of its stream each is, from 0; in the order given."""
+    order = np.argsort(stream, kind="stable")
+    first = np.append(0, np.flatnonzero(np.diff(stream[order])) + 1)
+    start = np.repeat(first, np.diff(np.append(first, stream.size)))
+    found = np.zeros(stream.size, dtype=np.int64)
+    found[order] = np.arange(stream.size) - start
+    return found
+
+
+def _is_whole(calls: ProgramCalls, at: Ints, number: Ints, length: Ints) -> Bools:
+    rounds = int(number.max()) + 1
+    count = np.bincount(number, minlength=rounds)
+    first, last = np.full(rounds, len(calls)), np.full(rounds, -1)
+    short, long = np.full(rounds, 2**62), np.full(rounds, -1)
+    for low, high, values in ((first, last, at), (short, long, length)):
+        np.minimum.at(low, number, values)
+        np.maximum.at(high, number, values)
+    partners = np.zeros(rounds, dtype=np.int64)
+    partners[number] = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator[at]] - 1
+    found: Bools = (
+        (count == partners) & (count >= LEAST_PARTNERS) & (short == long) & (last - first < MOST_ROWS * count)
+    )
+    return found
+
+
+def _patterns(calls: ProgramCalls, found: _Rounds, *, sends: bool) -> list[SeenPattern]:
+    messages = calls.messages
+    root = messages.source if sends else messages.destination
+    result = []
+    for site in np.unique(calls.site[found.mine]).tolist():
+        here = calls.site[found.mine] == site
+        message, number, mine = found.message[here], found.round[here], found.mine[here]
+        roots = np.bincount(root[message])
+        if np.unique(number).size < LEAST_ROUNDS or roots.max() < ONE_ROOT * message.size:
+            continue
+        name = _name(calls, number, mine, sends=sends)
+        partners = message.size / np.unique(number).size
+        length = round(float(messages.bytes[message].mean()))
+        if name == "MPI_Bcast" or length * partners <= LONG_BYTES:
+            result.append(_pattern(calls, message, mine, int(site), name, int(roots.argmax()), sends=sends))
+    return result
+
+
+def _name(calls: ProgramCalls, number: Ints, mine: Ints, *, sends: bool) -> str:
+    """What it is: parts of a scatter, or of a gather, have buffers of their own."""
+    if not sends:
+        return "MPI_Gather"
+    low, high = np.full(int(number.max()) + 1, 2**62), np.full(int(number.max()) + 1, -1)
+    np.minimum.at(low, number, calls.offset[mine])
+    np.maximum.at(high, number, calls.offset[mine])
+    rounds = np.unique(number)
+    return "MPI_Bcast" if (low == high)[rounds].mean() >= ONE_ROOT else "MPI_Scatter"
+
+
+def _pattern(
+    calls: ProgramCalls, message: Ints, mine: Ints, site: int, name: str, root: int, *, sends: bool
+) -> SeenPattern:
+    messages = calls.messages
+    partners = float(np.array(calls.members)[calls.communicator[mine]].mean()) - 1
+    steps = math.ceil(math.log2(partners + 1))
+    rows = np.unique(mine)
+    own_s, call = calls.own_s[rows], calls.call[rows]
+    share = max(1.0 - steps / partners, 0.0)
+    # At worst each step of a tree takes a whole message, of which a row of sends pays its half.
+    whole_s = _median(calls.own_s[mine]) + _median(calls.own_s[_other(calls, message, sends=sends)])
+    low = np.maximum(usual(own_s, call, 1.0) - steps * whole_s / partners, 0.0)
+    value = usual(own_s, call) * share
+    other = [int(place) for place in np.unique(calls.site[_other(calls, message, sends=sends)]) if place != site]
+    word = "sent by" if sends else "received by"
+    length = format_bytes(round(float(messages.bytes[message].mean())))
+    return SeenPattern(
+        sites=(site, *other[:3]) if site != NONE else (),
+        count=message.size,
+        text=f"{message.size:,} messages of {length} {word} rank {root} in {{place}}, one for each other rank in a row",
+        change=f"call {name} on all ranks in place of the loop",
+        basis=f"a tree has {steps} steps where the loop has {partners:.0f}",
+        rows=rows,
+        saved_s=np.stack([value, np.minimum(low, value), own_s * share], axis=1),
+    )
+
+
+def _other(calls: ProgramCalls, message: Ints, *, sends: bool) -> Ints:
+    """Calls of the other side."""
+    messages = calls.messages
+    rows = (messages.arrived if sends else messages.sent)[message]
+    found: Ints = rows[rows != NONE]
+    return found
+
+
+def _median(values: Floats) -> float:
+    return float(np.median(values)) if values.size else 0.0
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP054",
+    name="collective by hand",
+    title="A broadcast, scatter or gather is written out as a loop of messages",
+    what="One rank sends to all others in a loop, or receives from all, where a collective does it.",
+    shows="At one place one rank has a message of one length for, or from, each other rank of a communicator, in a "
+    "row, five times or more; no other rank does so there.",
+    why="A loop takes as many steps as there are ranks, all on one rank. A library's collective takes about as many "
+    "as the logarithm of that, shares them out, and knows the machine.",
+    needs="A watched program with four ranks or more (docs/reference/watch.md). The saving is estimated from the "
+    "root's own calls and the steps of a tree.",
+    remedy="MPI_Bcast, MPI_Scatter(v), MPI_Gather(v), or MPI_Reduce where what is gathered is added up; on all ranks "
+    "of the communicator.",
+    false_alarms="Ranks that go on as soon as they have their part: a collective may keep them longer. With few ranks "
+    "a loop may be as fast.",
+    sources=("MPI-4.1 chapter 6", "docs/reference/watch.md"),
+    observe=nothing,
+    cause="A loop of messages has one step for each rank.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with one needless pattern each are named at its place under a real MPI, their corrected twins are not."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from ranks import Ranks
+
+from slowpath.watch.analysis import calls_of_program, kept_of, watched
+from slowpath.watch.classes import pair_classes
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.patterns import seen_in
+
+SOURCE = Path(__file__).parents[1] / "watch" / "patterns.c"
+RANKS, ITERATIONS, COMPUTE_US = 4, 30, 100
+# Pattern of the program -> rule and function. Whether it is worth a line is a matter of the machine's times.
+PLANTED = {
+    "small-messages": ("SP050", "small_messages"),
+    "small-nonblocking": ("SP050", "small_nonblocking"),
+    "small-reductions": ("SP051", "small_reductions"),
+    "window": ("SP052", "window"),
+    "barriers": ("SP053", "barriers"),
+    "broadcast": ("SP054", "broadcast"),
+    "chain": ("SP055", "chain"),
+    "unexpected": ("SP056", "unexpected"),
+    "leak": ("SP057", "leak"),
+}
+ALSO = {"leak": {"SP052"}}  # what is made in each iteration is that in both twins
+
+
+@pytest.fixture(scope="module")
+def program(ranks: Ranks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if ranks.mpi.mpicxx is None:
+        pytest.skip("no compiler wrapper")
+    made = tmp_path_factory.mktemp("patterns") / "patterns"
+    argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", made, SOURCE]
+    subprocess.run(argv, env=ranks.environ(), check=True, capture_output=True)
+    return made
+
+
+@pytest.mark.parametrize("pattern", list(PLANTED))
+def test_a_pattern_is_named_at_its_place_and_its_twin_is_clean(
+    ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path, pattern: str
+) -> None:
+    code, function = PLANTED[pattern]
+    faulty, clean = (seen(ranks, watch_library, program, tmp_path, pattern, twin) for twin in ("faulty", "clean"))
+    assert (code, function) in faulty
+    assert {rule for rule, _ in clean} <= ALSO.get(pattern, set())
+
+
+def seen(
+    ranks: Ranks, library: Path, program: Path, folder: Path, pattern: str, twin: str
+) -> set[tuple[str, str]]:  # fmt: skip
+    """Rules and functions of what a watch of it sees."""
+    watch = folder / twin
+    (watch / "ranks").mkdir(parents=True)
+    words = (str(program), pattern, twin, str(ITERATIONS), str(COMPUTE_US))
+    of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(watch / "ranks")}
+    done = ranks.start(*words, ranks=RANKS, of_ranks=of_ranks)
+    assert done.returncode == 0, done.stderr
+    info = WatchInfo(
+        slowpath="1", command=words, started="2026-01-01T00:00:00Z", working_folder="/", host="n", library=str(library),
+        wall_s=1.0, exit_code=0,
+    )  # fmt: skip
+    write_watch(watch, info)
+    found = watched(watch)
+    kept = kept_of(found.attributed, pair_classes(found.attributed, found.class_keys, found.results.classes))
+    return {
+        (path.code, found.results.sites[place].function)
+        for path, one in seen_in(calls_of_program(found, kept))
+        for place in one.sites[:1]
+    }
