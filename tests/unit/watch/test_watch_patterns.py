@@ -232,6 +232,20 @@ def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: 
     assert faulty.saved_s == pytest.approx(sum(finding.saved_s or 0.0 for finding in findings), rel=0.05)
 
 
+def test_several_that_are_made_together_in_each_iteration_are_named(tmp_path: Path) -> None:
+    program = Program(4)
+    for _ in range(ITERATIONS):
+        program.compute()
+        for _ in range(4):
+            program.all("MPI_Win_create", size=0, took_s=30e-6)
+        program.all(size=2048, site=ELSEWHERE, took_s=4e-6)
+        for _ in range(4):
+            program.all("MPI_Win_free", size=0, site=THERE, took_s=20e-6)
+    (finding,) = program.watched(tmp_path).findings
+    assert (finding.rule, finding.messages) == ("SP052", 4 * 4 * ITERATIONS)
+    assert finding.saved_s == pytest.approx((ITERATIONS - 1) * 4 * 50e-6, rel=0.05)
+
+
 def ping_pong(program: Program) -> None:
     for _ in range(400):
         program.message(0, 1)

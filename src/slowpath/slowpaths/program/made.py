@@ -35,15 +35,15 @@ MAKERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Calls that go with making one of that kind.
 WITH: Final[Mapping[str, tuple[str, ...]]] = {"window": (), "communicator": (), "datatype": ("MPI_Type_commit",)}
-LEAST: Final[Mapping[str, int]] = {"window": 10, "communicator": 10, "datatype": 50}  # on a rank at one place
-BETWEEN: Final = 0.9  # of what is made: the program has communicated since it made the one before
+LEAST: Final[Mapping[str, int]] = {"window": 10, "communicator": 10, "datatype": 50}  # times, on a rank at one place
 
 
 @dataclass(frozen=True)
 class Made:
     """Objects of one kind that are made at one place again and again.
 
-    each: by the rank that makes most.  every: by all ranks.  freed_share: of what the program makes of this kind.
+    each: by the rank that makes most.  every: by all ranks.  rounds: of these, with communication between them.
+    freed_share: of what the program makes of this kind.
     """
 
     kind: str
@@ -51,6 +51,7 @@ class Made:
     site: int
     each: int
     every: int
+    rounds: int
     freed_share: float
 
 
@@ -67,27 +68,28 @@ def made_anew(calls: ProgramCalls) -> list[Made]:
         for place in np.unique(site[makes]).tolist():
             here = makes & (site == place)
             each = np.bincount(rank[here], weights=count[here])
-            if each.max(initial=0) < LEAST[kind] or not _in_iterations(calls, kind, place):
+            rounds = int(each.max(initial=0)) if kind == "datatype" else _rounds(calls, kind, place)
+            if rounds < LEAST[kind]:
                 continue
             name = calls.names[int(np.bincount(call[here], weights=count[here]).argmax())]
-            found.append(Made(kind, name, place, int(each.max()), int(count[here].sum()), min(freed / made, 1.0)))
+            found.append(
+                Made(kind, name, place, int(each.max()), int(count[here].sum()), rounds, min(freed / made, 1.0))
+            )
     return found
 
 
-def _in_iterations(calls: ProgramCalls, kind: str, place: int) -> bool:
-    """Whether the program communicates between two of them, in place of making all it needs in one loop.
+def _rounds(calls: ProgramCalls, kind: str, place: int) -> int:
+    """How often a rank makes them after it has communicated: once, where it makes all that it needs in one loop.
 
     Datatypes have no events: how often they are made has to do.
     """
-    if kind == "datatype":
-        return True
     rows = np.flatnonzero(calls.named(*MAKERS[kind]) & (calls.site == place))
+    if not rows.size:
+        return 0
     traffic = np.cumsum(traffic_of(calls))
-    follows = np.flatnonzero(calls.thread[rows][1:] == calls.thread[rows][:-1])
-    if not follows.size:
-        return False
-    between: Ints = traffic[rows[follows + 1] - 1] - traffic[rows[follows]]
-    return int(np.count_nonzero(between > 0)) >= BETWEEN * follows.size
+    first = np.ones(rows.size, dtype=bool)
+    first[1:] = (calls.rank[rows][1:] != calls.rank[rows][:-1]) | (traffic[rows[1:] - 1] > traffic[rows[:-1]])
+    return int(np.bincount(calls.rank[rows[first]]).max())
 
 
 def traffic_of(calls: ProgramCalls) -> Bools:

@@ -26,7 +26,7 @@ def _share(found: Sequence[Made], one: Made) -> float:
 
 
 def _pattern(calls: ProgramCalls, one: Made, part: float) -> SeenPattern:
-    again = 1.0 - 1.0 / one.each
+    again = 1.0 - 1.0 / one.rounds
     here = calls.named(*MAKERS[one.kind]) & (calls.site == one.site)
     freed = calls.named(*FREES[one.kind])
     rows = np.flatnonzero(here | freed)
@@ -64,7 +64,7 @@ SLOW_PATH: SlowPath = SlowPath(
     name="made anew in each iteration",
     title="A window, communicator or datatype is made and freed in each iteration",
     what="A program makes what it communicates with, uses it once and frees it, again and again.",
-    shows="One place makes ten windows or communicators or more on a rank, or fifty datatypes, and the program "
+    shows="One place makes windows or communicators ten times or more on a rank, or fifty datatypes, and the program "
     "communicates between them.",
     why="Making a window or a communicator is a collective that agrees on an identity, exchanges addresses and maps "
     "memory; a new window's pages are touched anew, a new communicator's connections opened anew. A datatype is "
