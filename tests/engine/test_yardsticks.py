@@ -14,8 +14,10 @@ from slowpath.record.blocks import read, scan
 from slowpath.record.events import Yardstick, read_events
 
 LAUNCHES = 5  # others only ever add to a time: the least of several launches is the machine's own
+MOST_LAUNCHES = 25  # on a busy machine a launch may have no time for a way
 DETOUR = 8  # times the floor at least; over the network it takes about 26 times as long, by shared memory twice
 SHORT, LONG = 8, 65536
+WAYS = {"flag 0", f"copy_across {SHORT}", f"copy_across {LONG}", f"memcpy {LONG}"}
 CELLS = [f"p2p pattern=ping_pong message_bytes={length} samples=30 time_limit_s=0.02" for length in (SHORT, LONG)]
 
 
@@ -24,7 +26,9 @@ def measured(ranks: Ranks, folder: Path, **variables: str) -> tuple[dict[str, fl
     messages by cell, over all launches."""
     ways: dict[str, float] = {}
     messages: dict[int, float] = {}
-    for _ in range(LAUNCHES):
+    for launch in range(MOST_LAUNCHES):
+        if launch >= LAUNCHES and set(ways) >= WAYS:
+            break
         done = ranks.run_plan(folder, CELLS, exported=variables)
         assert done.returncode == 0, done.stderr
         for way in read_events(folder / "events.jsonl").of(Yardstick):
@@ -43,7 +47,7 @@ def test_messages_lie_above_their_floor_and_a_detour_far_above(ranks: Ranks, tmp
     mpi = ranks.mpi
     forced, _ = resolve("network_path", mpi.name, mpi.version, mpi.transport, network_is_up())
     ways, messages = measured(ranks, tmp_path / "own")
-    assert {"flag 0", f"copy_across {SHORT}", f"copy_across {LONG}", f"memcpy {LONG}"} <= set(ways)
+    assert set(ways) >= WAYS
     assert messages[0] > 0.9 * ways["flag 0"]
     assert messages[1] > 0.9 * min(ways[f"memcpy {LONG}"], ways[f"copy_across {LONG}"])
     if forced:  # where no network is up there is no detour

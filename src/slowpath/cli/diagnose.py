@@ -173,8 +173,9 @@ def _bench(
     )
 
 
-def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> tuple[int, float]:
-    """Return the number of GPUs whose memory this MPI takes, and the seconds that a job takes to start and end here.
+def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> tuple[int, float | None]:
+    """Return the number of GPUs whose memory this MPI takes, and the seconds that a job takes to start and end here;
+    None: no job was timed.
 
     One job tests it, because cells crash where it doesn't, and one is timed: with a GPU a library takes a second and
     more to initialise (1.3 s with UCX on one H200), which decides how many launches fit a survey.
@@ -183,15 +184,14 @@ def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> tuple[int, 
 
     from slowpath.doctor.device_transfer import transfer
     from slowpath.doctor.gpu import gpu_count
-    from slowpath.plan.cost import LAUNCH_S
 
     count = gpu_count()[0]
     if not count or dry:
-        return count, LAUNCH_S
+        return count, None
     proof = transfer(built.mpi, built.engine, "device", os.environ, limit_s=GPU_PROOF_S)
     if proof.bytes_per_s is not None:
         begun = time.monotonic()  # of a second one: the first also loads what no launch has used yet
         transfer(built.mpi, built.engine, "device", os.environ, limit_s=GPU_PROOF_S)
-        return count, max(LAUNCH_S, time.monotonic() - begun)
+        return count, time.monotonic() - begun
     tell(f"GPU memory is left out: {built.identity} can't send it here ({proof.reason}); see slowpath doctor --gpu")
-    return 0, LAUNCH_S
+    return 0, None

@@ -379,6 +379,9 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
             "call gives the same result faster; property: how the library works everywhere; absent: of an older version"
         ),
     ] = None
+    needs_cause: Annotated[bool, means("a busy machine looks the same: it is a fault only once it is explained")] = (
+        False
+    )
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
 
     @property

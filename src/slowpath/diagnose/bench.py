@@ -21,7 +21,6 @@ from slowpath.diagnose.ranks.job import A_PAIR, Job
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.parameter_files import settings_of
-from slowpath.plan.cost import LAUNCH_S
 from slowpath.report.write import write_all
 from slowpath.run.execute import RunLimits
 from slowpath.run.libraries import Library as Built
@@ -38,7 +37,7 @@ class Bench:
 
     description: of the engine, as it describes itself.  cores: that ranks can have here.  tell: one line for the user.
     command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
-    diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here, as one was timed.
+    diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here; None: not timed.
     """
 
     built: Built
@@ -53,7 +52,7 @@ class Bench:
     trust: bool = False
     job: Job = A_PAIR
     budget_s: float = math.inf
-    launch_s: float = LAUNCH_S
+    launch_s: float | None = None
 
     @property
     def library(self) -> LibraryFacts:

@@ -58,6 +58,7 @@ class SlowPath:
         witnesses: what supports the cause.  claim: what the cause says about time, side and growth.
         rivals: other causes that would look the same, and the experiment that distinguishes each.
         needs_law: False where what differs is a name and not a number, so that nothing can be swept.
+        needs_cause: True where a busy machine looks the same, so that it is a fault only once it is explained.
         stronger: codes of slow paths that say more about the same excess; this one is merged into them.
         spoils: `about` of its observations that leave nothing else to judge in their placement; None: it has none.
 
@@ -105,6 +106,7 @@ class SlowPath:
     hypotheses: tuple[str, ...] = ()
     out_of_reach: str = ""
     needs_law: bool = True
+    needs_cause: bool = False
     stronger: tuple[str, ...] = ()
     spoils: str | None = None
     probes: tuple[str, ...] = ()

@@ -240,7 +240,7 @@ def is_sure(finding: Finding) -> bool:
     """Whether it has a cause, a proof, nothing to be compared with, or is clear with its whole interval."""
     if finding.status != "observed" or finding.ratio is None:
         return True
-    return (finding.interval or (finding.ratio,))[0] >= CLEAR_RATIO
+    return not finding.needs_cause and (finding.interval or (finding.ratio,))[0] >= CLEAR_RATIO
 
 
 def _codes(findings: Sequence[Finding]) -> str:

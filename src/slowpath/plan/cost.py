@@ -34,10 +34,10 @@ class Cost(msgspec.Struct, frozen=True):
     launch_s: dict[str, float]  # "environment, placement, cells from N" -> seconds of one launch
 
 
-def launch_seconds(plan: Plan, nodes: int = 1, launch_s: float = LAUNCH_S) -> dict[Kind, float]:
+def launch_seconds(plan: Plan, nodes: int = 1, launch_s: float | None = None) -> dict[Kind, float]:
     """Estimated seconds of one launch of each kind.
 
-    Args: nodes: of the allocation.  launch_s: start and end of an MPI job of two ranks here, where it was measured.
+    Args: nodes: of the allocation.  launch_s: start and end of an MPI job of two ranks here; None: LAUNCH_S.
     """
     cells = {cell.cell: cell for cell in plan.cells}
     asked = {placement.name: placement.nodes for placement in plan.placements}
@@ -52,7 +52,9 @@ def launch_seconds(plan: Plan, nodes: int = 1, launch_s: float = LAUNCH_S) -> di
     seconds: dict[Kind, float] = {}
     for launch in plan.launches:
         if kind_of(launch) not in seconds:
-            started_s = launch_s + RANK_S * max(0, plan.ranks_of(launch.placement) - 2)
+            started_s = (LAUNCH_S if launch_s is None else launch_s) + RANK_S * max(
+                0, plan.ranks_of(launch.placement) - 2
+            )
             seconds[kind_of(launch)] = started_s + sum(map(cell_seconds, launch.cells))
     return seconds
 
@@ -72,7 +74,7 @@ def shares_of_time(plan: Plan) -> dict[int, float]:
     }
 
 
-def estimate(plan: Plan, nodes: int = 1, launch_s: float = LAUNCH_S) -> Cost:
+def estimate(plan: Plan, nodes: int = 1, launch_s: float | None = None) -> Cost:
     """Cost of the whole plan before it runs; `node_s` is what an allocation of `nodes` is charged."""
     seconds, shares = launch_seconds(plan, nodes, launch_s), shares_of_time(plan)
     wall_s = sum(seconds[kind_of(launch)] * shares[launch.launch] for launch in plan.launches)

@@ -21,7 +21,7 @@ from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import load, require_sound, shipped
-from slowpath.plan.cost import LAUNCH_S, Cost, estimate, fit_budget
+from slowpath.plan.cost import Cost, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes
@@ -50,7 +50,7 @@ class PreparedRun:
     commands: RunCommands
     engine: str | None = None
     notes: tuple[str, ...] = ()
-    launch_s: float = LAUNCH_S  # start and end of a job of two ranks here
+    launch_s: float | None = None  # start and end of a job of two ranks here; None: not timed
 
     @property
     def cost(self) -> Cost:
@@ -109,11 +109,11 @@ def prepare_campaign(
 
 
 def estimated_s(
-    campaign: Campaign, library: Library, description: Mapping[str, Any], nodes: int, launch_s: float = LAUNCH_S
+    campaign: Campaign, library: Library, description: Mapping[str, Any], nodes: int, launch_s: float | None = None
 ) -> float:
     """Seconds that a campaign which the program made would take on so many nodes; no cell of it is judged.
 
-    Args: launch_s: start and end of a job of two ranks here.
+    Args: launch_s: start and end of a job of two ranks here; None: not timed.
 
     Raises: UsageError: its tables contradict each other.
     """

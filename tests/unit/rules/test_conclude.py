@@ -343,6 +343,9 @@ def test_a_small_effect_without_cause_or_remedy_is_no_fault() -> None:
     verdict = conclude([contrast("x", 1.0, "same")], [small], CHECK).verdict
     assert (verdict.faults, verdict.actions) == (0, [])
     assert verdict.still_open == "Undecided: whether 1 small effect is a fault (SP027)."
+    stalls = a_finding("SP026", ratio=3.0, interval=(2.5, 3.5), needs_cause=True, contrasts=[])
+    assert conclude([], [stalls], CHECK).verdict.faults == 0
+    assert conclude([], [replace(stalls, status="explained")], CHECK).verdict.faults == 1
     sure = conclude([], [replace(small, status="explained")], CHECK).verdict
     assert sure.faults == 1
 

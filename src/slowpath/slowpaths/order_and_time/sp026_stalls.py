@@ -46,6 +46,7 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     needs_law=False,
     kind="fault",
+    needs_cause=True,
     probes=("long series",),
     depends=frozenset({"index", "chance", "time"}),
     picture="periods",

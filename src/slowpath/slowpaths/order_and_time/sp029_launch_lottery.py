@@ -125,6 +125,7 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     needs_law=False,
     kind="fault",
+    needs_cause=True,
     probes=("long series",),
     depends=frozenset({"launch"}),
     refinements=("launches",),
