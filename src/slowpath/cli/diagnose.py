@@ -89,8 +89,9 @@ def command(
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render, render_brief
+    from slowpath.diagnose.ranks.job import crowded_lines
     from slowpath.diagnose.records import FILE
-    from slowpath.diagnose.start import begin, own_mpi, ranks_of, require_resumable, resume, survey_lines
+    from slowpath.diagnose.start import begin, own_mpi, ranks_of, require_resumable, resume
     from slowpath.diagnose.start import dry_run as planned
     from slowpath.run.ownership import owned
 
@@ -116,7 +117,7 @@ def command(
         else:
             session = begin(bench, budget, out, name_only, only, begun_s)
             held.enter_context(owned(session.folder, "slowpath diagnose"))
-            for line in survey_lines(bench):
+            for line in crowded_lines(bench.job):
                 bench.tell(line)
         try:
             diagnosis = session.run()

@@ -8,6 +8,7 @@ into a run folder. `plan.expand` makes the cells.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -130,9 +131,15 @@ def _text(value: Scalar) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
+@cache
+def fields_of(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Return the fields of a table: msgspec evaluates their annotations anew with each call."""
+    return msgspec.structs.fields(kind)
+
+
 def stated(table: Table) -> dict[str, Any]:
     """Return the keys of a table as a file states them: those that are required or differ from their default."""
-    defaults = {field.name: field.default for field in msgspec.structs.fields(table) if not field.required}
+    defaults = {field.name: field.default for field in fields_of(type(table)) if not field.required}
     values: dict[str, Any] = msgspec.to_builtins(table)
     return {
         key: value

@@ -26,6 +26,7 @@ from slowpath.core.campaign import (
     PlacementTable,
     RankCount,
     Table,
+    fields_of,
     scalars,
     stated,
     wrong,
@@ -239,7 +240,7 @@ def _convert(raw: Any, kind: type[Kind], source: str, title: str) -> Kind:
     """One table, checked.  Raises: UsageError."""
     if not isinstance(raw, dict):
         raise wrong(source, title, None, f"must be a table, not {type(raw).__name__}; write {title.split(chr(32))[0]}")
-    fields = msgspec.structs.fields(kind)
+    fields = fields_of(kind)
     for key in raw:
         if key not in kind.__struct_fields__:
             raise wrong(source, title, key, f"is unknown{nearest(key, kind.__struct_fields__)}")
