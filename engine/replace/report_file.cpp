@@ -44,8 +44,7 @@ bool write_report(const char* path, std::string_view text) {
     struct stat status {};
     // Others, as a FIFO, have no length to cut.
     const bool is_regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-    const bool is_written =
-        lock(file) && (!is_regular || ftruncate(file, 0) == 0) && write_all(file, text);
+    const bool is_written = lock(file) && (!is_regular || ftruncate(file, 0) == 0) && write_all(file, text);
     const int error = errno;
     close(file);
     errno = error;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in Fortran by the module mpi_f08: watched and replaced they compute what they compute natively.
 
-Of an MPI with a module that gfortran reads, as Debian's (SLOWPATH_TEST_MPIS=/usr); the packages from PyPI have none.
+Of an MPI with a module that gfortran reads, as Debian's; the packages from PyPI have none, so `make test-all` leaves
+this out: SLOWPATH_TEST_MPIS=/usr pytest tests/engine/test_f08.py
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ CALLS |= {"MPI_Barrier": 1, "MPI_Reduce": 1}
 MOCKUPS = {"bcast": "scatter+allgather", "gather": "reduce", "scatter": "bcast", "allgather": "allreduce"}
 MOCKUPS |= {"alltoall": "copy+alltoall", "allreduce": "reduce+bcast", "scan": "doubling", "reduce": "allreduce"}
 
-pytestmark = pytest.mark.needs("gfortran")
+pytestmark = [pytest.mark.needs("gfortran"), pytest.mark.by_hand]
 
 
 @pytest.fixture

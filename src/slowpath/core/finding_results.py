@@ -364,9 +364,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     doubts: Annotated[list[str], means("what speaks against it")]
     remedies: Annotated[list[RemedyResult], means("those that fit, the proven first")]
     next: Annotated[list[Text], means("what would be measured next")]
-    axis: Annotated[str | None, means("the one thing in which both sides differ; absent: it rests on no contrast")] = (
-        None
-    )
+    axis: Annotated[str | None, means("the one thing in which both sides differ; absent: on no contrast")] = None
     claim: Annotated[Claim | None, means("what the cause says, as measured; absent: it is not explained")] = None
     rivals: Annotated[list[Rival], means("causes that would look the same, and what became of each")] = msgspec.field(
         default_factory=list
@@ -379,9 +377,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
             "call gives the same result faster; property: how the library works everywhere; absent: of an older version"
         ),
     ] = None
-    needs_cause: Annotated[bool, means("a busy machine looks the same: it is a fault only once it is explained")] = (
-        False
-    )
+    needs_cause: Annotated[bool, means("a busy machine looks the same: a fault only once it is explained")] = False
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
 
     @property
