@@ -192,9 +192,8 @@ class Tally:
         return "; ".join(part for part in parts if part)
 
     @property
-    def _paths(self) -> str:
-        if self.state == "not measured":
-            return "nothing measured"
+    def kinds(self) -> str:
+        """`1 fault (SP035), 2 properties (SP005, SP008)`, in the words of all counts; empty: nothing was found."""
         kinds = (
             (self.faults, "fault"),
             (self.suspicions, "suspicion"),
@@ -205,8 +204,14 @@ class Tally:
         parts = [f"{_counted(len(those), word)} ({_codes(those)})" for those, word in kinds if those]
         if self.unnamed:
             parts.append(f"{_counted(len(self.unnamed), 'difference')} without a name")
+        return ", ".join(parts)
+
+    @property
+    def _paths(self) -> str:
+        if self.state == "not measured":
+            return "nothing measured"
         nothing = "no slow path found" if self.questions or self.apart else "no question about slow paths"
-        return ", ".join(parts) or nothing
+        return self.kinds or nothing
 
     @property
     def _share(self) -> str:
@@ -227,6 +232,13 @@ class Tally:
         parts[0] = parts[0].replace(" ", f" of {_questions(asked)} ", 1)
         more = f" ({self._needed})" if self.undecided and self.state != "undecided" else ""
         return [f"{', '.join(parts)}{more}"]
+
+
+def kinds_words(findings: Sequence[Finding]) -> str:
+    """Findings of a diagnosis by their kinds, as headline and reports count them; those off the default last."""
+    tally = Tally(findings, [], [], RunFacts(is_check=True))
+    apart = f"{len(tally.apart)} only with settings that you don't use ({_codes(tally.apart)})" if tally.apart else ""
+    return "; ".join(filter(None, (tally.kinds, apart)))
 
 
 def is_gained(finding: Finding) -> bool:

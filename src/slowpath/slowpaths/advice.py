@@ -19,7 +19,6 @@ class Advice:
 
 
 MORE: tuple[Advice, ...] = (
-    Advice("longer bursts", "Put all that goes to a target before one MPI_Win_flush.", ("puts",)),
     Advice("int count", "Call MPI_Put in place of MPI_Put_c where an int holds the count.", ("datatype",)),
     Advice(
         "no request",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slowpath.core.cell_results import CellResult, MetricResult
-from slowpath.diagnose.page.unseen import MOST, paragraph, rows
+from slowpath.diagnose.page.unseen import MOST, NOTHING, paragraph, rows
 from slowpath.findings.difference import ratio_of
 from slowpath.findings.least_seen import LeastSeen, least_seen
 
@@ -67,3 +67,19 @@ def test_the_coarsest_groups_are_named_first() -> None:
     )
     assert said.endswith("1.20x or less in 2 other groups.")
     assert paragraph([]) is None
+
+
+def test_where_nothing_could_have_been_seen_no_ratio_is_named() -> None:
+    """`could not have seen medians that differ by less than 731x`."""
+    ratios = {"lengths": 1.2, "overlap": 731.0, "pages": 12.0}
+    many = [
+        LeastSeen(group=group, phase="steady", metric="one_way_s", ratio=ratio, excess_s=1e-7, launches=3)
+        for group, ratio in ratios.items()
+    ]
+    said = paragraph(many)
+    assert said == (
+        "By its own spread, this diagnosis could not have seen medians that differ by less than 1.20x (100 ns) in "
+        "lengths. Its launches differ so much that nothing could have been seen in overlap; pages."
+    )
+    assert paragraph(many[1:]) == "Its launches differ so much that nothing could have been seen in overlap; pages."
+    assert rows(many)[0] == ("overlap", NOTHING)

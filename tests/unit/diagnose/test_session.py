@@ -112,7 +112,9 @@ def test_steps_are_taken_until_nothing_is_left(bench: Bench, tmp_path: Path) -> 
     assert [one.folder for one in made.steps] == bench.measured
     assert made.status == "settled"
     assert made.spent_s == 20.0
-    assert made.steps[0].summary == "1 slow path (SP008)"
+    assert made.steps[0].summary == "1 fault (SP008)"
+    assert made.verdict is not None
+    assert made.verdict.count.startswith("1 fault (SP008)"), "one count, in the progress line as in every report"
     assert (made.steps[1].summary or "").startswith("not tried: huge pages: the trial gave no pairs")
     assert read_diagnosis(tmp_path) == made
 

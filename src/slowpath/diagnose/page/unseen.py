@@ -9,6 +9,8 @@ from slowpath.core.units import format_ratio, format_time
 from slowpath.findings.least_seen import LeastSeen
 
 MOST = 6  # groups that a paragraph names, the coarsest first
+NOTHING_FROM = 10.0  # times: launches that differ so much let nothing be seen, and a ratio would be a number alone
+NOTHING = "nothing: its launches differ too much"
 TITLE = "What this diagnosis could not have seen"
 LEAD = (
     "By this run's own spread: 95 of 100 such runs decide differences of medians from these on. What fewer than half "
@@ -19,18 +21,33 @@ LEAD = (
 def rows(found: Sequence[LeastSeen]) -> list[tuple[str, str]]:
     """Group and what is decided in it from where on, the coarsest first."""
     ordered = sorted(found, key=lambda one: -one.ratio)
-    return [(_group(one), f"{format_ratio(one.ratio)}x ({format_time(one.excess_s)})") for one in ordered]
+    return [
+        (_group(one), NOTHING if _is_blind(one) else f"{format_ratio(one.ratio)}x ({format_time(one.excess_s)})")
+        for one in ordered
+    ]
 
 
 def paragraph(found: Sequence[LeastSeen]) -> str | None:
     """The coarsest groups in one sentence; None: nothing has a spread."""
-    listed = rows(found)
+    blind = [_group(one) for one in found if _is_blind(one)]
+    listed = rows([one for one in found if not _is_blind(one)])
+    none = f"Its launches differ so much that nothing could have been seen in {_listed(blind)}." if blind else None
     if not listed:
-        return None
+        return none
     named = "; ".join(f"{words} in {group}" for group, words in listed[:MOST])
     rest = listed[MOST:]
     others = f"; {rest[0][1].partition(' ')[0]} or less in {len(rest)} other groups" if rest else ""
-    return f"By its own spread, this diagnosis could not have seen medians that differ by less than {named}{others}."
+    least = f"By its own spread, this diagnosis could not have seen medians that differ by less than {named}{others}."
+    return f"{least} {none}" if none else least
+
+
+def _is_blind(one: LeastSeen) -> bool:
+    return one.ratio >= NOTHING_FROM
+
+
+def _listed(groups: Sequence[str]) -> str:
+    more = len(groups) - MOST
+    return "; ".join([*groups[:MOST], *([f"{more} other groups"] if more > 0 else [])])
 
 
 def _group(one: LeastSeen) -> str:

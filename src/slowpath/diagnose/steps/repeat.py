@@ -17,6 +17,7 @@ from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import RepeatTask
 from slowpath.diagnose.user_states import is_users_own
 from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.tally import kinds_words
 
 ROUNDS = 12
 MOST_REPEATS = 4
@@ -55,11 +56,9 @@ def apply(before: StepConclusion, _: RepeatTask, results: Results, history: Step
 
 
 def summary(_: RepeatTask, before: StepConclusion, after: StepConclusion) -> str:
-    """`1 more slow path (SP009)`."""
-    fresh = after.findings[len(before.findings) :]
-    if not fresh:
-        return "no more slow paths"
-    return f"{len(fresh)} more slow path{'s' if len(fresh) > 1 else ''} ({', '.join(one.rule for one in fresh)})"
+    """`also 1 fault (SP009)`."""
+    fresh = kinds_words(after.findings[len(before.findings) :])
+    return f"also {fresh}" if fresh else "nothing more"
 
 
 REPEAT = StepKind(RepeatTask, apply, summary)

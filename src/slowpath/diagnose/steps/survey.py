@@ -18,6 +18,7 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.tally import kinds_words
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.run.prepare import campaign_named
 
@@ -192,12 +193,8 @@ def apply(_: StepConclusion, task: SurveyTask, results: Results, history: StepHi
 
 
 def summary(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
-    """`7 slow paths (SP008, SP009)`."""
-    rules = ", ".join(sorted({finding.rule for finding in after.findings}))
-    count = len(after.findings)
-    if not count:
-        return "no slow path by name"
-    return f"{count} slow path{'' if count == 1 else 's'}{f' ({rules})' if rules else ''}"
+    """`1 fault (SP035), 2 properties (SP005, SP008)`: the counts of headline, tile and page."""
+    return kinds_words(after.findings) or "no slow path by name"
 
 
 SURVEY = StepKind(SurveyTask, apply, summary, required=True)

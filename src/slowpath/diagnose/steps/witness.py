@@ -42,9 +42,9 @@ def apply(before: StepConclusion, _: WitnessTask, __: Results, ___: StepHistory)
 
 
 def summary(_: WitnessTask, __: StepConclusion, after: StepConclusion) -> str:
-    """`5 of 7 slow paths are explained`."""
+    """`5 of 7 findings are explained`."""
     explained = sum(finding.legs.explained.state == "shown" for finding in after.findings)
-    return f"{explained} of {len(after.findings)} slow paths are explained"
+    return f"{explained} of {len(after.findings)} findings are explained"
 
 
 WITNESS = StepKind(WitnessTask, apply, summary, adds_evidence=True)
