@@ -80,8 +80,9 @@ def command(
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
 
-    A broad, cheap survey comes first. The rest of the budget follows the evidence: limits are refined to the byte, laws
-    are separated, remedies are tried in interleaved pairs. Your own environment variables are examined too.
+    Your own settings and processors are held against a clean state, then a broad, cheap survey is made. The rest of the
+    budget follows the evidence: limits are refined to the byte, laws are separated, remedies are tried in interleaved
+    pairs. Your own environment variables are examined too.
     With --only, the survey covers that question alone, and the whole budget goes there.
     """
     begun_s = time.monotonic()  # the budget is the time that the user waits: engines that are built count
@@ -148,12 +149,16 @@ def _bench(
     mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float, begun_s: float
 ) -> Bench:
     """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the user waits."""
+    from slowpath.core.cpu_list import format_cpu_list
     from slowpath.diagnose.bench import Bench
+    from slowpath.diagnose.state import Processors
+    from slowpath.run.cores import granted_processors, inherited_processors
     from slowpath.run.engine.describe import describe
     from slowpath.run.libraries import one_library
+    from slowpath.run.others import others_now
     from slowpath.run.progress import choose
 
-    tell = teller(quiet)
+    tell, mine = teller(quiet), inherited_processors()
     built = one_library(mpi, os.environ, tell, dry)
     description = describe(built.engine, built.mpi.environ(os.environ))
     gpus, launch_s = _gpus(built, tell, dry)
@@ -171,6 +176,8 @@ def _bench(
         job=job,
         budget_s=max(0.0, budget_s - (time.monotonic() - begun_s)),
         launch_s=launch_s,
+        processors=Processors(*(format_cpu_list(sorted(some)) for some in (mine, granted_processors(os.environ)))),
+        others=None if dry else others_now(mine),
     )
 
 

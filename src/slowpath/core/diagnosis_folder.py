@@ -15,6 +15,7 @@ from slowpath.core.files import inside, read_bytes
 from slowpath.core.limits import FILE_BYTES, LONGEST_ID, MOST_STEPS, Name, Text, Whole
 
 DIAGNOSIS_FILE = "diagnosis.json"
+_SURVEY = "-survey"  # how the name of its folder ends
 # One folder of the diagnosis itself: nothing hidden, no way up, no way elsewhere.
 StepFolder = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=LONGEST_ID)]
 
@@ -55,6 +56,7 @@ def step_folders(folder: Path) -> list[Path]:
     Raises: RecordError: damaged, none is there, or one leads out of the diagnosis.
     """
     steps = [inside(folder, step.folder) for step in read_info(folder).steps]
+    steps.sort(key=lambda step: not step.name.endswith(_SURVEY))  # a step before it may be about the user's own state
     found = [step for step in steps if (step / "run.json").is_file()]
     if not found:
         raise RecordError(f"{folder}: no step of this diagnosis is there; its survey was not measured, or was moved")

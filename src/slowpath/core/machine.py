@@ -76,6 +76,27 @@ class EngineFacts(msgspec.Struct, frozen=True):
     path: Text | None = None
 
 
+class OtherProcess(msgspec.Struct, frozen=True):
+    """A process that is none of Slowpath's. cores: that it kept busy."""
+
+    name: Name
+    pid: _Count
+    cores: Number
+
+
+class Others(msgspec.Struct, frozen=True):
+    """What other processes took of the processors on which ranks may run, over some seconds without any launch.
+
+    processors: how many there are.  cores: of them that others kept busy, the kernel and other virtual machines
+    included.  processes: those that took most, the busiest first.
+    """
+
+    seconds: Number
+    processors: _Count
+    cores: Number
+    processes: list[OtherProcess] = []
+
+
 class MachineFacts(msgspec.Struct, frozen=True):
     """Facts by which runs are compared and places are judged. None: not known."""
 
@@ -91,6 +112,7 @@ class MachineFacts(msgspec.Struct, frozen=True):
     huge_pages: Name | None = None
     governor: Name | None = None
     load: list[Number] | None = None
+    others: Others | None = None
     variables: dict[Name, Text] | None = None
     engine: EngineFacts | None = None
 

@@ -63,7 +63,7 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where ranks go: how the launcher is asked to bind them, and on which nodes it is asked to put them."""
 
     name: Name
-    bind: Name = "core"  # core | socket | numa | none; unknown: an imported run
+    bind: Name = "core"  # as core.campaign has it; unknown: an imported run
     spread: Name | None = None  # core | core_group | numa | socket: what each next rank is moved on by
     nodes: Ranks | None = None  # None: as the launcher has it
     ranks_per_node: Ranks | None = None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,15 @@ from slowpath.analyse.build import build_results
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import UsageError
+from slowpath.core.machine import Others
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.ranks.job import A_PAIR, Job
-from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Processors, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.parameter_files import settings_of
 from slowpath.report.write import write_all
-from slowpath.run.execute import RunLimits
+from slowpath.run.execute import Against, RunLimits
 from slowpath.run.libraries import Library as Built
 from slowpath.run.measure import create, measure_prepared, resume
 from slowpath.run.prepare import PreparedRun, checker_of, estimated_s, prepare_campaign
@@ -38,6 +39,8 @@ class Bench:
     description: of the engine, as it describes itself.  cores: that ranks can have here.  tell: one line for the user.
     command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
     diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here; None: not timed.
+    processors: of this node.  others: what other processes took of them before anything was launched; None: not looked
+    at.
     """
 
     built: Built
@@ -53,6 +56,8 @@ class Bench:
     job: Job = A_PAIR
     budget_s: float = math.inf
     launch_s: float | None = None
+    processors: Processors | None = None
+    others: Others | None = None
 
     @property
     def library(self) -> LibraryFacts:
@@ -87,6 +92,8 @@ class Bench:
             estimate=self.estimate,
             budget_s=self.budget_s,
             preload=self.preload,
+            processors=self.processors,
+            others=self.others,
         )
 
     def estimate(self, campaign: Campaign) -> float:
@@ -108,18 +115,25 @@ class Bench:
             raise UsageError(f"{kind} campaign: sets {found[0].words}; look at it, then add --trust")
         return replace(prepared, launch_s=self.launch_s)
 
-    def create(self, prepared: PreparedRun, folder: Path) -> None:
-        """The run's folder, with its plan.  Raises: EnvironmentFailure."""
-        create(prepared, folder, self.command)
+    def less(self, names: Collection[str]) -> Bench:
+        """The same where the user had not set these variables."""
+        return replace(self, environ={name: value for name, value in self.environ.items() if name not in names})
 
-    def measure(self, prepared: PreparedRun, folder: Path, budget_s: float | None) -> None:
+    def create(self, prepared: PreparedRun, folder: Path, others: Others | None = None) -> None:
+        """The run's folder, with its plan.  Args: others: seen just before.  Raises: EnvironmentFailure."""
+        create(prepared, folder, self.command, others)
+
+    def measure(
+        self, prepared: PreparedRun, folder: Path, budget_s: float | None, against: Against | None = None
+    ) -> None:
         """Launch it.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
-        measure_prepared(folder, prepared, RunLimits(self.cell_timeout_s, budget_s), self.progress())
+        measure_prepared(folder, prepared, RunLimits(self.cell_timeout_s, budget_s, against), self.progress())
 
-    def resume(self, folder: Path) -> None:
+    def resume(self, folder: Path, budget_s: float | None = None, against: Against | None = None) -> None:
         """Launch what is left of a run that was cut off.  Raises: as `measure`."""
         terms = Terms(str(self.built.mpi.mpiexec), self.trust)
-        resume(folder, self.environ, self.tell, RunLimits(self.cell_timeout_s), self.progress, terms)
+        limits = RunLimits(self.cell_timeout_s, budget_s, against)
+        resume(folder, self.environ, self.tell, limits, self.progress, terms)
 
     def require_machine_of(self, folder: Path) -> None:
         """Raises: EnvironmentFailure: a run was made on another machine, whose times must not stand with new ones."""

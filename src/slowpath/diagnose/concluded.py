@@ -10,7 +10,7 @@ from slowpath.analyse.build import build_results
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.records import FILE, read_diagnosis
-from slowpath.diagnose.state import MeasuredStep
+from slowpath.diagnose.state import MeasuredStep, survey_of
 
 Concluded = tuple[Sequence[Finding], Results]
 
@@ -26,4 +26,4 @@ def concluded(folder: Path) -> Concluded | None:
     if diagnosis.status not in ("named", "settled", "budget"):
         return None
     measured = [MeasuredStep(step, build_results(folder / step.folder)) for step in diagnosis.steps]
-    return conclude(measured, diagnosis.forced).findings, measured[0].results
+    return conclude(measured, diagnosis.forced).findings, survey_of(measured).results

@@ -19,7 +19,7 @@ from slowpath.core.limits import FILE_BYTES, MOST_STEPS, Name, Text
 from slowpath.core.result import Count, Interval, NotNegative, Number, Whole
 from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
 from slowpath.diagnose.older_schemas import upgraded
-from slowpath.diagnose.tasks import LeftOut, Task
+from slowpath.diagnose.tasks import LeftOut, SurveyTask, Task
 from slowpath.findings.least_seen import LeastSeen
 from slowpath.mpi.forced import Forced
 from slowpath.slowpaths.registry import known
@@ -103,6 +103,12 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     not_tried: list[LeftOut] = []
     own_settings: list[Text] = []
     least: list[LeastSeen] = []
+
+
+def survey_step(diagnosis: Diagnosis) -> DiagnosisStep | None:
+    """The survey; the first step where there is none; None: there is no step."""
+    surveys = (step for step in diagnosis.steps if isinstance(step.task, SurveyTask))
+    return next(surveys, diagnosis.steps[0] if diagnosis.steps else None)
 
 
 def now() -> str:

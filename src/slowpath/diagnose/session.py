@@ -18,16 +18,17 @@ from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import Clock
 from slowpath.diagnose.conclusion import advance
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
+from slowpath.diagnose.own_state import first_by_cost, set_aside
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
-from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State
-from slowpath.diagnose.steps.kind import StepConclusion
+from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
+from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
+from slowpath.diagnose.tasks import StateTask, SurveyTask, Task
 from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.diagnose.verdict import verdict_of
 from slowpath.findings.least_seen import least_seen
-from slowpath.findings.order import by_cost
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
 from slowpath.run.prepare import PreparedRun
@@ -61,7 +62,9 @@ class Session:
         for step in self.diagnosis.steps:
             self._bench.require_machine_of(self.folder / step.folder)
             if step.wall_s is None:
-                self._bench.resume(inside(self.folder, step.folder))
+                kind = kind_of(step.task)
+                bench = self._bench_for(step.task)
+                bench.resume(inside(self.folder, step.folder), kind.most_s, kind.against(step.task))
                 self._conclude(step)
             else:
                 self._measured.append(MeasuredStep(step, build_results(inside(self.folder, step.folder))))
@@ -94,7 +97,7 @@ class Session:
         for proposal in proposals(self._state(), self.diagnosis.name_only):
             required = kind_of(proposal.task).required
             try:
-                prepared = self._bench.prepare(proposal.campaign, proposal.task.kind)
+                prepared = self._bench_for(proposal.task).prepare(proposal.campaign, proposal.task.kind)
             except UsageError as error:
                 if required:
                     raise
@@ -112,29 +115,44 @@ class Session:
     def _take(self, proposal: Proposal, prepared: PreparedRun) -> None:
         """Measure one campaign into its folder and conclude from it."""
         keep_held()
-        number, required = len(self.diagnosis.steps) + 1, kind_of(proposal.task).required
+        number, kind = len(self.diagnosis.steps) + 1, kind_of(proposal.task)
         estimate_s = prepared.cost.wall_s * self._scale
         folder = f"{number:02d}-{proposal.task.kind}"
         step = DiagnosisStep(number=number, folder=folder, why=proposal.why, estimate_s=estimate_s, task=proposal.task)
-        if required and self._left_s() <= 0:
+        if kind.required and self._left_s() <= 0:
             raise EnvironmentFailure(
                 f"nothing was measured: {self._clock.spent_s:.0f} s had passed before the first launch, of a budget of "
                 f"{self.diagnosis.budget_s:.0f} s; an engine that was built is kept, so begin again or allow more time"
             )
         self._bench.tell(f"{folder}: {proposal.why}")
-        self._bench.create(prepared, self.folder / folder)
+        task, bench = proposal.task, self._bench_for(proposal.task)
+        bench.create(prepared, self.folder / folder, task.others if isinstance(task, StateTask) else None)
         self._write(steps=[*self.diagnosis.steps, step])
         begun = time.monotonic()
         try:
-            self._bench.measure(prepared, self.folder / folder, max(0.0, self._left_s()))
+            bench.measure(prepared, self.folder / folder, self._limit_s(kind), kind.against(task))
         except Interrupted:
             self._write(spent_s=max(self.diagnosis.spent_s + time.monotonic() - begun, self._clock.spent_s))
             raise
         except EnvironmentFailure as error:
-            if required or isinstance(error, Taken):
+            if kind.required or isinstance(error, Taken):
                 raise
             self._bench.tell(f"{folder}: {error}")
         self._conclude(step)
+
+    def _bench_for(self, task: Task | None = None) -> Bench:
+        """Where a step is measured: from the survey on without what the first step named as slowing down everything.
+
+        Args: task: of the step; None: one that follows those that are over.
+        """
+        surveyed = any(isinstance(one.step.task, SurveyTask) for one in self._measured)
+        names = set_aside(self.diagnosis.findings, self._measured)
+        return self._bench.less(names) if names and (surveyed or isinstance(task, SurveyTask)) else self._bench
+
+    def _limit_s(self, kind: StepKind[Any]) -> float:
+        """Wall time after which none of its launches is started, seconds."""
+        left_s = max(0.0, self._left_s())
+        return left_s if kind.most_s is None else min(left_s, kind.most_s)
 
     def _conclude(self, step: DiagnosisStep) -> None:
         """Take in a step that is over."""
@@ -144,14 +162,14 @@ class Session:
         if kind.required and step.estimate_s > 0:
             self._scale = max(0.2, (done.wall_s or 0.0) / step.estimate_s)
         self._measured.append(MeasuredStep(done, self._bench.results(inside(self.folder, step.folder))))
-        forced = self._bench.library.forced(self._bench.environ)
+        forced = self._bench.library.forced(self._bench_for(step.task).environ)
         after = advance(before, self._measured, forced)
         acted = replaced_words(inside(self.folder, step.folder))
         done = replace(done, summary="; ".join(filter(None, (kind.summary(step.task, before, after), acted))))
         steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
-        findings = by_cost(after.findings)
+        findings = first_by_cost(after.findings, self._measured)
         verdict = verdict_of(findings, self._measured)
         self._write(
             steps=steps,
@@ -161,7 +179,7 @@ class Session:
             forced=forced,
             verdict=verdict,
             own_settings=setting_lines(self._measured, self._bench.library.name),
-            least=least_seen(self._measured[0].results.cells, MINIMUM_EFFECT),
+            least=least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),
         )
         not_tried = list(cannot_help(self._state().for_what_was_asked))
         for one in not_tried:
@@ -176,7 +194,7 @@ class Session:
         return [why for why in proposed if why not in self._refused]
 
     def _state(self) -> State:
-        return self._bench.state(self.diagnosis.findings, self._measured, self.asked)
+        return self._bench_for().state(self.diagnosis.findings, self._measured, self.asked)
 
     def _write(self, **changed: Any) -> None:
         keep_held()

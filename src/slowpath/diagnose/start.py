@@ -24,7 +24,7 @@ from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, wr
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
-from slowpath.diagnose.tasks import SurveyTask, Task
+from slowpath.diagnose.tasks import StateTask, SurveyTask, Task
 from slowpath.run.measure import new_folder
 from slowpath.run.ownership import require_free
 from slowpath.run.reopen import launcher_again
@@ -86,8 +86,8 @@ def resume(
         raise RecordError(f"{folder}: was made under {diagnosis.mpi}, not under {bench.built.identity}; name that MPI")
     survey = whole_survey(bench.state([], []))
     asked = asked_for(only or diagnosis.only, survey)
-    first = next((step.task for step in diagnosis.steps), None)
-    seen = asked_for(first.only, survey) if isinstance(first, SurveyTask) else asked
+    first = next((step.task for step in diagnosis.steps if isinstance(step.task, SurveyTask)), None)
+    seen = asked_for(first.only, survey) if first is not None else asked
     if unseen := asked.groups(survey) - seen.groups(survey):
         raise UsageError(
             f"--only {', '.join(asked.words)}: the survey of {folder} was for {', '.join(seen.words)} and left out "
@@ -124,7 +124,7 @@ def ranks_of(folder: Path, asked: int | None) -> int:
     Raises: UsageError: it is about another number.  RecordError: it holds none.
     """
     task = next((step.task for step in read_diagnosis(folder).steps), None)
-    there = task.ranks if isinstance(task, SurveyTask) else asked or PAIR
+    there = task.ranks if isinstance(task, StateTask | SurveyTask) else asked or PAIR
     if asked not in (None, there):
         raise UsageError(f"--ranks {asked}: the diagnosis in {folder} is about {there} ranks; begin a new one")
     return there
@@ -160,13 +160,16 @@ def _left_out(task: Task) -> Sequence[str]:
 def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     """What the survey would do, and how the rest is decided.  Raises: UsageError: nothing here is called as in only."""
     asked = asked_for(only, whole_survey(bench.state([], [])))
-    survey = next(proposals(bench.state([], [], asked)))
+    planned = list(proposals(bench.state([], [], asked)))
+    first = [f"first: {one.why}" for one in planned if isinstance(one.task, StateTask)]
+    survey = next(one for one in planned if isinstance(one.task, SurveyTask))
     prepared = bench.prepare(survey.campaign, survey.task.kind)
     plan, cost = prepared.plan, prepared.cost
     cells = sum(cell.skip is None for cell in plan.cells)
     forced = bench.library.forced(bench.environ)
     return [
         *([f"asked for: {', '.join(asked.words)}"] if asked else []),
+        *first,
         f"survey: {cells} cells, {plan.rounds} rounds, {cost.launches} launches, about {cost.wall_s:.0f} s",
         *left_out_line(
             survey.task.left_out if isinstance(survey.task, SurveyTask) else (), bench.budget_s, bench.job.ranks

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,17 +12,19 @@ from typing import TypeVar
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells, nothing_checked
+from slowpath.core.machine import Others
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.ranks.job import A_PAIR, PAIR, Job
 from slowpath.diagnose.ranks.survey import Estimate
 from slowpath.diagnose.records import DiagnosisStep
-from slowpath.diagnose.tasks import SurveyTask, Task
+from slowpath.diagnose.tasks import StateTask, SurveyTask, Task
 from slowpath.findings.control_variables import control_variables
 from slowpath.findings.remedy import Remedy
 from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.switches import SwitchVariable, switches_of
+from slowpath.slowpaths.placement.load import is_loaded
 from slowpath.slowpaths.registry import remedies_for
 
 EVERYTHING = Asked()
@@ -59,6 +61,30 @@ class MeasuredStep:
     results: Results
 
 
+def survey_of(measured: Sequence[MeasuredStep]) -> MeasuredStep:
+    """The survey; the first step where there is none.  Raises: IndexError: nothing was measured yet."""
+    return next((one for one in measured if isinstance(one.step.task, SurveyTask)), measured[0])
+
+
+def settings_of(measured: Sequence[MeasuredStep]) -> Sequence[OwnSetting]:
+    """The user's settings as the first step that looked at them recorded them."""
+    tasks = (one.step.task for one in measured)
+    return next((task.settings for task in tasks if isinstance(task, StateTask | SurveyTask)), ())
+
+
+@dataclass(frozen=True)
+class Processors:
+    """Of this node, as `0-2,5`. inherited: by launches.  granted: by the kernel to whoever asks for all."""
+
+    inherited: str
+    granted: str
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether launches could have more."""
+        return self.inherited != self.granted
+
+
 @dataclass(frozen=True)
 class Proposal:
     """One run to make."""
@@ -77,6 +103,7 @@ class State:
     ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine, with all
     of their patterns.  estimate: seconds that a campaign takes; None: not known.  budget_s: of the diagnosis.
     preload: libslowpath-coll.so of this engine; None: it has none.
+    processors: of this node; None: not looked at.  others: what other processes take of them; None: likewise.
     """
 
     findings: Sequence[Finding]
@@ -94,17 +121,35 @@ class State:
     estimate: Estimate | None = None
     budget_s: float = math.inf
     preload: Path | None = None
+    processors: Processors | None = None
+    others: Others | None = None
 
     @property
     def removable(self) -> tuple[OwnSetting, ...]:
-        """The user's settings that the survey took away."""
-        task = self.measured[0].step.task if self.measured else None
-        return removable(task.settings if isinstance(task, SurveyTask) else self.settings)
+        """The user's settings that the first step took away."""
+        return removable(settings_of(self.measured) or self.settings)
+
+    @property
+    def is_surveyed(self) -> bool:
+        """Whether the survey is over."""
+        return bool(self.measured) and not isinstance(survey_of(self.measured).step.task, StateTask)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether others leave less than a core for each rank."""
+        return self.others is not None and is_loaded(self.others, self.job.timed_ranks)
+
+    def less(self, names: Collection[str]) -> State:
+        """The same where the user had not set these variables."""
+        environ = {name: value for name, value in self.environ.items() if name not in names}
+        return replace(
+            self, environ=environ, settings=[one for one in self.settings if one.file or one.name not in names]
+        )
 
     @property
     def survey(self) -> Results:
-        """Results of the first step.  Raises: IndexError: nothing was measured yet."""
-        return self.measured[0].results
+        """Results of the survey; of the first step where there is none.  Raises: IndexError: nothing was measured."""
+        return survey_of(self.measured).results
 
     def seen_in(self, finding: Finding) -> Results:
         """Results of the run in which the finding was observed."""
@@ -118,8 +163,8 @@ class State:
 
     @cached_property
     def results_of_step(self) -> Mapping[str, Results]:
-        """By the folder of a step after the survey."""
-        return {one.step.folder: one.results for one in self.measured[1:]}
+        """By the folder of a step."""
+        return {one.step.folder: one.results for one in self.measured}
 
     def tasks(self, kind: type[T]) -> list[T]:
         """Tasks of the steps of a kind, in the order in which they were made."""

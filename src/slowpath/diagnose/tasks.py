@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from slowpath.core.limits import Name, Number, Whole
+from slowpath.core.machine import Others
 from slowpath.core.results import LawForecast, LawSource, Snippet
 from slowpath.mpi.own_settings import OwnSetting
 
@@ -28,17 +29,33 @@ class TaskBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         return str(self.__struct_config__.tag)
 
 
+class StateTask(TaskBase, frozen=True, kw_only=True, tag="state"):
+    """Compare the user's own state with a clean one. settings: the user's own, as they were then.
+
+    ranks: as SurveyTask has it.  inherited, granted: processors as `0-2,5` that launches inherit, and that the kernel
+    grants; None: the same.  others: what other processes took of the cores that ranks need; None: enough was left.
+    """
+
+    settings: list[OwnSetting] = []
+    ranks: Whole = 2
+    inherited: str | None = None
+    granted: str | None = None
+    others: Others | None = None
+
+
 class SurveyTask(TaskBase, frozen=True, kw_only=True, tag="survey"):
     """Look for slow paths cheaply. only: rules and questions whose cells it has; empty: all.
 
     settings: the user's own, as they were then.  ranks: that it is about.  left_out: groups of cells with all ranks
-    that the budget did not hold.
+    that the budget did not hold.  aside: variables of the user's without which it and all later steps are measured,
+    since the first step named them.
     """
 
     only: list[str] = []
     settings: list[OwnSetting] = []
     ranks: Whole = 2
     left_out: list[str] = []
+    aside: list[Name] = []
 
 
 class SettingsCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,7 +259,8 @@ class CombinedTask(TaskBase, frozen=True, kw_only=True, tag="combined"):
 
 
 Task: TypeAlias = (
-    SurveyTask
+    StateTask
+    | SurveyTask
     | SettingsTask
     | RepeatTask
     | SuspectTask

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 
 from slowpath.analyse.run_facts import run_facts
 from slowpath.core.results import ContrastResult, Finding, Verdict
-from slowpath.diagnose.state import MeasuredStep
+from slowpath.diagnose.state import MeasuredStep, survey_of
 from slowpath.diagnose.tasks import RepeatTask, SurveyTask
 from slowpath.findings.conclude import conclude
 
 
 def verdict_of(findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> Verdict:
     """Headline and counts; its lines are those of the survey.  Args: measured: the survey first."""
-    survey = measured[0].results
-    task = measured[0].step.task
+    survey = survey_of(measured).results
+    task = survey_of(measured).step.task
     asked = isinstance(task, SurveyTask) and bool(task.only)
     # A diagnosis is asked for time, not for rounds; one that was asked for a slow path has it named, fault or not.
     run = dataclasses.replace(run_facts(survey), rounds=0, round_s=None, is_check=not asked)
@@ -32,4 +32,4 @@ def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:
         if isinstance(one.step.task, RepeatTask)
         and any(contrast.verdict in ("same", "faster", "slower") for contrast in one.results.contrasts)
     }
-    yield from (contrast for contrast in measured[0].results.contrasts if contrast.id not in decided)
+    yield from (contrast for contrast in survey_of(measured).results.contrasts if contrast.id not in decided)

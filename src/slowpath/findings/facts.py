@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import Roles
 from slowpath.core.finding_results import LawForecast, LawSource
+from slowpath.core.machine import Others
 from slowpath.core.results import ContrastResult, EnvironmentResult, Results
 from slowpath.findings.difference import DECIDED, WITHOUT_USER, Place, Slowdown, slowdown
 from slowpath.findings.processors import Processors, allowed
@@ -83,6 +85,12 @@ class Facts:
     def minimum_effect(self) -> float:
         """As the contrasts have it."""
         return max((contrast.minimum_effect for contrast in self.results.contrasts), default=DEFAULT_EFFECT)
+
+    @cached_property
+    def others(self) -> Others | None:
+        """What other processes took of the machine just before the run; None: not looked at."""
+        found = self.run.machine.get("others")
+        return None if found is None else msgspec.convert(found, Others)
 
     @cached_property
     def control_ratio(self) -> float:

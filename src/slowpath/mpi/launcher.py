@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 BINDINGS = ("core", "socket", "numa", "none")
+# Nothing is asked of the launcher, as by a user who asks for nothing. WIDENED: and it may use all processors that the
+# kernel grants, whatever mask it would inherit.
+INHERITED, WIDENED = "inherited", "widened"
+UNASKED = (INHERITED, WIDENED)
 # What the next rank is moved on by: core, so that ranks are neighbours in one core group, or a whole group of cores.
 SPREADS = ("core", "core_group", "numa", "socket")
 NOT_RUN = "not run"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.errors import UsageError
-from slowpath.mpi.launcher import BINDINGS, Command, Launcher, RankPlacement
+from slowpath.mpi.launcher import BINDINGS, UNASKED, Command, Launcher, RankPlacement
 
 # The first whose version_line matches is it. Intel's is a Hydra, too, but binds by variables of its own, so it stands
 # before MPICH's. Of one library's launchers the newest stands first.
@@ -290,7 +290,7 @@ def binding_line(library: str, bind: str) -> str | None:
 
 def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
     """Why `launcher` can't be asked for this binding; None if it can."""
-    if bind in launcher.bind:
+    if bind in launcher.bind or bind in UNASKED:
         return None
     if not launcher.known:
         return f"this launcher is not known to Slowpath, so it can't be asked to bind ranks to a {bind}"
@@ -323,7 +323,7 @@ def command(
     """The command line that starts `program` on `ranks` ranks.
 
     Args:    executable: path of the launcher.  library: its name, or unknown.
-             bind: one of BINDINGS.  variables: on top of the environment.  cores: those this job may use.
+             bind: one of BINDINGS or UNASKED.  variables: on top of the environment.  cores: those this job may use.
              environ: the caller's environment, for the settings of a batch system that are already there.
     Raises:  UsageError: a binding or place that this launcher can't be asked for.
     """
@@ -336,7 +336,8 @@ def command(
     tokens += _nodes(launcher, place)
     tokens += _mapping(launcher, place, oversubscribed)
     tokens += launcher.oversubscribe if oversubscribed else ()
-    tokens += launcher.oversubscribe_bind.get(bind, launcher.bind[bind]) if oversubscribed else launcher.bind[bind]
+    usual = launcher.bind.get(bind, ())
+    tokens += launcher.oversubscribe_bind.get(bind, usual) if oversubscribed else usual
     every = {
         **launcher.bind_variables.get(bind, {}),
         **(launcher.placing if place.per_node or place.hosts else {}),

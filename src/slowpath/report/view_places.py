@@ -99,6 +99,11 @@ def ranks_words(count: int) -> str:
 MOST_NODES = 4
 MOST_NAMED = 4  # ranks that are named one by one
 MOST_PROCESSORS = 1024
+_UNASKED = {
+    "none": "bound to nothing",
+    "inherited": "as the launcher has it, on inherited processors",
+    "widened": "as the launcher has it, on all processors",
+}
 LONGEST = 44  # characters of a node's heading
 
 
@@ -112,7 +117,7 @@ def _figure(placement: PlacementResult, results: Results) -> Figure:
     shown = list(hosts)[:MOST_NODES]
     nodes = [_node(host, [rank for rank in placement.observed if rank.host == host], run) for host in shown]
     title = f"Placement {placement.name}"
-    words = ["bound to nothing" if placement.bind == "none" else f"each rank bound to a {placement.bind}"]
+    words = [_UNASKED.get(placement.bind) or f"each rank bound to a {placement.bind}"]
     words += [f"{len(hosts) - len(shown)} more nodes like these"] if len(hosts) > len(shown) else []
     table = FigureTable(
         ["Rank", "Node", "Processors allowed", "Seen on"],

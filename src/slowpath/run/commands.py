@@ -9,13 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.clean import shell_assignments
-from slowpath.core.plan import Launch, Plan
+from slowpath.core.plan import Launch, Placement, Plan
+from slowpath.mpi.launcher import WIDENED
 from slowpath.mpi.launchers import Command, Launcher, command, launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.own_settings import unset_in_ranks
 from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE
 from slowpath.record.folder import launch_folder
-from slowpath.run.cores import allocated_nodes, allowed_cores, cores_for, place_of
+from slowpath.run.cores import (
+    allocated_nodes,
+    allowed_cores,
+    cores_for,
+    granted_processors,
+    place_of,
+    widening,
+)
 from slowpath.run.libraries import Library
 from slowpath.run.witness import witness_variables
 
@@ -47,6 +55,7 @@ class MpiCommands:
             variables = {REPORT_VARIABLE: str(out / REPLACED_CALLS), **variables}
         # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
         inside = _env_without(unset_in_ranks(self.mpi.name, environment.unset, variables))
+        before, cores = self._widened(placement)
         made = command(
             self.launcher,
             str(self.mpi.mpiexec),
@@ -55,11 +64,17 @@ class MpiCommands:
             placement.bind,
             variables,
             [*inside, str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],
-            cores_for(placement, self.cores, allocated_nodes(self.environ)),
+            cores_for(placement, cores, allocated_nodes(self.environ)),
             self.environ,
             place_of(placement),
         )
-        return Command((*_env_without(environment.unset), *made.argv), {**self.mpi.env, **made.variables})
+        return Command((*_env_without(environment.unset), *before, *made.argv), {**self.mpi.env, **made.variables})
+
+    def _widened(self, placement: Placement) -> tuple[tuple[str, ...], int]:
+        """Return the words before the launcher, and the cores that its ranks may use."""
+        if placement.bind != WIDENED:
+            return (), self.cores
+        return widening(self.environ), allowed_cores(processors=granted_processors(self.environ))
 
 
 def _env_without(names: Sequence[str]) -> tuple[str, ...]:

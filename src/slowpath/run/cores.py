@@ -4,31 +4,74 @@
 from __future__ import annotations
 
 import os
+import shutil
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
 from slowpath.core.plan import Placement
 from slowpath.mpi.allocation import NodeAllocation
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.launcher import Launcher, RankPlacement
+from slowpath.mpi.launcher import WIDENED, Launcher, RankPlacement
 from slowpath.mpi.launchers import unavailable_binding, unavailable_place
 from slowpath.mpi.topology import Groups, processor_groups
 from slowpath.plan.places import Nodes
 
+SYSTEM = Path("/sys/devices/system/cpu")
 
-def allowed_cores(system: Path = Path("/sys/devices/system/cpu")) -> int:
+
+def allowed_cores(system: Path = SYSTEM, processors: frozenset[int] | None = None) -> int:
     """Physical cores among the processors that this process may run on; processors where no cores are reported.
 
     Launchers count cores, not hardware threads, when they decide that there are more ranks than places.
+
+    Args: processors: others than those that this process may run on.
     """
     cores = set()
-    for cpu in os.sched_getaffinity(0):
+    for cpu in os.sched_getaffinity(0) if processors is None else processors:
         try:
             siblings = (system / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
         except OSError:
             siblings = str(cpu)
         cores.add(siblings)
     return len(cores)
+
+
+def inherited_processors() -> frozenset[int]:
+    """Processors that this process, and what it starts, may run on."""
+    return frozenset(os.sched_getaffinity(0))
+
+
+def granted_processors(environ: Mapping[str, str], system: Path = SYSTEM) -> frozenset[int]:
+    """Processors that the kernel grants a process that asks for all of the node: its cpuset, whatever it inherited.
+
+    Inside a batch job those that were inherited: others may be another job's, whether or not the kernel guards them.
+    """
+    if find_allocation(environ) is not None:
+        return inherited_processors()
+    try:
+        online = parse_cpu_list((system / "online").read_text())
+    except OSError:
+        online = frozenset(range(os.cpu_count() or 1))
+    found = set(inherited_processors())
+
+    def ask() -> None:
+        try:
+            os.sched_setaffinity(0, online | found)
+        except OSError:
+            return
+        found.update(os.sched_getaffinity(0))
+
+    asking = threading.Thread(target=ask)  # a mask is a thread's own, so that this one keeps what it inherited
+    asking.start()
+    asking.join()
+    return frozenset(found)
+
+
+def widening(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Words before a launcher that may use all processors that the kernel grants."""
+    return ("taskset", "-c", format_cpu_list(sorted(granted_processors(environ))))
 
 
 def allocated_nodes(environ: Mapping[str, str]) -> int:
@@ -61,6 +104,8 @@ def unavailable_placement(launcher: Launcher, placement: Placement, groups: Grou
     groups: of this node's processors; None: they are looked up.
     """
     reason = unavailable_binding(launcher, placement.bind) or unavailable_place(launcher, place_of(placement))
+    if placement.bind == WIDENED and shutil.which("taskset") is None:
+        reason = f"placement '{placement.name}' needs taskset (util-linux), and there is none"
     if reason is not None or placement.spread in (None, "core"):
         return reason
     there = (processor_groups() if groups is None else groups).get(str(placement.spread))

@@ -31,11 +31,46 @@ DEFAULT_CELL_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
+class Against:
+    """Launches that are held against those in one environment and placement: whoever takes `times` as long as the
+    longest of these is ended, and that is a result.
+
+    least_s: nobody is ended before.  unknown_s: limit while none of these has ended well.
+    """
+
+    environment: str
+    placement: str
+    times: float
+    least_s: float
+    unknown_s: float
+
+    def is_reference(self, planned: Launch) -> bool:
+        """Whether the others are held against it."""
+        return (planned.environment, planned.placement) == (self.environment, self.placement)
+
+    def limit_s(self, walls_s: Sequence[float]) -> float:
+        """Of a launch.  Args: walls_s: of those that it is held against, so far."""
+        return max(self.least_s, self.times * max(walls_s)) if walls_s else self.unknown_s
+
+    @property
+    def words(self) -> str:
+        """Why a launch was ended."""
+        return (
+            f"it took more than {self.times:g} times as long as launches in environment '{self.environment}', "
+            f"placement '{self.placement}', so it was ended"
+        )
+
+
+@dataclass(frozen=True)
 class RunLimits:
-    """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run."""
+    """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run.
+
+    against: None: launches are not held against each other.
+    """
 
     cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
     budget_s: float | None = None
+    against: Against | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +121,7 @@ class Execution:
             if launch.launch not in self._todo:
                 self._time_left.skipped(launch)
         self._spent: dict[int, float] = {}
+        self._reference_s: list[float] = []  # wall times of launches that others are held against
         self._first_reason: str | None = None
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
@@ -148,10 +184,17 @@ class Execution:
             folder / "stdout",
             folder / "stderr",
             [folder / "events.jsonl", folder / "samples.blk"],
-            JobLimits(idle_s=self._limits.cell_timeout_s),
-            folder / "stacks",
+            JobLimits(self._total_s(task.planned), self._limits.cell_timeout_s),
+            folder / "stacks" if self._total_s(task.planned) is None else None,
         )
         return _Begun(task, number, folder, job, dict(made.variables))
+
+    def _total_s(self, planned: Launch) -> float | None:
+        """Wall time after which a launch is ended; None: only where it makes no progress."""
+        against = self._limits.against
+        if against is None or against.is_reference(planned):
+            return None
+        return against.limit_s(self._reference_s)
 
     def _end(self, begun: _Begun, outcome: Outcome, started: datetime, ended: datetime) -> None:
         task = begun.task
@@ -162,7 +205,13 @@ class Execution:
         settle(begun.folder)
         account = read_account(begun.folder / "events.jsonl")
         how, reason = _judge(outcome, account, self._limits.cell_timeout_s)
-        failed = self._schedule.ended(task.planned, begun.number, task.cells, how, reason, account)
+        against, limit_s = self._limits.against, begun.job.limits.total_s
+        too_long = how == "hung" and against is not None and limit_s is not None and outcome.wall_s > limit_s
+        if against is not None and too_long:
+            reason = against.words
+        elif against is not None and how == "ok" and against.is_reference(task.planned):
+            self._reference_s.append(outcome.wall_s)
+        failed = self._schedule.ended(task.planned, begun.number, task.cells, how, reason, account, final=too_long)
         info = LaunchInfo(
             launch=begun.number,
             round=task.planned.round,

@@ -16,6 +16,7 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.core.files import require_utf8, write_atomically
+from slowpath.core.machine import Others
 from slowpath.core.plan import Plan
 from slowpath.core.secrets import clean_words
 from slowpath.core.signals import stop_signals
@@ -44,10 +45,10 @@ def new_folder(kind: str, out: Path | None) -> Path:
     return create_run_folder(kind, out)
 
 
-def create(prepared: PreparedRun, out: Path | None, command: list[str]) -> Path:
+def create(prepared: PreparedRun, out: Path | None, command: list[str], others: Others | None = None) -> Path:
     """The run folder with everything that is known before the first launch.
 
-    Args: command: how to run it again, for run.json.
+    Args: command: how to run it again, for run.json.  others: what was looked at just before; None: nothing.
     Raises: EnvironmentFailure: the folder is taken, the disk is full or read-only, or no job can be started here.
     """
     require_job([library.mpi for library in prepared.libraries], os.environ)
@@ -55,7 +56,7 @@ def create(prepared: PreparedRun, out: Path | None, command: list[str]) -> Path:
     require_space(run, prepared.plan)
     write_atomically(run / "campaign.toml", prepared.campaign_text)
     write_plan(run / "plan.json", prepared.plan)
-    write_run(run, _run_info(run, prepared, command))
+    write_run(run, _run_info(run, prepared, command, others))
     return run
 
 
@@ -148,9 +149,10 @@ def measured_s(run: Path) -> float:
     return read_run(run).wall_s or 0.0
 
 
-def _run_info(run: Path, prepared: PreparedRun, command: list[str]) -> RunInfo:
+def _run_info(run: Path, prepared: PreparedRun, command: list[str], others: Others | None) -> RunInfo:
     every = [library.facts for library in prepared.libraries]
     machine = machine_facts(prepared.commands.environ)
+    machine |= {"others": msgspec.to_builtins(others)} if others else {}
     machine["engine"] = every[0]["engine"]
     return RunInfo(
         schema=RUN_SCHEMA,

@@ -154,10 +154,12 @@ class Schedule:
         how: str,
         reason: str | None,
         account: LaunchProgress,
+        final: bool = False,
     ) -> list[FailedCell]:
         """Take in the end of launch `number`. Returns its cells without usable samples, each with why.
 
-        how: as LaunchInfo.ended.  cells: those that it was to run.
+        how: as LaunchInfo.ended.  cells: those that it was to run.  final: its end is a result, and no second launch is
+        to make up for what it left.
         """
         self._last[planned.launch] = number
         if how != "interrupted":
@@ -175,6 +177,10 @@ class Schedule:
         left = [cell for cell in cells if cell not in account.ended]
         if how == "interrupted":
             pass
+        elif final:
+            failed += [FailedCell(cell, _status(how), reason or f"the launch {how}") for cell in left]
+            self._left[planned.launch] = []
+            return failed
         elif how == "ok":
             failed += [FailedCell(cell, "failed", "the engine ended without running it") for cell in left]
             left = []

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,15 +16,22 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
+from slowpath.core.machine import Others
 from slowpath.core.results import Finding, Legs, Results
 from slowpath.diagnose import session, start
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.clock import Clock
+from slowpath.diagnose.own_settings.named import named
 from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.start import resume
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.steps.own_state import MOST_S
+from slowpath.diagnose.tasks import SurveyTask
+from slowpath.findings.difference import WITHOUT_USER
+from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run import reopen
+from slowpath.run.execute import Against
 from slowpath.run.find_again import Stated
 
 
@@ -53,6 +61,8 @@ class Bench:
     identity: str = "mpich 5.0.2"
     library = LibraryFacts("mpich", "5.0.2")
     environ: dict[str, str] = field(default_factory=dict)
+    settings: Sequence[OwnSetting] = ()
+    limits: dict[str, tuple[float | None, str | None]] = field(default_factory=dict)
 
     @property
     def built(self) -> Bench:
@@ -62,18 +72,28 @@ class Bench:
         self.told.append(line)
 
     def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep], asked: Asked = EVERYTHING) -> State:
-        return State(findings, measured, self.library, self.environ, asked=asked, cores=self.cores)
+        return State(
+            findings, measured, self.library, self.environ, asked=asked, cores=self.cores, settings=self.settings
+        )
 
     def prepare(self, campaign: Campaign, kind: str) -> Prepared:
         if kind in self.refused:
             raise UsageError("this engine has none")
         return Prepared(Cost(self.cost_s))
 
-    def create(self, prepared: Prepared, folder: Path) -> None:
+    def less(self, names: Collection[str]) -> Bench:
+        return dataclasses.replace(
+            self,
+            environ={name: value for name, value in self.environ.items() if name not in names},
+            settings=[one for one in self.settings if one.name not in names],
+        )
+
+    def create(self, prepared: Prepared, folder: Path, others: Others | None = None) -> None:
         folder.mkdir()
 
-    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None) -> None:
+    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None, against: Against | None) -> None:
         self.measured.append(folder.name)
+        self.limits[folder.name] = budget_s, against.environment if against else None
         if self.fails is not None:
             raise self.fails("no")
 
@@ -81,11 +101,11 @@ class Bench:
         if folder.name in self.elsewhere:
             raise EnvironmentFailure(f"{folder.name}: was measured on another machine")
 
-    def resume(self, folder: Path) -> None:
+    def resume(self, folder: Path, budget_s: float | None, against: Against | None) -> None:
         self.resumed.append(folder.name)
 
     def results(self, folder: Path) -> Results:
-        return self.survey if folder.name == "01-survey" else results()
+        return self.survey if folder.name.endswith("-survey") else results()
 
 
 @pytest.fixture
@@ -117,6 +137,45 @@ def test_steps_are_taken_until_nothing_is_left(bench: Bench, tmp_path: Path) -> 
     assert made.verdict.count.startswith("1 fault (SP008)"), "one count, in the progress line as in every report"
     assert (made.steps[1].summary or "").startswith("not tried: huge pages: the trial gave no pairs")
     assert read_diagnosis(tmp_path) == made
+
+
+def test_the_user_s_own_state_goes_before_the_survey_and_has_its_own_limit(bench: Bench, tmp_path: Path) -> None:
+    bench.settings = [OwnSetting("UCX_TLS", "tcp")]
+    bench.cost_s = 3.0
+    made = begun(bench, tmp_path, name_only=True).run()
+    assert bench.measured == ["01-state", "02-survey"]
+    assert bench.limits["01-state"] == (MOST_S, WITHOUT_USER)
+    left_s, held = bench.limits["02-survey"]
+    assert (left_s or 0.0) <= 97.0
+    assert held is None
+    assert made.steps[0].summary == "nothing was found that takes 1.25 times as long as in a clean state"
+    assert made.steps[1].summary == "1 slow path (SP008)"
+    assert read_diagnosis(tmp_path) == made
+    again = resume(tmp_path, bench, None, 99.0, name_only=True)  # type: ignore[arg-type]
+    assert [one.folder for one in again.run().steps] == ["01-state", "02-survey"]
+
+
+def test_from_the_survey_on_a_setting_that_slows_down_everything_is_set_aside(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps about the setting itself go before it, with the setting; the survey would take minutes under it."""
+    bench.settings = [OwnSetting("UCX_TLS", "tcp"), OwnSetting("UCX_LOG_LEVEL", "info")]
+    bench.environ = {"UCX_TLS": "tcp", "UCX_LOG_LEVEL": "info", "HOME": "/"}
+    own = named(replace(finding("SP035"), run="01-state", text="With your settings."), [[bench.settings[0]]], [])
+    monkeypatch.setattr("slowpath.diagnose.steps.own_state.judged", lambda *_: [own])
+    seen: dict[str, set[str]] = {}
+    monkeypatch.setattr(
+        Bench, "prepare", lambda self, campaign, kind: seen.update({kind: set(self.environ)}) or Prepared(Cost(3.0))
+    )
+    made = begun(bench, tmp_path).run()
+    assert seen["state"] == {"UCX_TLS", "UCX_LOG_LEVEL", "HOME"}
+    assert seen["survey"] == {"UCX_LOG_LEVEL", "HOME"}
+    survey = next(one for one in made.steps if isinstance(one.task, SurveyTask))
+    assert isinstance(survey.task, SurveyTask)
+    assert survey.task.aside == ["UCX_TLS"]
+    assert [one.name for one in survey.task.settings] == ["UCX_LOG_LEVEL"]
+    assert survey.why == "look for slow paths, from here on without UCX_TLS"
+    assert made.findings[0].cause == own.cause
 
 
 def test_the_survey_is_made_whatever_the_budget_and_the_rest_only_if_it_fits(bench: Bench, tmp_path: Path) -> None:
@@ -191,7 +250,7 @@ class Waiting:
     limits_s: list[float] = field(default_factory=list)
 
     def measured_on(self, bench: Bench, monkeypatch: pytest.MonkeyPatch, launches_s: float, results_s: float) -> None:
-        def measure(_: Prepared, folder: Path, budget_s: float | None) -> None:
+        def measure(_: Prepared, folder: Path, budget_s: float | None, __: object = None) -> None:
             bench.measured.append(folder.name)
             self.limits_s.append(budget_s or 0.0)
             self.now_s += min(launches_s, budget_s or 0.0)

@@ -35,6 +35,7 @@ class Planted:
         self.launch_kinds: list[dict[str, Any]] = []
         self.environments: list[dict[str, Any]] = [_environment("default")]
         self.placements: list[dict[str, Any]] = [placement("bound", "0", "1")]
+        self.machine: dict[str, Any] = {}
         self.mpi: dict[str, Any] = {"mpi": "mpich", "unavailable": None, "name": "mpich", "version": "5.0.2"}
 
     def environment(self, name: str, setting: str | None = None, **variables: str) -> str:
@@ -90,7 +91,7 @@ class Planted:
     def results(self) -> results.Results:
         """As the model has it: a name that it does not know is an error."""
         run = _whole(results.RunResult, _RUN, mpi=self.mpi, mpis=[self.mpi], placements=self.placements)
-        run["environments"] = self.environments
+        run["environments"], run["machine"] = self.environments, self.machine
         whole = _whole(results.Results, _RESULTS, run=run, cells=[_cell(one) for one in self.cells])
         whole["shapes"], whole["launch_kinds"] = self.shapes, self.launch_kinds
         whole["contrasts"] = [_whole(results.ContrastResult, _CONTRAST, **one) for one in self.contrasts]

@@ -12,7 +12,7 @@ import msgspec
 import screening_plants
 import slower_broadcast
 from floor_plants import far_above_floor
-from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement
+from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement, witness
 
 from slowpath.findings.difference import WITHOUT_USER
 from support.series import Extra, every, growing, lottery, nothing, simulated
@@ -140,6 +140,26 @@ def binding(run: Planted, slow: bool) -> None:
     a = run.cell({HALF: {"steady": 1e-6}}, message_bytes=8)
     b = run.cell({HALF: {"steady": 5e-5 if slow else 1e-6}}, message_bytes=8, also={"placement": "one core"})
     run.contrast("placement", HALF, (a, "bound"), (b, "one core"))
+
+
+def inherited_mask(run: Planted, slow: bool) -> None:
+    """Two ranks on one processor where they are started, and on two once the launcher may use all."""
+    run.placements = [
+        placement("started", "0", "0" if slow else "1") | {"bind": "inherited"},
+        placement("everywhere", "0-1", "0-1") | {"bind": "widened"},
+    ]
+    a = run.cell({HALF: {"steady": 1e-6}}, message_bytes=8, also={"placement": "everywhere"})
+    b = run.cell({HALF: {"steady": 4e-3 if slow else 1e-6}}, message_bytes=8, also={"placement": "started"})
+    run.contrast("placement", HALF, (a, "everywhere"), (b, "started"))
+
+
+def busy_cores(run: Planted, slow: bool) -> None:
+    """Others keep one of two processors busy, and take it from a rank; else they ran on a third one."""
+    processes = [{"name": "stress", "pid": 4711, "cores": 1.0}]
+    run.machine = {"others": {"seconds": 0.3, "processors": 2 if slow else 3, "cores": 1.0, "processes": processes}}
+    lost = witness("steady", 0.0)
+    lost["steady"]["receive"]["involuntary_switches"] = 30
+    run.cell({HALF: {"steady": 1e-6}}, message_bytes=8, also={"witness": lost})
 
 
 def first_touch(run: Planted, slow: bool) -> None:
@@ -274,6 +294,8 @@ PLANTS: dict[str, Plant] = {
     "SP030": growth,
     **screening_plants.PLANTS,
     "SP035": own_settings,
+    "SP047": inherited_mask,
+    "SP048": busy_cores,
     **slower_broadcast.PLANTS,
     **collective_plants.PLANTS,
     **first_use_plants.PLANTS,

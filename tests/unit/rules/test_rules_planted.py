@@ -9,11 +9,13 @@ from pathlib import Path
 import jsonschema
 import msgspec
 import pytest
+from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted, placement
 from plants import COSTS, HALF, PLANTS, environments, messages, repeat_gate, windows
 
-from slowpath.core.results import Finding
+from slowpath.core.results import Finding, SkippedRow
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.difference import WITHOUT_USER
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.studies.plants.baseline import Baseline
@@ -24,7 +26,7 @@ from slowpath.studies.plants.score import score
 # A pattern is planted in a program's calls: tests/unit/watch/test_watch_patterns.py.
 CODES = [rule.code for rule in SLOW_PATHS if rule.pattern is None]
 SEEDS = (1, 2, 3)
-COUNTED = ("rounds",)  # no time was taken
+COUNTED = ("rounds", "involuntary_switches")  # no time was taken
 
 
 def found(code: str, slow: bool, seed: int) -> list[Finding]:
@@ -97,6 +99,50 @@ def test_what_the_library_takes_anyway_is_known_from_a_clean_run() -> None:
         clause = Clause(cost_s, conditions=(PlantCondition("use", "=", 1),), per="byte")
         found = score(Plant("message", (clause,)), PlantedDiagnosis([one], planted.results()), baseline)
         assert (found.found, found.law) == (True, mark), cost_s
+
+
+def test_load_is_named_as_load_and_only_where_ranks_lose_their_processors() -> None:
+    run = Planted(1)
+    PLANTS["SP048"](run, True)
+    (only,) = findings(run.results(), ROLES)
+    assert (only.ratio, only.status, only.affects_default) == (None, "explained", True)
+    assert "Other processes keep 1.0 of 2 cores busy (stress (process 4711) 1.0)" in only.text
+    assert "no slow path of MPI" in only.text
+    run.cells[0]["witness"]["steady"]["receive"]["involuntary_switches"] = 2
+    assert findings(run.results(), ROLES) == []
+
+
+def test_ranks_that_share_a_core_where_they_are_started_are_named_whatever_the_noise() -> None:
+    run = Planted(1, noise=4.0)
+    PLANTS["SP047"](run, True)
+    run.contrasts[0] |= {"verdict": "undecided", "interval": [0.3, 70000.0]}
+    (only,) = findings(run.results(), ROLES)
+    assert (only.rule, only.ratio, only.status, only.affects_default) == ("SP047", None, "explained", True)
+    assert "share one core where you start them (rank 0 on 0, rank 1 on 0)" in only.text
+    run.placements[1]["observed"] = run.placements[0]["observed"]
+    assert findings(run.results(), ROLES) == []
+
+
+def test_launches_that_had_to_be_ended_are_at_least_that_slow() -> None:
+    """Where no launch of the user's own state came to its end there is no ratio, and a bound is what is known."""
+    run = Planted(1)
+    without = run.environment(WITHOUT_USER)
+    a = run.cell({HALF: {"steady": 1e-6}}, message_bytes=8, environment=without)
+    b = run.cell({}, message_bytes=8)
+    run.cells[b]["metrics"] = run.cells[a]["metrics"]
+    run.contrast("environment", HALF, (a, without), (b, "default"))
+    run.contrasts[0] |= {"launches": 0, "ratio": None, "interval": None, "verdict": None}
+    run.cells[b]["metrics"] = {}
+    row = {"cell": b, "label": "b", "status": "hung", "reason": "it took long", "log": None, "output": None}
+    for launches, campaign, named in ((3, "state", 1), (2, "state", 0), (3, "survey", 0)):
+        made = run.results()
+        skipped = [msgspec.convert(row | {"launches": launches}, SkippedRow)]
+        made = replace(made, skipped=skipped, run=replace(made.run, campaign=campaign))
+        found = findings(made, ROLES)
+        assert len(found) == named, (launches, campaign)
+        if found:
+            assert (found[0].rule, found[0].ratio, found[0].affects_default) == ("SP035", None, True)
+            assert "take at least 8x as long as those without any of your settings: 3 launches were" in found[0].text
 
 
 def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:

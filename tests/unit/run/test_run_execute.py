@@ -13,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.run.commands import MpiCommands
-from slowpath.run.execute import Execution, RunEnd, RunLimits
+from slowpath.run.execute import Against, Execution, RunEnd, RunLimits
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import schedule_after
 from slowpath.run.schedule import read_account
@@ -78,6 +79,25 @@ def test_bad_cell_is_a_row_and_the_others_go_on(
     assert ended_cells(run_folder, 1) == {0: "ok"}
     assert ended_cells(run_folder, 2) == {2: "ok", 3: "ok"}
     assert result.cells_ok == 3
+    assert not fake_processes(run_folder)
+
+
+def test_a_launch_that_takes_many_times_as_long_as_clean_ones_is_ended_and_not_made_up_for(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
+    """Its cells are all that slow: a second launch would take as long."""
+    plan = make_plan(["ok", "hang", "ok"], rounds=2, environments=[Environment("clean"), Environment("yours")])
+    clean = [replace(one, parameters={"behave": "ok"}) if one.environment == "clean" else one for one in plan.cells]
+    plan = replace(plan, cells=clean)
+    against = Against("clean", "free", times=8.0, least_s=2.0, unknown_s=30.0)
+    result, infos = execute(run_folder, plan, fake_commands, RunLimits(cell_timeout_s=600.0, against=against))
+    assert [(info.environment, info.ended) for info in infos] == [("clean", "ok"), ("yours", "hung")] * 2
+    for info in infos[1::2]:
+        assert [(cell.cell, cell.status) for cell in info.failed_cells] == [(4, "hung"), (5, "hung")]
+        assert info.reason == (
+            "it took more than 8 times as long as launches in environment 'clean', placement 'free', so it was ended"
+        )
+    assert (result.launches, result.cells_ok) == (4, 8)
     assert not fake_processes(run_folder)
 
 

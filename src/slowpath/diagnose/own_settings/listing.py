@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from slowpath.core.results import ContrastResult, Results
 from slowpath.core.units import format_bytes
-from slowpath.diagnose.state import MeasuredStep
-from slowpath.diagnose.tasks import SurveyTask
+from slowpath.diagnose.state import MeasuredStep, settings_of, survey_of
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.ignored import Value, is_unknown, why_ignored, why_unread
 from slowpath.mpi.own_settings import OwnSetting, removable
@@ -19,27 +18,27 @@ _HELPS_FROM = 1.1  # times as long without
 
 def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
     """What is to be said of the settings, after these steps.  Args: library: name of the MPI."""
-    task = measured[0].step.task if measured else None
-    if not isinstance(task, SurveyTask) or not task.settings:
+    settings = settings_of(measured)
+    if not settings:
         return []
-    reported = list(_of_each(task.settings, library, _control_variables(measured), _unused(measured)))
-    helps = _helps(measured[0].results)
+    reported = list(_of_each(settings, library, _control_variables(measured), _unused(measured)))
+    helps = _helps(survey_of(measured).results)
     return [*([helps] if helps else []), *reported]
 
 
 def unread(measured: Sequence[MeasuredStep]) -> frozenset[str]:
     """Names of the user's settings that nobody reads, by all steps: none of them can be a cause."""
-    task = measured[0].step.task if measured else None
-    if not isinstance(task, SurveyTask):
+    settings = settings_of(measured)
+    if not settings:
         return frozenset()
-    library = measured[0].results.run.mpi.name or "unknown"
+    library = survey_of(measured).results.run.mpi.name or "unknown"
     known, unused = _control_variables(measured), _unused(measured)
-    names = (setting.name for setting in task.settings)
+    names = (setting.name for setting in settings)
     return frozenset(name for name in names if why_unread(name, library, known, unused) is not None)
 
 
 def _unused(measured: Sequence[MeasuredStep]) -> Mapping[str, str]:
-    return measured[0].results.run.mpi.unused_variables or {}
+    return survey_of(measured).results.run.mpi.unused_variables or {}
 
 
 def _control_variables(measured: Sequence[MeasuredStep]) -> Mapping[str, Value]:

@@ -139,13 +139,14 @@ def without_twins(findings: Sequence[Finding], forced: Sequence[Forced]) -> list
     kept = list(findings)
     for finding in findings:
         names = responsible(finding) if finding.rule in codes_refined_by("settings") else set[str]()
-        twin = next((other for other in kept if names and names <= _forcing(other, forced)), None)
+        twin = next((other for other in kept if names and names <= forcing(other, forced)), None)
         if twin is not None:
             kept = [_with(other, finding) if other is twin else other for other in kept if other is not finding]
     return kept
 
 
-def _forcing(finding: Finding, forced: Sequence[Forced]) -> set[str]:
+def forcing(finding: Finding, forced: Sequence[Forced]) -> set[str]:
+    """Names of the user's variables that force the state that a finding is about."""
     if not finding.affects_default:
         return set()
     return {one.name for one in forced if FORCED_STATES.get(finding.rule) == one.state}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from slowpath.diagnose.page import unseen, view
-from slowpath.diagnose.records import Diagnosis
+from slowpath.diagnose.records import Diagnosis, survey_step
 from slowpath.report import page as pages
 from slowpath.report import view_findings
 from slowpath.report.profile import profile
@@ -17,7 +17,8 @@ from slowpath.report.view_run import command_line, environment
 def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
     """The whole page.  Args: runs: results of its steps, those that are at hand; pictures of others are left out."""
     found = view.cards(diagnosis, runs)
-    survey = runs.get(diagnosis.steps[0].folder) if diagnosis.steps else None
+    step = survey_step(diagnosis)
+    survey = runs.get(step.folder) if step else None
     axis, steps = view.steps(diagnosis)
     return pages.render(
         "diagnosis.html.j2",

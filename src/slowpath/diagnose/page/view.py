@@ -11,7 +11,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.trials import trials_of
 from slowpath.diagnose.page.words import leg_words, limit_words
-from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis, DiagnosisStep
+from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis, DiagnosisStep, survey_step
 from slowpath.report import format as fmt
 from slowpath.report import view_findings, view_run
 from slowpath.report.figure import Figure, FigureTable, TrackRow
@@ -54,7 +54,8 @@ class CombinedView:
 
 def cards(diagnosis: Diagnosis, runs: Runs) -> list[FindingView]:
     """A card for each finding; the text of a missing leg is that of a diagnosis."""
-    survey = diagnosis.steps[0].folder if diagnosis.steps else ""
+    step = survey_step(diagnosis)
+    survey = step.folder if step else ""
 
     def measured(finding: Finding) -> PictureSources:
         return PictureSources(runs.get(finding.run or survey), trials_of(finding, diagnosis.steps, runs))

@@ -12,6 +12,7 @@ from slowpath.diagnose.records import CombinedOutcome, DiagnosisStep
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import Task
 from slowpath.mpi.forced import Forced
+from slowpath.run.execute import Against
 
 T = TypeVar("T", bound=Task)
 
@@ -59,6 +60,8 @@ class StepKind(Generic[T]):
     from the conclusions before and after it.
     required: no diagnosis without it: it is measured whatever the budget, and its failure ends the diagnosis.
     adds_evidence: it changes what the rules see in other runs, so that all steps are applied anew after it.
+    most_s: wall time after which none of its launches is started; None: no limit of its own.
+    against: what its launches are held against, so that one that takes many times as long is ended; None: nothing.
     """
 
     task: type[T]
@@ -66,3 +69,5 @@ class StepKind(Generic[T]):
     summary: Callable[[T, StepConclusion, StepConclusion], str]
     required: bool = False
     adds_evidence: bool = False
+    most_s: float | None = None
+    against: Callable[[T], Against | None] = lambda _: None

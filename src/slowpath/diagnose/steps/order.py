@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from slowpath.core.campaign import Campaign
 from slowpath.core.results import Finding
 from slowpath.diagnose.limits.variables import limits_of, maybe_set_by_user
+from slowpath.diagnose.own_state import first_by_cost
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps import (
     attribute,
     combined,
     forecast,
     launches,
+    own_state,
     refine,
     repeat,
     rival,
@@ -83,7 +85,9 @@ def _on_gpu(campaign: Campaign) -> bool:
 
 
 def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
-    if not state.measured:
+    if not state.is_surveyed:
+        yield from own_state.propose(state)
+        yield from _of_own_state(state, name_only)
         yield from survey.propose(state)
         return
     state = state.for_what_was_asked
@@ -123,6 +127,14 @@ def _first_trials(ordered: Sequence[Finding], state: State) -> Iterator[Proposal
         if first is not None:
             begun += 1
             yield first
+
+
+def _of_own_state(state: State, name_only: bool) -> Iterator[Proposal]:
+    """Which setting it is, and the proof: before a survey, which such a state would slow down as well."""
+    yield from settings.propose(state)
+    for finding in () if name_only else first_by_cost(state.findings, state.measured):
+        yield from trial.propose_unset(finding, state)
+        yield from trial.propose(finding, state)
 
 
 def _each(proposers: tuple[Propose, ...], state: State) -> Iterator[Proposal]:

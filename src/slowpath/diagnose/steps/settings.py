@@ -15,9 +15,9 @@ from slowpath.diagnose.own_settings.outcomes import Share, rounds_for, share
 from slowpath.diagnose.own_settings.search import Responsible, Set, ToTry, search
 from slowpath.diagnose.places import Place, named_places
 from slowpath.diagnose.sides import condition
-from slowpath.diagnose.state import MeasuredStep, Proposal, State
+from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import SettingsCell, SettingsTask, SurveyTask
+from slowpath.diagnose.tasks import SettingsCell, SettingsTask
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.slowpaths.registry import codes_refined_by
@@ -137,8 +137,7 @@ def apply(before: StepConclusion, _: SettingsTask, results: Results, history: St
         for one in history.measured
         if isinstance(one.step.task, SettingsTask) and one.step.number <= history.step.number
     ]
-    survey = history.measured[0].step.task
-    settings = removable(survey.settings) if isinstance(survey, SurveyTask) else ()
+    settings = removable(settings_of(history.measured))
     findings: list[Finding] = []
     for finding in before.findings:
         findings += (

@@ -12,6 +12,7 @@ from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, E
 from slowpath.core.results import Results
 from slowpath.diagnose.own_settings.listing import unread
 from slowpath.diagnose.own_settings.named import only_one, without_twins, without_unread
+from slowpath.diagnose.own_state import folded, set_aside
 from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -120,16 +121,20 @@ SIDES = ("threads", "network path", "unbound", "no single copy")  # of the surve
 
 
 def propose(state: State) -> Iterator[Proposal]:
-    """Where nothing was measured yet."""
-    if not state.measured:
+    """Where it was not made yet."""
+    if not state.is_surveyed:
+        aside = set_aside(state.findings, state.measured)
+        state = state.less(aside)
         kept = Kept(state.asked.narrowed(whole_survey(state))) if state.asked else within_budget(state)
         task = SurveyTask(
             only=state.asked.words,
             settings=list(state.settings),
             ranks=state.job.ranks,
             left_out=list(kept.left_out),
+            aside=list(aside),
         )
-        yield Proposal(task, kept.campaign, "look for slow paths")
+        less = f", from here on without {', '.join(aside)}" if aside else ""
+        yield Proposal(task, kept.campaign, f"look for slow paths{less}")
 
 
 def whole_survey(state: State) -> Campaign:
@@ -183,13 +188,14 @@ def _pairs(state: State) -> Campaign:
     return survey_campaign(campaign_named("survey"), removable(state.settings), state.gpus)
 
 
-def apply(_: StepConclusion, task: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
-    """What the rules see in it; the only setting is the responsible one."""
+def apply(before: StepConclusion, task: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
+    """What the rules see in it, behind what the user's own state showed; the only setting is the responsible one."""
     settings = removable(task.settings)
     found = judged(results, history)
     if len(settings) == 1:
         found = [only_one(one, settings[0]) for one in found]
-    return StepConclusion(without_twins(without_unread(found, unread(history.measured)), history.forced))
+    found = without_twins(without_unread(found, unread(history.measured)), history.forced)
+    return StepConclusion(folded(before.findings, found, history.forced))
 
 
 def summary(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:

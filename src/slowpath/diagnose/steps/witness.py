@@ -15,7 +15,7 @@ from slowpath.core.cell_results import CellResult, RoleWitness
 from slowpath.core.finding_results import LawForecast, LawSource
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.sides import Condition, condition, placements_of
-from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.state import Proposal, State, survey_of
 from slowpath.diagnose.steps.forecast import later_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import ForecastTask, RivalTask, WitnessTask
@@ -114,7 +114,7 @@ def judged(results: Results, history: StepHistory) -> list[Finding]:
 
 def _predicted(results: Results, history: StepHistory) -> Later:
     """What was seen of the forecasts of the survey's laws; other runs have other laws."""
-    if not history.measured or results is not history.measured[0].results:
+    if not history.measured or results is not survey_of(history.measured).results:
         return {}
     found: dict[LawSource, tuple[LawForecast, ...]] = {}
     for one in history.measured:

@@ -11,6 +11,9 @@ from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.places import Place
 from slowpath.diagnose.sides import Condition
 from slowpath.findings.remedy import Remedy
+from slowpath.mpi.launcher import INHERITED, WIDENED
+
+_ALL = "all processors"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,9 @@ def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: froze
     if remedy.bind is not None:
         if under.bind == remedy.bind:
             return f"it does not apply: ranks are already bound to a {remedy.bind}"
-        names = under.placement, f"bound to {remedy.bind}"
+        if remedy.bind == WIDENED and under.bind != INHERITED:
+            return "it does not apply: these launches do not run where they were started"
+        names = under.placement, _ALL if remedy.bind == WIDENED else f"bound to {remedy.bind}"
         return Toggle(
             "placement", *names, parameters, (here,), {**places, names[1]: replace(under.place, bind=remedy.bind)}
         )

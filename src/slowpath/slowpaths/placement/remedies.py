@@ -6,6 +6,7 @@ from __future__ import annotations
 from slowpath.findings.program_remedy import ProgramRemedy, Way
 from slowpath.findings.remedy import Control, Remedy
 from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.launcher import WIDENED
 
 # Both ranks computing at once would not do: where they share a core, that is what binding mends.
 _CALL = Control(
@@ -25,6 +26,17 @@ BIND_TO_CORES = Remedy(
     bind="core",
     phrase="a core of its own for each rank",
     cores_per_rank=1,
+)
+
+ALL_PROCESSORS = Remedy(
+    "all processors",
+    "Start the job without the mask: no taskset or numactl in front of it, no CPUAffinity of a service.",
+    ("placement",),
+    _CALL,
+    side_effects=("others may use the same processors",),
+    sources=("docs/reference/diagnose.md",),
+    bind=WIDENED,
+    phrase="all processors of the machine",
 )
 
 PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(

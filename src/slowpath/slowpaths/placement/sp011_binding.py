@@ -21,6 +21,7 @@ from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides, total
 from slowpath.findings.words import OF_MESSAGES
+from slowpath.mpi.launcher import UNASKED
 from slowpath.slowpaths.placement.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,
@@ -74,7 +75,8 @@ _SWITCHES = "involuntary_switches"
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Ranks that were to have a core each and share one; and contrasts of placements, whichever side is slower."""
-    found = facts.slowdowns("placement", phase="steady")
+    unasked = {placement.name for placement in facts.run.placements if placement.bind in UNASKED}
+    found = [one for one in facts.slowdowns("placement", phase="steady") if one.slow.placement not in unasked]
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "placement")))
     clear = [group for group in groups if max(one.ratio.least for one in group) >= LAW_RATIO]
     shared = [_shared(facts, placement) for placement in shared_placements(facts)]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.findings.difference import WITHOUT_USER, Slowdown
+from slowpath.findings.ended import ended, ended_observation
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
@@ -26,7 +27,10 @@ def observe(facts: Facts) -> Sequence[Observation]:
     ]
     steady = {_where(one) for one in found if one.slow_phase == "steady"}
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
-    return [_observation(facts, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]
+    seen = [_observation(facts, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]
+    too_long = [one for one in ended(facts, "environment") if one.fast.environment == WITHOUT_USER]
+    about, subject, reference = f"{ABOUT}, host", "launches with your settings", "those without any of your settings"
+    return [*seen, *(ended_observation(facts, one, about, subject, reference) for one in too_long[:1] if not seen)]
 
 
 def _is_own(facts: Facts, one: Slowdown) -> bool:
@@ -39,11 +43,11 @@ def _where(one: Slowdown) -> tuple[str | None, ...]:
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     memory = group[0].slow.parameters.get("memory", "host")
-    what = "first messages" if group[0].slow_phase == "first" else "messages"
+    messages = [one for one in group if one.slow.experiment != "coll"]
+    what = "{size}first messages" if group[0].slow_phase == "first" else "{size}messages"
+    what = what if messages else f"calls of {group[0].slow.parameters.get('collective', 'collectives')}"
     of = "" if memory == "host" else f" from {memory} memory"
-    wording = Wording(
-        f"{{size}}{what}{of} with your settings", "without any of your settings", f"{ABOUT}, {memory}", True
-    )
+    wording = Wording(f"{what}{of} with your settings", "without any of your settings", f"{ABOUT}, {memory}", True)
     return replace(slowdown_observed(facts, group, wording), exports={}, unsets=())
 
 
@@ -67,7 +71,7 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=("one of your settings makes messages slower", "several of your settings do so together"),
     needs_law=False,
     kind="fault",
-    refinements=("settings",),
+    refinements=("settings", "state"),
     probes=("paths", "short messages", "your settings", "your settings, GPU memory"),
     depends=frozenset({"environment", "setting"}),
 )

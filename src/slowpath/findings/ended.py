@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Launches that were ended since they took many times as long as clean ones: a difference of which a bound is known.
+
+A diagnosis' first step holds launches of the user's own state against clean ones (slowpath.diagnose.steps.own_state).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.results import ContrastResult
+from slowpath.findings.facts import Facts
+from slowpath.findings.observation import Observation
+
+CAMPAIGN = "state"  # its launches alone are ended for taking long
+GIVEN_UP_RATIO = 8.0  # times as long as clean launches, after which one is ended
+FEWEST = 3  # launches on either side: one may hang by chance
+
+
+@dataclass(frozen=True)
+class Ended:
+    """launches: of the slow cell that were ended.  clean: of the fast one that were measured meanwhile."""
+
+    contrast: ContrastResult
+    slow: CellResult
+    fast: CellResult
+    launches: int
+    clean: int
+
+
+def ended(facts: Facts, axis: str) -> list[Ended]:
+    """Contrasts on this axis whose side `b` was ended again and again while `a` was measured."""
+    if facts.run.campaign != CAMPAIGN:
+        return []
+    found = []
+    for contrast in facts.contrasts:
+        slow, fast = facts.cells.get(contrast.b.cell), facts.cells.get(contrast.a.cell)
+        if contrast.axis != axis or contrast.launches >= FEWEST or slow is None or fast is None:
+            continue
+        rows = (row for row in facts.results.skipped if row.cell == slow.cell and row.status == "hung")
+        launches = sum(row.launches for row in rows)
+        measured = fast.estimate(contrast.metric, contrast.a.phase)
+        if launches >= FEWEST and measured is not None and measured.launches >= FEWEST:
+            found.append(Ended(contrast, slow, fast, launches, measured.launches))
+    return found
+
+
+def ended_observation(facts: Facts, one: Ended, about: str, subject: str, reference: str) -> Observation:
+    """The observation of such launches.  Args: subject, reference: of `<subject> take at least 8x as long as ...`."""
+    bound = f"{GIVEN_UP_RATIO:g}x"
+    return Observation(
+        about=about,
+        place=facts.place([one.slow]),
+        text=f"{subject[0].upper()}{subject[1:]} take at least {bound} as long as {reference}: "
+        f"{one.launches} launches were ended after that time, none of the {one.clean} others was.",
+        metric=one.contrast.metric,
+        phase=one.contrast.b.phase,
+        ratio=None,
+        interval=None,
+        excess_s=None,
+        affects_default=True,
+        cells=(one.slow.cell, one.fast.cell),
+        axis=one.contrast.axis,
+        evidence=(f"{one.launches} launches took more than {bound} of the longest clean one, and were ended",),
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+    )

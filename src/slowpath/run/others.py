@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What other processes take of this node's processors, from /proc: read twice, with nothing launched in between."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowpath.core.machine import OtherProcess, Others
+
+WINDOW_S = 0.3  # the kernel counts in ticks of 10 ms
+LEAST_CORES = 0.1  # of a process that is named
+MOST_NAMED = 3
+_IDLE = (3, 4)  # idle and waiting for a disk, among the numbers of a processor's line
+_GUEST_FROM = 8  # counted under user time already
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """What the kernel has counted so far, ticks. idle: of each processor.  busy: of each process, by id and name."""
+
+    idle: Mapping[int, int]
+    total: Mapping[int, int]
+    busy: Mapping[tuple[int, str], int]
+
+
+def others_now(processors: frozenset[int], seconds: float = WINDOW_S, proc: Path = Path("/proc")) -> Others | None:
+    """What others take of these processors; None: this kernel does not count it.
+
+    This process sleeps meanwhile.
+    """
+    before = ticks(proc)
+    time.sleep(seconds)
+    return between(before, ticks(proc), processors, seconds, os.sysconf("SC_CLK_TCK"))
+
+
+def ticks(proc: Path) -> Ticks:
+    """What is counted now; empty where it can't be read."""
+    idle, total = dict[int, int](), dict[int, int]()
+    try:
+        lines = (proc / "stat").read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        name, *numbers = line.split()
+        if name.startswith("cpu") and name[3:].isdecimal():
+            counted = [int(number) for number in numbers[:_GUEST_FROM]]
+            idle[int(name[3:])] = sum(counted[place] for place in _IDLE if place < len(counted))
+            total[int(name[3:])] = sum(counted)
+    return Ticks(idle, total, dict(_busy(proc)))
+
+
+def _busy(proc: Path) -> list[tuple[tuple[int, str], int]]:
+    found = []
+    for folder in proc.iterdir() if proc.is_dir() else ():
+        if not folder.name.isdecimal():
+            continue
+        try:
+            head, _, rest = (folder / "stat").read_text(errors="replace").rpartition(")")
+            fields = rest.split()
+            found.append(((int(folder.name), head.partition("(")[2]), int(fields[11]) + int(fields[12])))
+        except (OSError, ValueError, IndexError):
+            continue  # it has ended meanwhile
+    return found
+
+
+def between(before: Ticks, after: Ticks, processors: frozenset[int], seconds: float, ticks_per_s: int) -> Others | None:
+    """What was taken in between.  Args: seconds: that passed."""
+    there = processors & before.total.keys() & after.total.keys()
+    passed = sum(after.total[one] - before.total[one] for one in there)
+    if not there or passed <= 0:
+        return None
+    idle = sum(after.idle[one] - before.idle[one] for one in there)
+    cores = len(there) * max(0.0, 1 - idle / passed)
+    grown = sorted(((count - before.busy.get(key, count), key) for key, count in after.busy.items()), reverse=True)
+    named = [
+        OtherProcess(name or "unnamed", pid, round(count / (seconds * ticks_per_s), 2))
+        for count, (pid, name) in grown[:MOST_NAMED]
+        if count / (seconds * ticks_per_s) >= LEAST_CORES and pid != os.getpid()
+    ]
+    return Others(seconds, len(there), round(cores, 2), named)

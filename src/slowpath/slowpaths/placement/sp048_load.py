@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP048: other processes take the cores of the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.machine import Others
+from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import Facts
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import total
+from slowpath.slowpaths.placement.load import is_loaded
+
+FEWEST_SWITCHES = 5  # by which ranks lose their processor in cells of milliseconds: a quiet machine has none or two
+SWITCHES = "involuntary_switches"
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Cells whose ranks lost their processors while others kept cores busy that the ranks need."""
+    others = facts.others
+    ranks = max((len(placement.observed) for placement in facts.run.placements), default=0)
+    if others is None or ranks > others.processors or not is_loaded(others, ranks):
+        return []
+    clean = [cell for cell in facts.results.cells if cell.environment == WITHOUT_USER]  # settings may start threads
+    cells = clean or facts.results.cells
+    lost = [(cell, count) for cell in cells if (count := _lost(facts, cell)) is not None]
+    if sum(count for _, count in lost) < FEWEST_SWITCHES:
+        return []
+    return [_observation(facts, others, ranks, lost)]
+
+
+def _lost(facts: Facts, cell: CellResult) -> float | None:
+    """How often its ranks lost their processor; None: not counted, or they take it from each other."""
+    seen = facts.processors(cell)
+    return None if seen is not None and seen.shared else total(cell, "steady", SWITCHES)
+
+
+def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[CellResult, float]]) -> Observation:
+    names = ", ".join(f"{one.name} (process {one.pid}) {one.cores:.1f}" for one in others.processes)
+    numbers = tuple(cell.cell for cell, _ in lost)
+    free = max(0.0, others.processors - others.cores)
+    times = sum(count for _, count in lost)
+    text = (
+        f"Other processes keep {others.cores:.1f} of {others.processors} cores busy{f' ({names})' if names else ''}, "
+        f"and {ranks} ranks have {free:.1f} left: they lost theirs {times:.0f} times. This is load on the machine and "
+        "no slow path of MPI; whatever is measured meanwhile is slower than it has to be."
+    )
+    return Observation(
+        about="load",
+        place=facts.place([cell for cell, _ in lost]),
+        text=text,
+        metric=SWITCHES,
+        phase="steady",
+        ratio=None,
+        interval=None,
+        excess_s=None,
+        affects_default=True,
+        cells=numbers,
+        evidence=(
+            f"{others.cores:.2f} of {others.processors} cores were busy over {others.seconds:g} s without any launch",
+            f"ranks were taken off their processor {times:.0f} times in {len(lost)} cells",
+        ),
+        slow_cells=numbers,
+    )
+
+
+def witnesses(_: Facts, seen: Observation) -> Support:
+    """Both counts come from the kernel: what others took, and how often ranks lost their processor."""
+    return Support("shown", "others kept the cores busy before any launch, and took them from ranks", seen.evidence)
+
+
+_EACH_OTHER = RivalKind(
+    "each other",
+    "The ranks take their processors from each other: there are fewer than ranks.",
+    claim("waiting", "nothing"),
+    "the processors that ranks were allowed",
+    by_witness("there is a processor for each rank"),
+)
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP048",
+    name="busy cores",
+    title="Other processes take the cores of your ranks",
+    what="Ranks that wait for each other need all of their cores at the same time; one that is taken holds up all.",
+    shows="Before any launch other processes keep so many cores busy that less than one is left for each rank, and "
+    "ranks are taken off theirs while they send messages.",
+    why="The kernel divides a core among all that want to run, in turns of milliseconds, a thousand times as long as "
+    "a short message.",
+    needs="The kernel's count of busy cores while nothing is launched, and of involuntary switches while ranks run.",
+    remedy="End or move the other processes, wait until the machine is quiet, or ask for nodes that are yours alone.",
+    false_alarms="A process that ends meanwhile was load when it was looked at: run it again.",
+    sources=("proc(5)", "getrusage(2)", "docs/reference/diagnose.md"),
+    observe=observe,
+    cause="Other processes run on the cores that the ranks need: load, not MPI.",
+    witnesses=witnesses,
+    needs_law=False,
+    kind="fault",
+    refinements=("state",),
+    claim=claim("waiting", "nothing"),
+    rivals=(_EACH_OTHER,),
+    depends=frozenset({"binding"}),
+)

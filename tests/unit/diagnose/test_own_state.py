@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first step, about the user's own state: when it is made, what it names, and that it speaks first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from made_results import METRIC, cell, contrast, environment, finding, results, step
+from msgspec.structs import replace
+
+from slowpath.core.campaign_file import recorded
+from slowpath.core.machine import OtherProcess, Others
+from slowpath.core.results import RankPlace, Results
+from slowpath.diagnose.conclusion import conclude
+from slowpath.diagnose.own_state import first_by_cost
+from slowpath.diagnose.ranks.job import Job
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Processors, State
+from slowpath.diagnose.steps.kind import StepConclusion
+from slowpath.diagnose.steps.order import proposals
+from slowpath.diagnose.steps.own_state import (
+    EVERYWHERE,
+    MOST_S,
+    STARTED,
+    against,
+    by_ranks,
+    state_campaign,
+    summary,
+)
+from slowpath.diagnose.steps.registry import kind_of
+from slowpath.diagnose.tasks import SettingsTask, StateTask, SurveyTask
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.difference import WITHOUT_USER
+from slowpath.mpi.forced import Forced
+from slowpath.mpi.own_settings import OwnSetting
+from slowpath.mpi.settings import resolver
+from slowpath.plan.campaign import decode
+from slowpath.plan.cost import estimate
+from slowpath.plan.expand import expand
+from slowpath.plan.mpis import MpiInUse
+from slowpath.slowpaths.evaluate import findings
+from slowpath.slowpaths.registry import known
+
+ASYNC = OwnSetting("MPIR_CVAR_ASYNC_PROGRESS", "1")
+TCP = OwnSetting("UCX_TLS", "tcp")
+LOAD = Others(0.3, 2, 1.0, [OtherProcess("stress", 4711, 1.0)])
+MASKED = Processors("0", "0-1")
+LIBRARY = LibraryFacts("mpich", "5.0.2")
+
+
+def state(measured: Sequence[MeasuredStep] = (), **more: Any) -> State:
+    found = conclude(measured, []).findings if measured else []
+    environ = {one.name: one.value or "" for one in more.get("settings", ())}
+    return State(found, measured, LIBRARY, environ, job=Job(2, cores=2), **more)
+
+
+def kinds(of: State, name_only: bool = False) -> list[str]:
+    return [one.task.kind for one in proposals(of, name_only)]
+
+
+def of_settings(ratio: float, settings: Sequence[OwnSetting] = (ASYNC,), metric: str = METRIC) -> MeasuredStep:
+    """The step where two sizes take so many times as long with these settings."""
+    cells, contrasts = [], []
+    for number, length in enumerate(("8", "1048576")):
+        parameters = {"message_bytes": length, "pattern": "ping_pong"}
+        times = [1e-6 * (1 + 0.01 * launch) for launch in range(5)]
+        slow = [value * ratio * (1 + 0.02 * (launch % 2)) for launch, value in enumerate(times)]
+        cells.append(cell(2 * number, parameters, times, environment=WITHOUT_USER, placement=STARTED))
+        cells.append(cell(2 * number + 1, parameters, slow, placement=STARTED))
+        pairs = list(zip(times, slow, strict=True))
+        contrasts.append(contrast(f"of {length}", pairs, a=2 * number, b=2 * number + 1, metric=metric))
+    environments = [environment("default"), environment(WITHOUT_USER, [one.name for one in settings])]
+    made = results(cells, contrasts, environments=environments, binds={STARTED: "inherited"})
+    return measured_step(StateTask(settings=list(settings)), made)
+
+
+def measured_step(task: StateTask, made: Results) -> MeasuredStep:
+    return MeasuredStep(step(1, task), replace(made, findings=findings(made, ROLES)))
+
+
+def test_it_is_made_first_where_there_is_something_to_take_away_and_costs_nothing_elsewhere() -> None:
+    assert kinds(state()) == ["survey"]
+    assert kinds(state(processors=Processors("0-1", "0-1"), others=Others(0.3, 16, 1.0))) == ["survey"]
+    for more in ({"settings": [ASYNC]}, {"processors": MASKED}, {"others": LOAD}):
+        assert kinds(state(**more)) == ["state", "survey"], more
+    assert kinds(state(settings=[OwnSetting("PMI_RANK", "0", left_in="it starts ranks")])) == ["survey"]
+
+
+@pytest.mark.parametrize(("settings", "masked", "states"), [(1, False, 2), (0, True, 2), (3, True, 4), (0, False, 1)])
+def test_its_cells_stand_in_every_state_and_each_contrast_differs_in_one_thing(
+    settings: int, masked: bool, states: int, description: dict[str, Any]
+) -> None:
+    own = [OwnSetting(f"UCX_A{number}", "1") for number in range(settings)]
+    campaign = state_campaign(own, masked, 2)
+    mpich = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
+    plan = expand(campaign, description, mpich, 1)
+    assert expand(decode(recorded(campaign), "made.toml"), description, mpich, 1) == plan
+    assert len(plan.cells) == 3 * states
+    assert len(plan.launches) == plan.rounds * states
+    assert len(plan.contrasts) == 3 * (bool(settings) + masked)
+    assert estimate(plan).wall_s < 10
+    placements = {one.cell: one.placement for one in plan.cells}
+    of_settings = [one for one in plan.contrasts if one.axis == "environment"]
+    assert {placements[one.a.cell] for one in of_settings} <= {EVERYWHERE if masked else STARTED}
+
+
+def test_launches_are_held_against_the_clean_state() -> None:
+    held = against(StateTask(settings=[ASYNC], inherited="0", granted="0-1"))
+    assert held is not None
+    assert (held.environment, held.placement) == (WITHOUT_USER, EVERYWHERE)
+    assert held.limit_s([0.5, 0.6]) == pytest.approx(8 * 0.6)
+    assert held.limit_s([]) < MOST_S / 2
+    assert against(StateTask(others=LOAD)) is None
+    assert kind_of(StateTask()).most_s == MOST_S
+
+
+def test_one_setting_is_named_at_once_and_speaks_first() -> None:
+    first = of_settings(12.0)
+    found = conclude([first], []).findings
+    assert [one.cause for one in found] == ["MPIR_CVAR_ASYNC_PROGRESS=1 makes messages slower."]
+    assert (found[0].run, found[0].status, found[0].affects_default) == ("01-state", "explained", True)
+    assert "with MPIR_CVAR_ASYNC_PROGRESS=1 are 12" in found[0].text
+    assert [one.name for one in found[0].remedies] == ["unset MPIR_CVAR_ASYNC_PROGRESS"]
+    path = known(found[0].rule)
+    assert path is not None
+    assert path.kind == "fault"
+    dear = finding("SP008", 1.0, number=7)
+    assert first_by_cost([dear, *found], [first])[0] == found[0]
+
+
+def test_the_proof_goes_before_the_survey_unless_names_alone_are_asked_for() -> None:
+    first = of_settings(12.0)
+    assert kinds(state([first], settings=[ASYNC])) == ["trial", "survey"]
+    assert kinds(state([first], settings=[ASYNC]), name_only=True) == ["survey"]
+    assert kinds(state([of_settings(1.0)], settings=[ASYNC])) == ["survey"]
+
+
+def test_which_of_several_it_is_is_searched_before_the_survey() -> None:
+    settings = [ASYNC, TCP, OwnSetting("UCX_LOG_LEVEL", "info")]
+    first = of_settings(12.0, settings)
+    (found,) = conclude([first], []).findings
+    assert found.cause is None
+    ways = list(proposals(state([first], settings=settings)))
+    assert [one.task.kind for one in ways][:1] == ["settings"]
+    assert isinstance(ways[0].task, SettingsTask)
+    assert set(map(tuple, ways[0].task.taken.values())) == {(0,), (1,), (2,)}
+    assert {one.bind for one in ways[0].campaign.placements} == {"inherited"}
+    assert ways[-1].task.kind == "survey"
+
+
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 1.1, 1.2])
+def test_a_small_difference_or_a_gain_is_no_fault_and_one_line_says_so(ratio: float) -> None:
+    first = of_settings(ratio)
+    concluded = conclude([first], [])
+    assert concluded.findings == []
+    said = summary(StateTask(settings=[ASYNC]), StepConclusion(), concluded)
+    assert said == "nothing was found that takes 1.25 times as long as in a clean state"
+
+
+def test_a_busy_machine_that_spoils_clean_launches_does_not_hide_what_is_many_times_slower() -> None:
+    """Clean launches of which half are disturbed: 0.8 us and 1 ms, against 6 ms. In pairs that is [0.7, 135547]."""
+    clean, slow = [7.8e-7, 1.09e-3, 2.7e-4, 7.7e-7], [6.3e-3, 6.0e-3, 7.2e-3, 6.3e-3]
+    first = of_settings(12.0)
+    pairs = list(zip(clean, slow, strict=True))
+    undecided = contrast("noisy", pairs, a=0, b=1)
+    assert undecided.verdict == "undecided"
+    judged = by_ranks(undecided)
+    assert (judged.verdict, judged.interval) == ("slower", pytest.approx((6.0e-3 / 1.09e-3, 7.2e-3 / 7.7e-7)))
+    made = replace(first.results, contrasts=[undecided])
+    (found,) = conclude([measured_step(StateTask(settings=[ASYNC]), made)], []).findings
+    assert found.cause == "MPIR_CVAR_ASYNC_PROGRESS=1 makes messages slower."
+    mixed = contrast("mixed", [*pairs[:3], (7e-3, 6.3e-3)], a=0, b=1)
+    assert by_ranks(mixed) == mixed
+    few = contrast("few", pairs[:3], a=0, b=1)
+    assert by_ranks(few) == few
+
+
+def test_ranks_that_share_a_core_where_they_are_started_are_named_so() -> None:
+    parameters = {"message_bytes": "8", "pattern": "ping_pong"}
+    cells = [
+        cell(0, parameters, [1e-6] * 5, placement=EVERYWHERE),
+        cell(1, parameters, [4e-3, 3e-3, 5e-3, 4e-3, 4e-3], placement=STARTED),
+    ]
+    pairs = [(1e-6, time_s) for time_s in (4e-3, 3e-3, 5e-3, 4e-3, 4e-3)]
+    made = results(
+        cells, [contrast("mask", pairs, axis="placement")], binds={STARTED: "inherited", EVERYWHERE: "widened"}
+    )
+    placements = [
+        replace(one, observed=[RankPlace(rank=r, host="n1", cpus_allowed=cpus, cpu=0) for r in range(2)])
+        for one, cpus in zip(made.run.placements, ("0", "0-1"), strict=True)
+    ]
+    made = replace(made, run=replace(made.run, placements=placements))
+    (found,) = conclude([measured_step(StateTask(inherited="0", granted="0-1"), made)], []).findings
+    assert found.text.startswith("Your ranks share one core (rank 0 on 0, rank 1 on 0), and 8 B messages are ")
+    assert found.status == "explained"
+    assert [one.name for one in found.remedies] == ["all processors"]
+    first = measured_step(StateTask(inherited="0", granted="0-1"), made)
+    trial = next(proposals(state([first], processors=MASKED)))
+    assert trial.task.kind == "trial"
+    assert {one.bind for one in trial.campaign.placements} == {"inherited", "widened"}
+
+
+def test_a_survey_does_not_say_it_again() -> None:
+    """Neither by its own contrasts of the settings nor by the slow state that the variable is known to force."""
+    first = of_settings(12.0, [TCP])
+    forced = [Forced("network_path", "UCX_TLS", "tcp")]
+    again = finding("SP035", number=1, axis="environment", about="your settings, host")
+    network = finding("SP010", number=2, affects_default=True)
+    other = finding("SP008", number=3)
+    survey = MeasuredStep(step(2, SurveyTask(settings=[TCP])), results(findings=[again, network, other]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("slowpath.diagnose.steps.survey.judged", lambda results, history: list(results.findings))
+        found = conclude([first, survey], forced).findings
+    assert [one.rule for one in found] == ["SP035", "SP008"]
+    assert {network.id, again.id} <= set(found[0].merged)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What other processes take, from a /proc that a test wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from slowpath.run.others import between, others_now, ticks
+
+
+def proc(folder: Path, idle: list[int], busy: list[int], processes: dict[int, tuple[str, int]]) -> Path:
+    """A /proc with so many ticks of each processor and of each process."""
+    folder.mkdir()
+    lines = [
+        f"cpu{number} {user} 0 0 {rest} 5 0 0 0 0 0" for number, (user, rest) in enumerate(zip(busy, idle, strict=True))
+    ]
+    (folder / "stat").write_text("\n".join(["cpu 1 2 3 4 5 6 7 8 9 10", *lines, "ctxt 1"]))
+    for pid, (name, count) in processes.items():
+        (folder / str(pid)).mkdir()
+        rest = " ".join(["R", *["0"] * 10, str(count), "1", *["0"] * 30])
+        (folder / str(pid) / "stat").write_text(f"{pid} ({name}) {rest}")
+    return folder
+
+
+def test_a_busy_loop_on_one_of_two_processors_is_one_core(tmp_path: Path) -> None:
+    before = ticks(proc(tmp_path / "a", [100, 100], [50, 50], {7: ("a (loop)", 50), 8: ("quiet", 3)}))
+    after = ticks(proc(tmp_path / "b", [130, 101], [50, 79], {7: ("a (loop)", 79), 8: ("quiet", 4), 9: ("new", 30)}))
+    found = between(before, after, frozenset({0, 1}), 0.3, 100)
+    assert found is not None
+    assert (found.processors, found.cores) == (2, 0.97)
+    assert [(one.name, one.pid, one.cores) for one in found.processes] == [("a (loop)", 7, 0.97)]
+    alone = between(before, after, frozenset({0}), 0.3, 100)
+    assert alone is not None
+    assert (alone.processors, alone.cores) == (1, 0.0)
+
+
+def test_what_the_kernel_does_not_count_is_not_known(tmp_path: Path) -> None:
+    assert others_now(frozenset({0}), 0.0, tmp_path / "none") is None
+    still = ticks(proc(tmp_path / "still", [1], [1], {}))
+    assert between(still, still, frozenset({0}), 0.3, 100) is None
