@@ -7,22 +7,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-_REPORT_S = 2.0  # to write the pages at the end, before any step has shown how long results take here
-_LATER_RATIO = 0.3  # of the first conclusion: the fits of the survey, most of its time, are kept
-_MARGIN = 1.5  # times as long as the longest conclusion so far: the last one has the most to write
+_REPORT_S = 2.0  # to write the pages at the end
+_EACH_S = 0.04  # a cell: to conclude from it, before a step has shown how long that takes here
 
 
 @dataclass
 class Clock:
     """begun_s: when the user began to wait, by `now`; engines that are built afterwards count.  before_s: that earlier
-    commands took for the same diagnosis.  first_s: the conclusion from the first step.  concluded_s: the longest from
-    a later one so far.
+    commands took for the same diagnosis.  each_s, more_s: a conclusion takes so long for each cell, and besides.
+    most_cells: of a step that was concluded from.
     """
 
     begun_s: float
     before_s: float = 0.0
     first_s: float | None = None
-    concluded_s: float = 0.0
+    each_s: float = _EACH_S
+    more_s: float = 0.0
+    most_cells: int = 0
     now: Callable[[], float] = field(default=time.monotonic)
 
     @property
@@ -30,23 +31,17 @@ class Clock:
         """In all, seconds."""
         return self.before_s + self.now() - self.begun_s
 
-    def left_s(self, budget_s: float, spent_s: float) -> float:
+    def left_s(self, budget_s: float, spent_s: float, cells: int) -> float:
         """For launches, seconds: what comes after them is kept back.
 
-        Args: spent_s: as it was measured step by step; the larger one counts.
+        Args: spent_s: as it was measured step by step; the larger one counts.  cells: of the step.
         """
-        return budget_s - max(self.spent_s, spent_s) - self.kept_back_s
+        return budget_s - max(self.spent_s, spent_s) - _REPORT_S - self.more_s - self.each_s * cells
 
-    @property
-    def kept_back_s(self) -> float:
-        """For conclusions and reports once the last launch is over, seconds."""
-        expected_s = self.concluded_s or _LATER_RATIO * (self.first_s or 0.0)
-        return _REPORT_S + _MARGIN * expected_s
-
-    def concluded(self, begun_s: float) -> None:
-        """A conclusion from a step is over that began at `begun_s`."""
+    def concluded(self, begun_s: float, cells: int) -> None:
+        """A conclusion from a step with so many cells is over that began at `begun_s`."""
         took_s = self.now() - begun_s
-        if self.first_s is None:
-            self.first_s = took_s
+        if cells > self.most_cells:
+            self.each_s, self.most_cells = took_s / cells, cells
         else:
-            self.concluded_s = max(self.concluded_s, took_s)
+            self.more_s = max(self.more_s, took_s - self.each_s * cells)

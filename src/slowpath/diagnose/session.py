@@ -34,6 +34,8 @@ from slowpath.run.ownership import Taken, keep_held
 from slowpath.run.prepare import PreparedRun
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
+_LEAST_OF_SURVEY = 0.5  # of what is left: without launches there is nothing to conclude from
+
 
 class Session:
     """One diagnosis in its folder; `diagnosis` is as diagnosis.json has it."""
@@ -105,12 +107,12 @@ class Session:
                     self._bench.tell(f"left out: {proposal.why}: {error}")
                 self._refused.add(proposal.why)
                 continue
-            if required or prepared.cost.wall_s * self._scale <= self._left_s():
+            if required or prepared.cost.wall_s * self._scale <= self._left_s(prepared):
                 return proposal, prepared
         return None
 
-    def _left_s(self) -> float:
-        return self._clock.left_s(self.diagnosis.budget_s, self.diagnosis.spent_s)
+    def _left_s(self, prepared: PreparedRun) -> float:
+        return self._clock.left_s(self.diagnosis.budget_s, self.diagnosis.spent_s, len(prepared.plan.cells))
 
     def _take(self, proposal: Proposal, prepared: PreparedRun) -> None:
         """Measure one campaign into its folder and conclude from it."""
@@ -119,7 +121,7 @@ class Session:
         estimate_s = prepared.cost.wall_s * self._scale
         folder = f"{number:02d}-{proposal.task.kind}"
         step = DiagnosisStep(number=number, folder=folder, why=proposal.why, estimate_s=estimate_s, task=proposal.task)
-        if kind.required and self._left_s() <= 0:
+        if kind.required and self._clock.spent_s >= self.diagnosis.budget_s:
             raise EnvironmentFailure(
                 f"nothing was measured: {self._clock.spent_s:.0f} s had passed before the first launch, of a budget of "
                 f"{self.diagnosis.budget_s:.0f} s; an engine that was built is kept, so begin again or allow more time"
@@ -130,7 +132,7 @@ class Session:
         self._write(steps=[*self.diagnosis.steps, step])
         begun = time.monotonic()
         try:
-            bench.measure(prepared, self.folder / folder, self._limit_s(kind), kind.against(task))
+            bench.measure(prepared, self.folder / folder, self._limit_s(kind, prepared), kind.against(task))
         except Interrupted:
             self._write(spent_s=max(self.diagnosis.spent_s + time.monotonic() - begun, self._clock.spent_s))
             raise
@@ -149,9 +151,10 @@ class Session:
         names = set_aside(self.diagnosis.findings, self._measured)
         return self._bench.less(names) if names and (surveyed or isinstance(task, SurveyTask)) else self._bench
 
-    def _limit_s(self, kind: StepKind[Any]) -> float:
+    def _limit_s(self, kind: StepKind[Any], prepared: PreparedRun) -> float:
         """Wall time after which none of its launches is started, seconds."""
-        left_s = max(0.0, self._left_s())
+        least_s = _LEAST_OF_SURVEY * (self.diagnosis.budget_s - self._clock.spent_s) if kind.required else 0.0
+        left_s = max(0.0, least_s, self._left_s(prepared))
         return left_s if kind.most_s is None else min(left_s, kind.most_s)
 
     def _conclude(self, step: DiagnosisStep) -> None:
@@ -186,7 +189,7 @@ class Session:
             if one not in self.diagnosis.not_tried:
                 self._bench.tell(f"not tried: '{one.remedy}' against {one.rule}: {one.why}")
         self._write(not_tried=not_tried)
-        self._clock.concluded(begun_s)
+        self._clock.concluded(begun_s, len(self._measured[-1].results.cells))
 
     def _left(self, name_only: bool = False) -> list[str]:
         """What would still be measured, were there time."""

@@ -43,6 +43,7 @@ class Cost:
 @dataclass
 class Prepared:
     cost: Cost
+    plan: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(cells=[None] * 2))
 
 
 @dataclass
@@ -149,7 +150,7 @@ def test_the_user_s_own_state_goes_before_the_survey_and_has_its_own_limit(bench
     assert (left_s or 0.0) <= 97.0
     assert held is None
     assert made.steps[0].summary == "nothing was found that takes 1.25 times as long as in a clean state"
-    assert made.steps[1].summary == "1 slow path (SP008)"
+    assert made.steps[1].summary == "1 fault (SP008)"
     assert read_diagnosis(tmp_path) == made
     again = resume(tmp_path, bench, None, 99.0, name_only=True)  # type: ignore[arg-type]
     assert [one.folder for one in again.run().steps] == ["01-state", "02-survey"]
@@ -344,3 +345,18 @@ def test_a_budget_that_a_build_used_up_is_said_and_nothing_is_measured(bench: Be
     with pytest.raises(EnvironmentFailure, match="75 s had passed before the first launch, of a budget of 60 s"):
         late.run()
     assert bench.measured == []
+
+
+def test_what_conclusions_take_is_kept_back_by_the_number_of_cells() -> None:
+    """A survey of 251 cells was cut off at 50 of 60 s, and 13 s went into its results."""
+    now_s = [0.0]
+    clock = Clock(0.0, now=lambda: now_s[0])
+    before_s = clock.left_s(60.0, 0.0, 250)
+    assert before_s < 60.0 - 10.0
+    now_s[0] = 5.0
+    clock.concluded(0.0, 250)
+    assert clock.each_s == 5.0 / 250
+    assert clock.left_s(60.0, 5.0, 10) == pytest.approx(60.0 - 5.0 - 2.0 - 10 * 5.0 / 250)
+    now_s[0] = 8.0
+    clock.concluded(5.0, 10)  # findings are judged anew, however few cells a step has
+    assert clock.left_s(60.0, 8.0, 10) == pytest.approx(60.0 - 8.0 - 2.0 - 3.0)
