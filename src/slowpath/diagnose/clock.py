@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 _REPORT_S = 2.0  # to write the pages at the end
 _EACH_S = 0.04  # a cell: to conclude from it, before a step has shown how long that takes here
+_FEWEST_CELLS = 50  # of a step that shows what a cell takes: of fewer it is all overhead
 
 
 @dataclass
@@ -20,7 +21,6 @@ class Clock:
 
     begun_s: float
     before_s: float = 0.0
-    first_s: float | None = None
     each_s: float = _EACH_S
     more_s: float = 0.0
     most_cells: int = 0
@@ -41,7 +41,7 @@ class Clock:
     def concluded(self, begun_s: float, cells: int) -> None:
         """A conclusion from a step with so many cells is over that began at `begun_s`."""
         took_s = self.now() - begun_s
-        if cells > self.most_cells:
+        if cells > max(self.most_cells, _FEWEST_CELLS):
             self.each_s, self.most_cells = took_s / cells, cells
         else:
             self.more_s = max(self.more_s, took_s - self.each_s * cells)

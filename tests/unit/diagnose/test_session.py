@@ -360,3 +360,6 @@ def test_what_conclusions_take_is_kept_back_by_the_number_of_cells() -> None:
     now_s[0] = 8.0
     clock.concluded(5.0, 10)  # findings are judged anew, however few cells a step has
     assert clock.left_s(60.0, 8.0, 10) == pytest.approx(60.0 - 8.0 - 2.0 - 3.0)
+    few = Clock(0.0, now=lambda: 2.0)
+    few.concluded(0.0, 3)  # the user's own state, before the survey
+    assert few.left_s(60.0, 0.0, 250) == pytest.approx(before_s - 2.0 - 2.0 + 3 * few.each_s)
