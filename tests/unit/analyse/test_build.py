@@ -93,8 +93,8 @@ def test_ranks_on_two_nodes_have_no_one_way_time_and_say_why(tmp_path: Path) -> 
 
 
 def test_the_headline_names_slow_paths_and_controls_are_not_among_its_questions(results: Results) -> None:
-    assert results.verdict.count.startswith("1 slow path (SP005); ")
-    assert results.verdict.slow_paths == 1
+    assert results.verdict.count.startswith("1 property (SP005); ")
+    assert (results.verdict.slow_paths, results.verdict.properties) == (0, 1)
     assert results.verdict.headline.startswith("Try reused buffers")
     levels = {line.contrast: line.level for line in results.verdict.lines}
     assert levels["environment"] == "info"  # the default is the faster side

@@ -284,7 +284,7 @@ def test_a_busy_machine_is_told_of(results: Results) -> None:
     (line,) = [one for one in results.verdict.lines if "disturbed" in one.text]
     assert line.level == "warning"
     assert "1 of 90 values of cells in launches had fewer than 3 clean ones" in line.text
-    assert results.verdict.count.startswith("1 slow path (1 without a name); 1 question answered")
+    assert results.verdict.count.startswith("1 difference without a name; 1 question answered")
 
 
 def test_a_variant_that_does_not_run_here_says_why(results: Results) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import planted_runs as planted
@@ -30,6 +29,7 @@ from slowpath.run import find_again, reopen
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.engine.usable import seal
 from slowpath.run.find_again import engine_again, mpi_again, stated
+from slowpath.run.prepare import PreparedRun
 from slowpath.run.reopen import Terms
 
 VERSION = "9.9.9"  # of no MPI that may be here
@@ -234,7 +234,8 @@ def test_a_launch_of_an_mpi_that_run_json_does_not_state(stranger: Path, environ
 def test_a_step_of_a_diagnosis_that_would_load_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a resumed diagnosis proposes follows from its folder: from findings, and from variables of earlier steps."""
     made = plan(environments=[Environment("default", {"UCX_MODULE_DIR": "evil"})])
-    monkeypatch.setattr(bench, "prepare_campaign", lambda *_: SimpleNamespace(plan=made))
+    run = PreparedRun(made, b"", (), cast(Any, None))
+    monkeypatch.setattr(bench, "prepare_campaign", lambda *_: run)
     fields = {one.name: cast(Any, None) for one in dataclasses.fields(bench.Bench) if one.name != "trust"}
     trial = Campaign("trial", "Trial", [2], 5, [CellsTable("cell", "p2p")])
     with pytest.raises(UsageError, match="sets UCX_MODULE_DIR=evil"):
