@@ -15,6 +15,7 @@ import planted_runs as planted
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.core.brief import MOST_LINES
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
@@ -50,9 +51,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_compare_says_what_differs(slowpath: Slowpath, runs: Path) -> None:
     done = slowpath("compare", str(runs / "base"), str(runs / "slow"))
     assert done.returncode == 0, done.stderr
-    assert "Not interleaved" in done.stdout
-    assert "began: 2026-01-02" in done.stdout
-    assert "slower" in done.stdout
+    assert done.stdout.startswith("B is slower than A in ")
+    assert len(done.stdout.splitlines()) <= MOST_LINES
+    full = slowpath("compare", str(runs / "base"), str(runs / "slow"), "--full").stdout
+    assert "Not interleaved" in full
+    assert "began: 2026-01-02" in full
     found = json.loads(slowpath("compare", str(runs / "base"), str(runs / "slow"), "--json").stdout)
     assert found["interleaved"] is False
     assert {row["b_cell"]: row["verdict"] for row in found["rows"] if row["phase"] == "steady"}[1] == "slower"

@@ -61,7 +61,8 @@ def render_comparison_brief(found: Comparison) -> str:
         answer += f", {faster} faster." if faster else "."
     worst = sorted((row for row in found.rows if row.verdict == "slower"), key=lambda row: -(row.ratio or 0.0))
     actions = [_row_words(row) for row in worst]
-    open_parts = [f"{counts['undecided']} undecided"] if counts["undecided"] and counts["undecided"] < total else []
+    some_open = 0 < counts["undecided"] < total
+    open_parts = [f"undecided: {counts['undecided']} of {fmt.plural(total, 'comparison')}"] if some_open else []
     open_parts += [f"{fmt.plural(len(found.uncompared), 'cell')} not compared"] if found.uncompared else []
     notes = []
     if found.doubts:
@@ -71,10 +72,14 @@ def render_comparison_brief(found: Comparison) -> str:
     brief = Brief(
         answer=plain(answer),
         actions=tuple(plain(action) for action in actions),
-        undecided=f"{', '.join(open_parts)}." if open_parts else None,
+        undecided=_sentence(", ".join(open_parts)) if open_parts else None,
         notes=(*(plain(note) for note in notes), plain(found.caution), "All rows: --full; with pictures: --html FILE."),
     )
     return "\n".join(brief.lines(WIDTH)) + "\n"
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _row_words(row: ComparisonRow) -> str:
