@@ -79,6 +79,17 @@ def test_verdicts(made: tuple[ProofRun, ...], verdict: str) -> None:
     assert proof.saved_s is None
 
 
+def test_a_control_that_moves_by_less_than_counts_takes_no_proof_away() -> None:
+    """With intervals at 95 % one proof in twenty would end so, beside an effect a hundred times as large."""
+    proof = judged(runs(12, 0.5, noise=0.001, control=0.995))
+    assert proof.control is not None
+    assert proof.control.interval is not None
+    assert proof.control.interval[1] < 1
+    assert proof.verdict == "proven"
+    assert "the control's is within 0.01 of 1" in proof.reason
+    assert judged(runs(12, 0.9, noise=0.001, control=0.98)).verdict == "control moved"
+
+
 def test_a_setting_that_is_ignored_proves_nothing_however_fast() -> None:
     assert judged(runs(12, 0.5), ProofWitness(state="ignored", text="MPI_T: no such variable")).verdict == "ignored"
 
