@@ -42,7 +42,8 @@ class Brief:
         Args: open_ways: sentences on what was left open beside questions.  notes: see `Brief.notes`.
         """
         left_open = [sentence for sentence in (verdict.still_open, *open_ways) if sentence]
-        profile = f"What this library costs here: {verdict.properties} rows in the report's profile, or --full."
+        rows = "1 row" if verdict.properties == 1 else f"{verdict.properties} rows"
+        profile = f"What this library costs here: {rows} in the report's profile, or --full."
         return cls(
             answer=verdict.answer or verdict.headline,
             actions=tuple(verdict.actions),
