@@ -33,15 +33,15 @@ class Misstart:
 
 
 def misstart(info: WatchInfo, job: WatchedJob) -> Misstart | None:
-    """None: nothing is wrong, or it can't be told."""
-    if job.alone < FEWEST or (info.launcher is None and job.told is None):
+    """None: nothing is wrong, or it is not known."""
+    if job.alone < FEWEST or (info.launcher is None and job.rank_variable is None):
         return None
     return _sentence(job.alone, info.launcher, job)
 
 
 def alone_note(info: WatchInfo, job: WatchedJob) -> str | None:
     """The same where no launcher is known: it may be meant so; None: it is known, or there is nothing to say."""
-    if job.alone < FEWEST or info.launcher is not None or job.told is not None:
+    if job.alone < FEWEST or info.launcher is not None or job.rank_variable is not None:
         return None
     return (
         f"{job.alone} processes ran at one time, each alone as rank 0 of 1; if one launcher started them, it does not "
@@ -60,7 +60,7 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> Mi
     is_other = own is not None and (launcher is None or not _is_same(own, launcher.path))
     start = f"Start it with {own}." if is_other else "Start it with the launcher of that library."
     if launcher is None:
-        variable, by = job.told or ("", None)
+        variable, by = job.rank_variable or ("", None)
         who = f"what started them ({by})" if by else "what started them"
         return Misstart(f"{head} {who} gave each a rank by {variable}, which {library} ignored", start)
     word = Path(launcher.path).name
@@ -74,7 +74,7 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> Mi
 
 
 def _pmi(launcher: WatchLauncher, library: str | None) -> str:
-    """What a batch system's launcher is told to speak."""
+    """What a batch system's launcher speaks."""
     try:
         found = launcher_named(launcher.name).pmi.get(library or "")
     except UsageError:

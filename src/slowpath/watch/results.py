@@ -57,7 +57,7 @@ class WatchedProgram(Result, frozen=True, kw_only=True):
     ]
     started: Annotated[str, means("ISO 8601, UTC")]
     misstart: Annotated[
-        Text | None, means("what is wrong with how the ranks were started; null: nothing, or it can't be told")
+        Text | None, means("what is wrong with how the ranks were started; null: nothing, or it is not known")
     ] = optional()
     start_with: Annotated[Text | None, means("how to start them instead; null: misstart is")] = optional()
 

@@ -90,6 +90,14 @@ def test_a_control_that_moves_by_less_than_counts_takes_no_proof_away() -> None:
     assert judged(runs(12, 0.9, noise=0.001, control=0.98)).verdict == "control moved"
 
 
+def test_a_control_that_may_explain_the_effect_takes_the_proof_away() -> None:
+    """A remedy of 1.9 % beside a control of 0.9 %: without the latter's move less is left than counts."""
+    proof = judged(runs(40, 0.981, noise=0.001, control=0.991))
+    assert proof.effect is not None
+    assert proof.effect.ratio < 0.99
+    assert proof.verdict == "control moved"
+
+
 def test_a_setting_that_is_ignored_proves_nothing_however_fast() -> None:
     assert judged(runs(12, 0.5), ProofWitness(state="ignored", text="MPI_T: no such variable")).verdict == "ignored"
 

@@ -141,14 +141,14 @@ class WatchedJob:
 
     records: at most one a rank, by rank.  size: ranks of the world.  notes: what is not part of it or damaged.
     alone: most processes that ran at one time, each rank 0 of a world of 1, where no world was larger; else 0.
-    told: variable by which a launcher gave each of these another rank, and the program that started one; None: none.
+    rank_variable: by which a launcher gave each of these another rank, and the program that started one; None: none.
     """
 
     records: tuple[RankRecord, ...]
     size: int
     notes: tuple[str, ...]
     alone: int = 0
-    told: tuple[str, str | None] | None = None
+    rank_variable: tuple[str, str | None] | None = None
 
 
 def read_job(folder: Path) -> WatchedJob:
@@ -187,10 +187,10 @@ def read_job(folder: Path) -> WatchedJob:
     if len(notes) > MOST_NOTES:
         notes = [*notes[:MOST_NOTES], f"and {len(notes) - MOST_NOTES} more"]
     alone = alone_in(records)
-    return WatchedJob(tuple(chosen), size, tuple(notes), alone, _told(records) if alone > 1 else None)
+    return WatchedJob(tuple(chosen), size, tuple(notes), alone, _rank_variable(records) if alone > 1 else None)
 
 
-def _told(records: Sequence[RankRecord]) -> tuple[str, str | None] | None:
+def _rank_variable(records: Sequence[RankRecord]) -> tuple[str, str | None] | None:
     """By RANK_VARIABLES: of a job script's own processes all have the same value."""
     found = [resources_in(record) for record in records]
     for name in RANK_VARIABLES:

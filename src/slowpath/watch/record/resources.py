@@ -33,7 +33,7 @@ class ResourceSample:
 class RecordedResources:
     """begin, end: words of the first and last `at`; empty: none.  samples: in the order of time.
 
-    launch: variables by which the launcher told the process its rank.  started_by: the parent's program.
+    launch: variables by which the launcher gave the process its rank.  started_by: the parent's program.
     """
 
     begin: Mapping[str, str]
