@@ -4,14 +4,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from slowpath.core.results import Finding, Line, VerdictState
 from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.questions import Question
 
+Group = Literal["fault", "proven", "suspicion", "untried", "property", "apart"]
+# What is counted first comes first.
+WORDS: Mapping[Group, str] = {
+    "fault": "fault",
+    "proven": "proven opportunity",
+    "suspicion": "suspicion",
+    "untried": "untried opportunity",
+    "property": "property",
+}
 MOST_ROUNDS = 200  # that it makes sense to ask for: beyond, the machine must get quieter
 
 
@@ -46,45 +56,40 @@ class Tally:
     @cached_property
     def own(self) -> list[Finding]:
         """Those of users who change nothing, and those where neither side is theirs."""
-        return [finding for finding in self.findings if finding.affects_default is not False]
+        return [finding for finding in self.findings if group_of(finding) != "apart"]
 
     @cached_property
     def apart(self) -> list[Finding]:
         """Those that settings alone have which nobody chose."""
-        return [finding for finding in self.findings if finding.affects_default is False]
+        return self._of("apart")
 
     @cached_property
     def faults(self) -> list[Finding]:
-        """Those of this machine or its configuration that are sure; an older version did not say what kind one is."""
-        return [finding for finding in self._maybe_faults if is_sure(finding)]
+        """Those of this machine or its configuration that are sure."""
+        return self._of("fault")
 
     @cached_property
     def suspicions(self) -> list[Finding]:
-        """Small effects that would be faults, of which neither a cause nor a remedy is known: a healthy machine has
-        such, too.
-        """
-        return [finding for finding in self._maybe_faults if not is_sure(finding)]
-
-    @property
-    def _maybe_faults(self) -> list[Finding]:
-        return [finding for finding in self.own if finding.kind in ("fault", None)]
+        """What would be faults, were their cause or a remedy known: a healthy machine has such, too."""
+        return self._of("suspicion")
 
     @cached_property
     def opportunities(self) -> list[Finding]:
-        """Those that a trial here proved: even of what every machine has, where a setting removes it. That a program
-        which asks for less waits less is none.
-        """
-        return [finding for finding in self.own if is_gained(finding)]
+        """Those that a trial here proved."""
+        return self._of("proven")
 
     @cached_property
     def candidates(self) -> list[Finding]:
         """Opportunities that no trial has proven yet."""
-        return [finding for finding in self.own if finding.kind == "opportunity" and finding.status != "proven"]
+        return self._of("untried")
 
     @cached_property
     def properties(self) -> list[Finding]:
         """What the library costs everywhere."""
-        return [finding for finding in self.own if finding.kind == "property" and not is_gained(finding)]
+        return self._of("property")
+
+    def _of(self, group: Group) -> list[Finding]:
+        return [finding for finding in self.findings if group_of(finding) == group]
 
     @property
     def slow_paths(self) -> int:
@@ -126,12 +131,11 @@ class Tally:
             return f"{self._share or 'Measured'}; this run has no question about slow paths"
         if self.state == "not measured":
             return f"Undecided: nothing of {_questions(asked)} could be measured; see what was skipped."
-        answered = sum(question.state == "answered" for question in self.questions)
-        found = "No fault" if self.run.is_check else f"No slow path in {_questions(answered)}"
         if self.run.is_check:
-            found += f" in {_questions(asked)}"
-        elif answered < asked:
-            found += f" of {asked}"
+            found = f"No fault in {_questions(asked)}"
+        else:
+            answered = sum(question.state == "answered" for question in self.questions)
+            found = f"No slow path in {_questions(answered)}" + (f" of {asked}" if answered < asked else "")
         return f"{found}; {self._share}" if self._share else found
 
     @property
@@ -144,7 +148,7 @@ class Tally:
             what = f"Something is wrong{place}: {_counted(len(self.faults), 'fault')} ({_codes(self.faults)})"
             return f"{'; '.join(filter(None, (what, faster)))}."
         if self.state in ("not measured", "nothing asked"):
-            return f"{self.headline.rstrip('.')}{place}."
+            return f"{self.run.place}: {self.headline.rstrip('.')}." if self.run.place else self.headline
         if self.run.is_check:
             asked = _questions(len(self.questions))
             if left := sum(question.state in ("undecided", "not measured") for question in self.questions):
@@ -162,9 +166,8 @@ class Tally:
             first = self.unnamed[0].text.rstrip(".")
             parts.append(f"the cause of {_counted(len(self.unnamed), 'difference')}: {first}")
         if self.suspicions:
-            found = _counted(len(self.suspicions), "small effect")
             are = "is a fault" if len(self.suspicions) == 1 else "are faults"
-            parts.append(f"whether {found} {are} ({_codes(self.suspicions)})")
+            parts.append(f"whether {_codes(self.suspicions)} {are}")
         if self.run.is_check and self.candidates:
             parts.append(f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})")
         return f"Undecided: {'; '.join(parts)}." if parts else None
@@ -194,14 +197,8 @@ class Tally:
     @property
     def kinds(self) -> str:
         """`1 fault (SP035), 2 properties (SP005, SP008)`, in the words of all counts; empty: nothing was found."""
-        kinds = (
-            (self.faults, "fault"),
-            (self.suspicions, "suspicion"),
-            (self.opportunities, "proven opportunity"),
-            (self.candidates, "untried opportunity"),
-            (self.properties, "property"),
-        )
-        parts = [f"{_counted(len(those), word)} ({_codes(those)})" for those, word in kinds if those]
+        groups = [(self._of(group), word) for group, word in WORDS.items()]
+        parts = [f"{_counted(len(those), word)} ({_codes(those)})" for those, word in groups if those]
         if self.unnamed:
             parts.append(f"{_counted(len(self.unnamed), 'difference')} without a name")
         return ", ".join(parts)
@@ -241,14 +238,20 @@ def kinds_words(findings: Sequence[Finding]) -> str:
     return "; ".join(filter(None, (tally.kinds, apart)))
 
 
-def is_gained(finding: Finding) -> bool:
-    """Whether a trial has proven something that everybody can do here."""
-    if finding.status != "proven" or finding.kind in ("fault", None):
-        return False
-    return finding.kind == "opportunity" or (finding.lead is not None and finding.lead.snippet.shell is not None)
+def group_of(finding: Finding) -> Group:
+    """How a finding is counted and shown. An older version did not say what kind it is: it counts as a fault."""
+    if finding.affects_default is False:
+        return "apart"
+    if finding.kind in ("fault", None):
+        return "fault" if _is_sure(finding) else "suspicion"
+    if finding.kind == "opportunity":
+        return "proven" if finding.status == "proven" else "untried"
+    # Of what every machine has, only what a setting removes is gained: that who asks for less waits less is not.
+    by_setting = finding.lead is not None and finding.lead.snippet.shell is not None
+    return "proven" if finding.status == "proven" and by_setting else "property"
 
 
-def is_sure(finding: Finding) -> bool:
+def _is_sure(finding: Finding) -> bool:
     """Whether it has a cause, a proof, nothing to be compared with, or is clear with its whole interval."""
     if finding.status != "observed" or finding.ratio is None:
         return True

@@ -8,6 +8,7 @@ from typing import Any
 
 from slowpath.core.clean import text
 from slowpath.core.results import Results
+from slowpath.findings.tally import kinds_words
 from slowpath.report import page, samples, view_cells, view_contrasts, view_findings, view_run
 from slowpath.report.profile import profile
 from slowpath.report.shown import FEWER, PAGE_BYTES, samples_budget, shown_cells
@@ -53,7 +54,7 @@ def _shown(results: Results, most: int) -> dict[str, Any]:
         "spread_note": view_run.spread_note(results),
         "status_note": view_run.status_note(results.run),
         "findings": findings,
-        "findings_headline": view_findings.headline(findings),
+        "findings_headline": kinds_words(results.findings),
         "findings_groups": view_findings.by_group(findings),
         "profile": profile(results.findings, results),
         "studies": [(study, view) for study in views_of(results) if (view := study.page(results))],

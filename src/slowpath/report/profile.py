@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profile of a machine: what costs what under its library, and whether that is what the library is known for. Pure.
 
-A program pays for a property or avoids it; none of them is a fault of the machine.
+A program pays for a property or avoids it.
 """
 
 from __future__ import annotations

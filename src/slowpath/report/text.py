@@ -174,7 +174,7 @@ def finding_lines(results: Results) -> list[str]:
 def profile_lines(results: Results) -> list[str]:
     """Return the profile: what costs what here."""
     rows = profile(results.findings, results)
-    lines = ["What costs what here, no fault of this machine:"] if rows else []
+    lines = ["What costs what here:"] if rows else []
     for row in rows:
         expected = f" Expected: {row.expected}." if row.expected else ""
         lines.append(f"  {' '.join(part for part in (row.code, row.what) if part)}: {row.cost}{expected}")

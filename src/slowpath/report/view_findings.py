@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
 from slowpath.core.units import more_words, share_words
-from slowpath.findings.tally import is_gained, is_sure
+from slowpath.findings.tally import Group, group_of
 from slowpath.report import format as fmt
 from slowpath.report import view_witness
 from slowpath.report.cards.law import forecast_lines, law_picture
@@ -21,22 +21,13 @@ from slowpath.report.rival_lines import rival_lines
 from slowpath.report.svg import sides as drawn
 from slowpath.report.svg.sides import SideTimes
 
-STATUSES = ("observed", "explained", "proven")
-GROUPS = {
+HEADINGS: Mapping[Group, str] = {
     "fault": "Faults",
     "proven": "Proven opportunities",
-    "suspicion": "Small effects that may be faults",
+    "suspicion": "What may be a fault",
     "untried": "Opportunities that no trial has proven",
     "property": "Properties of the library",
     "apart": "Slow only under settings that are not yours",
-}
-_COUNTED = {
-    "fault": ("fault", "faults"),
-    "proven": ("proven opportunity", "proven opportunities"),
-    "suspicion": ("suspicion", "suspicions"),
-    "untried": ("untried opportunity", "untried opportunities"),
-    "property": ("property", "properties"),
-    "apart": ("only with settings that you don't use",) * 2,
 }
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _LAW_CAPTION = "Points are centres over launches with intervals; the line is {}."
@@ -105,7 +96,7 @@ class PictureSources:
 class FindingView:
     """A card.
 
-    Args: group: one of GROUPS. do: advice in one line. factor, interval: slow over usual time. copied: lines of the
+    Args: group: how it is counted. do: advice in one line. factor, interval: slow over usual time. copied: lines of the
           first remedy. picture: the picture that is shown at once. pictures: the others. contrasts: anchors of the
           contrasts behind it. counted: counts next to its times.
     """
@@ -115,7 +106,7 @@ class FindingView:
     title: str
     status: str
     usual: bool
-    group: str
+    group: Group
     do: str
     factor: str | None
     interval: str | None
@@ -261,24 +252,7 @@ def side_effect(effect: SideEffect) -> str:
     return f"{effect.where or 'a cell'}: {effect.verdict}, {fmt.ratio(effect.ratio, effect.interval)} with the remedy"
 
 
-def group_of(finding: Finding) -> str:
-    """Return the group, one of GROUPS, in which a finding is shown: what is counted first, what nobody chose last."""
-    if finding.affects_default is False:
-        return "apart"
-    if finding.kind in ("fault", None):
-        return "fault" if is_sure(finding) else "suspicion"
-    if is_gained(finding):
-        return "proven"
-    return "untried" if finding.kind == "opportunity" else "property"
-
-
 def by_group(found: Sequence[FindingView]) -> list[tuple[str, list[FindingView]]]:
     """Return the cards under the heading of each group that has any."""
-    groups = [(heading, [one for one in found if one.group == name]) for name, heading in GROUPS.items()]
+    groups = [(heading, [one for one in found if one.group == name]) for name, heading in HEADINGS.items()]
     return [(heading, cards) for heading, cards in groups if cards]
-
-
-def headline(found: Sequence[FindingView]) -> str:
-    """Return the numbers by kind, such as `1 fault, 2 proven opportunities, 4 properties`."""
-    numbers = {name: sum(one.group == name for one in found) for name in GROUPS}
-    return ", ".join(fmt.plural(count, *_COUNTED[name]) for name, count in numbers.items() if count)

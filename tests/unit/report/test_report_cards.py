@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import RoleWitness
 from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, RemedyResult, Results, Snippet
-from slowpath.report import render_html, render_text, view_findings
+from slowpath.findings.tally import kinds_words
+from slowpath.report import render_html, render_text
 from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.sides import sides_picture, witness_picture
 from slowpath.report.profile import profile
@@ -289,11 +290,10 @@ def test_many_contrasts_open_only_where_something_rests_on_them(results: Results
 
 def test_the_heading_counts_as_the_headline_does(results: Results) -> None:
     mine, apart = seen(results), seen(results, affects_default=False)
-    assert view_findings.headline(view_findings.findings(replace(results, findings=[mine, mine, apart]))) == (
-        "2 faults, 1 only with settings that you don't use"
-    )
-    only = view_findings.findings(replace(results, findings=[apart]))
-    assert view_findings.headline(only) == "1 only with settings that you don't use"
+    words = "2 faults (2 SP008); 1 only with settings that you don't use (SP008)"
+    page = render_html(replace(results, findings=[mine, mine, apart])).replace("&#39;", "'")
+    assert f'<h2 id="h-findings">{words}</h2>' in page
+    assert kinds_words([apart]) == "1 only with settings that you don't use (SP008)"
 
 
 def test_the_profile_comes_before_the_findings_and_has_every_property(results: Results) -> None:

@@ -75,6 +75,10 @@ def test_cells_that_failed_are_counted_and_what_is_absent_is_not_in_the_headline
     verdict = conclude([contrast("x", None, None)], [], RunFacts(failed=2)).verdict
     assert verdict.headline == "Undecided: nothing of 1 question could be measured; see what was skipped."
     assert verdict.count.endswith("2 cells failed")
+    here = conclude([contrast("x", None, None)], [], CHECK).verdict
+    assert here.answer == (
+        "n1, mpich 5.0.2, 2026-01-31: Undecided: nothing of 1 question could be measured; see what was skipped."
+    )
     assert verdict.state == "not measured"
     assert "not measured" in verdict.lines[0].text
 
@@ -342,7 +346,7 @@ def test_a_small_effect_without_cause_or_remedy_is_no_fault() -> None:
     small = a_finding("SP027", ratio=1.06, interval=(1.04, 1.08), contrasts=[])
     verdict = conclude([contrast("x", 1.0, "same")], [small], CHECK).verdict
     assert (verdict.faults, verdict.actions) == (0, [])
-    assert verdict.still_open == "Undecided: whether 1 small effect is a fault (SP027)."
+    assert verdict.still_open == "Undecided: whether SP027 is a fault."
     stalls = a_finding("SP026", ratio=3.0, interval=(2.5, 3.5), needs_cause=True, contrasts=[])
     assert conclude([], [stalls], CHECK).verdict.faults == 0
     assert conclude([], [replace(stalls, status="explained")], CHECK).verdict.faults == 1

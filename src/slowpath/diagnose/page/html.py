@@ -7,6 +7,7 @@ from pathlib import Path
 
 from slowpath.diagnose.page import unseen, view
 from slowpath.diagnose.records import Diagnosis, survey_step
+from slowpath.findings.tally import kinds_words
 from slowpath.report import page as pages
 from slowpath.report import view_findings
 from slowpath.report.profile import profile
@@ -28,7 +29,7 @@ def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
         place=view.place(diagnosis, survey),
         numbers=view.numbers(diagnosis),
         findings=found,
-        findings_headline=view_findings.headline(found),
+        findings_headline=kinds_words(diagnosis.findings),
         findings_groups=view_findings.by_group(found),
         profile=profile(diagnosis.findings, survey),
         known=(),

@@ -198,7 +198,7 @@ def _of_times(proof: Proof, effect: ProofEffect, control: ProofEffect | None) ->
 
 
 def _is_beyond(effect: ProofEffect, control: ProofEffect, least: float) -> bool:
-    """Whether a control that moved by less than counts leaves an effect that counts, even if all of its move is taken off.
+    """Whether a control moved by less than counts, and leaves an effect that counts if all of its move is taken off.
 
     At 95 %, looked at after each block, one control in twenty moves by a fraction of the run's own spread.
     """
