@@ -68,12 +68,9 @@ def of_messages(events: Events, found: Matched, eager: Eager, error_s: Floats) -
     send_post, send_done = found.sends.posted[found.send], found.sends.done[found.send]
     receive_post, receive_done = found.receives.posted[found.receive], found.receives.done[found.receive]
     late_sender = _pairs(events, receive_done, send_post, error_s, pair, Why.LATE_SENDER)
-    # A blocking send that began before its receive was posted and ended after it is its own proof.
-    waits = eager.is_rendezvous | (~eager.is_eager & (send_post == send_done))
-    late_receiver = _pairs(events, send_done, receive_post, error_s, pair, Why.LATE_RECEIVER, waits)
-    doubt = _pairs(
-        events, send_done, receive_post, error_s, pair, Why.DOUBT, (~waits & ~eager.is_eager) | eager.stalled
-    )
+    late_receiver = _pairs(events, send_done, receive_post, error_s, pair, Why.LATE_RECEIVER, eager.is_rendezvous)
+    doubtful = (~eager.is_rendezvous & ~eager.is_eager) | eager.stalled
+    doubt = _pairs(events, send_done, receive_post, error_s, pair, Why.DOUBT, doubtful)
     return Reasons.joined([late_sender, late_receiver, doubt])
 
 
@@ -93,6 +90,11 @@ def _pairs(
 SHORT_BYTES = 256
 STALLED = 20  # times the median of sends that went at once
 LEAST_PROOFS = 2  # messages that prove a length: one may be a clock's or a matching's error
+# A send that went at once, but whose rank lost its core inside the call, looks like one that waited for its receive.
+# A switch to rendezvous is as likely in one doubling of the length as in another.
+LONGEST_EAGER = 2**20  # no library's default sends longer messages at once
+RENDEZVOUS_ODDS = 100  # of a switch to rendezvous against ranks that lost their cores
+USUAL_STALLS, USUAL_SENDS = 0.02, 2  # of sends that go at once, before any of the program is known: one of 100 stalls
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ class Eager:
     """Of each matched pair, shape (pairs,).
 
     is_eager: its length is proven to go at once.  is_rendezvous: it is synchronous, or longer than all that are proven
-    and as long as one that waited; neither: not known.  arrived: the message was there before its receive was posted.
+    and as long as those that waited, where a rank without a core explains these less; neither: not known.
+    arrived: the message was there before its receive was posted.
     longest_bytes: up to which all messages go at once, whichever way.
     stalled: it should have gone at once, took far longer than others that did, and ended after its receive was posted:
     buffers may have been full, or the rank not have run.
@@ -137,7 +140,7 @@ def eager_of(events: Events, found: Matched, posted_s: Floats, error_s: Floats, 
         of_way = ordinary & (is_far == far)
         longest = max(_longest(lengths[proven & of_way]), SHORT_BYTES)
         limits += [longest] if of_way.any() else []
-        shortest = _shortest(lengths[waited & of_way & (lengths > longest)])
+        shortest = _shortest_rendezvous(lengths[waited & of_way], lengths[proven & of_way], longest)
         is_eager |= of_way & (lengths <= longest)
         is_rendezvous |= of_way & (lengths > longest) & (lengths >= shortest)
     left_s = np.where(is_eager, _ends(events, post), over_s)
@@ -155,9 +158,31 @@ def _longest(lengths: Ints) -> int:
     return int(np.sort(lengths)[-LEAST_PROOFS]) if lengths.size >= LEAST_PROOFS else -1
 
 
-def _shortest(lengths: Ints) -> int:
-    """Length that at least LEAST_PROOFS messages don't exceed."""
-    return int(np.sort(lengths)[LEAST_PROOFS - 1]) if lengths.size >= LEAST_PROOFS else 2**62
+def _shortest_rendezvous(waited: Ints, proven: Ints, longest: int) -> float:
+    """Return from which length on messages wait for their receive, bytes; inf: not known.
+
+    Of messages up to `longest`, some seem to have waited, too: their rank had no core, or buffers were full. That share
+    is how likely it is that a longer one, too, only seems to.
+
+    Args:
+        waited: Lengths of messages that began before their receive was posted and ended after it, shape (n,).
+        proven: Lengths of messages that ended before their receive was posted, shape (m,).
+        longest: Length that is proven to go at once.
+    """
+    share = max(_stalled_share(waited, proven, least, longest) for least in (0, longest // 2))
+    candidates = np.sort(waited[waited > longest])
+    doublings = np.log2(np.append(candidates, max(LONGEST_EAGER, 2 * candidates.max(initial=longest))) / longest)
+    chances = np.diff(doublings, prepend=0.0) * share ** np.arange(doublings.size)  # of a switch below each of them
+    above = np.cumsum(chances[::-1])[::-1][1:]  # of a switch above each candidate, which then only seems to have waited
+    enough = np.flatnonzero(np.cumsum(chances)[:-1] >= RENDEZVOUS_ODDS * above)
+    return float(candidates[enough[0]]) if enough.size else np.inf
+
+
+def _stalled_share(waited: Ints, proven: Ints, least: int, longest: int) -> float:
+    """Return the share of sends of `least` to `longest` bytes that go at once and seem to have waited."""
+    stalls = int(((waited >= least) & (waited <= longest)).sum())
+    went = int(((proven >= least) & (proven <= longest)).sum())
+    return (stalls + USUAL_STALLS) / (stalls + went + USUAL_SENDS)
 
 
 def _starts(events: Events, rows: Ints) -> Floats:

@@ -99,6 +99,19 @@ def test_a_send_that_should_not_wait_and_takes_long_is_not_explained(tmp_path: P
     assert part(found, 0, TimePart.UNEXPLAINED) == pytest.approx(0.020)
 
 
+def test_sends_whose_rank_lost_its_core_make_no_rendezvous(tmp_path: Path) -> None:
+    """The longest short messages seem to wait, as some shorter ones do; messages of 1 MiB do wait, all of them."""
+    job, begin_s = Job(2), 0.0
+    for length in [*range(100, 400, 10), 401, 402, *[2**20] * 4]:
+        is_slow = length in (120, 200, 401, 402)
+        end_s = begin_s + (0.022 if is_slow or length == 2**20 else 0.0001)
+        job.ranks[0].send(1, start_s=begin_s, end_s=end_s, message_bytes=length)
+        job.ranks[1].receive(0, start_s=begin_s + 0.020, end_s=begin_s + 0.023, message_bytes=length)
+        begin_s += 0.1
+    found = read(tmp_path, job)
+    assert part(found, 0, TimePart.LATE_RECEIVER) == pytest.approx(4 * 0.020)
+
+
 def test_a_synchronous_send_waits_whatever_its_length(tmp_path: Path) -> None:
     job = Job(2)
     job.ranks[0].send(1, start_s=0.1, end_s=0.3, call="MPI_Ssend", kind=EventKind.SEND | EventKind.SYNCHRONOUS)
