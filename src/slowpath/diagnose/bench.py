@@ -127,12 +127,17 @@ class Bench:
         self, prepared: PreparedRun, folder: Path, budget_s: float | None, against: Against | None = None
     ) -> None:
         """Launch it.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
-        measure_prepared(folder, prepared, RunLimits(self.cell_timeout_s, budget_s, against), self.progress())
+        measure_prepared(
+            folder,
+            prepared,
+            RunLimits(self.cell_timeout_s, budget_s, against, ends_launches=against is None),
+            self.progress(),
+        )
 
     def resume(self, folder: Path, budget_s: float | None = None, against: Against | None = None) -> None:
         """Launch what is left of a run that was cut off.  Raises: as `measure`."""
         terms = Terms(str(self.built.mpi.mpiexec), self.trust)
-        limits = RunLimits(self.cell_timeout_s, budget_s, against)
+        limits = RunLimits(self.cell_timeout_s, budget_s, against, ends_launches=against is None)
         resume(folder, self.environ, self.tell, limits, self.progress, terms)
 
     def require_machine_of(self, folder: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ from slowpath.run.progress import Progress
 from slowpath.run.schedule import LaunchProgress, Schedule, Task, read_account
 
 DEFAULT_CELL_TIMEOUT_S = 60.0
+# A launch that would end soon after the budget is worth waiting for: without it its cells lack a round.
+OVERRUN_RATIO, OVERRUN_S = 0.1, 2.0
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,20 @@ class Against:
 class RunLimits:
     """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run.
 
-    against: None: launches are not held against each other.
+    against: None: launches are not held against each other.  ends_launches: whether one that still runs when the budget
+    is over is ended, soon after it; what it measured until then counts.
     """
 
     cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
     budget_s: float | None = None
     against: Against | None = None
+    ends_launches: bool = False
+
+    def budget_end_s(self, spent_s: float) -> float:
+        """Return after which time a launch is ended for the budget, s; inf: never.  Args: spent_s: before it began."""
+        if self.budget_s is None or not self.ends_launches:
+            return math.inf
+        return max(0.0, self.budget_s - spent_s) + max(OVERRUN_S, OVERRUN_RATIO * self.budget_s)
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,7 @@ class _Begun:
     folder: Path
     job: LaunchedJob
     variables: dict[str, str]
+    budget_end_s: float
 
 
 class Execution:
@@ -120,6 +132,7 @@ class Execution:
         for launch in plan.launches:
             if launch.launch not in self._todo:
                 self._time_left.skipped(launch)
+        self._begun_s = time.monotonic()
         self._spent: dict[int, float] = {}
         self._reference_s: list[float] = []  # wall times of launches that others are held against
         self._first_reason: str | None = None
@@ -128,12 +141,12 @@ class Execution:
 
     def execute(self) -> RunEnd:
         """Run all that is left. Raises EnvironmentFailure if the disk refuses; what is there stays readable."""
-        begun = time.monotonic()
+        self._begun_s = time.monotonic()
         status = "complete"
         try:
             while tasks := self._schedule.next():
                 self._show_progress(tasks[0])
-                if self._over_budget(time.monotonic() - begun, tasks):
+                if self._over_budget(time.monotonic() - self._begun_s, tasks):
                     status = "partial"
                     break
                 if any(outcome.ended == "interrupted" for outcome in self._together(tasks)):
@@ -178,22 +191,24 @@ class Execution:
         numbered = msgspec.structs.replace(task.planned, launch=number)
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
         made = self._commands.command(self._plan, task.planned, folder.absolute())
+        budget_end_s = self._limits.budget_end_s(time.monotonic() - self._begun_s)
+        total_s = min(budget_end_s, self._total_s(task.planned))
         job = LaunchedJob(
             list(made.argv),
             {**self._commands.environ, **made.variables},
             folder / "stdout",
             folder / "stderr",
             [folder / "events.jsonl", folder / "samples.blk"],
-            JobLimits(self._total_s(task.planned), self._limits.cell_timeout_s),
-            folder / "stacks" if self._total_s(task.planned) is None else None,
+            JobLimits(total_s if total_s < math.inf else None, self._limits.cell_timeout_s),
+            folder / "stacks",
         )
-        return _Begun(task, number, folder, job, dict(made.variables))
+        return _Begun(task, number, folder, job, dict(made.variables), budget_end_s)
 
-    def _total_s(self, planned: Launch) -> float | None:
-        """Wall time after which a launch is ended; None: only where it makes no progress."""
+    def _total_s(self, planned: Launch) -> float:
+        """Wall time after which a launch is held to be too slow, s; inf: never."""
         against = self._limits.against
         if against is None or against.is_reference(planned):
-            return None
+            return math.inf
         return against.limit_s(self._reference_s)
 
     def _end(self, begun: _Begun, outcome: Outcome, started: datetime, ended: datetime) -> None:
@@ -206,8 +221,12 @@ class Execution:
         account = read_account(begun.folder / "events.jsonl")
         how, reason = _judge(outcome, account, self._limits.cell_timeout_s)
         against, limit_s = self._limits.against, begun.job.limits.total_s
-        too_long = how == "hung" and against is not None and limit_s is not None and outcome.wall_s > limit_s
-        if against is not None and too_long:
+        is_late = how == "hung" and limit_s is not None and outcome.wall_s > limit_s
+        is_cut = is_late and outcome.wall_s > begun.budget_end_s
+        too_long = is_late and not is_cut
+        if is_cut:
+            how, reason = "interrupted", f"it still ran when the budget of {self._limits.budget_s:g} s was over"
+        elif against is not None and too_long:
             reason = against.words
         elif against is not None and how == "ok" and against.is_reference(task.planned):
             self._reference_s.append(outcome.wall_s)

@@ -133,6 +133,7 @@ class _Running:
     def __init__(self, job: LaunchedJob) -> None:
         self._job, self._id, self._begun = job, uuid.uuid4().hex, time.monotonic()
         self._outcome: Outcome | None = None
+        self._is_late = False  # it made progress until its time was over: its stacks say nothing
         self._over: float | None = None
         self.process: Child | None = None
         with job.stdout.open("wb") as out, job.stderr.open("wb") as err:
@@ -167,6 +168,7 @@ class _Running:
         if limits.idle_s is not None and self._idle_s > limits.idle_s:
             return "hung", f"no progress for {limits.idle_s:g} s"
         if limits.total_s is not None and now - self._begun > limits.total_s:
+            self._is_late = True
             return "hung", f"not done after {limits.total_s:g} s"
         return None
 
@@ -174,7 +176,7 @@ class _Running:
         job, process = self._job, self.process
         if process is None:
             return
-        if stopped is not None and stopped[0] == "hung" and job.stacks is not None:
+        if stopped is not None and stopped[0] == "hung" and job.stacks is not None and not self._is_late:
             stopped = _look(self._id, job.stacks, job.environ) or stopped
         _end(process, self._id, gently=stopped is not None)
         wall_s = (self._over if self._over is not None else time.monotonic()) - self._begun

@@ -320,6 +320,19 @@ def test_budget_ends_between_launches(run_folder: Path, make_plan: MakePlan, fak
     assert "49 launches not started" in result.notes[0]
 
 
+def test_a_launch_that_still_runs_when_the_budget_is_over_is_ended_where_that_is_asked(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
+    """What it measured until then counts, and nothing of it counts as failed."""
+    limits = RunLimits(cell_timeout_s=60, budget_s=0.3, ends_launches=True)
+    result, infos = execute(run_folder, make_plan(["ok", "hang", "ok"], rounds=50), fake_commands, limits)
+    assert (result.status, result.cells_ok, len(infos)) == ("partial", 1, 1)
+    assert (infos[0].ended, infos[0].failed_cells) == ("interrupted", [])
+    assert infos[0].reason == "it still ran when the budget of 0.3 s was over"
+    assert not (launch_folder(run_folder, 1) / "stacks").exists()
+    assert not fake_processes(run_folder)
+
+
 def test_disk_that_refuses_is_one_clear_line(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     plan = make_plan(["ok"], rounds=2)
     (run_folder / "launches").rmdir()
