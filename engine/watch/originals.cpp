@@ -51,19 +51,24 @@ int open_if_mpi(dl_phdr_info* object, std::size_t, void* found) {
     return 1;
 }
 
-/// By the global scope: the library that the profiling name leads to, so that a tool in between is none.
-void* open_global() {
-    for (const char* const name : {"PMPI_Init", "MPI_Init"}) {
-        void* const found = next_definition(name);
-        Dl_info about;
-        if (found == nullptr || dladdr(found, &about) == 0 || about.dli_fname == nullptr) continue;
-        if (void* const handle = dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD); handle != nullptr)
-            return handle;
-    }
-    return nullptr;
+/// The library that the global scope has a function of; nullptr: none.
+void* open_global(const char* name) {
+    void* const found = next_definition(name);
+    Dl_info about;
+    if (found == nullptr || dladdr(found, &about) == 0 || about.dli_fname == nullptr) return nullptr;
+    return dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/// In the caller's object and what that was linked with; not this library's own.
+/// Whether an object has MPI itself: a library that only stands before one, as libslowpath-coll.so and tools
+/// do, has no profiling names.
+bool has_profiling_names(void* object, const Dl_info& about) {
+    void* const init = real_dlsym()(object, "PMPI_Init");
+    Dl_info of_init;
+    return init != nullptr && dladdr(init, &of_init) != 0 && of_init.dli_fbase == about.dli_fbase;
+}
+
+/// In the caller's object and what that was linked with; not this library's own, and not the function of a
+/// caller that stands before this library: it would come back here for ever.
 void* find_for_caller(const char* name, const void* caller) {
     Dl_info about;
     if (dladdr(caller, &about) == 0 || about.dli_fname == nullptr || is_this_library(about.dli_fname))
@@ -71,9 +76,12 @@ void* find_for_caller(const char* name, const void* caller) {
     void* const object = dlopen(about.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (object == nullptr) return nullptr;
     void* const found = real_dlsym()(object, name);
+    Dl_info of_found;
+    const bool is_other = found != nullptr && dladdr(found, &of_found) != 0 &&
+                          !is_this_library(of_found.dli_fname) &&
+                          (of_found.dli_fbase != about.dli_fbase || has_profiling_names(object, about));
     dlclose(object);
-    if (found == nullptr || dladdr(found, &about) == 0 || is_this_library(about.dli_fname)) return nullptr;
-    return found;
+    return is_other ? found : nullptr;
 }
 
 }  // namespace
@@ -90,8 +98,11 @@ void* library_handle() {
     std::atomic<void*>& known = known_library;
     void* found = known.load(std::memory_order_acquire);
     if (found != nullptr) return found;
-    found = open_global();
+    // The profiling name first: a tool in between has none.
+    found = open_global("PMPI_Init");
     if (found == nullptr) dl_iterate_phdr(open_if_mpi, &found);
+    if (found == nullptr)
+        return open_global("MPI_Init");  // perhaps a tool's, and the library is not open yet
     known.store(found, std::memory_order_release);
     return found;
 }
