@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs and test suites of others, from packages and as shipped, in the four ways: exit code and output compared.
 
-Their cases are those of tools/watch-programs. The replacement library is built for the MPIs that come as wheels;
-Debian's MPIs have none, and their programs are run natively and watched.
+Their cases are those of tools/watch-programs. The preloads come from the engines of MPIs from wheels; for Debian's they
+are built by themselves.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -16,15 +17,15 @@ from pathlib import Path
 from typing import Final
 
 from watch_programs.cases import CASES, Case
-from watch_programs.packages import environment_of, get, launch, libraries_of, root_of
+from watch_programs.packages import compiler_for, environment_of, get, launch, libraries_of, library_of, root_of
 from watch_programs.runs import INPUTS
 
 from slowpath.mpi.find import find_mpi
 from slowpath.run.engine.build import engine_for
-from slowpath.watch.start.library import find_library
 
+from .preloads import preloads
 from .programs import Outcome
-from .tables import tables
+from .tables import tables_for
 from .ways import BOTH, NATIVE, REPLACED, WAITING, WATCHED, Way
 
 #: The MPI that the replacement library is built for: the same wheel as in the environment of the suite.
@@ -45,28 +46,53 @@ def run_suites(names: Sequence[str], build: Path) -> Iterator[Outcome]:
             code, text = _run(folder, case, way)
             seen.append((code, text))
             if number == 1 and seen[0] != seen[1]:
-                yield Outcome(f"{case.name} (its output does not repeat)", case.mpi, NATIVE, case.ranks, 0, 0, 1, 0)
+                yield Outcome(
+                    f"{case.name} (its output does not repeat)", case.mpi, NATIVE, case.ranks, 0, 0, _tests(text), 0
+                )
                 break
             is_equal = seen[-1] == seen[0]
             why = f"exit {code} instead of {seen[0][0]}: {_first_difference(seen[0][1], text)}"
             lines = () if is_equal else (why,)
             yield Outcome(
-                case.name, case.mpi, way.name, case.ranks, 0, 0, 1, int(not is_equal), lines, dict(way.replaced()), None
+                case.name,
+                case.mpi,
+                way.name,
+                case.ranks,
+                0,
+                0,
+                _tests(text),
+                int(not is_equal),
+                lines,
+                dict(way.replaced()),
+                None,
             )
 
 
 def _ways(folder: Path, case: Case, build: Path) -> Iterator[Way]:
     here = build / "transparency" / "suites"
-    environ = {**os.environ, "SLOWPATH_CACHE_DIR": str(build / "cache")}
-    watch = find_library(environ, lambda _: None).parent
-    yield Way(NATIVE, watch, here)
-    yield Way(NATIVE, watch, here)
-    yield Way(WATCHED, watch, here)
-    if case.mpi in _BUILT_FOR:
-        mpi = find_mpi(_BUILT_FOR[case.mpi])
-        libraries = engine_for(mpi, environ).program.parent
-        for number, table in enumerate(tables(mpi)):
-            yield Way(REPLACED if number % 2 else BOTH, libraries, here, table)
+    libraries, library = _preloads(folder, case.mpi, build)
+    yield Way(NATIVE, libraries, here)
+    yield Way(NATIVE, libraries, here)
+    yield Way(WATCHED, libraries, here)
+    for number, table in enumerate(tables_for(library)):
+        yield Way(REPLACED if number % 2 else BOTH, libraries, here, table)
+
+
+@functools.cache
+def _preloads(folder: Path, mpi: str, build: Path) -> tuple[Path, str]:
+    """The folder of the preloads for an MPI, and that one as tables name it."""
+    if mpi not in _BUILT_FOR:
+        libraries = preloads(compiler_for(folder, mpi), build / "transparency" / f"preloads-{mpi}")
+        return libraries, library_of(folder, mpi)
+    found = find_mpi(_BUILT_FOR[mpi])
+    engine = engine_for(found, {**os.environ, "SLOWPATH_CACHE_DIR": str(build / "cache")})
+    return engine.program.parent, f"{found.name}-{found.version}"
+
+
+def _tests(text: str) -> int:
+    """How many tests a suite says that it ran; another program is one."""
+    found = re.search(r"^Ran (\d+)", text, re.MULTILINE)
+    return int(found[1]) if found else 1
 
 
 def _run(folder: Path, case: Case, way: Way) -> tuple[int, str]:

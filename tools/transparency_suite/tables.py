@@ -27,11 +27,15 @@ def mockups() -> Mapping[str, tuple[str, ...]]:
 
 def tables(mpi: Mpi) -> tuple[str, ...]:
     """As many as the collective with the most mock-ups needs."""
-    of_all = mockups()
-    return tuple(_table(mpi, number) for number in range(max(map(len, of_all.values()))))
+    return tables_for(f"{mpi.name}-{mpi.version}")
 
 
-def _table(mpi: Mpi, number: int) -> str:
+def tables_for(library: str) -> tuple[str, ...]:
+    """As above; library: name and version, as in "openmpi-4.1.4"."""
+    return tuple(_table(library, number) for number in range(max(map(len, mockups().values()))))
+
+
+def _table(library: str, number: int) -> str:
     rows = [
         {
             "collective": collective,
@@ -41,4 +45,4 @@ def _table(mpi: Mpi, number: int) -> str:
         }
         for collective, found in mockups().items()
     ]
-    return json.dumps({"schema": SCHEMA, "mpi": f"{mpi.name}-{mpi.version}", "rows": rows})
+    return json.dumps({"schema": SCHEMA, "mpi": library, "rows": rows})

@@ -19,6 +19,7 @@ _COARRAY_TESTS: Final = (
     *("coarray_burgers_pde", "get_array", "send_array", "strided_get", "co_sum_test", "teams_coarray_sendget"),
     "syncimages2",
 )
+_NO_SPAWN: Final = ("-e", "test_spawn", "-e", "test_dynproc", "-e", "test_doc")
 _NWCHEM: Final = {"NWCHEM_BASIS_LIBRARY": "{root}/usr/share/nwchem/libraries/"}
 
 
@@ -172,24 +173,21 @@ CASES: Final[tuple[Case, ...]] = (
         ignore=(r"in \d.*s$",),
         shows="local scope; every form of point to point",
     ),
-    Case(
-        "mpi4py-suite",
-        MPICH_5,
-        (
-            "{venv}/bin/python",
-            "{venv}/mpi4py/test/main.py",
-            "-q",
-            "-e",
-            "test_spawn",
-            "-e",
-            "test_dynproc",
-            "-e",
-            "test_doc",
-        ),
-        wheels=("mpi4py", "numpy"),
-        sources=("mpi4py",),
-        ignore=(r"in \d.*s$",),
-        shows="nearly every call",
+    *(
+        Case(
+            name,
+            mpi,
+            ("{venv}/bin/python", "{venv}/mpi4py/test/main.py", "-q", *_NO_SPAWN),
+            wheels=("mpi4py", "numpy"),
+            sources=("mpi4py",),
+            ignore=(r"in \d.*s$",),
+            shows="nearly every call",
+        )
+        for name, mpi in (
+            ("mpi4py-suite", MPICH_5),
+            ("mpi4py-suite-openmpi", OPENMPI_5),
+            ("mpi4py-suite-intelmpi", INTEL),
+        )
     ),
     *(
         Case(

@@ -17,6 +17,8 @@ from .cases import INTEL, MPICH_4, MPICH_5, OPENMPI_4, OPENMPI_5, Case
 
 LAUNCHERS: Final = {OPENMPI_4: ("openmpi-bin",), MPICH_4: ("mpich",)}
 MPI_WHEELS: Final = {MPICH_5: "mpich", INTEL: "impi-rt", OPENMPI_5: "openmpi"}
+_LIBRARIES: Final = {OPENMPI_4: "libopenmpi3", MPICH_4: "libmpich12"}
+_HEADERS: Final = {OPENMPI_4: "libopenmpi-dev", MPICH_4: "libmpich-dev"}
 NEVER: Final = ("libopenblas0-pthread-",)  # apt's way of saying: not this one
 
 
@@ -94,6 +96,30 @@ def launch(folder: Path, mpi: str, ranks: int) -> tuple[list[str], dict[str, str
     environ["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     launcher = "mpiexec.openmpi" if mpi == OPENMPI_4 else "mpiexec.mpich"
     return [str(root / "usr/bin" / launcher), "-n", str(ranks)], environ
+
+
+def library_of(folder: Path, mpi: str) -> str:
+    """Debian's MPI as tables of replaced collectives name it: "openmpi-4.1.4"."""
+    (archive,) = (folder / "archives").glob(f"{_LIBRARIES[mpi]}_*.deb")
+    return f"{mpi.rstrip('4')}-{archive.name.split('_')[1].split('-')[0]}"
+
+
+def compiler_for(folder: Path, mpi: str) -> Path:
+    """A C++ compiler that links Debian's MPI unasked; the wrappers of the packages name the folders of /usr."""
+    _unpack(folder, {_HEADERS[mpi]})
+    root, lib = root_of(folder), libraries_of(folder)
+    if mpi == OPENMPI_4:
+        words, link = f"-I{lib}/openmpi/include -DOMPI_SKIP_MPICXX", f"-L{lib} -L{lib}/openmpi/lib -lmpi"
+    else:
+        words, link = f"-I{root}/usr/include/x86_64-linux-gnu/mpich -DMPICH_SKIP_MPICXX", f"-L{lib} -lmpich"
+    link += f" -Wl,-rpath-link,{lib}:{lib}/openmpi/lib:{root}/lib/x86_64-linux-gnu"
+    made = folder / f"c++-{mpi}"
+    made.write_text(
+        '#!/bin/sh\nfor word; do case "$word" in -c | -E) '
+        f'exec g++ {words} "$@" ;; esac; done\nexec g++ {words} "$@" {link}\n'
+    )
+    made.chmod(0o755)
+    return made
 
 
 def compile_with_openmpi(folder: Path, source: Path, *libraries: str) -> None:
