@@ -18,7 +18,7 @@ from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.launch_kinds import fixed_work_s, launch_kinds
 from slowpath.analyse.library_loaded import library_lines
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
-from slowpath.analyse.outcomes import skipped_rows
+from slowpath.analyse.outcomes import declined_cells, skipped_rows
 from slowpath.analyse.placed import placement_lines
 from slowpath.analyse.run_facts import absent_notes, run_facts
 from slowpath.analyse.shapes import shapes_of
@@ -46,7 +46,10 @@ def build_results(run: Path) -> Results:
     suspects = _suspects(launches)
     # What was counted in a witnessed cell is reported with its timed twin.
     counted_elsewhere = measurements.twins.witnessed - measurements.twins.stand_alone
-    cells = [cell_entry(cell, plan, measurements) for cell in plan.cells if cell.cell not in counted_elsewhere]
+    declined = declined_cells(launches)
+    cells = [
+        cell_entry(cell, plan, measurements, declined) for cell in plan.cells if cell.cell not in counted_elsewhere
+    ]
     commands = {cell.cell: cell.reproduce for cell in cells}
     contrasts = build_contrasts(plan, measurements.by_series, recorded.interleaved, suspects, commands)
     skipped = skipped_rows(plan, launches, run)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -37,13 +37,17 @@ from slowpath.stats.first_message import first_slow
 Status = Literal["ok", "partial", "skipped", "failed"]
 
 
-def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult:
-    """One cell over its launches."""
+def cell_entry(cell: Cell, plan: Plan, measurements: Measurements, declined: Mapping[int, str]) -> CellResult:
+    """One cell over its launches.
+
+    Args: declined: cell -> why the engine skipped it in every launch that came to it (`analyse/outcomes.py`).
+    """
     experiment = experiment_named(cell.experiment)
     launches = measurements.launches_of.get(cell.cell, [])
     checked, wrong = validated(launches, cell.cell)
     witnessed = cell.cell in measurements.twins.witnessed
-    status, reason = _status(cell, min(plan.rounds, WITNESSED_ROUNDS) if witnessed else plan.rounds, launches)
+    rounds = min(plan.rounds, WITNESSED_ROUNDS) if witnessed else plan.rounds
+    status, reason = _status(cell, rounds, launches, declined.get(cell.cell))
     first = launches[0].info if launches else None
     counted, why_not = _instructions(cell, launches)
     beneath = floors(cell, measurements, launches)
@@ -87,9 +91,13 @@ def cell_entry(cell: Cell, plan: Plan, measurements: Measurements) -> CellResult
     )
 
 
-def _status(cell: Cell, rounds: int, launches: Sequence[LaunchRecord]) -> tuple[Status, str | None]:
+def _status(
+    cell: Cell, rounds: int, launches: Sequence[LaunchRecord], declined: str | None
+) -> tuple[Status, str | None]:
     if cell.skip:
         return "skipped", cell.skip
+    if not launches and declined is not None:
+        return "skipped", declined
     if not launches:
         return "failed", "no launch measured it; see the list of what was skipped"
     if len(launches) < rounds:

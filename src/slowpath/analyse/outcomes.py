@@ -64,6 +64,24 @@ def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> lis
     return sorted(rows.values(), key=lambda row: (row.cell is None, row.cell or 0))
 
 
+def declined_cells(launches: Sequence[LaunchRecord]) -> dict[int, str]:
+    """Return the cells that the engine skipped in every launch that came to them, with its reasons.
+
+    A cell that also failed, hung or crashed in a launch is not among them.
+    """
+    reasons: dict[int, dict[str, None]] = {}
+    otherwise: set[int] = set()
+    for launch in launches:
+        ends = launch.events.cell_ends
+        for number, end in ends.items():
+            if end.status == "skipped":
+                reasons.setdefault(number, {})[end.reason or "no reason given"] = None
+            else:
+                otherwise.add(number)
+        otherwise |= {failed.cell for failed in launch.info.failed_cells if failed.cell not in ends}
+    return {cell: "; ".join(found) for cell, found in reasons.items() if cell not in otherwise}
+
+
 def _last_words(launch: LaunchRecord, run: Path) -> tuple[str | None, str | None]:
     """Path of the launch's stderr (or stdout) in the run folder, and its last lines; of a launch that hung, where its
     ranks stood.

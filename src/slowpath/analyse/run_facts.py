@@ -18,6 +18,7 @@ def run_facts(results: Results) -> RunFacts:
         rounds=0 if run.imported else run.rounds,
         round_s=run.wall_s / run.rounds if measured and run.wall_s else None,
         failed=sum(cell.status == "failed" for cell in results.cells),
+        skipped=sum(cell.status == "skipped" for cell in results.cells),
         cells=len(results.cells),
         measured=sum(cell.is_measured for cell in results.cells),
         nothing=nothing_measured(results),

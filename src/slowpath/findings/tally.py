@@ -30,14 +30,16 @@ class RunFacts:
     """What the headline needs to know of a run. place: host, library, date; None: not known.
 
     rounds: that were measured.  round_s: of one, seconds; None: not known.  failed: cells that gave nothing, though
-    they were to be measured here.  cells, measured: of the run, and those with a value.  nothing: why no cell has one;
-    None: at least one has.  is_check: it asks whether the machine is healthy, and not a question of its own.
+    they were to be measured here.  skipped: cells that this machine, library or job can't have.  cells, measured: of
+    the run, and those with a value.  nothing: why no cell has one; None: at least one has.  is_check: it asks whether
+    the machine is healthy, and not a question of its own.
     """
 
     place: str | None = None
     rounds: int = 0
     round_s: float | None = None
     failed: int = 0
+    skipped: int = 0
     cells: int = 0
     measured: int = 0
     nothing: str | None = None
@@ -190,6 +192,8 @@ class Tally:
             parts.append(f"{len(self.apart)} only with settings that you don't use ({_codes(self.apart)})")
         parts += self._answers
         parts.append(self._share)
+        if self.run.skipped:
+            parts.append(f"{self.run.skipped} cell{_s(self.run.skipped)} skipped")
         if self.run.failed:
             parts.append(f"{self.run.failed} cell{_s(self.run.failed)} failed")
         return "; ".join(part for part in parts if part)

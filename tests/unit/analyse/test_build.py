@@ -122,6 +122,23 @@ def test_a_crashed_launch_counts_once_and_its_follow_up_gives_the_rest(run: Path
     assert (row.status, row.reason, row.launches) == ("crashed", "signal 11 in MPI_Recv", 1)
 
 
+def test_a_cell_that_the_engine_skips_for_a_reason_is_skipped_and_not_failed(run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    declined, ok = '"cell": 3, "status": "skipped", "reason": "memory=device: no GPU"', '"cell": 3, "status": "ok"'
+    for events in copy.glob("launches/*/events.jsonl"):
+        events.write_text(events.read_text().replace(ok, declined))
+    cell, count = build_results(copy).cells[3], build_results(copy).verdict.count
+    assert (cell.status, cell.reason) == ("skipped", "memory=device: no GPU")
+    assert "1 cell skipped" in count
+    assert "failed" not in count
+    once = next(events for events in copy.glob("launches/*/events.jsonl") if declined in events.read_text())
+    once.write_text(once.read_text().replace('"skipped", "reason": "memory=device: no GPU"', '"failed"'))
+    cell, count = build_results(copy).cells[3], build_results(copy).verdict.count
+    assert cell.status == "failed"
+    assert "1 cell failed" in count
+
+
 def test_a_damaged_block_costs_that_block_and_is_noted(run: Path, tmp_path: Path) -> None:
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
