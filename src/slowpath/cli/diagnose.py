@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
     from slowpath.diagnose.bench import Bench
+    from slowpath.diagnose.program import ProgramUse
     from slowpath.diagnose.ranks.job import Job
     from slowpath.run.libraries import Library
 
@@ -41,9 +43,16 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     "may be repeated.",
 )
 @click.option(
+    "--for",
+    "watch",
+    type=click.Path(path_type=Path),
+    metavar="WATCH",
+    help="Folder of slowpath watch: look only into what that program does, and rank by its seconds.",
+)
+@click.option(
     "--ranks",
     type=int,
-    help="Ranks of your job. Collectives are measured with all of them.  [default: 2]",
+    help="Ranks of your job. Collectives are measured with all of them.  [default: 2, with --for the program's]",
 )
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
@@ -64,6 +73,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 def command(
     budget: float,
     only: tuple[str, ...],
+    watch: Path | None,
     ranks: int | None,
     mpi: str | None,
     out: Path | None,
@@ -84,18 +94,23 @@ def command(
     budget follows the evidence: limits are refined to the byte, laws are separated, remedies are tried in interleaved
     pairs. Your own environment variables are examined too.
     With --only, the survey covers that question alone, and the whole budget goes there.
+    With --for, it covers the calls, lengths and memory of a watched program, and what costs that program most is first.
     """
     begun_s = time.monotonic()  # the budget is the time that the user waits: engines that are built count
     from slowpath.cli.finish import exit_code_of, write_openmetrics
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render, render_brief
-    from slowpath.diagnose.ranks.job import crowded_lines
+    from slowpath.diagnose.ranks.job import PAIR, crowded_lines
     from slowpath.diagnose.records import FILE
     from slowpath.diagnose.start import begin, own_mpi, ranks_of, require_resumable, resume
     from slowpath.diagnose.start import dry_run as planned
     from slowpath.run.ownership import owned
 
+    if watch is not None and (only or resumed is not None):
+        raise UsageError(
+            f"--for and {'--only' if only else '--resume'} exclude each other: --for chooses what is asked"
+        )
     if resumed is not None and out is not None:
         raise UsageError("--out and --resume exclude each other; name the folder once")
     if trust and resumed is None:
@@ -104,8 +119,11 @@ def command(
         require_resumable(resumed, take_over)  # at once, before anything is compiled
         ranks = ranks_of(resumed, ranks)
         mpi = mpi or own_mpi(resumed, os.environ, trust)
+    program = _program(watch) if watch is not None else None
+    if program is not None and ranks is None:
+        ranks = max(PAIR, program.ranks)
     job = _job(ranks, dry_run)
-    bench = _bench(mpi, cell_timeout, quiet, dry_run, trust, job, budget, begun_s)
+    bench = replace(_bench(mpi, cell_timeout, quiet, dry_run, trust, job, budget, begun_s), program=program)
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)
@@ -131,6 +149,18 @@ def command(
     else:
         click.echo((render if full else render_brief)(diagnosis, str(session.folder)).rstrip("\n"))
     return exit_code_of(*session.results)
+
+
+def _program(watch: Path) -> ProgramUse:
+    """Return what a watched program does with MPI.  Raises: RecordError, UsageError: it did nothing."""
+    from slowpath.core.errors import UsageError
+    from slowpath.watch.results import read_watch_results
+    from slowpath.watch.spending import program_use
+
+    found = program_use(read_watch_results(watch))
+    if not found.spent:
+        raise UsageError(f"--for {watch}: no message and no collective of {found.name} was recorded; watch it again")
+    return found
 
 
 def _job(ranks: int | None, dry: bool) -> Job:

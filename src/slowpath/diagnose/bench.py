@@ -18,6 +18,7 @@ from slowpath.core.errors import UsageError
 from slowpath.core.machine import Others
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
+from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.ranks.job import A_PAIR, Job
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Processors, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
@@ -40,7 +41,7 @@ class Bench:
     command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
     diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here; None: not timed.
     processors: of this node.  others: what other processes took of them before anything was launched; None: not looked
-    at.
+    at.  program: that the diagnosis is for; None: none in particular.
     """
 
     built: Built
@@ -58,6 +59,7 @@ class Bench:
     launch_s: float | None = None
     processors: Processors | None = None
     others: Others | None = None
+    program: ProgramUse | None = None
 
     @property
     def library(self) -> LibraryFacts:
@@ -85,6 +87,7 @@ class Bench:
             self.gpus,
             check=self.check,
             asked=asked,
+            program=self.program,
             cores=self.cores,
             settings=settings_of(self.built.mpi, self.environ),
             job=self.job,

@@ -19,6 +19,7 @@ from slowpath.core.limits import FILE_BYTES, MOST_STEPS, Name, Text
 from slowpath.core.result import Count, Interval, NotNegative, Number, Whole
 from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
 from slowpath.diagnose.older_schemas import upgraded
+from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.tasks import LeftOut, SurveyTask, Task
 from slowpath.findings.least_seen import LeastSeen
 from slowpath.mpi.forced import Forced
@@ -79,6 +80,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     combined: None: no two proven remedies were measured together.  verdict: by the judge of every run; None: nothing
     was measured yet, or an older version wrote it.
     only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
+    program: that it is for; None: for no program in particular.
     own_settings: a line for each setting of the user's that is ignored, left in or otherwise worth one.
     least: what the survey would have decided, by its own spread; empty: an older version wrote it, or nothing has one.
     """
@@ -103,6 +105,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     not_tried: list[LeftOut] = []
     own_settings: list[Text] = []
     least: list[LeastSeen] = []
+    program: ProgramUse | None = None
 
 
 def survey_step(diagnosis: Diagnosis) -> DiagnosisStep | None:

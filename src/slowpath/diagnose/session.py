@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from msgspec.structs import replace
 from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
-from slowpath.core.results import Results
+from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import Clock
 from slowpath.diagnose.conclusion import advance
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, set_aside
+from slowpath.diagnose.program import priced
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
@@ -172,7 +174,7 @@ class Session:
         steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
-        findings = first_by_cost(after.findings, self._measured)
+        findings = first_by_cost(self._priced(after.findings), self._measured)
         verdict = verdict_of(findings, self._measured)
         self._write(
             steps=steps,
@@ -190,6 +192,14 @@ class Session:
                 self._bench.tell(f"not tried: '{one.remedy}' against {one.rule}: {one.why}")
         self._write(not_tried=not_tried)
         self._clock.concluded(begun_s, len(self._measured[-1].results.cells))
+
+    def _priced(self, findings: Sequence[Finding]) -> list[Finding]:
+        """With what the program that the diagnosis is for could save by each."""
+        program, of_step = self.diagnosis.program, {one.step.folder: one.results for one in self._measured}
+        if program is None:
+            return list(findings)
+        survey = survey_of(self._measured).results
+        return [priced(finding, program, of_step.get(finding.run or "", survey)) for finding in findings]
 
     def _left(self, name_only: bool = False) -> list[str]:
         """What would still be measured, were there time."""

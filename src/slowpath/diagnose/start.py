@@ -17,6 +17,7 @@ from slowpath.core.version import __version__
 from slowpath.diagnose.asked import asked_for
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import Clock
+from slowpath.diagnose.program import program_line, with_groups
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import PAIR, Job, crowded_lines
 from slowpath.diagnose.ranks.survey import Kept
@@ -43,6 +44,7 @@ def begin(
     Args: only: rules and questions; empty: all.  begun_s: monotonic time from which on the user waits; None: now.
     Raises: EnvironmentFailure: the folder is taken.  UsageError: nothing here is called so.
     """
+    bench = for_program(bench)
     asked = asked_for(only, whole_survey(bench.state([], [])))
     folder = new_folder("diagnosis", out)
     diagnosis = Diagnosis(
@@ -54,9 +56,23 @@ def begin(
         mpi=bench.built.identity,
         name_only=name_only,
         only=asked.words,
+        program=bench.program,
     )
     write_diagnosis(folder, diagnosis)
     return Session(folder, bench, diagnosis, asked, _clock(begun_s))
+
+
+def for_program(bench: Bench) -> Bench:
+    """The same with the groups of the survey that are about the program that the diagnosis is for.
+
+    Raises: UsageError: no group of this machine's survey is.
+    """
+    if bench.program is None:
+        return bench
+    found = with_groups(bench.program, bench.prepare(whole_survey(bench.state([], [])), "survey").plan.cells)
+    if not found.groups:
+        raise UsageError(f"--for: nothing that {found.name} does with MPI is asked about here: slowpath watch names it")
+    return dataclasses.replace(bench, program=found)
 
 
 def require_resumable(folder: Path, take_over: bool = False) -> None:
@@ -84,6 +100,8 @@ def resume(
     diagnosis = read_diagnosis(folder)
     if diagnosis.mpi != bench.built.identity:
         raise RecordError(f"{folder}: was made under {diagnosis.mpi}, not under {bench.built.identity}; name that MPI")
+    if diagnosis.program is not None:
+        bench = dataclasses.replace(bench, program=diagnosis.program)
     survey = whole_survey(bench.state([], []))
     asked = asked_for(only or diagnosis.only, survey)
     first = next((step.task for step in diagnosis.steps if isinstance(step.task, SurveyTask)), None)
@@ -159,6 +177,7 @@ def _left_out(task: Task) -> Sequence[str]:
 
 def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     """What the survey would do, and how the rest is decided.  Raises: UsageError: nothing here is called as in only."""
+    bench = for_program(bench)
     asked = asked_for(only, whole_survey(bench.state([], [])))
     planned = list(proposals(bench.state([], [], asked)))
     first = [f"first: {one.why}" for one in planned if isinstance(one.task, StateTask)]
@@ -168,6 +187,7 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     cells = sum(cell.skip is None for cell in plan.cells)
     forced = bench.library.forced(bench.environ)
     return [
+        *([program_line(bench.program)] if bench.program is not None else []),
         *([f"asked for: {', '.join(asked.words)}"] if asked else []),
         *first,
         f"survey: {cells} cells, {plan.rounds} rounds, {cost.launches} launches, about {cost.wall_s:.0f} s",

@@ -15,6 +15,7 @@ from slowpath.core.engine_description import CheckCells, nothing_checked
 from slowpath.core.machine import Others
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
+from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.ranks.job import A_PAIR, PAIR, Job
 from slowpath.diagnose.ranks.survey import Estimate
 from slowpath.diagnose.records import DiagnosisStep
@@ -102,7 +103,7 @@ class State:
 
     ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine, with all
     of their patterns.  estimate: seconds that a campaign takes; None: not known.  budget_s: of the diagnosis.
-    preload: libslowpath-coll.so of this engine; None: it has none.
+    preload: libslowpath-coll.so of this engine; None: it has none.  program: that it is for; None: none in particular.
     processors: of this node; None: not looked at.  others: what other processes take of them; None: likewise.
     """
 
@@ -122,6 +123,7 @@ class State:
     budget_s: float = math.inf
     preload: Path | None = None
     processors: Processors | None = None
+    program: ProgramUse | None = None
     others: Others | None = None
 
     @property

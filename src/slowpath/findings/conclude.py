@@ -131,14 +131,21 @@ def _alike(named: Sequence[Finding]) -> list[list[Finding]]:
 
 def _urgency(finding: Finding, is_check: bool) -> tuple[bool, bool, bool]:
     """Low comes first. A campaign that asks a question of its own is answered by what is proven, fault or not."""
-    return bool(finding.concerns and is_check), is_check and finding.kind != "fault", finding.status != "proven"
+    return _is_conditional(finding, is_check), is_check and finding.kind != "fault", finding.status != "proven"
 
 
 def _action(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells, is_check: bool) -> str:
     words = f"{advice(finding, contrasts, cells)}."
-    if not (is_check and finding.concerns):
+    if finding.program_s is not None:
+        words += f" Your program saves {format_time(finding.program_s)} a rank at most."
+    if not _is_conditional(finding, is_check):
         return words
     return f"If your programs use {finding.concerns}: {words[0].lower()}{words[1:]}"
+
+
+def _is_conditional(finding: Finding, is_check: bool) -> bool:
+    """Whether it matters to some programs alone, and nobody said what the user's does."""
+    return bool(finding.concerns and is_check and not finding.program_s)
 
 
 def _rules(contrasts: Sequence[ContrastResult], findings: Iterable[Finding]) -> dict[str, list[Finding]]:

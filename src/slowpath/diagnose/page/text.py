@@ -13,6 +13,7 @@ from slowpath.core.units import more_words, share_words
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
+from slowpath.diagnose.program import program_line, program_words
 from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status
 from slowpath.report.format import plural
 from slowpath.report.rival_lines import rival_lines
@@ -37,6 +38,8 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
         steps = plural(len(diagnosis.next), "step")
         open_ways.append(f"{steps} not made: slowpath diagnose --resume {folder} --budget 5m goes on.")
+    if diagnosis.program is not None:
+        open_ways.insert(0, f"Only what {program_words(diagnosis.program)} does was asked about.")
     brief = Brief.of(verdict, f"{folder}/report.html", open_ways)
     return "\n".join(brief.lines(width)) + "\n"
 
@@ -47,6 +50,14 @@ def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     return "\n".join(_lines(diagnosis, folder, width)) + "\n"
 
 
+def _scope(diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    """What alone was looked into."""
+    if diagnosis.program is not None:
+        yield from _wrapped(program_line(diagnosis.program), width, "")
+    if diagnosis.only:
+        yield from _wrapped(f"asked for: {', '.join(diagnosis.only)}", width, "")
+
+
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     verdict = diagnosis.verdict
     if verdict is not None:
@@ -55,8 +66,7 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
             yield from _wrapped(line, width, "") if line else ()
     else:
         yield f"Diagnosis of {diagnosis.mpi}"
-    if diagnosis.only:
-        yield from _wrapped(f"asked for: {', '.join(diagnosis.only)}", width, "")
+    yield from _scope(diagnosis, width)
     yield ""
     for finding in diagnosis.findings:
         yield from _finding(finding, diagnosis.status, width)

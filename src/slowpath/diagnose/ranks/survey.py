@@ -43,17 +43,18 @@ def within(
     estimate: Estimate | None,
     budget_s: float,
     shipped: Campaign | None = None,
+    wanted: Collection[str] | None = None,
 ) -> Kept:
     """The survey of pairs and behind it the part with all ranks, thinned from its end.
 
     Args: pairs: the survey of two ranks.  known: experiments of the engine with each of their patterns.
           estimate: None: nothing is left out.  budget_s: of the whole survey; that of pairs is kept whatever it takes.
-          shipped: campaigns/coll.toml.
+          shipped: campaigns/coll.toml.  wanted: groups with all ranks that may be of use; None: all.
     """
     ranks = job.timed_ranks
     more = shipped_parts(shipped, [environment.name for environment in pairs.environments]) if shipped else []
     table = parts(ranks, job.counted_ranks, more)
-    every = [one for one in table if one.needs in known and _fits(one, job)]
+    every = [one for one in table if one.needs in known and _fits(one, job) and (wanted is None or one.name in wanted)]
     if estimate is None:
         return Kept(with_ranks(pairs, job, every))
     low, high = 0, len(every)  # groups from the begin that fit

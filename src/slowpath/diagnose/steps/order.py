@@ -112,11 +112,15 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
 
 def _first_trials(ordered: Sequence[Finding], state: State) -> Iterator[Proposal]:
     """One remedy of each of the first findings that are no property, have one that can be tried here, and concern
-    every program.
+    every program, or the one that the diagnosis is for.
     """
     begun = 0
     for finding in sorted(ordered, key=lambda one: (_is_set_by_user(one, state), cost(one)), reverse=True):
-        if finding.kind == "property" or finding.concerns or finding.affects_default is False:
+        if (
+            finding.kind == "property"
+            or (finding.concerns and not finding.program_s)
+            or finding.affects_default is False
+        ):
             continue
         if begun == FIRST_TRIED:
             return

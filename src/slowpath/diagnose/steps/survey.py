@@ -13,6 +13,7 @@ from slowpath.core.results import Results
 from slowpath.diagnose.own_settings.listing import unread
 from slowpath.diagnose.own_settings.named import only_one, without_twins, without_unread
 from slowpath.diagnose.own_state import folded, set_aside
+from slowpath.diagnose.program import narrowed
 from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -146,10 +147,13 @@ def within_budget(state: State) -> Kept:
     """As much of the survey as its share of the budget holds."""
     most_s = survey_s(state.budget_s, state.job.ranks)
     pairs, left_out = _pairs(state), tuple[str, ...]()
+    wanted = None
+    if state.program is not None:
+        pairs, wanted = narrowed(pairs, state.program), set(state.program.groups)
     if state.gpus and state.estimate is not None:
         most_s = min(most_s, GPU_SURVEY_S)
         pairs, left_out = without_sides(pairs, state.estimate, most_s)
-    kept = within(pairs, state.job, state.experiments, state.estimate, most_s, campaign_named("coll"))
+    kept = within(pairs, state.job, state.experiments, state.estimate, most_s, campaign_named("coll"), wanted)
     return Kept(kept.campaign, (*left_out, *kept.left_out))
 
 
