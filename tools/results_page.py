@@ -72,7 +72,19 @@ WATCH_IN_SCHEMA = ("time", "messages")
 WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
     "whole": ("WatchResults",),
     "program": ("WatchedProgram", "Coverage"),
-    "time": ("RankTime", "Account", "RankResources", "ResourceMoment", "CallCount", "Slice", "Wait"),
+    "time": (
+        "RankTime",
+        "Account",
+        "RankResources",
+        "ResourceMoment",
+        "CallCount",
+        "Slice",
+        "Wait",
+        "Efficiency",
+        "Phase",
+        "Standstill",
+        "Standing",
+    ),
     "messages": ("MessageClass", "CollectiveClass", "CallSite", "Pair", "AllocationKind", "Fine"),
     "findings": ("WatchFinding", "Price"),
 }

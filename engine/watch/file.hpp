@@ -62,6 +62,7 @@ struct Sections {
     Section<layout::Datatype> datatypes;
     Section<layout::Allocation> allocations;
     Section<layout::Text> text;
+    Section<layout::Current> current;
 };
 
 Sections& sections();

@@ -58,7 +58,7 @@ void end() {
     if (seen.call == calls::MPI_Finalize) end();
     const bool is_noted = is_start(seen.call) && library().interface != Interface::unknown;
     if (is_noted) note_start_begun();
-    seen.start_ticks = now_ticks();
+    start_clock(seen);
     seen.error = invoke(original(prefix, seen.call, seen.caller), seen.arguments);
     seen.end_ticks = now_ticks();
     if (is_noted) note_start_over(seen.error);
@@ -79,7 +79,7 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
     if (shapes[call].family == Family::start_and_end) [[unlikely]] {
         start_or_end(seen, prefix, invoke);
     } else {
-        seen.start_ticks = now_ticks();
+        start_clock(seen);
         seen.error = invoke(target, words);
         seen.end_ticks = now_ticks();
     }

@@ -35,6 +35,12 @@ void open_lane(Lane& lane, std::uint32_t number) {
     lane.row = sections().lanes.next();
     lane.row->thread = static_cast<std::int32_t>(syscall(SYS_gettid));
     sections().lanes.publish();
+    layout::Current* const current = sections().current.next();
+    if (current == nullptr) return;
+    current->ticks_per_s = static_cast<std::uint64_t>(1e9 / ns_per_tick);
+    current->communicator = current->collective_communicator = layout::no_row;
+    sections().current.publish();
+    lane.current = lane.is_shared ? nullptr : current;
 }
 
 [[gnu::noinline]] Lane& take_lane() {

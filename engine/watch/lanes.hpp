@@ -31,6 +31,8 @@ struct Lane {
     static constexpr std::size_t profile_slots = 8192;
 
     layout::Lane* row;
+    layout::Current* current;  ///< what its thread does now; nullptr: more than one thread has this lane
+    bool found_nothing;        ///< the call that is being observed is a poll in vain
     bool is_shared;
     std::uint32_t number;
     SpinLock lock;

@@ -52,7 +52,11 @@ enum class Is : std::uint32_t {
     datatypes,
     allocations,
     text,
+    current,
 };
+
+/// What a thread does now.
+enum Doing : std::uint16_t { outside = 0, in_call, polling };
 
 struct Header {
     char magic[8];
@@ -214,5 +218,23 @@ static_assert(sizeof(Allocation) == 64);
 struct Text {
     char byte;
 };
+
+struct alignas(64) Current {
+    std::uint64_t since_ticks;
+    std::uint16_t doing;
+    std::uint16_t call;
+    std::uint16_t communicator;
+    std::uint16_t collective_communicator;
+    std::uint32_t site;
+    std::int32_t peer;
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint32_t sequence;
+    std::uint32_t requests;
+    std::uint32_t request;
+    std::uint32_t collective_sequence;
+    std::uint64_t ticks_per_s;
+};
+static_assert(sizeof(Current) == 64);
 
 }  // namespace slowpath::watch::layout

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "watch/current.hpp"
 #include "watch/datatypes.hpp"
 #include "watch/groups.hpp"
 #include "watch/library.hpp"
@@ -81,8 +82,8 @@ Scratch* before(Observed& call) {
     if (recording == 0) [[unlikely]]
         return nullptr;
     const Plan& plan = plans[call.call];
-    if (!plan.keeps) return nullptr;
-    Scratch* const scratch = prepare(call, plan);
+    Scratch* const scratch = plan.keeps ? prepare(call, plan) : nullptr;
+    if (plan.is_shown) show(current_lane(), call, plan, scratch);
     if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
     return scratch;
 }
@@ -95,7 +96,9 @@ void after(Observed& call, Scratch* scratch) {
         const SpinGuard guard(lane.lock, lane.is_shared);
         count_call(lane, call);
         const Plan& plan = plans[call.call];
-        observe({call, plan, lane, scratch, find_site(lane, call)});
+        lane.found_nothing = false;
+        observe({call, plan, lane, scratch, call.slot != nullptr ? *call.slot : find_site(lane, call)});
+        if (plan.is_shown) hide(lane);
         if (plan.action == Action::begin) note_start(call);
         if (plan.action == Action::end_session && call.error == 0) note_session_end();
         if (plan.action == Action::end_session && call.error != 0 && scratch != nullptr)

@@ -199,6 +199,7 @@ void observe_completion(const Seen& seen) {
     if (seen.scratch == nullptr) return keep_event(seen, event, {});
     event.requests = static_cast<std::uint32_t>(seen.scratch->request_count);
     if (!found_something(seen)) {
+        seen.lane.found_nothing = true;
         event.kind |= layout::found_nothing;
         return keep_event(seen, event, {});
     }

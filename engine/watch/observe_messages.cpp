@@ -202,6 +202,7 @@ void observe_probe(const Seen& seen) {
     const Stream wanted = wanted_stream(seen, communicator);
     event.communicator = communicator;
     if (!found) {
+        seen.lane.found_nothing = true;
         event.kind |= layout::found_nothing;
         event.peer =
             wanted.peer == any_rank ? std::int32_t{layout::any} : world_rank_of(communicator, wanted.peer);

@@ -65,6 +65,7 @@ void observe_epoch(const Seen& seen) {
     Window* const window = window_of(seen);
     place(seen, event, window);
     const bool found = !seen.plan.is_test || seen.said(Role::flag) != 0;
+    seen.lane.found_nothing = !found;
     if (!found)
         event.kind |= layout::found_nothing;
     else if (seen.plan.is_test)

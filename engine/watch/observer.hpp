@@ -4,12 +4,15 @@
 #pragma once
 
 #include "watch/call.hpp"
+#include "watch/layout.hpp"
+#include "watch/ticks.hpp"
 
 namespace slowpath::watch {
 
 /// What `before` leaves for `after`: room for a status that the program did not ask for, and handles that the
 /// call will change.
 struct Scratch;
+struct SiteSlot;
 
 /// One outermost call. The wrapper makes it on its stack.
 struct Observed {
@@ -23,11 +26,21 @@ struct Observed {
     std::uint64_t start_ticks;
     std::uint64_t end_ticks;
     int error;  ///< what the call returned; 0: MPI_SUCCESS
+
+    // What `before` leaves for the two below.
+    layout::Current* current = nullptr;  ///< where others read since when it lasts; nullptr: nowhere
+    SiteSlot* slot = nullptr;            ///< of the place; nullptr: `after` has to find it
 };
 
 /// @return A scratch to hand to `after`; nullptr: nothing to remember, or recording is off.
 Scratch* before(Observed& call);
 void after(Observed& call, Scratch* scratch);
+
+/// The call begins now.
+inline void start_clock(Observed& call) {
+    call.start_ticks = now_ticks();
+    if (call.current != nullptr) call.current->since_ticks = call.start_ticks;
+}
 
 /// Entry of MPI_Init, MPI_Init_thread or MPI_Session_init returned well: open the record.  MPI_Finalize is
 /// about to be called.

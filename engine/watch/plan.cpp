@@ -205,6 +205,28 @@ bool keeps_something(Action action) {
     }
 }
 
+/// Calls that return at once are not shown: a thread that hangs is in none of them.
+bool can_block(const Plan& plan, Family family) {
+    switch (plan.action) {
+        case Action::send:
+        case Action::receive:
+        case Action::matched_receive:
+        case Action::exchange:
+        case Action::collective:
+        case Action::make_communicator:
+            return plan.lasting == Lasting::no;
+        case Action::complete:
+        case Action::probe:
+        case Action::epoch:
+        case Action::make_window:
+        case Action::free_window:
+        case Action::free_communicator:
+            return true;
+        default:
+            return family == Family::files;
+    }
+}
+
 Plan make_plan(const Shape& shape) {
     Plan plan;
     for (std::int8_t& at : plan.at) at = -1;
@@ -224,6 +246,7 @@ Plan make_plan(const Shape& shape) {
     plan.lasting = lasting_of(plan, name);
     plan.keeps =
         keeps_something(plan.action) && !(plan.action == Action::receive && plan.lasting != Lasting::no);
+    plan.is_shown = can_block(plan, shape.family);
     if (plan.action == Action::collective && plan.lasting == Lasting::once) plan.kind |= layout::post;
     if (plan.lasting >= Lasting::persistent) plan.kind |= layout::persistent;
     return plan;

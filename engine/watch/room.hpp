@@ -23,7 +23,7 @@ struct Room {
 
 struct Rooms {
     std::uint64_t file_bytes = 0;
-    Room lanes, calls, sites, communicators, members, datatypes, allocations, text;
+    Room lanes, calls, sites, communicators, members, datatypes, allocations, text, current;
     std::uint32_t lane_count = 0;
     Room profiles[most_room_lanes];
     Room events[most_room_lanes];
@@ -53,6 +53,7 @@ constexpr Rooms share_rooms(std::uint32_t call_total, bool is_single) {
     rooms.datatypes = take(2048, sizeof(layout::Datatype));
     rooms.allocations = take(8192, sizeof(layout::Allocation));
     rooms.text = take(256 * 1024, sizeof(layout::Text));
+    rooms.current = take(lanes.count, sizeof(layout::Current));
     rooms.lane_count = lanes.count;
     for (std::uint32_t lane = 0; lane < lanes.count; ++lane) {
         rooms.profiles[lane] =

@@ -344,7 +344,7 @@ class Rank:
         self._count_calls()
         lanes = sorted({0} | {event["lane"] for event in self.rows["events"]})
         parts: list[tuple[str, int, np.ndarray[Any, Any]]] = []
-        for name in ("calls", "sites", "communicators", "members", "datatypes", "allocations"):
+        for name in ("calls", "sites", "communicators", "members", "datatypes", "allocations", "current"):
             parts.append((name, 0, array_of(name, self.rows[name])))
         parts.append(("lanes", 0, array_of("lanes", [self._lane(lane) for lane in range(lanes[-1] + 1)])))
         for lane in lanes:

@@ -21,12 +21,12 @@ from slowpath.watch.results import (
     Pair,
     Price,
     RankTime,
-    Slice,
     Wait,
     WatchedProgram,
     WatchFinding,
     WatchResults,
 )
+from slowpath.watch.timeline_results import Slice
 
 MIB = 2**20
 SPAN_S = 41.2

@@ -66,7 +66,7 @@ void fake_mpi::call(Call number, std::initializer_list<Word> words, Does does, s
     static char sites[4096];
     slowpath::watch::Observed seen{number, arguments, &sites[site], &sites[1], false, 0, 0, 0};
     slowpath::watch::Scratch* const scratch = slowpath::watch::before(seen);
-    seen.start_ticks = slowpath::watch::now_ticks();
+    slowpath::watch::start_clock(seen);
     does(arguments);
     seen.end_ticks = seen.start_ticks + ticks;
     slowpath::watch::after(seen, scratch);

@@ -148,6 +148,12 @@ TEST(Layout, SectionsAreTheSchemas) {
                     FIELD(Allocation, kind), FIELD(Allocation, device), FIELD(Allocation, buffer_class),
                     FIELD(Allocation, alive), FIELD(Allocation, site), FIELD(Allocation, remainder_bytes)});
     expect_section("text", number(Is::text), sizeof(layout::Text), {FIELD(Text, byte)});
+    expect_section("current", number(Is::current), sizeof(layout::Current),
+                   {FIELD(Current, since_ticks), FIELD(Current, doing), FIELD(Current, call),
+                    FIELD(Current, communicator), FIELD(Current, collective_communicator),
+                    FIELD(Current, site), FIELD(Current, peer), FIELD(Current, source), FIELD(Current, tag),
+                    FIELD(Current, sequence), FIELD(Current, requests), FIELD(Current, request),
+                    FIELD(Current, collective_sequence), FIELD(Current, ticks_per_s)});
 }
 
 TEST(Layout, NamesOfCallsFit) {

@@ -64,6 +64,52 @@ TEST(Recorder, NumbersMessagesOfEachStream) {
     EXPECT_EQ(record.events()[4].bytes, 0U);
 }
 
+TEST(Recorder, ShowsTheCallThatNeverReturns) {
+    const Record record = record_of([] {
+        begin_record();
+        call(calls::MPI_Barrier, {comm_world});
+        fake_mpi::Status status{};
+        call(
+            calls::MPI_Recv, {word(data), sizeof data, type_char, 2, 9, comm_world, word(&status)},
+            [](Word*) { _exit(0); }, 100, 5);
+    });
+    const auto rows = record.rows<layout::Current>(layout::Is::current);
+    ASSERT_GE(rows.size(), 1U);
+    EXPECT_EQ(rows[0].doing, layout::in_call);
+    EXPECT_EQ(rows[0].call, calls::MPI_Recv);
+    EXPECT_EQ(rows[0].source, 2);
+    EXPECT_EQ(rows[0].peer, layout::none);
+    EXPECT_EQ(rows[0].tag, 9);
+    EXPECT_EQ(rows[0].collective_sequence, 0U);
+    EXPECT_GT(rows[0].since_ticks, record.header().start_ticks);
+    EXPECT_NE(rows[0].site, 0U);
+    EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].calls, 1U);
+}
+
+TEST(Recorder, ShowsPollsInVainAsOneStay) {
+    const auto poll = [](int times) {
+        return record_of([times] {
+            begin_record();
+            std::uint32_t place = 0;
+            int flag = 0;
+            post_receive(1, 7, 0x98000001, place);
+            for (int i = 0; i < times; ++i)
+                call(
+                    calls::MPI_Test, {word(&place), word(&flag), fake_mpi::status_ignore}, [](Word*) {},
+                    100000);
+            _exit(0);
+        });
+    };
+    const Record record = poll(3);
+    const auto row = record.rows<layout::Current>(layout::Is::current)[0];
+    EXPECT_EQ(row.doing, layout::polling);
+    EXPECT_EQ(row.requests, 1U);
+    EXPECT_EQ(row.request, 1U);
+    // Since the first one, which ended before the others began.
+    EXPECT_LT(row.since_ticks + 100000, record.rows<layout::Lane>(layout::Is::lanes)[0].last_ticks + 1);
+    EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].calls, 4U);
+}
+
 TEST(Recorder, KnowsWhatArrivedThoughTheProgramIgnoresTheStatus) {
     const Record record = record_of([] {
         begin_record();

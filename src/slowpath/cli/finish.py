@@ -77,7 +77,11 @@ def verdict_lines(folder: Path, much: Much = "brief") -> list[str]:
     else:
         lines = brief_of(results, str(folder), page).lines()
         lines += site_lines(results) if much == "sites" else []
-    if info.interrupted:
+    if info.hung:
+        lines.append(
+            f"stopped, because nothing moved for {info.hang_after_s:g} s: the report covers the time until then"
+        )
+    elif info.interrupted:
         lines.append("interrupted: the report covers the time until then")
     elif info.signal is not None or info.exit_code:
         code = f"exit code {info.exit_code}"

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,13 @@ if TYPE_CHECKING:
 )
 @click.option("--full", is_flag=True, help="Print everything that is known, not only what fits a screen.")
 @click.option("--sites", is_flag=True, help="Print the five call sites with most time, too.")
+@click.option("--live", is_flag=True, help="Print every few seconds where its time goes; if nothing moves, who waits.")
+@click.option(
+    "--hang-after",
+    type=click.FloatRange(min=1.0),
+    metavar="SECONDS",
+    help="Stop the program when no rank began or ended an MPI call for so long.  [default: never]",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
 @click.argument("command_words", nargs=-1, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def command(
@@ -61,6 +69,8 @@ def command(
     library: Path | None,
     full: bool,
     sites: bool,
+    live: bool,
+    hang_after: float | None,
     quiet: bool,
     command_words: tuple[str, ...],
 ) -> int:
@@ -95,10 +105,17 @@ def command(
         for line in shown(prepared):
             click.echo(line)
         return 0
-    return _run(prepared, verdict, tell, much)
+    return _run(prepared, verdict, tell, much, hang_after, live)
 
 
-def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], None], much: Much) -> int:
+def _run(
+    prepared: PreparedWatch,
+    verdict: Path | None,
+    tell: Callable[[str], None],
+    much: Much,
+    hang_after: float | None,
+    live: bool,
+) -> int:
     """Run the program and return its exit code, or that of a failure of Slowpath if the program succeeded."""
     from slowpath.core.errors import SlowpathError
     from slowpath.watch.start.session import Unrecorded, make_folder, run_watched
@@ -107,7 +124,8 @@ def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], No
     for line in (*info.notes, f"watched: {prepared.folder}"):
         tell(line)
     try:
-        ended = run_watched(prepared, info, os.environ)
+        with _lively(prepared.folder, live):
+            ended = run_watched(prepared, info, os.environ, hang_after, _hangs(prepared.folder, hang_after))
     except Unrecorded as lost:
         click.echo(f"slowpath: error: {lost}", err=True)
         return lost.ended.shell_code or lost.exit_code
@@ -118,6 +136,31 @@ def _run(prepared: PreparedWatch, verdict: Path | None, tell: Callable[[str], No
             raise
         click.echo(f"slowpath: {error}", err=True)
     return ended.shell_code
+
+
+def _hangs(folder: Path, hang_after: float | None) -> Callable[[], bool] | None:
+    """What says that nothing moved for so long; None: nothing is stopped."""
+    if hang_after is None:
+        return None
+    from slowpath.watch.quiet import QuietRanks
+
+    return QuietRanks(folder, hang_after)
+
+
+@contextmanager
+def _lively(folder: Path, is_live: bool) -> Iterator[None]:
+    """Print what the program does while it runs, if that is asked for."""
+    if not is_live:
+        yield
+        return
+    from slowpath.watch.live import Live
+
+    thread = Live(folder, lambda line: click.echo(line, err=True))
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.stop()
 
 
 def _conclude(folder: Path, verdict: Path | None, much: Much) -> None:

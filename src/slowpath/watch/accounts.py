@@ -3,7 +3,8 @@
 
 `RankTime` says how much; this says of what. Waits have the names that tools for wait states have established. What a
 call takes beyond waiting is held against the fastest twentieth of its kind (one call, one size class) in the run
-itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess.
+itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess. Where the other side of a
+call is not known, as where events were thinned, waiting and excess can't be distinguished: what goes beyond is both.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ NAMES: Final[tuple[AccountName, ...]] = (
     "transfer at the floor",
     "cost of calls",
     "excess",
+    "wait or excess",
     "management",
     "files",
     "no name",
@@ -100,8 +102,16 @@ class _Names:
         for chosen, name in ((self.is_managing, "management"), (self.is_file, "files")):
             self.usual[chosen] = self.unknown[chosen] = _NUMBER["management" if name == "management" else "files"]
         rest = found.split.parts_s[:, [TimePart.TRANSFER, TimePart.CALL]].sum(axis=1)
+        unknown = found.split.parts_s[:, TimePart.UNEXPLAINED]
+        fixed = self.is_managing | self.is_file
+        floor = _floors(found, rest, np.ones(rest.size, dtype=bool), length)
         self.rest_s: Floats = rest
-        self.floor_s = np.where(self.is_managing | self.is_file, rest, _floors(found, rest, length))
+        self.floor_s = np.where(fixed | np.isnan(floor), rest, np.fmin(floor, rest))
+        # Of what is not explained, up to the floor of calls that are; beyond, it is a wait or excess.
+        floor = np.where(np.isnan(floor), _floors(found, rest + unknown, unknown > 0, length), floor)
+        has_floor = ~np.isnan(floor) & ~fixed
+        self.unknown_floor_s: Floats = np.where(has_floor, np.clip(np.nan_to_num(floor) - rest, 0.0, unknown), 0.0)
+        self.unknown[has_floor] = _NUMBER["wait or excess"]
 
 
 _WINDOWS = (
@@ -138,25 +148,30 @@ def _moved_bytes(found: Attributed) -> Floats:
     return length
 
 
-def _floors(found: Attributed, rest_s: Floats, length: Floats) -> Floats:
-    """What the fastest calls of each call's kind take, shape (n,); a kind with few calls is its own floor."""
+def _floors(found: Attributed, own_s: Floats, among: Bools, length: Floats) -> Floats:
+    """What the fastest calls of each call's kind take, shape (n,); NaN: no call, or a kind with few of these calls.
+
+    Args: own_s: what counts of each call.  among: calls whose times count.
+    """
     events = found.events
-    floor = rest_s.copy()
-    timed = np.flatnonzero(events.is_timed & (rest_s > 0))
+    floor = np.full(len(events), np.nan)
+    timed = np.flatnonzero(events.is_timed)
     if not timed.size:
         return floor
     size = np.frexp(length[timed])[1]
-    key = np.stack([events.call[timed], size, events.requests[timed]], axis=1)
-    _, kind = np.unique(key, axis=0, return_inverse=True)
+    _, kind = np.unique(
+        np.stack([events.call[timed], size, events.requests[timed]], axis=1), axis=0, return_inverse=True
+    )
     kind = kind.reshape(-1)
-    order = np.lexsort((rest_s[timed], kind))
-    count = np.bincount(kind)
+    chosen = np.flatnonzero(among[timed] & (own_s[timed] > 0))
+    order = chosen[np.lexsort((own_s[timed[chosen]], kind[chosen]))]
+    count = np.bincount(kind[chosen], minlength=int(kind.max()) + 1)
     first = np.append(0, np.cumsum(count))[:-1]
-    at = first + (count * FASTEST / 100).astype(np.int64)
-    fastest = rest_s[timed][order][at]
-    many = count[kind] >= LEAST_CALLS
-    floor[timed[many]] = fastest[kind[many]]
-    return np.minimum(floor, rest_s)
+    many = count >= LEAST_CALLS
+    fastest = np.full(count.size, np.nan)
+    fastest[many] = own_s[timed[order[(first + (count * FASTEST / 100).astype(np.int64))[many]]]]
+    floor[timed] = fastest[kind]
+    return floor
 
 
 def _of_rank(
@@ -170,7 +185,7 @@ def _of_rank(
     floor_s, rest_s = names.floor_s[rows] * weight[rows], names.rest_s[rows] * weight[rows]
     is_call = parts[:, TimePart.CALL] > 0
     usual, excess = names.usual[rows], np.maximum(rest_s - floor_s, 0.0)
-    overhead, unknown = _without_events(found, rows, seconds_in.get((i, lane)))
+    overhead, unknown = _without_events(found, rows, seconds_in.get((i, lane)), i, lane)
     whole = np.zeros(rows.size, dtype=np.int64)  # of one name
 
     def column(name: AccountName, *columns: TimePart) -> Share:
@@ -197,7 +212,12 @@ def _of_rank(
     result += _divided(rank.transfer_s, moving, "transfer at the floor")
     calling = [(usual, np.where(is_call, floor_s, 0.0)), (over, np.where(is_call, excess, 0.0)), overhead]
     result += _divided(rank.call_s, calling, "cost of calls")
-    result += _divided(rank.unexplained_s, [(names.unknown[rows], parts[:, TimePart.UNEXPLAINED]), unknown], "no name")
+    known_s = names.unknown_floor_s[rows] * weight[rows]
+    result += _divided(
+        rank.unexplained_s,
+        [(usual, known_s), (names.unknown[rows], parts[:, TimePart.UNEXPLAINED] - known_s), *unknown],
+        "no name",
+    )
     return result
 
 
@@ -216,12 +236,17 @@ def _divided(seconds: float, shares: Sequence[Share], otherwise: AccountName) ->
     return found
 
 
-def _without_events(found: Attributed, rows: Ints, in_call_s: Floats | None) -> tuple[Share, Share]:
-    """Calls that are counted and have no events: overhead, and those of which it is not known what they wait for."""
+def _without_events(
+    found: Attributed, rows: Ints, in_call_s: Floats | None, i: int, lane: int
+) -> tuple[Share, tuple[Share, ...]]:
+    """Calls that are counted and have no events: overhead, and those of which it is not known what they wait for.
+
+    The latter up to the floor of their kind, and beyond; both by the counts of the profile, which are never thinned.
+    """
     world = found.world
     if in_call_s is None or not len(world.calls):
         nothing: Share = (np.zeros(0, dtype=np.int64), np.zeros(0))
-        return nothing, nothing
+        return nothing, (nothing,)
     families = np.array(world.families, dtype=np.int64)
     alone_s = in_call_s.copy()
     alone_s[found.events.call[rows]] = 0.0
@@ -229,5 +254,43 @@ def _without_events(found: Attributed, rows: Ints, in_call_s: Floats | None) -> 
     files = np.isin(families, _numbers(("files",)))
     is_overhead = np.isin(families, overhead_families())
     known = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["cost of calls"]))
-    unknown = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["no name"]))
-    return (known, np.where(is_overhead, alone_s, 0.0)), (unknown, np.where(is_overhead, 0.0, alone_s))
+    floor_share, has_floor = _counted_floors(found, i, lane)
+    has_floor &= ~(manages | files)
+    beyond = np.where(
+        has_floor,
+        _NUMBER["wait or excess"],
+        np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["no name"])),
+    )
+    unknown_s = np.where(is_overhead, 0.0, alone_s)
+    floor_s = np.where(has_floor, floor_share, 0.0) * unknown_s
+    return (known, np.where(is_overhead, alone_s, 0.0)), ((known, floor_s), (beyond, unknown_s - floor_s))
+
+
+def _counted_floors(found: Attributed, i: int, lane: int) -> tuple[Floats, Bools]:
+    """Of each call on one thread: share of its time up to the floor of its kinds; whether they have enough calls.
+
+    A kind is a call and a size class; its floor the lower end of the bucket of durations that holds its fastest
+    twentieth.
+    """
+    world, record = found.world, found.world.records[i]
+    count = len(world.calls)
+    mine = record.profile[record.profile_lane == lane]
+    share, many = np.zeros(count), np.zeros(count, dtype=bool)
+    if not mine.size:
+        return share, many
+    call = world.call_of[i][mine["call"]]
+    key, kind = np.unique(np.stack([call, mine["size_class"].astype(np.int64)], axis=1), axis=0, return_inverse=True)
+    buckets = mine["histogram"].shape[1]
+    counted = np.zeros((len(key), buckets))
+    np.add.at(counted, kind.reshape(-1), mine["histogram"].astype(float))
+    calls = counted.sum(axis=1)
+    bucket = np.argmax(np.cumsum(counted, axis=1) >= np.maximum(calls, 1)[:, None] * FASTEST / 100, axis=1)
+    floor_s = np.where(bucket > 0, 64e-9 * 2.0 ** ((bucket - 1) / 2), 0.0)
+    ticks = np.bincount(kind.reshape(-1), weights=mine["ticks"].astype(float), minlength=len(key))
+    whole_s = ticks * world.clocks[i].s_per_tick
+    of_call = np.bincount(key[:, 0], weights=whole_s, minlength=count)
+    floors = np.bincount(key[:, 0], weights=np.minimum(calls * floor_s, whole_s), minlength=count)
+    enough = np.bincount(key[:, 0], weights=np.where(calls >= LEAST_CALLS, whole_s, 0.0), minlength=count)
+    many = (of_call > 0) & (enough > 0.5 * of_call)
+    share[many] = floors[many] / of_call[many]
+    return np.clip(share, 0.0, 1.0), many

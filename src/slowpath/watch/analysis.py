@@ -19,6 +19,7 @@ from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, pair_classes
 from slowpath.watch.collective_classes import collectives_of
 from slowpath.watch.conclude import Asking, asking, concluded
+from slowpath.watch.efficiency import efficiencies_of
 from slowpath.watch.events import Events, Floats
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
@@ -31,6 +32,8 @@ from slowpath.watch.record.layout import EventKind, watch_layout
 from slowpath.watch.resources import program_resources, resources_of
 from slowpath.watch.results import WATCH_SCHEMA, WatchedProgram, WatchResults
 from slowpath.watch.sources import law_sources, read_sources, remember_laws
+from slowpath.watch.standstill import LEAST_QUIET_S, standstill
+from slowpath.watch.standstill_results import Standstill
 from slowpath.watch.tables import allocations_of, pairs_of, sites_of, slices_of
 from slowpath.watch.totals import call_seconds, calls_of, coverage_of, rank_times, weights
 from slowpath.watch.waits import waits_of
@@ -97,8 +100,17 @@ def watched(folder: Path) -> AttributedWatch:
         collectives=collectives_of(found, weight, site_of),
         shown_ranks=shown,
         accounts=accounts_of(found, weight, seconds, ranks),
+        standstill=_standstill(found, info),
     )
     return AttributedWatch(results, found, weight, keys, site_of)
+
+
+def _standstill(found: Attributed, info: WatchInfo) -> Standstill | None:
+    """Of a program that did not end by itself; one that ended well did not hang."""
+    if info.exit_code == 0 and not info.interrupted and not info.hung:
+        return None
+    least_s = LEAST_QUIET_S if info.hang_after_s is None else min(info.hang_after_s, LEAST_QUIET_S)
+    return standstill(found, info.until, least_s)
 
 
 def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedProgram:
@@ -232,7 +244,10 @@ def read_watched(folder: Path) -> Watched:
     found = watched(folder)
     pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
     kept = kept_of(found.attributed, pairs)
-    return Watched(found.results, kept, read_watch(folder).variables, _patterns(found, kept))
+    span_s = found.results.program.span_s or 0.0
+    whole, windows, phases = efficiencies_of(found.attributed, kept.order, found.results.ranks, span_s)
+    results = replace(found.results, efficiency=whole, windows=windows, phases=phases)
+    return Watched(results, kept, read_watch(folder).variables, _patterns(found, kept))
 
 
 def _patterns(found: AttributedWatch, kept: KeptOrder) -> Patterns:

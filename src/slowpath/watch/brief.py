@@ -16,7 +16,7 @@ from slowpath.core.units import format_bytes, format_interval, format_ratio, lis
 from slowpath.slowpaths.registry import known
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
 from slowpath.watch.results import BEFORE_THE_RUN, Account, AccountName, Wait, WatchFinding, WatchResults
-from slowpath.watch.verdict import seconds
+from slowpath.watch.verdict import grouped_lines, seconds, stood_still
 
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 LITTLE_MPI: Final = 0.05  # of the run
@@ -27,7 +27,7 @@ _SAVEABLE: Final[frozenset[AccountName]] = frozenset(
     {
         *("late sender", "late receiver", "late progress", "late target"),
         *("wait at barrier", "wait at N x N", "late broadcast", "early reduce", "wait at management", "wait at fence"),
-        *("unexpected copy", "excess", "management", "no name"),
+        *("unexpected copy", "excess", "wait or excess", "management", "no name"),
     }
 )
 _HOW: Final[Mapping[str, str]] = {
@@ -56,12 +56,21 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
     if program.misstart is not None:
         return Brief(answer=program.misstart, actions=(program.start_with or "",), report=report)
     changes = _changes(results, watch)
+    if results.standstill is not None:
+        count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
+        return Brief(
+            answer=f"{program.program}, {count}, {stood_still(results.standstill)}",
+            account=account_words(results.accounts or ()),
+            actions=tuple(grouped_lines(results.standstill)),
+            notes=results.coverage.notes,
+            report=report,
+        )
     return Brief(
         answer=_answer(results, changes),
-        account=_account_words(results.accounts or ()),
+        account=account_words(results.accounts or ()),
         actions=tuple(change.text for change in changes),
         undecided=_undecided(results, watch),
-        notes=results.coverage.notes,
+        notes=(*_phases(results), *results.coverage.notes),
         report=report,
     )
 
@@ -74,7 +83,7 @@ def _answer(results: WatchResults, changes: list[_Change]) -> str:
     if run_s <= 0:
         return f"{program.program}: {count}; the run's length is not known"
     if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED and not changes:
-        return f"{head}, and {100 * share:.0f} % of that has no name: what can be saved is not known"
+        return f"{head}, of {100 * share:.0f} % of that it is not known whom it waits for, nor what can be saved"
     if mpi_s < LITTLE_MPI * run_s and not _outside_s(changes, mpi_s):
         return f"{head}, so no more than that can be saved"
     most_s, largest = _most(results, changes, mpi_s)
@@ -115,12 +124,13 @@ _ACCOUNT_WORDS: Final[Mapping[AccountName, str]] = {
     "wait at fence": "waiting at fences",
     "unexpected copy": "messages that came before their receive",
     "excess": "calls that take longer than the fastest of their kind",
+    "wait or excess": "calls that wait, or take longer than the fastest of their kind",
     "management": "making windows, communicators and datatypes",
     "no name": "time that has no name",
 }
 
 
-def _account_words(accounts: tuple[Account, ...]) -> str | None:
+def account_words(accounts: tuple[Account, ...]) -> str | None:
     """`In MPI: 41 % late sender, 22 % cost of calls, 3 % no name`: in one line."""
     shown = [one for one in accounts if one.share >= 0.005 and one.name != "no name"]
     unnamed = next((one.share for one in accounts if one.name == "no name"), 0.0)
@@ -145,6 +155,14 @@ def _changes(results: WatchResults, watch: str) -> list[_Change]:
     found = [_of_finding(finding, results, watch) for finding in results.findings if finding.status != "no effect"]
     found += [_of_wait(wait, results) for wait in results.waits if _is_cause(wait) and wait.share >= LEAST_SHARE]
     return sorted((one for one in found if run_s > 0), key=lambda one: one.saved_s, reverse=True)
+
+
+def _phases(results: WatchResults) -> list[str]:
+    """Of each measure the stretch that differs most."""
+    found = {}
+    for phase in sorted(results.phases or (), key=lambda one: abs(one.level / max(one.usual, 1e-12) - 1)):
+        found[phase.measure] = f"{phase.text[0].upper()}{phase.text[1:]}."
+    return list(found.values())
 
 
 def _ends(finding: WatchFinding) -> tuple[float, float]:
@@ -187,7 +205,9 @@ def _undecided(results: WatchResults, watch: str) -> str | None:
     parts = []
     unnamed = unexplained_share(results.ranks)
     if unnamed > MOST_UNEXPLAINED:
-        parts.append(f"{100 * unnamed:.0f} % of the time in MPI has no name, so that no message has a price")
+        parts.append(
+            f"of {100 * unnamed:.0f} % of the time in MPI it is not known whom it waits for, so no message has a price"
+        )
     elif count := results.not_measured:
         it = "it" if count == 1 else "them"
         parts.append(

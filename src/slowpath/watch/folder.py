@@ -46,6 +46,8 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     working_folder  in which it was started.  host: where.  stdin: the file that it read; None: no file
     variables     of the user's that steer MPI, as they may be recorded; variables_not_recorded: name -> why not
     library       path of the preloaded library.  notes: what its start made clear, a line each
+    until         CLOCK_REALTIME in seconds when it was asked to stop, else when it ended; None: as wall_s
+    hang_after_s  it was to be stopped when nothing moved for so long; None: never.  hung: and that happened
     launcher      the one that the command names; None: none, or an older version wrote the file
     """
 
@@ -63,6 +65,9 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: Whole | None = None
     signal: Whole | None = None
     interrupted: bool = False
+    until: NotNegative | None = None
+    hang_after_s: NotNegative | None = None
+    hung: bool = False
     notes: tuple[Text, ...] = ()
     launcher: WatchLauncher | None = None
 

@@ -21,6 +21,8 @@ from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
 from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
 from slowpath.watch.resource_results import RankResources
+from slowpath.watch.standstill_results import Standstill
+from slowpath.watch.timeline_results import Efficiency, Phase, Slice
 
 WATCH_SCHEMA: Final = 1
 
@@ -31,7 +33,7 @@ WaitKind = Literal[
 AccountName = Literal[
     "late sender", "late receiver", "late progress", "wait at barrier", "wait at N x N", "late broadcast",
     "early reduce", "wait at management", "wait at fence", "late target", "unexpected copy", "transfer at the floor",
-    "cost of calls", "excess", "management", "files", "no name",
+    "cost of calls", "excess", "wait or excess", "management", "files", "no name",
 ]  # fmt: skip
 BEFORE_THE_RUN: Final = frozenset({"MPI_Init", "MPI_Init_thread", "MPI_Session_init"})  # in no sum of a rank's time
 SavingBasis = Literal["diagnosis", "replay", "trial"]
@@ -287,19 +289,6 @@ class Pair(Result, frozen=True, kw_only=True):
     bytes: Annotated[Count, means("point to point")]
 
 
-class Slice(Result, frozen=True, kw_only=True):
-    """One rank over one stretch of the run, for the picture ranks x time."""
-
-    rank: Annotated[Count, means("in MPI_COMM_WORLD")]
-    start_s: Annotated[NotNegative, means("since the first MPI_Init")]
-    end_s: Annotated[NotNegative, means("since the first MPI_Init")]
-    computing: Annotated[Share, means("outside of MPI")]
-    waiting: Annotated[Share, means("for other ranks")]
-    transfer: Annotated[Share, means("moving bytes")]
-    other: Annotated[Share, means("in MPI, otherwise")]
-    is_kept: Annotated[bool, means("false: no events of this stretch were kept, the shares mean nothing")]
-
-
 class WatchResults(Result, frozen=True, kw_only=True):
     """results.json of a watch."""
 
@@ -336,6 +325,16 @@ class WatchResults(Result, frozen=True, kw_only=True):
     ] = optional()
     accounts: Annotated[
         tuple[Account, ...] | None, means("the ranks' time in MPI by name, longest first; null: an older version")
+    ] = optional()
+    efficiency: Annotated[Efficiency | None, means("of the whole run; null: an older version, or no rank")] = optional()
+    windows: Annotated[tuple[Efficiency, ...] | None, means("of at most 60 windows of time; null: too short")] = (
+        optional()
+    )
+    phases: Annotated[tuple[Phase, ...] | None, means("stretches at another level than most; null: too short")] = (
+        optional()
+    )
+    standstill: Annotated[
+        Standstill | None, means("why nothing moved when the program was stopped; null: it moved, or was not stopped")
     ] = optional()
 
 

@@ -13,8 +13,9 @@ from slowpath.core.result import LONGEST_NAME
 from slowpath.watch.attributed import WAITS, Attributed, TimePart
 from slowpath.watch.events import NO_SITE, Floats, Ints, World
 from slowpath.watch.record.layout import watch_layout
-from slowpath.watch.record.sites import named_sites
-from slowpath.watch.results import AllocationKind, CallSite, Pair, Slice
+from slowpath.watch.record.sites import NamedSite, named_sites
+from slowpath.watch.results import AllocationKind, CallSite, Pair
+from slowpath.watch.timeline_results import Slice
 from slowpath.watch.totals import RECEIVE_SIDE, whole
 
 MOST_PAIRS = 4096
@@ -76,18 +77,21 @@ def sites_of(world: World, sites: Sequence[int]) -> tuple[CallSite, ...]:
         if place is None:
             found.append(CallSite(function="", file=None, line=None, object="", offset=0))
             continue
-        at = place.place
-        found.append(
-            CallSite(
-                function=at.function if at else "",
-                file=at.file if at else None,
-                line=at.line if at else None,
-                object=place.path.rsplit("/", 1)[-1][:LONGEST_NAME],
-                offset=place.offset,
-                callers=place.callers,
-            )
-        )
+        found.append(as_site(place))
     return tuple(found)
+
+
+def as_site(place: NamedSite) -> CallSite:
+    """Return a place as results have it."""
+    at = place.place
+    return CallSite(
+        function=at.function if at else "",
+        file=at.file if at else None,
+        line=at.line if at else None,
+        object=place.path.rsplit("/", 1)[-1][:LONGEST_NAME],
+        offset=place.offset,
+        callers=place.callers,
+    )
 
 
 MOST_SLICES = 200
@@ -117,9 +121,9 @@ def _of_rank(found: Attributed, i: int, edges: Floats) -> list[Slice]:
     begin = events.start_s[rows]
     columns = []
     for length in (waiting, transfer, events.duration_s[rows] - waiting - transfer):
-        columns.append(_in_slices(begin, np.maximum(length, 0.0), edges))
+        columns.append(in_slices(begin, np.maximum(length, 0.0), edges))
         begin = begin + length
-    kept = _kept_seconds(found, i, lane, edges)
+    kept = kept_seconds(found, i, lane, edges)
     rank, slices = record.rank, []
     for k, (start, end) in enumerate(itertools.pairwise(edges.tolist())):
         whole = float(kept[k])
@@ -146,7 +150,7 @@ def _slice(rank: int, start_s: float, end_s: float, shares: tuple[float, float, 
     )
 
 
-def _in_slices(begin: Floats, length: Floats, edges: Floats) -> Floats:
+def in_slices(begin: Floats, length: Floats, edges: Floats) -> Floats:
     """Seconds of these stretches in each slice; they don't overlap and are in order."""
     whole = np.append(0.0, np.cumsum(length))
     at = np.searchsorted(begin, edges, side="right")
@@ -158,7 +162,7 @@ def _in_slices(begin: Floats, length: Floats, edges: Floats) -> Floats:
     return found
 
 
-def _kept_seconds(found: Attributed, i: int, lane: int, edges: Floats) -> Floats:
+def kept_seconds(found: Attributed, i: int, lane: int, edges: Floats) -> Floats:
     """Seconds of each slice that lie in windows whose events were kept, before the rank's last sign."""
     record, clock = found.world.records[i], found.world.clocks[i]
     level = int(record.lanes["level"][lane]) if record.lanes.size else 0

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec.structs import replace
 
+from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.finding_results import RemedyResult
 from slowpath.core.result import Interval
 from slowpath.core.units import format_interval, format_ratio, format_time, listed
@@ -15,6 +16,8 @@ from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.proof import Proof
 from slowpath.watch.results import Wait, WaitKind, WatchFinding, WatchResults, tried_remedy
+from slowpath.watch.standstill_results import Standing, Standstill
+from slowpath.watch.timeline_results import Efficiency
 
 MOST_WAITS: Final = 3
 MOST_UNSEEN: Final = 4
@@ -24,12 +27,48 @@ _CODE, _NAME, _SECONDS = 6, 24, 8
 def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
     """Lines. Args: results: complete but for the verdict.  watch: the folder, for the commands to copy."""
     lines = [headline(results, watch)]
+    if results.standstill is not None:
+        lines += [f"  {line}" for line in grouped_lines(results.standstill)]
     for finding in results.findings:
         lines += _finding(finding, watch)
+    if results.efficiency is not None:
+        lines.append(f"  {efficiency_words(results.efficiency)}")
+    lines += [f"  {'phase':<{_CODE}} {phase.text}" for phase in results.phases or ()]
     lines += [_row("late", _who(wait), seconds(wait.seconds), wait.text) for wait in results.waits[:MOST_WAITS]]
     lines += [f"  {'fine':<{_CODE}} {fine.text}" for fine in results.fine]
     lines += [f"  not priced: {line}" for line in results.unpriced]
     return (*lines, f"  {coverage(results)}", *(f"  note: {note}" for note in results.coverage.notes))
+
+
+def grouped_lines(found: Standstill) -> list[str]:
+    """One line for all ranks that do the same at one place, those of most ranks first."""
+    return [f"{ranks_words(one.rank for one in stands)}: {stands[0].text}" for stands in standing_groups(found)]
+
+
+def efficiency_words(found: Efficiency) -> str:
+    """`parallel efficiency 42 %: load balance 88 %, serialization 70 %, transfer 68 %`."""
+    if found.parallel is None or found.load_balance is None or found.communication is None:
+        return f"parallel efficiency not known: {found.reason}"
+    head = f"parallel efficiency {100 * found.parallel:.0f} %: load balance {100 * found.load_balance:.0f} %"
+    if found.serialization is None or found.transfer is None:
+        return f"{head}, communication {100 * found.communication:.0f} %; not divided further: {found.reason}"
+    return f"{head}, serialization {100 * found.serialization:.0f} %, transfer {100 * found.transfer:.0f} %"
+
+
+def standing_groups(found: Standstill) -> list[list[Standing]]:
+    """Ranks that do the same at one place, the largest group first."""
+    groups: dict[tuple[str, str | None, str | None, tuple[int, ...]], list[Standing]] = {}
+    for one in found.ranks:
+        groups.setdefault((one.doing, one.call, one.place, one.waits_for), []).append(one)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def ranks_words(numbers: Iterable[int]) -> str:
+    """`rank 3`, `ranks 0 and 2`, `ranks 0-2,4-7`."""
+    found = sorted(set(numbers))
+    if len(found) == 1:
+        return f"rank {found[0]}"
+    return f"ranks {found[0]} and {found[1]}" if len(found) == 2 else f"ranks {format_cpu_list(found)}"
 
 
 _LATE: Final[Mapping[WaitKind, tuple[str, str]]] = {
@@ -56,9 +95,16 @@ def headline(results: WatchResults, watch: str = "WATCH") -> str:
     if not results.ranks:
         return f"{program.program}: no rank left a record, so nothing can be said of it"
     count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
+    if results.standstill is not None:
+        return f"{program.program}, {count}, {stood_still(results.standstill)}"
     in_mpi = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
     span = f", {seconds(program.span_s)}" if program.span_s is not None else ""
     return f"{program.program}: {count}{span}, of which {seconds(in_mpi)} a rank in MPI; {_gain(results, watch)}"
+
+
+def stood_still(found: Standstill) -> str:
+    """`hung for 12 s: rank 3 does not come to MPI_Barrier at main (x.c:3), where ranks 0-2 wait: ...`."""
+    return f"hung for {seconds(found.quiet_s)}: {found.text}"
 
 
 def _gain(results: WatchResults, watch: str) -> str:

@@ -285,6 +285,26 @@ def sampled(order: CallOrder, most: int = MOST_CALLS) -> CallOrder:
     return _only(order, (order.end_s <= until), part)
 
 
+def in_windows(order: CallOrder, edges: Floats, most: int = MOST_CALLS) -> tuple[CallOrder, Ints]:
+    """The calls of each window of time as a stretch of their own; of more than `most`, those at the windows' starts.
+
+    Calls that reach over an edge are left out.
+
+    Args:    edges: shape (windows + 1,), in order, seconds.
+    Returns: the order, and the window of each of its stretches, shape (stretches,).
+    """
+    windows = len(edges) - 1
+    part = np.searchsorted(edges, order.start_s, side="right") - 1
+    inside = np.clip(part, 0, windows - 1)
+    share = min(1.0, most / max(order.calls, 1))
+    until = edges[inside] + share * (edges[inside + 1] - edges[inside])
+    kept = _only(order, (part == inside) & (order.end_s <= until), inside)
+    count = int(kept.stretch.max()) + 1 if kept.calls else 0
+    first = np.full(count, np.inf)
+    np.minimum.at(first, kept.stretch, kept.start_s)
+    return kept, np.clip(np.searchsorted(edges, first, side="right") - 1, 0, windows - 1)
+
+
 def _only(order: CallOrder, keep: npt.NDArray[np.bool_], part: Ints) -> CallOrder:
     kept = np.flatnonzero(keep)
     place = np.full(order.calls, -1, dtype=np.int64)

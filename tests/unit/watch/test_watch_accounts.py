@@ -99,6 +99,30 @@ def test_a_message_without_its_other_side_has_no_name(tmp_path: Path) -> None:
     assert seconds(tmp_path, job)["no name"] == pytest.approx((0.0, 0.020))
 
 
+def test_beyond_the_floor_of_its_kind_a_message_without_its_other_side_waits_or_is_slow(tmp_path: Path) -> None:
+    """40 receives whose sends are known take 2 us; 10 whose sends are not take 1 ms: 2 us of that are the call's."""
+    job = Job(2)
+    for i in range(50):
+        at = 0.002 * i
+        if i < 40:
+            job.ranks[0].send(1, start_s=at, end_s=at + 1e-6)
+        job.ranks[1].receive(0, start_s=at + 50e-6, end_s=at + (52e-6 if i < 40 else 1050e-6))
+    found = seconds(tmp_path, job)
+    assert found["wait or excess"][1] == pytest.approx(10 * 998e-6)
+    assert found["cost of calls"][1] == pytest.approx(50 * 2e-6)
+    assert "no name" not in found
+
+
+def test_calls_without_any_kept_event_are_divided_by_their_counts(tmp_path: Path) -> None:
+    """Of 100 barriers nothing was kept: by their durations the fastest took 1 us, all of them 20 ms."""
+    job = Job(1)
+    job.ranks[0].profile_row("MPI_Barrier", 1024, 20)
+    job.ranks[0].profile_row("MPI_Barrier", 250_000, 80)
+    found = seconds(tmp_path, job)
+    assert found["wait or excess"][0] == pytest.approx(0.020, rel=0.02)
+    assert 60e-6 < found["cost of calls"][0] <= 103e-6
+
+
 def test_a_wait_that_completes_long_messages_moves_their_bytes(tmp_path: Path) -> None:
     job = Job(2)
     for i in range(40):

@@ -38,26 +38,31 @@ class RankRow:
 
 
 def chart(rows: Sequence[RankRow], classes: Sequence[str], ground: str, end_s: float, title: str,
-          description: str) -> Markup:  # fmt: skip
-    """Return the picture.  Args: classes: classes of the shares, from below. ground: class of the rest."""
-    scale = LinearScale(0.0, end_s if end_s > 0 else 1e-9, LEFT, RIGHT)
+          description: str, what: str = "rank", left: float = LEFT) -> Markup:  # fmt: skip
+    """Return the picture.
+
+    Args: classes: classes of the shares, from below. ground: class of the rest.  what: a row is; other pictures of the
+          page have other words.  left: percent of the width, for the rows' labels.
+    """
+    scale = LinearScale(0.0, end_s if end_s > 0 else 1e-9, left, RIGHT)
+    hatch = HATCH if what == "rank" else f"{HATCH}-{what}"
     high = next((pixels for most, pixels in ROWS if len(rows) <= most), ROWS[-1][1])
     height = TOP + (high + GAP) * len(rows) + BOTTOM
-    content = _hatch() + _axis(scale, height)
+    content = _hatch(hatch) + _axis(scale, height)
     every = max(1, -(-LABEL // (high + GAP)))
     for place, row in enumerate(rows):
         y = TOP + place * (high + GAP)
         if place % every == 0:
-            content += text(row.label, marks.percent(LEFT - 1), y + (high + 9) / 2, "end", "label")
-        content += _row(row, classes, ground, end_s, y, high) + _unkept(row, scale, y, high)
-    content += text("rank", marks.percent(LEFT - 1), 12, "end", "axis-title")
+            content += text(row.label, marks.percent(left - 1), y + (high + 9) / 2, "end", "label")
+        content += _row(row, classes, ground, scale, y, high) + _unkept(row, scale, y, high, hatch)
+    content += text(what, marks.percent(left - 1), 12, "end", "axis-title")
     content += text("time since the first MPI_Init", "52%", height - 6, "middle", "axis-title")
     return picture(content, title, description, height=height, class_="slices")
 
 
-def _hatch() -> str:
+def _hatch(name: str) -> str:
     stroke = element("path", d="M0 6L6 0M-1.5 1.5L1.5-1.5M4.5 7.5L7.5 4.5", class_="hatch")
-    return element("defs", element("pattern", stroke, id=HATCH, width=6, height=6, patternUnits="userSpaceOnUse"))
+    return element("defs", element("pattern", stroke, id=name, width=6, height=6, patternUnits="userSpaceOnUse"))
 
 
 def _axis(scale: LinearScale, height: int) -> str:
@@ -70,9 +75,9 @@ def _axis(scale: LinearScale, height: int) -> str:
     return content
 
 
-def _row(row: RankRow, classes: Sequence[str], ground: str, end_s: float, y: int, high: int) -> str:
+def _row(row: RankRow, classes: Sequence[str], ground: str, scale: LinearScale, y: int, high: int) -> str:
     """Draw each share down to the row's foot, the highest first, so that lower ones cover it."""
-    end_s = end_s or 1e-9
+    end_s, left = scale.high, scale(0.0)
     kept = [(round(WIDE * piece.start_s / end_s), round(WIDE * piece.end_s / end_s), piece.shares)
             for piece in row.pieces if piece.shares is not None]  # fmt: skip
     layers = [(ground, _path(kept, lambda _: 1.0))]
@@ -81,7 +86,7 @@ def _row(row: RankRow, classes: Sequence[str], ground: str, end_s: float, y: int
     content = "".join(element("path", d=d, class_=class_) for class_, d in layers if d)
     if not content:
         return ""
-    return element("svg", content, x=marks.percent(LEFT), width=marks.percent(RIGHT - LEFT), y=y, height=high,
+    return element("svg", content, x=marks.percent(left), width=marks.percent(RIGHT - left), y=y, height=high,
                    viewBox=f"0 0 {WIDE} 100", preserveAspectRatio="none")  # fmt: skip
 
 
@@ -113,7 +118,7 @@ def _outline(run: Sequence[tuple[int, int, int]]) -> str:
     return "".join([*parts, "V100z"])
 
 
-def _unkept(row: RankRow, scale: LinearScale, y: int, high: int) -> str:
+def _unkept(row: RankRow, scale: LinearScale, y: int, high: int, hatch: str) -> str:
     content, lost = "", [piece for piece in row.pieces if piece.shares is None]
     begin = end = None
     for piece in [*lost, None]:
@@ -123,6 +128,6 @@ def _unkept(row: RankRow, scale: LinearScale, y: int, high: int) -> str:
         if begin is not None and end is not None:
             low, top = scale(begin), scale(end)
             content += element("rect", x=marks.percent(low), width=marks.percent(top - low), y=y, height=high,
-                               fill=f"url(#{HATCH})", class_="unkept")  # fmt: skip
+                               fill=f"url(#{hatch})", class_="unkept")  # fmt: skip
         begin, end = (piece.start_s, piece.end_s) if piece is not None else (None, None)
     return content

@@ -53,7 +53,7 @@ def ticks_of(records: Sequence[RankRecord]) -> tuple[list[Ticks], list[str]]:
 
     Returns: clocks; notes on ranks whose rate is not known and taken as that of ranks elsewhere, or 1 GHz.
     """
-    rates = [_rate(record) for record in records]
+    rates = [tick_rate(record.header, record.current) for record in records]
     of_host: dict[str, float] = {}
     for record, rate in zip(records, rates, strict=True):
         if rate is not None:
@@ -71,15 +71,16 @@ def ticks_of(records: Sequence[RankRecord]) -> tuple[list[Ticks], list[str]]:
     return clocks, notes
 
 
-def _rate(record: RankRecord) -> float | None:
-    """Ticks a second; None: the anchors don't tell."""
-    if int(record.header["ticks_kind"]) == MONOTONIC:
+def tick_rate(header: np.void, current: NDArray[Any]) -> float | None:
+    """Ticks a second: by the anchors, else as the rank measured it at its start; None: neither tells."""
+    if int(header["ticks_kind"]) == MONOTONIC:
         return 1e9
-    passed_ns = int(record.header["end_monotonic_ns"]) - int(record.header["start_monotonic_ns"])
-    ticks = int(record.header["end_ticks"]) - int(record.header["start_ticks"])
-    if passed_ns < LEAST_SPAN_NS or ticks <= 0:
-        return None
-    rate = ticks / (passed_ns * 1e-9)
+    passed_ns = int(header["end_monotonic_ns"]) - int(header["start_monotonic_ns"])
+    ticks = int(header["end_ticks"]) - int(header["start_ticks"])
+    if passed_ns >= LEAST_SPAN_NS and ticks > 0:
+        rate = ticks / (passed_ns * 1e-9)
+    else:
+        rate = float(current["ticks_per_s"].max(initial=0))
     return rate if _RATES[0] <= rate <= _RATES[1] else None
 
 

@@ -50,6 +50,14 @@ class Peer(IntEnum):
     OF_COMMUNICATOR = -1000  # and below: rank -1000 - value of the communicator
 
 
+class Doing(IntEnum):
+    """What a thread does now."""
+
+    OUTSIDE = 0
+    IN_CALL = 1
+    POLLING = 2
+
+
 class RecordState(IntEnum):
     """How a record ends."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ class RankRecord:
     profile_lane: NDArray[np.int64]
     events: NDArray[Any]
     event_lane: NDArray[np.int64]
+    current: NDArray[Any]  # what each thread does now, by lane; empty: an older library wrote the record
     lost: Mapping[str, int]  # elements that found no room, by section
     text: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]
@@ -80,6 +81,27 @@ class RankRecord:
 def clean_text(raw: bytes) -> str:
     """A fixed-length field as text."""
     return bytes(raw).split(b"\0", 1)[0].decode("utf-8", "replace")[:LONGEST_LINE]
+
+
+def read_parts(path: Path, names: Sequence[str]) -> tuple[np.void, dict[str, NDArray[Any]]]:
+    """Read the header of a record and these sections only, which takes microseconds of a record that grows.
+
+    Raises: RecordError: as read_rank.
+    """
+    known = watch_layout()
+    descriptor = open_regular(path, known.most_bytes, within=path.parent)
+    try:
+        file = _RecordFile(path, descriptor, os.fstat(descriptor).st_size)
+        header = _header(file, known)
+        numbers = [known.sections[name].number for name in names]
+        for row in _table(file, header, known):
+            if int(row["kind"]) in numbers:
+                file.take(row, known)
+        return header, {name: _joined(file.parts[name], known.sections[name]) for name in names}
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror or error}") from error
+    finally:
+        os.close(descriptor)
 
 
 def read_rank(path: Path) -> RankRecord:
@@ -132,6 +154,7 @@ def _read(path: Path, descriptor: int, known: WatchLayout) -> RankRecord:
         profile_lane=profile_lane[profile_ok],
         events=events,
         event_lane=event_lane[events_ok],
+        current=parts["current"],
         lost=dict(file.lost),
         text=_text(parts["text"]),
         notes=tuple(file.notes),

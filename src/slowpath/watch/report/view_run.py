@@ -12,7 +12,9 @@ from slowpath.report.figure import FigureTable
 from slowpath.report.view_run import date
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.report import words
+from slowpath.watch.resource_results import RankResources
 from slowpath.watch.results import Coverage, Wait, WatchedProgram, WatchResults
+from slowpath.watch.verdict import ranks_words, standing_groups
 
 CALLS_SHOWN = 12
 Facts = list[tuple[str, str]]
@@ -127,6 +129,71 @@ def program(program: WatchedProgram) -> Facts:
 def command(program: WatchedProgram) -> str:
     """The command that watches it once more."""
     return f"slowpath watch -- {shlex.join(program.command)}"
+
+
+MOST_STANDING = 40
+
+
+def standing(results: WatchResults) -> FigureTable | None:
+    """What ranks did when nothing moved, those that do the same in one row; None: the program did not hang."""
+    if results.standstill is None:
+        return None
+    rows = [
+        [
+            ranks_words(one.rank for one in stands),
+            stands[0].doing,
+            stands[0].call or fmt.MISSING,
+            stands[0].place or fmt.MISSING,
+            words.time(min(one.seconds for one in stands)),
+            ranks_words(stands[0].waits_for) if stands[0].waits_for else fmt.MISSING,
+        ]
+        for stands in standing_groups(results.standstill)[:MOST_STANDING]
+    ]
+    return FigureTable(["Who", "Does", "In, or after", "At", "For", "Waits for"], rows)
+
+
+MOST_RESOURCES = 32
+
+
+def resources(results: WatchResults) -> tuple[FigureTable, str] | None:
+    """What each rank had to work with, and which ranks are shown; None: no record says it."""
+    every = results.resources or ()
+    if not every:
+        return None
+    shown = sorted(every, key=lambda one: one.waited_s or 0.0, reverse=True)[:MOST_RESOURCES]
+    which = "all ranks" if len(shown) == len(every) else f"the {len(shown)} that waited longest of {len(every)} ranks"
+    spaces = {one.user_namespace for one in every}
+    head = [
+        *("Rank", "Processors", "Busy threads", "Processor time", "Waited for a processor", "Switched off"),
+        *("Memory at the end", "Growth", "Memory limit", "Free in /dev/shm"),
+        *(["User namespace"] if len(spaces) > 1 else []),
+    ]
+    return FigureTable(head, [_resources(one, len(spaces) > 1) for one in sorted(shown, key=lambda x: x.rank)]), which
+
+
+def _resources(one: RankResources, has_space: bool) -> list[str]:
+    quota = f", {one.processor_quota:g} by its group" if one.processor_quota is not None else ""
+    of = f"{one.processors} of {one.online}" if one.processors and one.online else one.processors or fmt.MISSING
+    growth = fmt.MISSING
+    if one.grown_bytes is not None:
+        growth = f"{'-' if one.grown_bytes < 0 else ''}{words.spelled_bytes(abs(one.grown_bytes))}"
+    return [
+        str(one.rank),
+        f"{of}{quota}",
+        fmt.MISSING if one.busy_threads is None else f"{one.busy_threads} of {one.threads}",
+        words.time(one.ran_s),
+        words.time(one.waited_s),
+        fmt.MISSING if one.involuntary_switches is None else words.count(one.involuntary_switches),
+        _bytes(one.resident_bytes),
+        growth,
+        words.spelled_bytes(one.memory_limit_bytes) if one.memory_limit_bytes is not None else "none",
+        _bytes(one.shm_free_bytes),
+        *([str(one.user_namespace)] if has_space else []),
+    ]
+
+
+def _bytes(number: int | None) -> str:
+    return fmt.MISSING if number is None else words.spelled_bytes(number)
 
 
 MOST_WAITS = 20

@@ -13,7 +13,8 @@ from slowpath.report.svg import rank_slices, stack
 from slowpath.report.svg.rank_slices import Piece, RankRow
 from slowpath.report.svg.scale_linear import LinearScale
 from slowpath.watch.report import words
-from slowpath.watch.results import RankTime, Slice, WatchResults
+from slowpath.watch.results import RankTime, WatchResults
+from slowpath.watch.timeline_results import Efficiency, Slice
 
 # Of a slice, from the foot of a row: name of the field, class of the picture, words.
 SHARES: tuple[tuple[Callable[[Slice], float], str, str], ...] = (
@@ -77,6 +78,64 @@ def _ranges(numbers: Sequence[int]) -> str:
     few = sorted(numbers)[:6]
     rest = len(numbers) - len(few)
     return ", ".join(map(str, few)) + (f" and {rest} more" if rest else "")
+
+
+# Rows of the strip chart: words, field, class of the picture.
+EFFICIENCIES: tuple[tuple[str, Callable[[Efficiency], float | None], str], ...] = (
+    ("parallel", lambda one: one.parallel, "mean time outside MPI over the time"),
+    ("load balance", lambda one: one.load_balance, "mean time outside MPI over that of the rank with most"),
+    ("serialization", lambda one: one.serialization, "that rank's time outside MPI over the time without any transfer"),
+    ("transfer", lambda one: one.transfer, "the time without any transfer over the time"),
+    ("communication", lambda one: one.communication, "serialization times transfer"),
+)
+
+
+def efficiency(results: WatchResults) -> FigureTable | None:
+    """The POP model's factors of the run, and their range over its windows; None: an older version, or no rank."""
+    whole = results.efficiency
+    if whole is None:
+        return None
+    rows = []
+    for name, read, meaning in EFFICIENCIES:
+        known = [value for one in results.windows or () if (value := read(one)) is not None]
+        ends = f"{fmt.percent(min(known), 0)} to {fmt.percent(max(known), 0)}" if known else fmt.MISSING
+        value = read(whole)
+        rows.append([name, fmt.MISSING if value is None else fmt.percent(value, 0), ends, meaning])
+    return FigureTable(["Efficiency", "Of the run", "Of its windows", "Is"], rows)
+
+
+def efficiency_strip(results: WatchResults) -> Figure | None:
+    """Efficiencies x time; None: the run was too short for windows."""
+    windows = results.windows
+    if not windows:
+        return None
+    rows = [
+        RankRow(name, [Piece(one.start_s, one.end_s, _share(read(one))) for one in windows])
+        for name, read, _ in EFFICIENCIES[:4]
+    ]
+    rates = [one.per_s for one in windows if one.per_s is not None]
+    most = max(rates, default=0.0)
+    if most > 0:
+        pieces = [
+            Piece(one.start_s, one.end_s, _share(None if one.per_s is None else one.per_s / most)) for one in windows
+        ]
+        rows.append(RankRow("calls a second", pieces))
+    title = "Efficiencies over time"
+    described = f"{fmt.plural(len(windows), 'window')} over {fmt.time(windows[-1].end_s)}."
+    picture = rank_slices.chart(
+        rows, ["w-transfer"], GROUND[0], windows[-1].end_s, title, described, "efficiency", STRIP_LEFT
+    )
+    group = f"{fmt.plural(len(windows), 'window')} of {fmt.time(windows[0].end_s - windows[0].start_s)}"
+    if most > 0:
+        group += f"; calls a second: messages and collectives of all ranks, in full {words.count(round(most))}"
+    return Figure(title, group, FigureTable([], []), picture=picture)
+
+
+STRIP_LEFT = 12.0  # percent of the width
+
+
+def _share(value: float | None) -> tuple[float, ...] | None:
+    return None if value is None else (value,)
 
 
 def time_key() -> list[tuple[str, str]]:

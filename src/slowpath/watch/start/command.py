@@ -19,7 +19,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +74,7 @@ HANDED_ON = (
     *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH),
 )
 _ASKS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+GRACE_S = 10.0  # that a program which hangs has to end
 WAKE_S = 1.0  # it looks so often, whatever became of SIGCHLD
 _FROM_THE_KERNEL = 0x80  # SI_KERNEL of sigaction(2): the terminal's
 
@@ -92,12 +93,18 @@ class NotStarted(EnvironmentFailure):
 
 @dataclass(frozen=True)
 class CommandEnd:
-    """How a command ended. code: its exit code; None: a signal ended it.  interrupted: it was asked to stop."""
+    """How a command ended. code: its exit code; None: a signal ended it.  interrupted: it was asked to stop.
+
+    until: CLOCK_REALTIME in seconds when it was first asked to stop, else when it ended.  hung: it was stopped since
+    nothing moved.
+    """
 
     code: int | None
     signal: int | None
     wall_s: float
     interrupted: bool
+    until: float
+    hung: bool = False
 
     @property
     def shell_code(self) -> int:
@@ -113,9 +120,12 @@ def require_program(command: Sequence[str], environ: Mapping[str, str]) -> None:
         raise NotFound(f"{command[0]}: no such program; what follows -- is the command as you would start it")
 
 
-def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> CommandEnd:
+def run_to_end(
+    command: Sequence[str], environ: Mapping[str, str], hangs: Callable[[], bool] | None = None
+) -> CommandEnd:
     """Start `command` in this process group and wait for its end; only from the main thread.
 
+    Args:   hangs: asked every second; where it says yes, the command is asked to stop, and killed GRACE_S later.
     Raises: NotFound, NotStarted.  ExitUnseen: it ended, and nobody can say how.
     """
     waited = {*HANDED_ON, signal.SIGCHLD}
@@ -123,23 +133,36 @@ def run_to_end(command: Sequence[str], environ: Mapping[str, str]) -> CommandEnd
     try:
         begun = time.monotonic()
         child = _start(command, environ, before)
-        interrupted = False
+        interrupted, until, killed_at = False, None, None
         while True:
             if (code := child.poll()) is not None:
                 wall_s = time.monotonic() - begun
                 break
             heard = signal.sigtimedwait(waited, WAKE_S)
             if heard is None or heard.si_signo == signal.SIGCHLD:
+                if killed_at is not None and time.monotonic() >= killed_at:
+                    os.kill(child.pid, signal.SIGKILL)
+                elif killed_at is None and hangs is not None and until is None and hangs():
+                    until, killed_at = time.time(), time.monotonic() + GRACE_S
+                    os.kill(child.pid, signal.SIGTERM)
                 continue
             number = signal.Signals(heard.si_signo)
-            interrupted = interrupted or number in _ASKS_TO_STOP
+            if number in _ASKS_TO_STOP:
+                interrupted, until = True, until or time.time()
             if heard.si_code != _FROM_THE_KERNEL:
                 os.kill(child.pid, number)
     finally:
         while signal.sigtimedwait(set(HANDED_ON), 0) is not None:  # or it would end us while we conclude
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return CommandEnd(code if code >= 0 else None, -code if code < 0 else None, wall_s, interrupted)
+    return CommandEnd(
+        code if code >= 0 else None,
+        -code if code < 0 else None,
+        wall_s,
+        interrupted,
+        until or time.time(),
+        killed_at is not None,
+    )
 
 
 def _start(command: Sequence[str], environ: Mapping[str, str], mask: set[signal.Signals] | set[int]) -> Child:
