@@ -124,9 +124,12 @@ def _run(command: Sequence[str], log: Path, found: Fuzzed, begun: float) -> int:
 
 
 def _crash(log: Path) -> tuple[str, str] | None:
-    """The last reason that was given, and the input; None: libFuzzer ended by itself."""
+    """The last reason that was given, and the input; None: libFuzzer ended by itself.
+
+    It also writes units of more than 10 s (slow-unit) and goes on: those of a reader that waits for a core are none.
+    """
     text = log.read_text(errors="replace")
-    written = re.search(r"Test unit written to (\S+)", text)
+    written = re.search(r"Test unit written to (?!\S*slow-unit-)(\S+)", text)
     if written is None:
         return None
     said = [line for line in _SAID.findall(text) if "libFuzzer" not in line] or _SAID.findall(text)

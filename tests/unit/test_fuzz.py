@@ -89,14 +89,17 @@ ZeroDivisionError: no x
 ==1== ERROR: libFuzzer: fuzz target exited
 artifact_prefix='w/'; Test unit written to w/crash-1
 """
+SLOW_UNIT = """Slowest unit: 15 s:
+artifact_prefix='w/'; Test unit written to w/slow-unit-1
+"""
 
 
 def test_libfuzzers_output_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that breaks at first, then ends by itself."""
+    """A program that breaks at first, then has a slow input, which is no crash, and ends by itself."""
     again = tmp_path / "again"
     script = (
         f"import pathlib, sys; again = pathlib.Path({str(again)!r})\n"
-        f"sys.stderr.write({SAID!r}); sys.stderr.write('' if again.exists() else {BROKEN!r}); again.touch()"
+        f"sys.stderr.write({SAID!r}); sys.stderr.write({SLOW_UNIT!r} if again.exists() else {BROKEN!r}); again.touch()"
     )
     monkeypatch.setattr(fuzz_libfuzzer, "_command", lambda target, build, options: [sys.executable, "-c", script])
     found = fuzz_libfuzzer.fuzz("hostlist", 60, tmp_path, tmp_path)
