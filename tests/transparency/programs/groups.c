@@ -18,13 +18,13 @@ static void add(Sequence* s, MPI_Comm comm, const char* name) {
 
 static MPI_Comm split(Sequence* s, int color, int key) {
     MPI_Comm made;
-    MPI_Comm_split(s->world, color, key, &made);
+    need(MPI_Comm_split(s->world, color, key, &made), "MPI_Comm_split");
     return made;
 }
 
 void make_groups(Sequence* s) {
     MPI_Comm made;
-    MPI_Comm_dup(s->world, &made);
+    need(MPI_Comm_dup(s->world, &made), "MPI_Comm_dup");
     add(s, made, "duplicate");
     add(s, split(s, s->rank, 0), "alone");
     add(s, split(s, 0, -s->rank), "reversed");
@@ -35,7 +35,7 @@ void make_groups(Sequence* s) {
     for (int i = 0; i < s->size; ++i) order[i] = (i + 1) % s->size;
     MPI_Comm_group(s->world, &all);
     MPI_Group_incl(all, s->size, order, &turned);
-    MPI_Comm_create(s->world, turned, &made);
+    need(MPI_Comm_create(s->world, turned, &made), "MPI_Comm_create");
     add(s, made, "turned");
     MPI_Group_free(&turned);
     MPI_Group_free(&all);
@@ -43,24 +43,24 @@ void make_groups(Sequence* s) {
 
 static void between(Sequence* s, int side, int leader_of_other, const char* name) {
     MPI_Comm local, made;
-    MPI_Comm_split(s->world, side, s->rank, &local);
-    MPI_Intercomm_create(local, 0, s->world, leader_of_other, 7, &made);
+    need(MPI_Comm_split(s->world, side, s->rank, &local), "MPI_Comm_split");
+    need(MPI_Intercomm_create(local, 0, s->world, leader_of_other, 7, &made), "MPI_Intercomm_create");
     MPI_Comm_free(&local);
     add(s, made, name);
     s->groups[s->groups_count - 1].side = side;
 }
 
 void make_intercommunicators(Sequence* s) {
-    if (s->size < 2) return;
+    need(s->size < 2 ? MPI_ERR_GROUP : MPI_SUCCESS, "groups need two ranks in MPI_COMM_WORLD");
     between(s, s->rank > 0, s->rank > 0 ? 0 : 1, "first and others");
     between(s, s->rank % 2, 1 - s->rank % 2, "between even and odd");
     const Group* const last = &s->groups[s->groups_count - 1];
     MPI_Comm made;
-    MPI_Comm_dup(last->comm, &made);
+    need(MPI_Comm_dup(last->comm, &made), "MPI_Comm_dup between groups");
     const int side = last->side;
     add(s, made, "duplicate of an intercommunicator");
     s->groups[s->groups_count - 1].side = side;
-    MPI_Intercomm_merge(made, side, &made);
+    need(MPI_Intercomm_merge(made, side, &made), "MPI_Intercomm_merge");
     add(s, made, "merged");
 }
 

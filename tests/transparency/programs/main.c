@@ -123,10 +123,10 @@ static MPI_Comm with_children(char** argv) {
         if (MPI_Comm_spawn(argv[0], argv + 1, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
                            MPI_ERRCODES_IGNORE))
             return MPI_COMM_NULL;
-        MPI_Intercomm_merge(inter, 0, &merged);
+        need(MPI_Intercomm_merge(inter, 0, &merged), "MPI_Intercomm_merge with children");
     } else {
         inter = parent;
-        MPI_Intercomm_merge(inter, 1, &merged);
+        need(MPI_Intercomm_merge(inter, 1, &merged), "MPI_Intercomm_merge with the parents");
     }
     MPI_Comm_disconnect(&inter);
     return merged;

@@ -46,6 +46,16 @@ void end_sequence(Sequence* s) {
     for (int i = 0; i < guarded_arrays; ++i) munmap(s->guarded[i], 2 * page);
 }
 
+void need(int code, const char* what) {
+    if (code == MPI_SUCCESS) return;
+    char words[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    PMPI_Error_string(code, words, &length);
+    printf("crashed: %s: %s\n", what, words);
+    fflush(stdout);
+    abort();
+}
+
 // All ranks stop at the same call.
 static int is_time_over(Sequence* s) {
     if (s->begun_s == 0) s->begun_s = PMPI_Wtime();

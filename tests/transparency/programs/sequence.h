@@ -101,6 +101,8 @@ typedef struct {
 
 void begin_sequence(Sequence* sequence, MPI_Comm world);
 void end_sequence(Sequence* sequence);
+// Ends the process, with the library's words, where something failed without which there are no calls to make.
+void need(int code, const char* what);
 // Before each call. @return 0: the last one was made.
 int next_call(Sequence* sequence, long calls);
 __attribute__((format(printf, 2, 3))) void describe(Sequence* sequence, const char* format, ...);
