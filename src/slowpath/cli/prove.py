@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import grouped
+from slowpath.cli.options import full_option, grouped
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, EFFECT
 
@@ -72,9 +72,12 @@ class RerunOptions:
     click.option("--trust", is_flag=True, help="Run the folder's command even though you did not watch it yourself."),
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be run and what it costs; run nothing.")
+@full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, as_json: bool, quiet: bool) -> int:
+def command(
+    watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, full: bool, as_json: bool, quiet: bool
+) -> int:
     """Rerun a watched program to prove which remedies help.
 
     WATCH is a folder of slowpath watch. Reruns are unwatched and come in blocks of three in random order: unchanged,
@@ -88,7 +91,7 @@ def command(watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, 
     import msgspec
 
     from slowpath.watch.folder import read_watch
-    from slowpath.watch.proof import proof_lines
+    from slowpath.watch.proof import proof_lines, proofs_brief
     from slowpath.watch.prove.conduct import ProofRequest, changed_since, mpi_of, prove_all, results_of
     from slowpath.watch.prove.rerun import Compared, Started, limit_of
 
@@ -115,9 +118,16 @@ def command(watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, 
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(proofs)).decode())
     else:
-        for proof in proofs:
-            click.echo("\n".join(proof_lines(proof)))
+        brief = [] if full or len(proofs) == 1 else proofs_brief(proofs, _page(watch)).lines()
+        for row in brief or [row for proof in proofs for row in proof_lines(proof)]:
+            click.echo(row)
     return _exit_code(proofs)
+
+
+def _page(watch: Path) -> str | None:
+    """Return the watch's report, if it has one."""
+    page = watch / "report.html"
+    return str(page) if page.is_file() else None
 
 
 def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from slowpath.watch.proof import Proof, ProofRun, ProofWitness, Side, proof_lines
+from slowpath.watch.proof import Proof, ProofRun, ProofWitness, Side, proof_lines, proofs_brief
 from slowpath.watch.prove.judge import SIDES, by_faults, concluded, order, placebo, smallest_decidable, spread
 from slowpath.watch.prove.remedies import Candidate
 from slowpath.watch.prove.rerun import Compared, Started
@@ -60,6 +60,24 @@ def test_a_faster_program_is_proven_with_what_it_saves() -> None:
     assert proof.saved_s == pytest.approx(0.1 * proof.run_s, rel=0.1)
     assert "less time" in proof_lines(proof)[0]
     assert any("export GLIBC_TUNABLES=x=1" in line for line in proof_lines(proof))
+
+
+def test_several_remedies_fit_a_screen_those_that_help_first() -> None:
+    made = {
+        "little": judged(runs(12, 0.97)),
+        "much": judged(runs(12, 0.8)),
+        "slower": judged(runs(12, 1.1)),
+        "undecided": judged(runs(3, 0.5)),
+    }
+    named = [msgspec.structs.replace(proof, remedy=name) for name, proof in made.items()]
+    rows = proofs_brief([*named, *(named[2:3] * 20)], "w/report.html").lines()
+    assert rows[0] == "2 remedies help, of 24 that were tried."
+    assert rows[1].startswith("  1. export GLIBC_TUNABLES=x=1 (much): 20.")
+    assert any(row.startswith("  2. export GLIBC_TUNABLES=x=1 (little): ") for row in rows)
+    assert "Undecided: undecided; the same command goes on." in rows
+    assert rows[-1] == "Report: w/report.html"
+    assert len(rows) <= 12
+    assert proofs_brief(named[2:3], None).lines()[0] == "No remedy is proven to help, of 1 that were tried."
 
 
 @pytest.mark.parametrize(
