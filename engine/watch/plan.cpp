@@ -205,8 +205,8 @@ bool keeps_something(Action action) {
     }
 }
 
-/// Calls that return at once are not shown: a thread that hangs is in none of them.
-bool can_block(const Plan& plan, Family family) {
+/// Calls that return at once are not shown: a thread that hangs is in none of them. MPI_Abort never returns.
+bool can_block(const Plan& plan, Family family, std::string_view name) {
     switch (plan.action) {
         case Action::send:
         case Action::receive:
@@ -223,7 +223,7 @@ bool can_block(const Plan& plan, Family family) {
         case Action::free_communicator:
             return true;
         default:
-            return family == Family::files;
+            return family == Family::files || name == "Abort";
     }
 }
 
@@ -246,7 +246,7 @@ Plan make_plan(const Shape& shape) {
     plan.lasting = lasting_of(plan, name);
     plan.keeps =
         keeps_something(plan.action) && !(plan.action == Action::receive && plan.lasting != Lasting::no);
-    plan.is_shown = can_block(plan, shape.family);
+    plan.is_shown = can_block(plan, shape.family, name);
     if (plan.action == Action::collective && plan.lasting == Lasting::once) plan.kind |= layout::post;
     if (plan.lasting >= Lasting::persistent) plan.kind |= layout::persistent;
     return plan;

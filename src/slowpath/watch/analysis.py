@@ -110,7 +110,7 @@ def _standstill(found: Attributed, info: WatchInfo) -> Standstill | None:
     if info.exit_code == 0 and not info.interrupted and not info.hung:
         return None
     least_s = LEAST_QUIET_S if info.hang_after_s is None else min(info.hang_after_s, LEAST_QUIET_S)
-    return standstill(found, info.until, least_s)
+    return standstill(found, info.until, least_s, info.interrupted or info.hung)
 
 
 def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedProgram:

@@ -21,10 +21,12 @@ from slowpath.watch.verdict import ranks_words
 LEAST_QUIET_S: Final = 5.0  # from which a run that was stopped counts as standing still
 
 
-def standstill(found: Attributed, until_s: float | None, least_s: float = LEAST_QUIET_S) -> Standstill | None:
+def standstill(
+    found: Attributed, until_s: float | None, least_s: float = LEAST_QUIET_S, was_stopped: bool = True
+) -> Standstill | None:
     """Return why nothing moves; None: something moved in the last `least_s` seconds, or no rank waits in a call.
 
-    Args: until_s: CLOCK_REALTIME until when the program ran by itself; None: not known.
+    Args: until_s: CLOCK_REALTIME until when the program ran by itself; None: not known.  was_stopped: see Standstill.
     """
     records = found.world.records
     moves = [moved(record.header, record.lanes, record.current) for record in records]
@@ -48,7 +50,9 @@ def standstill(found: Attributed, until_s: float | None, least_s: float = LEAST_
         )
         for one in ranks.by_rank.values()
     )
-    return Standstill(quiet_s=quiet_s, cause=cause, late=tuple(sorted(late)), text=text, ranks=every)
+    return Standstill(
+        quiet_s=quiet_s, cause=cause, late=tuple(sorted(late)), text=text, was_stopped=was_stopped, ranks=every
+    )
 
 
 def _why(ranks: RanksNow) -> tuple[StandstillCause, set[int], str]:

@@ -35,4 +35,7 @@ class Standstill(Result, frozen=True, kw_only=True):
     ]
     late: Annotated[tuple[Count, ...], means("ranks that have not come, that form the circle, or that call another")]
     text: Annotated[Text, means("one sentence")]
+    was_stopped: Annotated[
+        bool, means("by the user, a signal or --hang-after; false: it failed, or a launcher ended it")
+    ]
     ranks: Annotated[tuple[Standing, ...], means("by rank")]

@@ -104,7 +104,10 @@ def headline(results: WatchResults, watch: str = "WATCH") -> str:
 
 def stood_still(found: Standstill) -> str:
     """`hung for 12 s: rank 3 does not come to MPI_Barrier at main (x.c:3), where ranks 0-2 wait: ...`."""
-    return f"hung for {seconds(found.quiet_s)}: {found.text}"
+    if found.was_stopped or found.cause in ("mismatch", "circle"):
+        return f"hung for {seconds(found.quiet_s)}: {found.text}"
+    # A rank that crashed after it had computed for long looks the same.
+    return f"nothing moved for {seconds(found.quiet_s)} before it failed: {found.text}"
 
 
 def _gain(results: WatchResults, watch: str) -> str:

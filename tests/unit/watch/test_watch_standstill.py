@@ -182,6 +182,10 @@ def test_the_first_line_of_the_verdict_names_it_and_a_program_that_ended_well_ha
     write_watch(tmp_path, info)
     first = brief_of(watched(tmp_path).results).lines()[0]
     assert first.startswith("app, 4 ranks, hung for 20.0 s: rank 3 does not come to MPI_Barrier at ")
+    failed = WatchInfo(**{**{f: getattr(info, f) for f in info.__struct_fields__}, "interrupted": False})
+    write_watch(tmp_path, failed)
+    first = brief_of(watched(tmp_path).results).lines()[0]
+    assert first.startswith("app, 4 ranks, nothing moved for 20.0 s before it failed: rank 3 does not come to ")
     lines = live_lines(tmp_path, 30.0, REALTIME_NS * 1e-9 + STOPPED_S)
     assert lines[0].startswith("live, 30.0 s: ")
     assert lines[1].startswith("live, nothing moved for 20.0 s: rank 3 does not come to ")
