@@ -28,7 +28,7 @@ PLANTED = {
     "unexpected": ("SP056", "unexpected"),
     "leak": ("SP057", "leak"),
 }
-# A chain needs ranks that pass a message on at once: on busy cores most of thirty are interrupted, and five must not be.
+# Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 200}
 ALSO = {"leak": {"SP052"}}  # what is made in each iteration is that in both twins
 
