@@ -14,7 +14,8 @@ struct ThreadLevels {
 };
 
 /// Starts MPI, with the level that SLOWPATH_THREAD_LEVEL names if it is set.
-/// The engine itself calls MPI from one thread only; what a level costs is the library's own.
+/// The engine itself calls MPI from one thread, but for cells of p2p with threads; what a level costs is the
+/// library's own.
 /// @throws UsageError: SLOWPATH_THREAD_LEVEL names no level.  @throws mpi::Error.
 ThreadLevels initialise();
 

@@ -86,6 +86,19 @@ def test_each_pattern_has_its_blocks(ranks: Ranks, tmp_path: Path) -> None:
     assert sorted(int(part) for part in parts) == [0] * 4 + [1] * 4, "how late each entry was"
 
 
+def test_overlap_has_three_parts_on_each_rank_and_right_results(ranks: Ranks, tmp_path: Path) -> None:
+    words = ["--pattern", "overlap", "--start", "nonblocking", "--collective", "allreduce,bcast,alltoall"]
+    done = ranks.run_engine("coll", *words, "--samples", "9", "--time-limit-s", "0.01", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert {event["status"] for event in events_in(tmp_path) if event["event"] == "cell_end"} == {"ok"}
+    index = scan(tmp_path / "samples.blk")
+    for rank in (0, 1):
+        blocks = index.select(cell=0, rank=rank, phase="steady")
+        parts = dict(zip(index.headers["part"][blocks].tolist(), index.headers["n"][blocks].tolist(), strict=True))
+        assert {0, 2, 3} <= set(parts)
+        assert len({parts[part] for part in (0, 2, 3)}) == 1
+
+
 def test_what_cannot_be_meant_is_refused(ranks: Ranks, tmp_path: Path) -> None:
     refused = {
         "collective=bcast in_place=on": "bcast takes no MPI_IN_PLACE",

@@ -99,6 +99,36 @@ def test_the_three_parts_of_overlap(ranks: Ranks, tmp_path: Path) -> None:
         assert index.headers["part"][first].tolist() == [0]
 
 
+WINDOWS = ["--pattern", "windowed", "--in-flight", "4", "--message-bytes", "8,64KiB", "--samples", "8"]
+
+
+def test_windows_both_ways_carry_the_payload_of_both_ends(ranks: Ranks, tmp_path: Path) -> None:
+    """Each end compares the 4 messages that it receives, in three windows: the first, the last, and new bytes."""
+    ran(ranks, [*WINDOWS, "--direction", "both", "--time-limit-s", "0.01", "--out", str(tmp_path)])
+    ends = [event for event in events_in(tmp_path) if event["event"] == "cell_end"]
+    assert [event["status"] for event in ends] == ["ok", "ok"]
+    assert ends[1]["validated_bytes"] >= 2 * 3 * 4 * 65536
+    index = scan(tmp_path / "samples.blk")
+    assert set(index.headers["rank"].tolist()) == {0}, "the first rank of the pair keeps the time of both directions"
+
+
+def test_threads_have_windows_of_their_own_and_need_the_level(ranks: Ranks, tmp_path: Path) -> None:
+    words = [*WINDOWS, "--threads", "2", "--time-limit-s", "0.01", "--out"]
+    ran(ranks, [*words, str(tmp_path / "without")], {"SLOWPATH_THREAD_LEVEL": "single"})
+    ran(ranks, [*words, str(tmp_path / "with")], {"SLOWPATH_THREAD_LEVEL": "multiple"})
+    provided = event(tmp_path / "with", "launch_begin")["thread_level"]["provided"]
+    for name in ("without", "with"):
+        if event(tmp_path / name, "launch_begin")["thread_level"]["provided"] == "multiple":
+            continue
+        end = event(tmp_path / name, "cell_end")
+        assert end["status"] == "skipped"
+        assert "needs MPI_THREAD_MULTIPLE" in end["reason"]
+    if provided == "multiple":
+        ends = [event for event in events_in(tmp_path / "with") if event["event"] == "cell_end"]
+        assert [event["status"] for event in ends] == ["ok", "ok"]
+        assert ends[1]["validated_bytes"] >= 3 * 2 * 4 * 65536  # received by one end: 4 messages of each thread
+
+
 @pytest.mark.parametrize("asked", [None, "multiple"])
 def test_thread_level_in_the_record(ranks: Ranks, tmp_path: Path, asked: str | None) -> None:
     words = ["--samples", "8", "--warmup-s", "0", "--time-limit-s", "0", "--out", str(tmp_path)]

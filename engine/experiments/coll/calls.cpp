@@ -187,9 +187,12 @@ int Call::run() {
         return mockup_->run(operands_.arguments(), *workspace_);
     }
     if (start_ == Start::blocking) return issue(operands_, {start_, nullptr});
-    const int code =
-        start_ == Start::persistent ? MPI_Start(&request_) : issue(operands_, {start_, &request_});
-    return code == MPI_SUCCESS ? MPI_Wait(&request_, MPI_STATUS_IGNORE) : code;
+    const int code = begin();
+    return code == MPI_SUCCESS ? finish() : code;
+}
+
+int Call::begin() {
+    return start_ == Start::persistent ? MPI_Start(&request_) : issue(operands_, {start_, &request_});
 }
 
 }  // namespace slowpath::coll

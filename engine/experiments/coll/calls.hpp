@@ -24,6 +24,9 @@ class Call {
 
     /// What is timed.  @return An MPI error code.
     int run();
+    /// The two halves of a nonblocking or persistent call of the library.  @return An MPI error code.
+    int begin();
+    int finish() { return MPI_Wait(&request_, MPI_STATUS_IGNORE); }
 
   private:
     const Operands& operands_;

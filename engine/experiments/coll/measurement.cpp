@@ -67,6 +67,8 @@ std::optional<std::string> Measurement::run() {
             return run_communicators();
         case Pattern::messages:
             return run_messages();
+        case Pattern::overlap:
+            return run_overlap();
     }
     return std::nullopt;
 }
@@ -247,6 +249,24 @@ void Measurement::end_block(Phase phase) {
     const Witness after = read_witness();
     const auto count = static_cast<std::int64_t>(samples_.size());
     context_.calls.end(phase, count);
+    BlockHeader header = block_header(phase, count);
+    store_witness(header, block_witness_, after);
+    append_block(context_.record.blocks, header, samples_.durations_ns(), samples_.begins_ns());
+    calls += count;
+    if (meeting_.release.by_messages()) return;
+    header.part = part::late;
+    append_block(context_.record.blocks, header, late_ns_);
+    late_starts += std::count_if(late_ns_.begin(), late_ns_.end(),
+                                 [](std::int64_t late_ns) { return late_ns > late_start_ns; });
+}
+
+void Measurement::add_part(Phase phase, std::uint64_t number, const Samples& samples) {
+    BlockHeader header = block_header(phase, static_cast<std::int64_t>(samples.size()));
+    header.part = number;
+    append_block(context_.record.blocks, header, samples.durations_ns(), samples.begins_ns());
+}
+
+BlockHeader Measurement::block_header(Phase phase, std::int64_t count) const {
     BlockHeader header;
     header.cell = context_.cell;
     header.launch = context_.launch;
@@ -255,14 +275,7 @@ void Measurement::end_block(Phase phase) {
     header.allocation = allocation_;
     header.t0_ns = block_begin_ns_;
     header.seq0 = static_cast<std::uint64_t>(sample_ - count);
-    store_witness(header, block_witness_, after);
-    append_block(context_.record.blocks, header, samples_.durations_ns(), samples_.begins_ns());
-    calls += count;
-    if (meeting_.release.by_messages()) return;
-    header.part = 1;
-    append_block(context_.record.blocks, header, late_ns_);
-    late_starts += std::count_if(late_ns_.begin(), late_ns_.end(),
-                                 [](std::int64_t late_ns) { return late_ns > late_start_ns; });
+    return header;
 }
 
 std::int64_t Measurement::decide(std::int64_t mine) const {

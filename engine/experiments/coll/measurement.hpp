@@ -21,6 +21,11 @@ namespace slowpath::coll {
 /// clock and a loop around them take.
 inline constexpr std::int64_t late_start_ns = 200;
 
+/// Parts of samples, in the headers of their blocks (docs/internals/record.md).
+namespace part {
+inline constexpr std::uint64_t call = 0, late = 1, computation = 2, both = 3;
+}
+
 class Measurement {
   public:
     Measurement(Context& context, const Config& config, Team& team, Operands& operands, Meeting& meeting);
@@ -41,6 +46,10 @@ class Measurement {
     std::optional<std::string> run_communicators();
     /// messages.cpp
     std::optional<std::string> run_messages();
+    /// overlap.cpp
+    std::optional<std::string> run_overlap();
+    void time_overlap(Call& call, std::int64_t steps);
+    std::int64_t overlap_steps();
     std::int64_t shortest_ns(Call& call);
     void log_known(MessageLog& log);
     void log_calls(MessageLog& log, Call& call, std::int64_t late_ns);
@@ -56,6 +65,9 @@ class Measurement {
     void steady(Call& call);
     void begin_block(std::int64_t capacity);
     void end_block(Phase phase);
+    /// A block of other times taken since begin_block(): a part of the samples (docs/internals/record.md).
+    void add_part(Phase phase, std::uint64_t part, const Samples& samples);
+    BlockHeader block_header(Phase phase, std::int64_t count) const;
     void check_result(const char* when);
     void check_fresh_numbers(Call& call);
     std::int64_t delay_ns() const;

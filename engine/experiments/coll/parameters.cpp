@@ -16,7 +16,7 @@ using enum ParameterType;
 using enum ParameterRole;
 using Words = std::vector<std::string_view>;
 
-constexpr std::array pattern_words{"calls", "counted", "communicators", "messages"};
+constexpr std::array pattern_words{"calls", "counted", "communicators", "messages", "overlap"};
 constexpr std::array start_words{"blocking", "nonblocking", "persistent"};
 constexpr std::array element_words{"byte", "int", "double"};
 constexpr std::array op_words{"sum", "user", "user_ordered"};
@@ -81,7 +81,8 @@ std::vector<Parameter> what_is_called() {
         one_of("pattern", "calls", listed(pattern_words),
                "calls: the first call, then later ones; counted: the first calls of a fresh communicator, in "
                "their order; communicators: fresh communicators one after the other, all kept; messages: "
-               "nothing is timed, a witnessed launch logs the messages of each call, a rank late in each"),
+               "nothing is timed, a witnessed launch logs the messages of each call, a rank late in each; "
+               "overlap: a nonblocking call alone, computing alone, and computing between start and wait"),
         one_of("collective", "allreduce", collective_words(), "MPI_Allreduce, MPI_Bcast, ..."),
         one_of("way", "library", way_words(), "the library's own call, or other calls that do the same"),
         one_of("start", "blocking", listed(start_words),
@@ -174,14 +175,43 @@ constexpr std::array metric_kinds{
            .definition = "longest of all ranks' samples"},
 };
 
+constexpr std::array overlap_metrics{
+    Metric{.name = "collective_own_s",
+           .unit = "s",
+           .pattern = "overlap",
+           .meaning = "T_own of the slowest rank: the longest time from its entry to its exit",
+           .definition = "longest of all ranks' samples"},
+    Metric{.name = "compute_s",
+           .unit = "s",
+           .pattern = "overlap",
+           .meaning = "computing about as long, with no message under way",
+           .definition = "longest of all ranks' samples of part 2"},
+    Metric{.name = "overlapped_s",
+           .unit = "s",
+           .pattern = "overlap",
+           .meaning = "messages started, computing, messages waited for",
+           .definition = "longest of all ranks' samples of part 3"},
+    Metric{.name = "exposed_s",
+           .unit = "s",
+           .pattern = "overlap",
+           .meaning = "what communication adds to the time of the computation around it",
+           .definition = "overlapped_s - compute_s"},
+    Metric{.name = "exposed_communication_ratio",
+           .unit = "1",
+           .pattern = "overlap",
+           .meaning = "the part of the communication that computing does not hide",
+           .definition = "exposed_s / collective_own_s"},
+};
+
 std::vector<Metric> metric_table() {
     std::vector<Metric> all;
     for (const std::string_view pattern : pattern_words)
         for (Metric metric : metric_kinds) {
-            if (pattern == "messages") continue;  // counted, not timed
+            if (pattern == "messages" || pattern == "overlap") continue;  // counted, and timed in parts
             metric.pattern = pattern;
             all.push_back(metric);
         }
+    all.insert(all.end(), overlap_metrics.begin(), overlap_metrics.end());
     return all;
 }
 
@@ -223,6 +253,11 @@ void check_arrival(const Config& config) {
     if (config.arrival != Arrival::together && config.pattern != Pattern::calls)
         refuse("arrival=" + std::string(arrival_words[static_cast<std::size_t>(config.arrival)]) +
                " needs pattern=calls, whose warm-up says what the call takes together");
+}
+
+void check_overlap(const Config& config) {
+    if (config.pattern == Pattern::overlap && config.start == Start::blocking)
+        refuse("pattern=overlap computes while the call is under way: start=nonblocking or persistent");
 }
 
 void check_messages(const Config& config) {
@@ -288,6 +323,7 @@ Config configure(const Assignment& assignment) {
     check_kind(config, *collective);
     check_way(config, *collective);
     check_arrival(config);
+    check_overlap(config);
     check_messages(config);
     return config;
 }

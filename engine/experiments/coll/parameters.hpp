@@ -13,7 +13,7 @@
 
 namespace slowpath::coll {
 
-enum class Pattern { calls, counted, communicators, messages };
+enum class Pattern { calls, counted, communicators, messages, overlap };
 enum class Start { blocking, nonblocking, persistent };
 enum class Element { byte, integer, real };
 enum class Op { sum, user, user_ordered };

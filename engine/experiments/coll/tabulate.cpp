@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "coll/measurement.hpp"
 #include "core/text_table.hpp"
 
 namespace slowpath::coll {
@@ -21,10 +22,10 @@ struct Ends {
 
 using Calls = std::map<std::pair<std::uint32_t, std::uint64_t>, Ends>;  ///< by allocation and number
 
-Calls calls_of(const CellNumbers& numbers, Phase phase) {
+Calls calls_of(const CellNumbers& numbers, Phase phase, std::uint64_t part = part::call) {
     Calls calls;
     for (const Block& block : numbers.blocks) {
-        if (block.header.phase != phase || block.header.part != 0) continue;
+        if (block.header.phase != phase || block.header.part != part) continue;
         for (std::size_t i = 0; i < block.durations_ns.size(); ++i) {
             const std::int64_t entry = block.header.t0_ns + block.starts_ns[i];
             Ends& ends = calls[{block.header.allocation, block.header.seq0 + i}];
@@ -44,9 +45,20 @@ std::optional<double> median_us(const Calls& calls, Time&& time) {
     return times.empty() ? std::nullopt : std::optional(median(times));
 }
 
+/// Of the slowest rank, as the metrics are.
+TableRow overlap_row(const Assignment& assignment, const CellNumbers& numbers) {
+    const auto longest_us = [&](std::uint64_t part) {
+        return median_us(calls_of(numbers, Phase::steady, part), [](const Ends& one) { return one.longest; });
+    };
+    return {{"Bytes", "Communicate(us)", "Compute(us)", "Both(us)"},
+            assignment.integer("message_bytes"),
+            {longest_us(part::call), longest_us(part::computation), longest_us(part::both)}};
+}
+
 }  // namespace
 
 TableRow tabulate(const Assignment& assignment, const CellNumbers& numbers) {
+    if (assignment.text("pattern") == "overlap") return overlap_row(assignment, numbers);
     Calls calls = calls_of(numbers, Phase::steady);
     if (calls.empty()) calls = calls_of(numbers, Phase::first);
     const auto work = median_us(calls, [](const Ends& one) { return one.last_exit - one.last_entry; });

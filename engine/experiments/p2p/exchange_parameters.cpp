@@ -72,6 +72,17 @@ std::vector<Parameter> exchange_parameters() {
             .meaning = "windowed: rank i sends to rank i + pairs; the others wait",
         },
         {
+            .name = "threads",
+            .type = count,
+            .role = setting,
+            .unit = "threads",
+            .default_value = "1",
+            .minimum = "1",
+            .maximum = "1024",
+            .meaning = "windowed: threads of each rank that send and receive at once, each its own windows; "
+                       "2 or more need MPI_THREAD_MULTIPLE (SLOWPATH_THREAD_LEVEL=multiple)",
+        },
+        {
             .name = "peer",
             .type = count,
             .role = setting,
@@ -87,10 +98,11 @@ std::vector<Parameter> exchange_parameters() {
             .type = choice,
             .role = setting,
             .default_value = "forward",
-            .choices = {"forward", "reverse"},
+            .choices = {"forward", "reverse", "both"},
             .meaning =
                 "one_way, ping_pong: rank 0 sends and the last rank or peer receives, or the other way "
-                "round; the sender begins and is the one that times round trips",
+                "round; the sender begins and is the one that times round trips; both: windowed, each end "
+                "of a pair sends a window and receives one, with no answers",
         },
         {
             .name = "idle_s",

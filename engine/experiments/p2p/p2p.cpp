@@ -33,6 +33,10 @@ std::optional<std::string> obstacle(const Context& context, const Config& config
     if (longest > INT_MAX && !mpi::has_large_counts())
         return "message_bytes " + std::to_string(longest) + " is over " + std::to_string(INT_MAX) +
                ", and this MPI library has no MPI_Send_c (MPI-4.0)";
+    if (config.threads > 1 && context.session.thread_levels().provided != "multiple")
+        return "threads=" + std::to_string(config.threads) +
+               " needs MPI_THREAD_MULTIPLE, and MPI was started with " +
+               context.session.thread_levels().provided + "; set SLOWPATH_THREAD_LEVEL=multiple";
     const Roles roles = roles_of(config, context.session.rank(), size);
     if (!roles.side) return std::nullopt;
     const SideConfig& side = config.side(*roles.side);

@@ -92,7 +92,9 @@ constexpr std::array metric_table{
         .unit = "s",
         .pattern = "windowed",
         .meaning = "one message of a window of messages, all pairs",
-        .definition = "longest sample of all pairs / (batch in_flight pairs)",
+        .definition =
+            "longest sample of all pairs / (batch in_flight pairs threads), direction=both: of twice as "
+            "many messages",
         .bandwidth = true,
         .message_rate = true,
     },

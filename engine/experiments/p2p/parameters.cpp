@@ -36,7 +36,7 @@ std::int64_t needed_bytes(const Config& config, Side which) {
     bool overflow = __builtin_add_overflow(config.payload().extent_bytes(), 63, &rounded);
     overflow = __builtin_mul_overflow(rounded, config.slots(which), &needed) || overflow;
     if (overflow && config.slots(which) > 1)
-        throw UsageError(std::to_string(config.in_flight) + " messages in flight of message_bytes " +
+        throw UsageError(std::to_string(config.slots(which)) + " messages in flight of message_bytes " +
                          std::to_string(config.message_bytes) +
                          " don't fit in 2^63 bytes; take fewer or shorter ones");
     return config.span_bytes(which);
@@ -63,6 +63,10 @@ void check_pattern(const Config& config) {
                          std::to_string(INT_MAX / 2) + ", the most that pack=mpi_pack takes");
     if (config.tests && config.pattern != Pattern::overlap)
         throw UsageError("progress=test is for pattern=overlap; leave progress out");
+    if (config.both_ways && config.pattern != Pattern::windowed)
+        throw UsageError("direction=both is for pattern=windowed; leave direction out");
+    if (config.threads > 1 && config.pattern != Pattern::windowed)
+        throw UsageError("threads is for pattern=windowed; leave threads out");
 }
 
 /// What is done between single messages, which only some patterns have.
@@ -154,6 +158,7 @@ Config configure(const Assignment& assignment) {
     config.queue = assignment.integer("queue");
     config.tests = assignment.text("progress") == "test";
     config.reversed = assignment.text("direction") == "reverse";
+    config.both_ways = assignment.text("direction") == "both";
     config.order = value_of(order_words, assignment.text("order"));
     config.idle_s = assignment.seconds("idle_s");
     config.idle_sleeps = assignment.text("idle") == "sleep";
@@ -165,6 +170,7 @@ Config configure(const Assignment& assignment) {
     config.barrier_inside = assignment.text("synchronise") == "inside";
     config.in_flight = assignment.integer("in_flight");
     config.pairs = assignment.integer("pairs");
+    config.threads = assignment.integer("threads");
     config.samples = assignment.integer("samples");
     config.time_limit_s = assignment.seconds("time_limit_s");
     config.warmup_s = assignment.seconds("warmup_s");

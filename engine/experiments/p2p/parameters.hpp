@@ -63,8 +63,9 @@ struct Config {
     bool packs;  ///< the program packs a message itself, and sends what it packed
     Posted posted;
     std::int64_t queue;
-    bool tests;     ///< the computation of overlap calls MPI_Testall now and then
-    bool reversed;  ///< rank 0 receives what the last rank or `peer` sends
+    bool tests;      ///< the computation of overlap calls MPI_Testall now and then
+    bool reversed;   ///< rank 0 receives what the last rank or `peer` sends
+    bool both_ways;  ///< windowed: both ends of a pair send and receive at once
     Order order;
     double idle_s;                            ///< between the barrier and each message; 0: none
     bool idle_sleeps;                         ///< else it spins
@@ -78,6 +79,7 @@ struct Config {
     bool barrier_inside;
     std::int64_t in_flight;
     std::int64_t pairs;
+    std::int64_t threads;  ///< of each rank that takes part, each with windows of its own
     std::int64_t samples;
     double time_limit_s;
     double warmup_s;
@@ -87,7 +89,7 @@ struct Config {
     /// one buffer for both, each message would have to fetch lines that the other core has just written.
     std::span<const Side> directions() const {
         static constexpr std::array both{Side::sender, Side::receiver};
-        const bool two_way = pattern == Pattern::ping_pong || pattern == Pattern::overlap;
+        const bool two_way = pattern == Pattern::ping_pong || pattern == Pattern::overlap || both_ways;
         return std::span(both).first(two_way ? 2 : 1);
     }
     const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
@@ -104,8 +106,11 @@ struct Config {
     /// Messages that stand side by side in a buffer: pending receives must not share memory (MPI-4.1
     /// section 3.7.2); pending sends may (section 3.7.2, since MPI-2.2).
     std::int64_t slots(Side which) const {
-        return pattern == Pattern::windowed && which == Side::receiver ? in_flight : 1;
+        const bool receives = pattern == Pattern::windowed && (which == Side::receiver || both_ways);
+        return receives ? in_flight * threads : 1;
     }
+    /// Messages of a pair in one window of all its threads, in both directions.
+    std::int64_t window_messages() const { return in_flight * threads * (both_ways ? 2 : 1); }
     /// From the first byte of the first message to the last byte of the last one.
     std::int64_t span_bytes(Side which) const {
         const std::int64_t one = payload().extent_bytes();

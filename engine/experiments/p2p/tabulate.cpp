@@ -81,7 +81,7 @@ std::vector<double> message_rates_per_s(const Config& config, const CellNumbers&
             longest = std::max(longest, block.durations_ns[i]);
         }
     }
-    const double messages = static_cast<double>(config.pairs * config.in_flight) * batch;
+    const double messages = static_cast<double>(config.pairs * config.window_messages()) * batch;
     std::vector<double> rates;
     for (const auto& [sample, duration_ns] : longest_ns)
         if (duration_ns > 0) rates.push_back(messages / (1e-9 * static_cast<double>(duration_ns)));

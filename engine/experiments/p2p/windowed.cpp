@@ -1,128 +1,194 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of in_flight messages, each window in the next of the live buffers, from each pair's sender,
-// answered by a message of no bytes.  All pairs start each sample together: our barrier before it, outside
-// the timed region.
+// answered by a message of no bytes; or, with direction=both, a window from each of the two, and no answer.
+// Each thread of a rank has windows of its own.  All pairs start each sample together: our barrier before it,
+// outside the timed region.
 #include <cstdint>
+#include <memory>
 
 #include "mpi/check.hpp"
+#include "p2p/crew.hpp"
 #include "p2p/patterns.hpp"
 #include "p2p/stages.hpp"
 
 namespace slowpath::p2p {
 namespace {
 
-constexpr int answer_tag = message_tag + 1;
-
-struct Window {
+/// One thread's windows of one end.
+struct Lane {
     const LiveBuffer* buffer;
+    bool is_sender;  ///< what it sends stands in `forth`
     int peer;
-    std::int64_t stride_bytes;
+    int tag;  ///< of its messages; that of its answers follows
+    int in_flight;
+    std::int64_t place_bytes;   ///< from the buffer's begin to its first message to receive
+    std::int64_t stride_bytes;  ///< from there to the next one
     std::vector<MPI_Request> requests;
+
+    int answer_tag() const { return tag + 1; }
+    std::byte* out() const { return is_sender ? buffer->forth : buffer->back; }
+    std::byte* in() const { return (is_sender ? buffer->back : buffer->forth) + place_bytes; }
 };
 
-/// @return The first MPI error code that is not MPI_SUCCESS.
+/// @return The first MPI error code that is not MPI_SUCCESS, as all of these functions do.
 template <class Transfer>
-int send_windows(const Transfer& transfer, Window& window, std::int64_t windows) {
-    const auto in_flight = static_cast<int>(window.requests.size());
+int start_sends(const Transfer& transfer, const Lane& lane, MPI_Request* requests) {
+    std::byte* const from = lane.out();
+    for (int i = 0; i < lane.in_flight; ++i)
+        if (const int code = transfer.start_send(from, lane.peer, lane.tag, &requests[i]);
+            code != MPI_SUCCESS) [[unlikely]]
+            return code;
+    return MPI_SUCCESS;
+}
+
+template <class Transfer>
+int start_receives(const Transfer& transfer, const Lane& lane, MPI_Request* requests) {
+    std::byte* to = lane.in();
+    for (int i = 0; i < lane.in_flight; ++i) {
+        if (const int code = transfer.start_receive(to, lane.peer, lane.tag, &requests[i]);
+            code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        to += lane.stride_bytes;
+    }
+    return MPI_SUCCESS;
+}
+
+int wait_for(Lane& lane) {
+    return MPI_Waitall(static_cast<int>(lane.requests.size()), lane.requests.data(), MPI_STATUSES_IGNORE);
+}
+
+template <class Transfer>
+int send_windows(const Transfer& transfer, Lane& lane, std::int64_t windows) {
     for (std::int64_t i = 0; i < windows; ++i) {
-        for (MPI_Request& request : window.requests)
-            if (const int code =
-                    transfer.start_send(window.buffer->forth, window.peer, message_tag, &request);
-                code != MPI_SUCCESS) [[unlikely]]
-                return code;
-        if (const int code = MPI_Waitall(in_flight, window.requests.data(), MPI_STATUSES_IGNORE);
+        if (const int code = start_sends(transfer, lane, lane.requests.data()); code != MPI_SUCCESS)
+            [[unlikely]]
+            return code;
+        if (const int code = wait_for(lane); code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        if (const int code = MPI_Recv(nullptr, 0, MPI_BYTE, lane.peer, lane.answer_tag(), MPI_COMM_WORLD,
+                                      MPI_STATUS_IGNORE);
             code != MPI_SUCCESS) [[unlikely]]
             return code;
-        if (const int code =
-                MPI_Recv(nullptr, 0, MPI_BYTE, window.peer, answer_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            code != MPI_SUCCESS) [[unlikely]]
-            return code;
-        window.buffer = window.buffer->next;
+        lane.buffer = lane.buffer->next;
     }
     return MPI_SUCCESS;
 }
 
 template <class Transfer>
-int receive_windows(const Transfer& transfer, Window& window, std::int64_t windows) {
-    const auto in_flight = static_cast<int>(window.requests.size());
+int receive_windows(const Transfer& transfer, Lane& lane, std::int64_t windows) {
     for (std::int64_t i = 0; i < windows; ++i) {
-        std::byte* to = window.buffer->forth;
-        for (MPI_Request& request : window.requests) {
-            if (const int code = transfer.start_receive(to, window.peer, message_tag, &request);
-                code != MPI_SUCCESS) [[unlikely]]
-                return code;
-            to += window.stride_bytes;
+        if (const int code = start_receives(transfer, lane, lane.requests.data()); code != MPI_SUCCESS)
+            [[unlikely]]
+            return code;
+        if (const int code = wait_for(lane); code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        if (const int code = MPI_Send(nullptr, 0, MPI_BYTE, lane.peer, lane.answer_tag(), MPI_COMM_WORLD);
+            code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        lane.buffer = lane.buffer->next;
+    }
+    return MPI_SUCCESS;
+}
+
+/// Receives first, as benchmarks of both directions have it: no message is unexpected.
+template <class Transfer>
+int exchange_windows(const Transfer& transfer, Lane& lane, std::int64_t windows) {
+    for (std::int64_t i = 0; i < windows; ++i) {
+        if (const int code = start_receives(transfer, lane, lane.requests.data()); code != MPI_SUCCESS)
+            [[unlikely]]
+            return code;
+        if (const int code = start_sends(transfer, lane, lane.requests.data() + lane.in_flight);
+            code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        if (const int code = wait_for(lane); code != MPI_SUCCESS) [[unlikely]]
+            return code;
+        lane.buffer = lane.buffer->next;
+    }
+    return MPI_SUCCESS;
+}
+
+class Windowed {
+  public:
+    explicit Windowed(Endpoint& endpoint)
+        : endpoint_(endpoint), crew_(static_cast<int>(endpoint.config().threads)) {}
+
+    void run_samples(std::int64_t samples, std::uint32_t batch) {
+        std::vector<Lane> lanes = this->lanes();
+        endpoint_.encoding().with_started([&](const auto& transfer) {
+            if (endpoint_.config().both_ways)
+                time_samples(samples, endpoint_.roles().sends(), [&](int thread) {
+                    return exchange_windows(transfer, lanes[static_cast<std::size_t>(thread)], batch);
+                });
+            else if (endpoint_.roles().sends())
+                time_samples(samples, true, [&](int thread) {
+                    return send_windows(transfer, lanes[static_cast<std::size_t>(thread)], batch);
+                });
+            else
+                time_samples(samples, false, [&](int thread) {
+                    return receive_windows(transfer, lanes[static_cast<std::size_t>(thread)], batch);
+                });
+        });
+        endpoint_.continue_from(lanes.front().buffer);
+    }
+
+    /// A window of each thread from that side alone, for its payload.
+    void check_only(Side from) {
+        std::vector<Lane> lanes = this->lanes();
+        const bool sends = endpoint_.roles().side == from;
+        endpoint_.encoding().with_started([&](const auto& transfer) {
+            mpi::check(crew_.run([&](int thread) {
+                Lane& lane = lanes[static_cast<std::size_t>(thread)];
+                lane.requests.resize(static_cast<std::size_t>(lane.in_flight));
+                return sends ? send_windows(transfer, lane, 1) : receive_windows(transfer, lane, 1);
+            }),
+                       "a window of messages");
+        });
+    }
+
+  private:
+    std::vector<Lane> lanes() const {
+        const Config& config = endpoint_.config();
+        const auto in_flight = static_cast<std::size_t>(config.in_flight);
+        std::vector<Lane> all;
+        for (int thread = 0; thread < crew_.size(); ++thread)
+            all.push_back(
+                {endpoint_.next_buffer(), endpoint_.roles().sends(), endpoint_.roles().peer,
+                 message_tag + 2 * thread, static_cast<int>(config.in_flight),
+                 thread * config.in_flight * config.stride_bytes(), config.stride_bytes(),
+                 std::vector<MPI_Request>(config.both_ways ? 2 * in_flight : in_flight, MPI_REQUEST_NULL)});
+        return all;
+    }
+
+    /// @param act Takes a thread's number, and returns an MPI error code.
+    template <class Act>
+    void time_samples(std::int64_t samples, bool stores, Act&& act) {
+        const MonotonicClock clock = endpoint_.context().clock;
+        for (std::int64_t i = 0; i < samples; ++i) {
+            endpoint_.barrier().wait();
+            const std::int64_t begin_ns = clock.now_ns();
+            const int code = crew_.run(act);
+            const std::int64_t end_ns = clock.now_ns();
+            mpi::check(code, "MPI_Isend, MPI_Irecv, MPI_Waitall, MPI_Recv or MPI_Send");
+            if (stores) endpoint_.samples().add(begin_ns, end_ns);
         }
-        if (const int code = MPI_Waitall(in_flight, window.requests.data(), MPI_STATUSES_IGNORE);
-            code != MPI_SUCCESS) [[unlikely]]
-            return code;
-        if (const int code = MPI_Send(nullptr, 0, MPI_BYTE, window.peer, answer_tag, MPI_COMM_WORLD);
-            code != MPI_SUCCESS) [[unlikely]]
-            return code;
-        window.buffer = window.buffer->next;
     }
-    return MPI_SUCCESS;
-}
 
-template <class Transfer>
-void time_windows(Endpoint& endpoint, const Transfer& transfer, Window& window, std::int64_t samples,
-                  std::uint32_t batch) {
-    const MonotonicClock clock = endpoint.context().clock;
-    for (std::int64_t i = 0; i < samples; ++i) {
-        endpoint.barrier().wait();
-        const std::int64_t begin_ns = clock.now_ns();
-        const int code = send_windows(transfer, window, batch);
-        const std::int64_t end_ns = clock.now_ns();
-        mpi::check(code, "MPI_Isend, MPI_Waitall or MPI_Recv");
-        endpoint.samples().add(begin_ns, end_ns);
-    }
-}
-
-template <class Transfer>
-void answer_windows(Endpoint& endpoint, const Transfer& transfer, Window& window, std::int64_t samples,
-                    std::uint32_t batch) {
-    for (std::int64_t i = 0; i < samples; ++i) {
-        endpoint.barrier().wait();
-        mpi::check(receive_windows(transfer, window, batch), "MPI_Irecv, MPI_Waitall or MPI_Send");
-    }
-}
-
-Window window_of(const Endpoint& endpoint) {
-    const Config& config = endpoint.config();
-    return {endpoint.next_buffer(), endpoint.roles().peer, config.stride_bytes(),
-            std::vector<MPI_Request>(static_cast<std::size_t>(config.in_flight), MPI_REQUEST_NULL)};
-}
-
-void run_samples(Endpoint& endpoint, std::int64_t samples, std::uint32_t batch) {
-    Window window = window_of(endpoint);
-    endpoint.encoding().with_started([&](const auto& transfer) {
-        if (endpoint.roles().sends())
-            time_windows(endpoint, transfer, window, samples, batch);
-        else
-            answer_windows(endpoint, transfer, window, samples, batch);
-    });
-    endpoint.continue_from(window.buffer);
-}
+    Endpoint& endpoint_;
+    Crew crew_;
+};
 
 }  // namespace
 
 Steps windowed(Endpoint& endpoint) {
-    const RunSamples run = [&endpoint](std::int64_t samples, std::uint32_t batch) {
-        run_samples(endpoint, samples, batch);
+    const auto windows = std::make_shared<Windowed>(endpoint);
+    const RunSamples run = [windows](std::int64_t samples, std::uint32_t batch) {
+        windows->run_samples(samples, batch);
     };
     const bool stores = endpoint.roles().sends();
     return {
         .first = [&endpoint, stores, run] { run_first(endpoint, stores, run); },
         .rest = [&endpoint, stores, run] { run_rest(endpoint, stores, run); },
-        .check_only =
-            [&endpoint](Side) {
-                Window window = window_of(endpoint);
-                endpoint.encoding().with_started([&](const auto& transfer) {
-                    mpi::check(endpoint.roles().sends() ? send_windows(transfer, window, 1)
-                                                        : receive_windows(transfer, window, 1),
-                               "a window of messages");
-                });
-            },
+        .check_only = [windows](Side from) { windows->check_only(from); },
     };
 }
 

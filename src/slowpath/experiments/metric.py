@@ -30,6 +30,13 @@ RATES = (BANDWIDTH, MESSAGE_RATE)
 
 # Of cannon, and of messages around a computation.
 EXPOSED = Metric("exposed_s", "s", "lower", "what communication adds to the time of the computation around it")
+# Of messages and of collectives around a computation.
+AROUND_COMPUTING = (
+    Metric("compute_s", "s", "lower", "computing about as long, with no message under way"),
+    Metric("overlapped_s", "s", "lower", "messages started, computing, messages waited for"),
+    EXPOSED,
+    Metric("exposed_communication_ratio", "1", "lower", "the part of the communication that computing does not hide"),
+)
 
 # Designs of a put that move nothing: the price of the call itself, which has a rate and no bandwidth.
 _NOTHING_MOVED = ("empty_call", "empty_call_5")

@@ -15,6 +15,7 @@ from slowpath.experiments.measured.series import NO_SAMPLES, NS, Absent, Order, 
 from slowpath.stats.inputs import Floats
 
 CALL, LATE = 0, 1  # parts: the call itself; how long after its deadline the rank entered it
+COMPUTATION, BOTH = 2, 3  # parts of pattern=overlap: computing alone, and between start and wait
 
 LATE_NS = 200  # leaving a loop that reads the clock takes up to this long
 LATE_RATIO = 0.1  # of the typical span: so much of a skew says nothing about the call

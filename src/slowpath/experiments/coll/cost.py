@@ -67,6 +67,8 @@ def _cell_s(p: Parameters, ranks: int, nodes: int) -> float:
     limit_s, calls = float(p["time_limit_s"]), int(p["calls"])
     if p["pattern"] == "counted":
         return around_s + _limited_s(one_s, calls, _COST.fewest_counted, limit_s)
+    if p["pattern"] == "overlap":
+        one_s *= 4  # alone, as long computing, and at worst one after the other
     warmup_s = max(_COST.fewest_warmup * one_s, float(p["warmup_s"]))
     if p["pattern"] == "communicators":
         on_each_s = _limited_s(one_s, int(p["samples"]), _COST.fewest_on_each, limit_s)
@@ -85,7 +87,8 @@ def coll_recorded_bytes(p: Parameters, ranks: int) -> int:
     """Upper estimate of what one cell writes in one launch, bytes."""
     blocks = int(p["calls"]) if p["pattern"] == "communicators" else 2
     samples = int(p["calls"]) if p["pattern"] == "counted" else int(p["samples"]) * blocks
-    return ranks * (PARTS * (blocks * BLOCK_BYTES + (samples + 1) * SAMPLE_BYTES) + 2 * EVENT_BYTES)
+    parts = PARTS + 2 if p["pattern"] == "overlap" else PARTS
+    return ranks * (parts * (blocks * BLOCK_BYTES + (samples + 1) * SAMPLE_BYTES) + 2 * EVENT_BYTES)
 
 
 def _call_s(p: Parameters, size: int, nodes: int) -> float:

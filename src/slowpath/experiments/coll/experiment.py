@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from slowpath.experiments.coll.cost import coll_across_s, coll_recorded_bytes, coll_seconds
 from slowpath.experiments.coll.late import LateStarts
-from slowpath.experiments.coll.metrics import OWN, SPAN, WORK, by_communicator, call_by_call
+from slowpath.experiments.coll.metrics import OWN, SPAN, WORK, by_communicator, call_by_call, overlap
 from slowpath.experiments.experiment import Experiment, Pattern
-from slowpath.experiments.metric import Metric
+from slowpath.experiments.metric import AROUND_COMPUTING, Metric
 
 EXPERIMENT = "coll"
 
@@ -15,6 +15,10 @@ _METRICS = (
     Metric(WORK, "s", "lower", "T_work of one collective: from the last rank's entry to the last rank's exit"),
     Metric(SPAN, "s", "lower", "T_span of one collective: from the first rank's entry to the last rank's exit"),
     Metric(OWN, "s", "lower", "T_own of the slowest rank: the longest time from its entry to its exit"),
+)
+_OVERLAP = (
+    _METRICS[-1],
+    *AROUND_COMPUTING,
 )
 
 COLL = Experiment(
@@ -24,6 +28,7 @@ COLL = Experiment(
         Pattern("counted", call_by_call, _METRICS),
         Pattern("communicators", by_communicator, _METRICS),
         Pattern("messages", lambda parameters, blocks, launch: {}, ()),
+        Pattern("overlap", overlap, _OVERLAP),
     ),
     roles={
         "pattern": "setting",

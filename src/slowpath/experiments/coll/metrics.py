@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.experiments.coll.calls import CALL, calls
+from slowpath.experiments.coll.calls import BOTH, CALL, COMPUTATION, callers, calls
 from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.overlap import longest, with_exposed
 from slowpath.experiments.measured.series import (
     MEDIAN,
     NO_SAMPLES,
@@ -60,6 +61,13 @@ def by_communicator(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: La
         if not isinstance(phases, Absent):
             phases.update({phase: _medians(one, whose[phase]) for phase, one in phases.items()})
     return derived
+
+
+def overlap(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+    """pattern=overlap: a nonblocking call alone, computing alone, and both at once, each on its slowest rank."""
+    ranks = range(callers(p, job.size))
+    parts = ((OWN, CALL), ("compute_s", COMPUTATION), ("overlapped_s", BOTH))
+    return with_exposed(OWN, {name: longest(blocks, ranks, part) for name, part in parts})
 
 
 def _communicators(blocks: Sequence[SampleBlock]) -> NDArray[np.int64]:

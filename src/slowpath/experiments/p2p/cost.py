@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slowpath.experiments.p2p.layout import TOGETHER, allocation_bytes, other_bytes, side_values
+from slowpath.experiments.p2p.layout import TOGETHER, allocation_bytes, other_bytes, side_values, window_messages
 
 _DEVICE_KINDS = ("device", "device_pool", "device_vmm")
 
@@ -55,7 +55,7 @@ def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
 
 def _messages_of_an_operation(p: Mapping[str, str]) -> int:
     """overlap: one each way, alone, and then as long again alone and together with as much computing, at worst."""
-    return {"ping_pong": 2, "overlap": 8}.get(p["pattern"]) or int(p["in_flight"])
+    return {"ping_pong": 2, "overlap": 8}.get(p["pattern"]) or window_messages(p)
 
 
 def _late_s(p: Mapping[str, str]) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from slowpath.experiments.experiment import Experiment, Pattern, SideEffect
 from slowpath.experiments.measured.recorded import recorded_bytes
-from slowpath.experiments.metric import EXPOSED, Metric
+from slowpath.experiments.metric import AROUND_COMPUTING, Metric
 from slowpath.experiments.p2p.cost import p2p_seconds
 from slowpath.experiments.p2p.layout import ends_of, other_bytes, with_blocks
 from slowpath.experiments.p2p.metrics import one_way, ping_pong, windowed
@@ -41,10 +41,7 @@ _WINDOWED = (
 )
 _OVERLAP = (
     Metric("communication_s", "s", "lower", "a message each way at once, started and waited for", bandwidth=True),
-    Metric("compute_s", "s", "lower", "computing about as long, with no message under way"),
-    Metric("overlapped_s", "s", "lower", "messages started, computing, messages waited for"),
-    EXPOSED,
-    Metric("exposed_communication_ratio", "1", "lower", "the part of the communication that computing does not hide"),
+    *AROUND_COMPUTING,
 )
 
 # Short messages, some about where protocols change, and long ones.
@@ -90,6 +87,7 @@ P2P = Experiment(
         "queue": "covariate",
         "in_flight": "covariate",
         "pairs": "setting",
+        "threads": "setting",
         "peer": "setting",
         "direction": "setting",
         "idle_s": "covariate",

@@ -13,7 +13,7 @@ Parameters = Mapping[str, str]
 
 AUTO = "auto"
 CONTIGUOUS, TOGETHER, LAST = "contiguous", "together", "last"
-FORWARD, REVERSE = "forward", "reverse"
+FORWARD, REVERSE, BOTH_WAYS = "forward", "reverse", "both"
 NO_LENGTH = "none"
 _PLACE_BYTES = 64  # a cache line
 
@@ -42,11 +42,29 @@ def extent_bytes(parameters: Parameters) -> int:
 def span_bytes(parameters: Parameters, side: int) -> int:
     """Bytes from the first to the last one that the messages of a side occupy.
 
-    The receiver of a window has a place for each message in flight, on a multiple of 64 bytes, as the engine does.
+    Who receives a window has a place for each message in flight of each thread, on a multiple of 64 bytes, as the
+    engine does.
     """
     message = max(extent_bytes(parameters), other_bytes(parameters) or 0)
-    places = int(parameters["in_flight"]) if parameters["pattern"] == "windowed" and side == 1 else 1
+    receives = parameters["pattern"] == "windowed" and (side == 1 or is_both_ways(parameters))
+    places = int(parameters["in_flight"]) * threads_of(parameters) if receives else 1
     return (places - 1) * (-(-message // _PLACE_BYTES) * _PLACE_BYTES) + message
+
+
+def is_both_ways(parameters: Parameters) -> bool:
+    """Whether both ends of a pair send and receive at once."""
+    return parameters.get("direction", FORWARD) == BOTH_WAYS
+
+
+def threads_of(parameters: Parameters) -> int:
+    """Threads of each rank that communicate at once."""
+    return int(parameters.get("threads", "1"))
+
+
+def window_messages(parameters: Parameters) -> int:
+    """Messages of a pair in one window of all its threads, in both directions."""
+    directions = 2 if is_both_ways(parameters) else 1
+    return int(parameters.get("in_flight", "64")) * threads_of(parameters) * directions
 
 
 def other_bytes(parameters: Parameters) -> int | None:

@@ -22,7 +22,7 @@ from slowpath.experiments.measured.series import (
     order_of,
     per_operation,
 )
-from slowpath.experiments.p2p.layout import TOGETHER, ends_of, receiver_of
+from slowpath.experiments.p2p.layout import TOGETHER, ends_of, receiver_of, window_messages
 
 OTHER_NODES = Absent("sender and receiver are on different nodes, whose clocks are not compared")
 LATE_ON_PURPOSE = Absent(
@@ -124,8 +124,8 @@ def ping_pong(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCo
 
 
 def windowed(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
-    """All pairs together: the longest sample of any pair, over the messages of all pairs."""
-    pairs, in_flight = int(p.get("pairs", "1")), int(p.get("in_flight", "64"))
+    """All pairs together: the longest sample of any pair, over the messages of all pairs, threads and directions."""
+    pairs, each = int(p.get("pairs", "1")), window_messages(p)
     phases = {}
     for phase in PHASES:
         senders = [chosen(blocks, rank, phase) for rank in range(pairs)]
@@ -135,7 +135,7 @@ def windowed(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCon
         for together in zip(*senders, strict=False):
             n = min(len(b.duration_ns) for b in together)
             slowest = np.max([b.duration_ns[:n] for b in together], axis=0)
-            longest.append(slowest * (NS / (together[0].batch * in_flight * pairs)))
+            longest.append(slowest * (NS / (together[0].batch * each * pairs)))
         batch = max(b.batch for b in senders[0])
-        phases[phase] = MetricSamples(np.concatenate(longest), batch, in_flight * pairs, consecutive=phase == "steady")
+        phases[phase] = MetricSamples(np.concatenate(longest), batch, each * pairs, consecutive=phase == "steady")
     return {"time_per_message_s": phases or NO_SAMPLES}
