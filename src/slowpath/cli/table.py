@@ -9,33 +9,55 @@ import click
 
 from slowpath.cli.options import format_option, json_option
 
+_KINDS = (
+    "latency",
+    "bandwidth",
+    "bidirectional",
+    "message-rate",
+    "collective",
+    "overlap",
+    "bus",
+    "copies",
+    "all",
+)
 
-@click.command("table", epilog="Example: slowpath table slowpath-runs/checkup-20260131-120000 --kind latency")
+
+@click.command("table", epilog="Example: slowpath table slowpath-runs/numbers-20260131-120000 --kind latency")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--kind",
-    type=click.Choice(["latency", "bandwidth", "all"]),
+    type=click.Choice(_KINDS),
     default="all",
     show_default=True,
-    help="latency: cells with pattern=ping_pong; bandwidth: with pattern=windowed.",
+    help="Which tables: messages (latency, bandwidth, bidirectional, message-rate by pairs and threads), collectives "
+    "(collective, overlap), GPUs (bus, copies).",
 )
 @click.option("--mpi", help="Only this MPI of the run, by its short name.")
 @format_option("osu", "csv", "json")
 @json_option()
 def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -> int:
-    """Print latency and bandwidth by message size in the format of the OSU benchmarks.
+    """Print a run's numbers as tables in the format of the OSU benchmarks.
 
-    RUN is a run folder or a results.json with ping-pongs or windows of messages: slowpath run checkup has both. A table
-    for each MPI, environment, placement and setting. The first two columns are those of osu_latency and osu_bw, so
-    that programs which read those read this; then the value's interval and the number of launches. The head of each
-    table says what its numbers are: medians over launches, not means.
+    RUN is a run folder or a results.json: slowpath run numbers has all tables. A table for each collective, MPI,
+    environment, placement and setting. The first columns are OSU's, so that programs which read OSU's tables read
+    these; then the value's interval and the number of launches. The head of each table says what its numbers are. What
+    a run lacks stands in one line on stderr.
     """
     import json
 
     from slowpath.compare.read import read_source, require_measured
     from slowpath.core.errors import UsageError
     from slowpath.report.csv import rows_as_csv
-    from slowpath.report.osu_table import KINDS, as_records, as_text, tables_of
+    from slowpath.report.numbers.cells import cell_lines
+    from slowpath.report.numbers.kinds import kinds_named
+    from slowpath.report.numbers.text import (
+        as_records,
+        as_text,
+        measured_tables,
+        missing_kinds,
+        missing_words,
+        tables_of,
+    )
     from slowpath.watch.folder import is_watch
 
     if is_watch(watch := run if run.is_dir() else run.parent):
@@ -44,7 +66,12 @@ def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -
             f"slowpath report {watch} --format csv"
         )
     results = require_measured(read_source(run)).results
-    tables = tables_of(results, [kind_of_table for kind_of_table in KINDS if kind in (kind_of_table.name, "all")])
+    kinds = kinds_named(kind)
+    in_text = format == "osu" and not as_json
+    if kind == "all" and in_text and mpi is None and not measured_tables(results, kinds):
+        click.echo("\n".join(cell_lines(results, most=None)))
+        return 0
+    tables = tables_of(results, kinds)
     if mpi is not None:
         names = dict.fromkeys(table.where["mpi"] for table in tables)
         if mpi not in names:
@@ -56,4 +83,6 @@ def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -
         click.echo(rows_as_csv(as_records(results, tables)).rstrip("\n"))
     else:
         click.echo(as_text(results, tables).rstrip("\n"))
+        if missing := missing_kinds(tables, kinds):
+            click.echo(missing_words(missing), err=True)
     return 0

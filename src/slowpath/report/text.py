@@ -10,8 +10,10 @@ from pathlib import PurePath
 from slowpath.core.brief import Brief
 from slowpath.core.clean import cleaned
 from slowpath.core.results import ContrastResult, Results
+from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report import format as fmt
 from slowpath.report import view_run
+from slowpath.report.numbers.cells import cell_lines
 from slowpath.report.profile import profile
 from slowpath.report.studies import views_of
 from slowpath.report.view_contrasts import common, questions, title, word
@@ -26,7 +28,8 @@ _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","}
 def render_text(results: Results) -> str:
     """Return verdict, findings, contrasts, skipped cells and the page's path as text, with a newline at the end."""
     parts = [_verdict(results), _lines(profile_lines(results)), _lines(finding_lines(results))]
-    parts += [_lines(view.lines(results)) for view in views_of(results)]
+    nothing_asked = results.verdict.state == "nothing asked"
+    parts += _tables(results) if nothing_asked else [_lines(view.lines(results)) for view in views_of(results)]
     parts += [_contrasts(results), _skipped(results), _where(results)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -37,7 +40,7 @@ def render_brief(results: Results) -> str:
     paths answer with their tables.
     """
     verdict = results.verdict
-    tables = [_lines(view.lines(results)) for view in views_of(results)] if verdict.state == "nothing asked" else []
+    tables = _tables(results) if verdict.state == "nothing asked" else []
     warnings = [line.text for line in verdict.lines if line.level == "warning"]
     notes = [
         *warnings,
@@ -50,6 +53,14 @@ def render_brief(results: Results) -> str:
     brief = Brief.of(verdict, report, notes=[note for note in notes if note])
     lines = "\n".join(line.translate(_PLAIN) for line in brief.lines(WIDTH))
     return "\n\n".join(part for part in (*tables, lines) if part) + "\n"
+
+
+def _tables(results: Results) -> list[str]:
+    """The studies' own tables, and a table of all cells whose experiments have none."""
+    views = [(view.name, _lines(view.lines(results))) for view in views_of(results)]
+    told = {view for view, lines in views if lines}
+    covered = {one.name for one in EXPERIMENTS if told & set(one.views)}
+    return [*(lines for _, lines in views if lines), _lines(cell_lines(results, without=covered))]
 
 
 def _wrap(words: str, first: str = "", rest: str | None = None) -> str:

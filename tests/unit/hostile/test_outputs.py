@@ -38,7 +38,7 @@ from slowpath.diagnose.page import html, text
 from slowpath.mpi.batch_systems import SCRIPTED, script_for
 from slowpath.plan.campaign import load
 from slowpath.record.folder import read_run, write_run
-from slowpath.report import osu_table
+from slowpath.report.numbers import text as numbers
 from slowpath.report.put.study_files import study_csv, study_markdown
 from slowpath.report.put.study_table import study_rows
 from slowpath.report.trace.model import Span, Trace, TraceThread
@@ -71,7 +71,7 @@ def a_gate() -> Gate:
 
 def tables() -> str:
     results = planted(checkup.results(), WORDS)
-    return osu_table.as_text(results, osu_table.tables_of(results))
+    return numbers.as_text(results, numbers.tables_of(results))
 
 
 def a_diagnosis() -> str:
