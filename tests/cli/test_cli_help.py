@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 import pytest
 
-from slowpath.cli.main import COMMANDS
+from slowpath.cli.main import COMMANDS, GROUPS, STUDIES
 from slowpath.cli.main import slowpath as program
 from slowpath.cli.reference import reference
+from slowpath.core.resources import data_folder
 from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
@@ -71,6 +72,17 @@ def test_summary_is_the_commands_own(name: str, module: str, summary: str) -> No
     command: click.Command = importlib.import_module(module).command
     assert command.name == name
     assert (command.help or "").splitlines()[0] == summary
+
+
+def test_help_has_headings_by_use_and_begins_with_the_check_up_and_the_studies() -> None:
+    text = program.get_help(click.Context(program, info_name="slowpath", terminal_width=100))
+    headings = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert headings == ["Options", *(heading for heading, _ in GROUPS), "To develop Slowpath"]
+    assert headings[1:3] == ["Start", "Studies"]
+    assert [name for name, _, _ in GROUPS[0][1]] == ["run", "diagnose", "watch", "doctor"]
+    for study, _ in STUDIES:
+        assert f"  {study} " in text
+        assert (data_folder("campaigns") / f"{study.removeprefix('run ')}.toml").is_file()
 
 
 def test_reference_page_is_current() -> None:

@@ -19,33 +19,82 @@ from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.signals import exit_codes_kept, stop_signals
 from slowpath.core.version import __version__
 
-# By use. A command's module is imported only when it is called, so that --help stays fast.
-COMMANDS: tuple[tuple[str, str, str], ...] = (
-    ("run", "slowpath.cli.run", "Measure a campaign on this machine and report what is slow."),
-    ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
-    ("watch", "slowpath.cli.watch", "Run an MPI program and show what it loses to communication, and where."),
-    ("replay", "slowpath.cli.replay", "Measure messages like those of a watched program, to price its slow paths."),
-    ("prove", "slowpath.cli.prove", "Rerun a watched program to prove which remedies help."),
-    ("tune", "slowpath.cli.tune", "Find the fastest algorithm of each collective and write the files that select it."),
-    ("report", "slowpath.cli.report", "Rebuild the report of a run, a diagnosis or a watch."),
-    ("summary", "slowpath.cli.summary", "Print a summary of a run's samples as CSV."),
-    ("table", "slowpath.cli.table", "Print latency and bandwidth by message size in the format of the OSU benchmarks."),
-    ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for trace viewers."),
-    ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
-    ("gate", "slowpath.cli.gate", "Pass or fail a run against a baseline."),
-    ("history", "slowpath.cli.history", "Show how the cells of many runs changed over time."),
-    ("reference", "slowpath.cli.references", "Compare a run with earlier good runs on the same kind of machine."),
-    ("script", "slowpath.cli.script", "Write the job script of a campaign, without submitting it."),
-    ("resume", "slowpath.cli.resume", "Continue a run that was interrupted."),
-    ("count", "slowpath.cli.count", "Count the instructions of each call of a function in any program."),
-    ("explain", "slowpath.cli.explain", "Explain a slow path on one screen, or list all slow paths."),
-    ("doctor", "slowpath.cli.doctor", "Show what this machine has and what can be measured on it."),
-    ("import", "slowpath.cli.import_", "Make a run folder from logs of reproducers or benchmarks."),
-    ("reproducer", "slowpath.cli.reproducer", "Print a reproducer as a single C++ file, to attach to a ticket."),
-    ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
-    ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
-    ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),
-    ("mpi", "slowpath.cli.mpi", "List the MPIs found here, and install one that supports GPU memory."),
+# Under the headings of --help. A command's module is imported only when it is called, so that --help stays fast.
+GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "Start",
+        (
+            ("run", "slowpath.cli.run", "Measure a campaign on this machine and report what is slow."),
+            ("diagnose", "slowpath.cli.diagnose", "Find slow paths, explain them, and prove what helps."),
+            ("watch", "slowpath.cli.watch", "Run an MPI program and show what it loses to communication, and where."),
+            ("doctor", "slowpath.cli.doctor", "Show what this machine has and what can be measured on it."),
+        ),
+    ),
+    (
+        "Studies",
+        (
+            ("count", "slowpath.cli.count", "Count the instructions of each call of a function in any program."),
+            (
+                "reproducer",
+                "slowpath.cli.reproducer",
+                "Print a reproducer as a single C++ file, to attach to a ticket.",
+            ),
+            ("table", "slowpath.cli.table", "Print a run's numbers as tables in the format of the OSU benchmarks."),
+            ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for trace viewers."),
+        ),
+    ),
+    (
+        "Make it faster",
+        (
+            ("prove", "slowpath.cli.prove", "Rerun a watched program to prove which remedies help."),
+            (
+                "replay",
+                "slowpath.cli.replay",
+                "Measure messages like those of a watched program, to price its slow paths.",
+            ),
+            (
+                "tune",
+                "slowpath.cli.tune",
+                "Find the fastest algorithm of each collective and write the files that select it.",
+            ),
+        ),
+    ),
+    (
+        "Compare and gate",
+        (
+            ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
+            ("gate", "slowpath.cli.gate", "Pass or fail a run against a baseline."),
+            ("history", "slowpath.cli.history", "Show how the cells of many runs changed over time."),
+            (
+                "reference",
+                "slowpath.cli.references",
+                "Compare a run with earlier good runs on the same kind of machine.",
+            ),
+        ),
+    ),
+    (
+        "Files and set-up",
+        (
+            ("report", "slowpath.cli.report", "Rebuild the report of a run, a diagnosis or a watch."),
+            ("summary", "slowpath.cli.summary", "Print a summary of a run's samples as CSV."),
+            ("resume", "slowpath.cli.resume", "Continue a run that was interrupted."),
+            ("script", "slowpath.cli.script", "Write the job script of a campaign, without submitting it."),
+            ("import", "slowpath.cli.import_", "Make a run folder from logs of reproducers or benchmarks."),
+            ("explain", "slowpath.cli.explain", "Explain a slow path on one screen, or list all slow paths."),
+            ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
+            ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
+            ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),
+            ("mpi", "slowpath.cli.mpi", "List the MPIs found here, and install one that supports GPU memory."),
+        ),
+    ),
+)
+COMMANDS: tuple[tuple[str, str, str], ...] = tuple(command for _, commands in GROUPS for command in commands)
+# Under "Studies", above its commands: campaigns that are studies of their own.
+STUDIES: tuple[tuple[str, str], ...] = (
+    ("run overalloc", "Is the first message slow when GPU memory is a little too long?"),
+    ("run pinned-host", "Is a message from pinned host memory slow inside a node?"),
+    ("run cannon", "Which communication style multiplies matrices fastest?"),
+    ("run put-overhead", "What does MPI_Put cost in time and instructions?"),
 )
 # For developers of Slowpath, at the end of --help.
 DEVELOPER_COMMANDS: tuple[tuple[str, str, str], ...] = (
@@ -89,8 +138,10 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any of them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, _, summary in COMMANDS])
+        for heading, commands in GROUPS:
+            studies = STUDIES if heading == "Studies" else ()
+            with formatter.section(heading):
+                formatter.write_dl([*studies, *((name, summary) for name, _, summary in commands)])
         with formatter.section("To develop Slowpath"):
             formatter.write_dl([(name, summary) for name, _, summary in DEVELOPER_COMMANDS])
 

@@ -56,6 +56,10 @@ class CampaignTable(msgspec.Struct, frozen=True):
     mpi: Name | list[Name] | None = None
 
 
+# Steps of other commands, and checks of Slowpath itself: they run by name, and no list shows them.
+INTERNAL = frozenset({"survey", "self-test", "floors"})
+
+
 def shipped() -> dict[str, Path]:
     """Names and files of the campaigns that come with the program, in alphabetical order."""
     return {path.stem: path for path in sorted(data_folder("campaigns").glob("*.toml"))}

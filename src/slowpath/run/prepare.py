@@ -20,7 +20,7 @@ from slowpath.core.plan import Plan
 from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
-from slowpath.plan.campaign import load, require_sound, shipped
+from slowpath.plan.campaign import INTERNAL, load, require_sound, shipped
 from slowpath.plan.cost import Cost, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
@@ -145,7 +145,7 @@ def checker_of(library: Library, environ: Mapping[str, str]) -> CheckCells:
 
 def shipped_campaigns() -> list[str]:
     """Names of the campaigns that come with Slowpath, in alphabetical order."""
-    return list(shipped())
+    return [name for name in shipped() if name not in INTERNAL]
 
 
 def campaign_named(name_or_path: str) -> Campaign:

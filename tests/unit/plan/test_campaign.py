@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.plan.campaign import Campaign, decode, load, shipped
+from slowpath.plan.campaign import INTERNAL, Campaign, decode, load, shipped
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
+from slowpath.run.prepare import shipped_campaigns
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'
 CELLS = '[[cells]]\nname = "c"\nexperiment = "p2p"\n'
@@ -124,6 +125,14 @@ def test_shipped_campaigns(name: str, description: dict[str, object]) -> None:
         assert plan.contrasts
         assert any(contrast.control for contrast in plan.contrasts)
     assert len({cell.label for cell in plan.cells}) == len(plan.cells)
+
+
+def test_internal_campaigns_run_by_name_and_are_in_no_list() -> None:
+    listed = shipped_campaigns()
+    assert set(shipped()) >= INTERNAL
+    assert INTERNAL.isdisjoint(listed)
+    assert {"checkup", "overalloc", "pinned-host", "cannon", "put-overhead", "numbers", "gpu"} <= set(listed)
+    assert load("survey").name == "survey"
 
 
 def test_self_test_is_200_contrasts_of_nothing(description: dict[str, object]) -> None:
