@@ -13,7 +13,7 @@ from slowpath.analyse.about import run_entry
 from slowpath.analyse.beyond import beyond_notes
 from slowpath.analyse.cells import cell_entry
 from slowpath.analyse.contrasts import build_contrasts, offers
-from slowpath.analyse.first_allocation import first_allocation_lines
+from slowpath.analyse.first_allocation import first_allocation_lines, without_first_allocation
 from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.launch_kinds import fixed_work_s, launch_kinds
 from slowpath.analyse.library_loaded import library_lines
@@ -43,6 +43,9 @@ def build_results(run: Path) -> Results:
     recorded = read_recorded(run)
     info, plan, launches = recorded.info, recorded.plan, recorded.launches
     measurements = measure(plan, launches)
+    first_allocations = first_allocation_lines(plan.cells, measurements.by_series)
+    if info.imported:
+        measurements.by_series = without_first_allocation(measurements.by_series)
     suspects = _suspects(launches)
     # What was counted in a witnessed cell is reported with its timed twin.
     counted_elsewhere = measurements.twins.witnessed - measurements.twins.stand_alone
@@ -61,7 +64,7 @@ def build_results(run: Path) -> Results:
     beyond = [] if info.imported else beyond_notes(launches)
     more = [line for study in studies for line in study.lines(sections[study.section], cells)]
     more += [*pair_lines(pairs), *placement_lines(about.placements), *library_lines(about.mpis)]
-    more += [*first_allocation_lines(plan.cells, measurements.by_series), *recorded.lines]
+    more += [*first_allocations, *recorded.lines]
     more += floor_lines(cells)
     results = Results(
         schema=RESULTS_SCHEMA,

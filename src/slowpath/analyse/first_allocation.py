@@ -8,7 +8,7 @@ for those of the next ones (docs/results/gpu.md).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,12 +16,16 @@ from slowpath.core.plan import Cell
 from slowpath.core.results import Line
 from slowpath.core.units import format_time
 from slowpath.experiments.measured.reduce import Reduced
+from slowpath.stats import spread
+from slowpath.stats.orderstat import quantiles
 
+ENOUGH_LATER = 4  # allocations on each side of a comparison: fewer have no 95 % interval of a shift
 FEWEST = 3  # allocations: two later ones show how far they scatter
 CLEAR_RATIO = 1.5  # beyond the nearest of the later ones
 _MOST_LAUNCHES = 0.75  # in which it has to be so
 _METRICS = ("one_way_s", "send_barrier_s")
 
+BySeries = dict[tuple[int, str, str], dict[int, tuple[int, Reduced]]]
 Series = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 
 
@@ -51,6 +55,37 @@ def first_allocation_lines(cells: Sequence[Cell], by_series: Series) -> list[Lin
         f"cells: {format_time(top.first_s)} against {low} to {high} ({top.label}). Medians stand for the later ones."
     )
     return [Line(level="info", text=text, contrast=None)]
+
+
+def without_first_allocation(by_series: BySeries) -> BySeries:
+    """The series of an imported run, whose first messages are counted from the second allocation on.
+
+    A part of a log begins with an allocation that is unlike the later ones, and there is one launch of it: the launches
+    over which a measured run takes medians are missing. Where fewer than ENOUGH_LATER allocations would be left, all
+    are counted.
+    """
+    return {
+        key: {number: (launch, _later(one)) for number, (launch, one) in rounds.items()}
+        if key[2] == "first"
+        else rounds
+        for key, rounds in by_series.items()
+    }
+
+
+def _later(one: Reduced) -> Reduced:
+    if one.samples != one.kept_s.size or one.samples <= ENOUGH_LATER:
+        return one
+    kept_s = one.kept_s[1:]
+    return replace(
+        one,
+        centre_s=float(quantiles(kept_s, [one.location])[0]),
+        total_s=float(kept_s.sum()),
+        samples=kept_s.size,
+        kept_s=kept_s,
+        tails=spread.tails(kept_s),
+        outliers=spread.tukey(kept_s),
+        within_ratio=spread.within(kept_s),
+    )
 
 
 def _judge(cell: Cell, by_series: Series, metric: str) -> _Apart | bool | None:

@@ -94,6 +94,23 @@ def not_stated(a: Conditions, b: Conditions) -> list[str]:
     return [name for name in NAMES if name not in a and name not in b]
 
 
+def with_said(stated: Mapping[str, Conditions], said: Mapping[str, Conditions]) -> dict[str, Conditions]:
+    """What users state of their logs, and what the logs say themselves; both by label.
+
+    Raises: UsageError: they contradict each other.
+    """
+    found = dict(stated)
+    for label, conditions in said.items():
+        for name, value in conditions.items():
+            if found.get(label, {}).get(name, value) != value:
+                raise UsageError(
+                    f"--condition: {label} has {name} {found[label][name]}, and the log itself says {value}"
+                )
+        if conditions:
+            found[label] = {**found.get(label, {}), **conditions}
+    return found
+
+
 def condition_words(stated: Conditions) -> str:
     """`2 nodes, transport network, bind core`; empty where nothing is stated."""
     words = []

@@ -16,7 +16,7 @@ from slowpath.core.files import write_atomically
 from slowpath.core.plan import Cell, Plan
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
-from slowpath.record.imports.conditions import condition_words, read_conditions
+from slowpath.record.imports.conditions import condition_words, read_conditions, with_said
 from slowpath.record.imports.limits import check_rows
 from slowpath.record.imports.log import Log, LogSection, Time, parse_log
 from slowpath.record.imports.log_campaign import campaign_of
@@ -97,7 +97,8 @@ def write_logs(files: Sequence[Path], contents: Sequence[bytes], out: Path | Non
         times += sum(len(section.times) for section in logs[-1].sections)
         check_rows(file, times)
     labels = labels_of(files)
-    stated = read_conditions(conditions, files, labels)
+    said = {label: log.said for label, log in zip(labels, logs, strict=True)}
+    stated = with_said(read_conditions(conditions, files, labels), said)
     plan = build_plan(logs, labels, stated)
     folder = create_run_folder("imported", out)
     write_plan(folder / "plan.json", plan)

@@ -27,6 +27,8 @@ _SECTION = re.compile(
     r"(?: from a buffer of (\d+) bytes \((with|without) overalloc\)\.)?"
 )
 _TIME = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")
+# A warning of Cray MPICH: messages inside the node take the network card.
+_NO_LOCAL = re.compile(r"\bMPICH_NO_LOCAL is set to 1\b")
 _RANK_PREFIX = re.compile(r"^\s*\d+: ")  # srun --label
 _BEGINS = ("[", "Doing MPI_Send/Recv")
 _MEMORY_KINDS = ("host", "pinned_host", "device", "managed")
@@ -54,18 +56,22 @@ class LogSection:
     buffer_bytes: int
     overallocated: bool
     times: list[Time] = field(default_factory=list)
-    seen: set[tuple[int, int]] = field(default_factory=set, repr=False)  # allocation and message of each time
 
 
 @dataclass
 class Log:
-    """One log file, decoded. `notes` are (line number, text) of what is not the reproducer's."""
+    """One log file, decoded. `notes` are (line number, text) of what is not the reproducer's.
+
+    passes: the times in their order, anew from each `[0:0]` on. Rank 1 prints the headings, rank 0 the times, and a
+    launcher may put either first: the n-th pass belongs to the n-th heading, wherever that stands.
+    """
 
     path: Path
     content: bytes
     header: dict[str, str] = field(default_factory=dict)
     warm_up: Time | None = None
     sections: list[LogSection] = field(default_factory=list)
+    passes: list[list[Time]] = field(default_factory=list, repr=False)
     notes: list[tuple[int, str]] = field(default_factory=list)
 
     @property
@@ -77,6 +83,11 @@ class Log:
     def memory(self) -> str:
         """Kind of the sender's memory; GPU memory where the program that has it by default does not say."""
         return self.header.get("mem_type", "device")
+
+    @property
+    def said(self) -> dict[str, str]:
+        """Return conditions of the launch (imports.conditions) that a line of someone else gives away."""
+        return {"transport": "network"} if any(_NO_LOCAL.search(text) for _, text in self.notes) else {}
 
     @property
     def ranks(self) -> int:
@@ -109,6 +120,7 @@ def parse_log(path: Path, content: bytes) -> Log:
     if last.strip():
         _read_cut(log, len(whole) + 1, last)
     log.notes = few_notes(log.notes)
+    _give_times(log)
     _check_complete(log)
     return log
 
@@ -146,10 +158,8 @@ def _read_line(log: Log, number: int, line: str) -> None:
         ranks = max(_whole(log, number, section[1], 9), _whole(log, number, section[2], 9)) + 1
         _begin(log, LogSection(number, ranks, size, buffer, section[5] == "with"), of_two=section[5] is not None)
     elif time := _TIME.fullmatch(own):
-        if not log.sections:
-            raise _wrong(log, number, "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines")
         indices = _index(log, number, time[1]), _index(log, number, time[2])
-        _add(log, number, _time(log, number, *indices, time[3]))
+        _add(log, _time(log, number, *indices, time[3]))
     elif line.strip():
         log.notes.append((number, line.strip()))
 
@@ -176,12 +186,33 @@ def _whole(log: Log, number: int, text: str, digits: int = 19) -> int:
     return int(text)
 
 
-def _add(log: Log, number: int, time: Time) -> None:
-    section = log.sections[-1]
-    if (time.allocation, time.message) in section.seen:
-        raise _wrong(log, number, f"[{time.allocation}:{time.message}] for the second time; split outputs into files")
-    section.seen.add((time.allocation, time.message))
-    section.times.append(time)
+def _add(log: Log, time: Time) -> None:
+    if not log.passes or (time.allocation, time.message) == (0, 0):
+        log.passes.append([])
+    log.passes[-1].append(time)
+
+
+def _give_times(log: Log) -> None:
+    """Each heading its times.  Raises: RecordError: a time twice, or times that no heading is left for."""
+    for times in log.passes:
+        seen: set[tuple[int, int]] = set()
+        for time in times:
+            place = time.allocation, time.message
+            if place in seen:
+                raise _twice(log, time)
+            seen.add(place)
+    if len(log.passes) > len(log.sections):
+        first = log.passes[0][0]
+        if not log.sections or first.line < log.sections[0].line:
+            why = "a time before the heading 'Doing MPI_Send/Recv ...'; restore the missing lines"
+            raise _wrong(log, first.line, why)
+        raise _twice(log, log.passes[len(log.sections)][0])
+    for section, times in zip(log.sections, log.passes, strict=False):
+        section.times = times
+
+
+def _twice(log: Log, time: Time) -> RecordError:
+    return _wrong(log, time.line, f"[{time.allocation}:{time.message}] for the second time; split outputs into files")
 
 
 def _time(log: Log, number: int, allocation: int, message: int, text: str) -> Time:
@@ -227,6 +258,7 @@ def _check_section(log: Log, section: LogSection) -> None:
     if log.program == OVERALLOC:
         extra = int(log.header["overalloc_size"]) if section.overallocated else 0
         buffer = int(log.header["buffer_size"]) + extra
+        message = min(message, buffer)
     if (section.message_bytes, section.buffer_bytes) != (message, buffer):
         raise _wrong(
             log,

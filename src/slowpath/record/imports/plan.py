@@ -92,7 +92,7 @@ def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> l
                 question = f"Is {words} slower" if phase == "first" else f"Are {words} slower"
                 a = Side(sides[False].cell, phase, "0 B")
                 b = Side(sides[True].cell, phase, extra)
-                question += f" with {extra} over-allocated? ({group[0].environment})"
+                question += f" with {extra} over-allocated?{_longer(log)} ({group[0].environment})"
                 made.append(
                     _contrast(
                         f"overalloc-{phase}-{number}",
@@ -108,6 +108,12 @@ def _contrasts_within(logs: Sequence[Log], cells: Sequence[Sequence[Cell]]) -> l
             a, b = Side(cell.cell, "steady", "steady"), Side(cell.cell, "first", "first")
             made.append(_contrast(f"first-{number}-{index}", "first message", question, "phase", a, b))
     return made
+
+
+def _longer(log: Log) -> str:
+    """Where p2p_size is more than buffer_size, the messages of the part with over-allocation are longer, too."""
+    lengths = {section.message_bytes for section in log.sections}
+    return f" Its messages are longer by {format_bytes(max(lengths) - min(lengths))}." if len(lengths) > 1 else ""
 
 
 def _contrasts_across(
