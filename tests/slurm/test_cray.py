@@ -23,7 +23,13 @@ pytestmark = [
     pytest.mark.parametrize("mpi", ["embedded"], indirect=True),
 ]
 SLOWPATH = [sys.executable, "-m", "slowpath.cli"]
-SPELLED = {"no single copy": {"MPICH_SMP_SINGLE_COPY_MODE": "NONE"}, "network path": {"MPICH_NO_LOCAL": "1"}}
+SPELLED = {
+    "CMA": {"MPICH_SMP_SINGLE_COPY_MODE": "CMA"},
+    "XPMEM": {"MPICH_SMP_SINGLE_COPY_MODE": "XPMEM", "MPICH_GPU_SUPPORT_ENABLED": "0"},
+    "no single copy": {"MPICH_SMP_SINGLE_COPY_MODE": "NONE"},
+    "network path": {"MPICH_NO_LOCAL": "1"},
+    "GPU support off": {"MPICH_GPU_SUPPORT_ENABLED": "0"},
+}
 
 
 def environment(machine: CrayMachine, cache: Path) -> dict[str, str]:
@@ -51,13 +57,10 @@ def machine(mpi: Mpi, engine_cache: Path) -> CrayMachine:
 def host_only(tmp_path: Path) -> Path:
     """The campaign pinned-host with what needs no GPU, and short."""
     text = (data_folder("campaigns") / "pinned-host.toml").read_text()
-    text = text.replace('["host", "pinned_host", "device"]', '"host"').replace(
-        '"pinned_host"\nmessage', '"host"\nmessage'
-    )
-    text = re.sub(r"^rounds = \d+", "rounds = 1", text, flags=re.MULTILINE)
-    text = text.replace('["1MiB", "16MiB", "128MiB"]', '"1MiB"').replace('"16MiB"', '"1MiB"')
+    for key, value in (("rounds", "1"), ("memory", '"host"'), ("message_bytes", '"1MiB"')):
+        text = re.sub(rf"^{key} = .*", f"{key} = {value}", text, flags=re.MULTILINE)
     head, *contrasts = text.split("[[contrast]]")
-    kept = [one for one in contrasts if 'name = "memory kind"' not in one]
+    kept = [one for one in contrasts if 'axis = "memory"' not in one]
     (tmp_path / "host.toml").write_text("[[contrast]]".join([head, *kept]))
     return tmp_path / "host.toml"
 
