@@ -2,8 +2,9 @@
 """Finding the MPI to use: the option, then SLOWPATH_MPI, then the PATH, then the embedded one, wherever that stands.
 
 The batch system's own launcher comes behind the PATH's and before the embedded one, where a compiler wrapper is loaded
-and this is a job, or where the library's module is loaded: on many systems the library has no launcher of its own. Last
-the one that `slowpath mpi install` made.
+and this is a job, or where the library's module is loaded: on many systems the library has no launcher of its own. In
+the Cray programming environment it comes before launchers of other MPIs that stand on the PATH as well, which start
+nothing that CC links. Last the one that `slowpath mpi install` made.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from pathlib import Path
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
 from slowpath.mpi.batch_systems import find_allocation
+from slowpath.mpi.identify import identify
 from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest, why_not_started
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import MPI_LIBRARIES
-from slowpath.mpi.loaded import Ask
+from slowpath.mpi.loaded import Ask, prefers_cray_wrapper
 from slowpath.mpi.mpi import WRAPPERS, Mpi, inspect
 from slowpath.mpi.probe import output_of
 
@@ -59,7 +61,7 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
         return _named(option, "option", "--mpi", environ, ask)
     if environ.get(VARIABLE):
         return _named(environ[VARIABLE], "environment", VARIABLE, environ, ask)
-    for path in _candidates(environ):
+    for path in _candidates(environ, ask):
         return _inspect(path, _source_of(path), environ, ask)
     raise EnvironmentFailure(
         "no MPI found: neither mpiexec nor mpirun is on the PATH; load your MPI's module, name it with "
@@ -74,7 +76,7 @@ def find_all(environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> 
     if environ.get(VARIABLE):
         mpi = _named(environ[VARIABLE], "environment", VARIABLE, environ, ask)
         found[mpi.mpiexec.resolve()] = mpi
-    for path in _candidates(environ, everywhere=True):
+    for path in _candidates(environ, ask, everywhere=True):
         if path.resolve() not in found:
             found[path.resolve()] = _inspect(path, _source_of(path), environ, ask)
     return list(found.values())
@@ -102,7 +104,7 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
             )
         return _inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
     if what in LIBRARIES:
-        for mpi in (_inspect(path, source, environ, ask) for path in _candidates(environ, everywhere=True)):
+        for mpi in (_inspect(path, source, environ, ask) for path in _candidates(environ, ask, everywhere=True)):
             if mpi.name == what:
                 return mpi
         raise EnvironmentFailure(f"{asked_by} {what}: no {what} found; give the path of its mpiexec instead")
@@ -123,11 +125,15 @@ def _inspect(path: Path, source: str, environ: Mapping[str, str], ask: Ask) -> M
     return inspect(path, source, environ, ask, last)
 
 
-def _candidates(environ: Mapping[str, str], everywhere: bool = False) -> Iterator[Path]:
+def _candidates(environ: Mapping[str, str], ask: Ask, everywhere: bool = False) -> Iterator[Path]:
     folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder]
     # An activated environment stands first on the PATH; a module's MPI behind it is still the one that the user loaded.
     found = sorted(_launchers_in(folders), key=lambda path: _source_of(path) == "embedded")
-    yield from (path for path in found if _source_of(path) != "embedded")
+    on_path = [path for path in found if _source_of(path) != "embedded"]
+    if prefers_cray_wrapper(environ):
+        yield from (path for path in on_path if _starts_any(path, environ, ask))
+        yield from _of_batch_system(environ, folders)
+    yield from on_path
     yield from _of_batch_system(environ, folders)
     yield from (path for path in found if _source_of(path) == "embedded")
     yield from _launchers_in(embedded_folders())
@@ -153,6 +159,11 @@ def _of_batch_system(environ: Mapping[str, str], folders: list[Path]) -> Iterato
     by_module = BATCH_NAMES if any(library.is_loaded(environ) for library in MPI_LIBRARIES) else ()
     names = by_module if found is None else filter(None, [found.launcher])
     yield from (folder / name for name in names for folder in folders if _has(folder, name))
+
+
+def _starts_any(launcher: Path, environ: Mapping[str, str], ask: Ask) -> bool:
+    """Whether it is of a batch system (the mpiexec of PALS), not of an MPI other than the loaded one."""
+    return identify(ask([str(launcher), "--version"], environ) or "", launcher.name).launcher in BATCH_NAMES
 
 
 def _has(folder: Path, name: str) -> bool:

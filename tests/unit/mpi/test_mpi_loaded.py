@@ -127,6 +127,31 @@ def test_the_loaded_cray_mpich_goes_before_the_embedded_one(cray: Machine) -> No
     assert find_mpi("craympich", cray.environ, cray.ask).identity == "craympich 8.1.29"
 
 
+def test_the_loaded_cray_mpich_goes_before_another_mpiexec_on_the_path(cray: Machine) -> None:
+    other = cray.folder / "other" / "bin"
+    for name in ("mpiexec", "mpicxx"):
+        executable(other / name)
+    cray.says["mpiexec"] = "mpiexec (OpenRTE) 4.1.6\n"
+    environ = cray.environ | {"PATH": f"{other}:{cray.environ['PATH']}"}
+    assert find_mpi(None, environ, cray.ask).identity == "craympich 8.1.29"
+    assert [one.name for one in find_all(environ, cray.ask)][:2] == ["craympich", "openmpi"]
+    assert find_mpi(str(other / "mpiexec"), environ, cray.ask).name == "openmpi"
+    # The module of the library without its programming environment: mpiexec is what was loaded.
+    plain = {key: value for key, value in environ.items() if key not in ("CRAYPE_VERSION", "PE_ENV")}
+    assert find_mpi(None, plain, cray.ask).name == "openmpi"
+    # Where nothing else starts programs, the other one is all there is.
+    (cray.folder / "slurm" / "srun").unlink()
+    assert find_mpi(None, environ, cray.ask).name == "openmpi"
+
+
+def test_the_mpiexec_of_pals_starts_what_cc_links(cray: Machine) -> None:
+    executable(cray.folder / "pals" / "bin" / "mpiexec")
+    cray.says["mpiexec"] = "mpiexec version 1.2.12 revision 2\n"
+    environ = cray.environ | {"PATH": f"{cray.folder / 'pals' / 'bin'}:{cray.environ['PATH']}"}
+    mpi = find_mpi(None, environ, cray.ask)
+    assert (mpi.identity, mpi.launcher) == ("craympich 8.1.29", "pals")
+
+
 def test_in_a_job_as_well(cray: Machine) -> None:
     environ = cray.environ | {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1"}
     assert find_mpi(None, environ, cray.ask).identity == "craympich 8.1.29"
