@@ -28,7 +28,7 @@ from slowpath.run.engine.cache import (
     engines_folder,
     source_hash,
 )
-from slowpath.run.engine.compile import BuildTools, collect, compile_engine
+from slowpath.run.engine.compile import BUILD_LIMIT_S, BuildTools, collect, compile_engine
 from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.pairing import require_pair
 from slowpath.run.engine.prebuilt import WORD, fitting, has_prebuilt, take
@@ -44,7 +44,7 @@ from slowpath.run.engine.usable import (
     why_damaged,
     why_not_usable,
 )
-from slowpath.run.engine.workplace import workplace
+from slowpath.run.engine.workplace import one_builder, workplace
 
 
 def engine_for(
@@ -170,7 +170,6 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
             f"{mpi.identity} at {mpi.prefix} has no mpicxx, so the engine can't be compiled for it; install its "
             "development package, or use another MPI with --mpi"
         )
-    tell(f"building the engine for {mpi.identity} (once; kept in {folder})")
     note = EngineNote(
         key=key,
         mpi=mpi.identity,
@@ -184,9 +183,16 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
     more = ("-DSLOWPATH_MPI_IN_COMPILER=ON",) if mpi.is_compiler else ()
     with _kept_in(folder.parent):
         make_place(folder.parent)
-        if not rebuild:
-            discard(folder, environ)
-        return _build_into(folder, source, mpi.mpicxx, BuildTools(compiler, blas, environ, tell, more), note, rebuild)
+        waits = f"waiting for another process, which builds the engine for {mpi.identity} (in {folder})"
+        with one_builder(folder, lambda: tell(waits), BUILD_LIMIT_S):
+            ready = None if rebuild else usable_engine(folder, environ)
+            if ready is not None:
+                return ready
+            tell(f"building the engine for {mpi.identity} (once; kept in {folder})")
+            if not rebuild:
+                discard(folder, environ)
+            tools = BuildTools(compiler, blas, environ, tell, more)
+            return _build_into(folder, source, mpi.mpicxx, tools, note, rebuild)
 
 
 def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | None:

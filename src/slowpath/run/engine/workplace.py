@@ -13,13 +13,42 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 LOCK = ".lock"
 # Between making the folder and locking it; and without a lock at all, as older versions worked.
 _UNLOCKED_S = 60.0
 _WITHOUT_LOCK_S = 24 * 3600.0
+
+_LOOK_EVERY_S = 0.5
+
+
+@contextlib.contextmanager
+def one_builder(folder: Path, wait: Callable[[], None], limit_s: float) -> Iterator[None]:
+    """Hold the right to build `folder`, which one process has at a time.
+
+    Args: wait: called once, before this process waits for another.  limit_s: how long it waits at most; a build that
+          takes longer is not waited for.
+    Raises: OSError: the file that is locked can't be made. A file system without locks lets everybody build.
+    """
+    lock = os.open(folder.parent / f"{folder.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        end, said = time.monotonic() + limit_s, False
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not said:
+                    wait()
+                said = True
+                time.sleep(_LOOK_EVERY_S)
+            except OSError:
+                break
+        yield
+    finally:
+        os.close(lock)
 
 
 @contextlib.contextmanager
