@@ -18,7 +18,8 @@ const std::string_view overalloc_usage =
     " [--memory device|managed|pinned_host|host]\n"
     "Send p2p_size bytes from a fresh GPU buffer of buffer_size + overalloc_size bytes on rank 0 to the last "
     "rank,\n"
-    "num_sub_iterations times for each of num_iterations buffers; then the same without overalloc_size.\n"
+    "num_sub_iterations times for each of num_iterations buffers; then the same without overalloc_size, and\n"
+    "no more bytes than such a buffer has.\n"
     "Sizes are in bytes. --memory is an addition of Slowpath: other memory than the GPU's (default: "
     "device).\n";
 
@@ -85,13 +86,10 @@ std::optional<Kind> take_memory(std::vector<std::string_view>& words) {
 void check_sizes(const OverallocArguments& given) {
     if (given.overalloc_bytes > std::numeric_limits<std::int64_t>::max() - given.buffer_bytes)
         throw UsageError("buffer_size + overalloc_size must be below 2^63");
-    if (given.p2p_bytes <= given.buffer_bytes) return;
-    const bool fits_overallocated = given.p2p_bytes <= given.buffer_bytes + given.overalloc_bytes;
-    throw UsageError("p2p_size " + std::to_string(given.p2p_bytes) + " is larger than buffer_size " +
-                     std::to_string(given.buffer_bytes) +
-                     (fits_overallocated
-                          ? ": the message must fit without overalloc_size too, for the second part"
-                          : ": the message must fit into the buffer"));
+    const std::int64_t longest_bytes = given.buffer_bytes + given.overalloc_bytes;
+    if (given.p2p_bytes > longest_bytes)
+        throw UsageError("p2p_size " + std::to_string(given.p2p_bytes) +
+                         " is larger than buffer_size + overalloc_size, " + std::to_string(longest_bytes));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Does the length of a GPU buffer, beyond the bytes that are sent, slow down its first message? The same
 /// arguments and the same lines as the program whose logs first showed that it does.
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -12,11 +13,12 @@ namespace {
 
 void send_from(const Ranks& ranks, const OverallocArguments& given, bool with_overalloc) {
     const std::int64_t send_bytes = given.buffer_bytes + (with_overalloc ? given.overalloc_bytes : 0);
-    print_line(ranks, "Doing MPI_Send/Recv from rank 0 to rank " + std::to_string(ranks.last()) + ", of " +
-                          std::to_string(given.p2p_bytes) + " bytes from a buffer of " +
-                          std::to_string(send_bytes) + " bytes (" + (with_overalloc ? "with" : "without") +
-                          " overalloc).");
-    print_iterations(ranks, given.memory, given.num_iterations, given.num_sub_iterations, given.p2p_bytes,
+    const std::int64_t message_bytes = std::min(given.p2p_bytes, send_bytes);
+    print_heading(ranks, "Doing MPI_Send/Recv from rank 0 to rank " + std::to_string(ranks.last()) + ", of " +
+                             std::to_string(message_bytes) + " bytes from a buffer of " +
+                             std::to_string(send_bytes) + " bytes (" + (with_overalloc ? "with" : "without") +
+                             " overalloc).");
+    print_iterations(ranks, given.memory, given.num_iterations, given.num_sub_iterations, message_bytes,
                      {send_bytes, given.p2p_bytes});
 }
 
@@ -34,8 +36,7 @@ void overalloc(const Ranks& ranks, const OverallocArguments& given) {
 
 Program make(Words words) {
     const OverallocArguments given = parse_overalloc(words);
-    return {.memory = given.memory,
-            .largest_message_bytes = given.p2p_bytes,
+    return {.largest_message_bytes = given.p2p_bytes,
             .body = [given](const Ranks& ranks) { overalloc(ranks, given); }};
 }
 

@@ -14,16 +14,15 @@ void pinned_host(const Ranks& ranks, const PinnedHostArguments& given) {
     print_line(ranks, std::string("mem_type: ") + memory::name(given.memory));
     print_line(ranks, "p2p_size: " + std::to_string(given.p2p_bytes));
     print_time(ranks, "-1", time_warmup(ranks, given.memory, given.p2p_bytes));
-    print_line(ranks, "Doing MPI_Send/Recv from rank 0 to rank " + std::to_string(ranks.last()) + ", of " +
-                          std::to_string(given.p2p_bytes) + " bytes");
+    print_heading(ranks, "Doing MPI_Send/Recv from rank 0 to rank " + std::to_string(ranks.last()) + ", of " +
+                             std::to_string(given.p2p_bytes) + " bytes");
     print_iterations(ranks, given.memory, given.num_iterations, given.num_sub_iterations, given.p2p_bytes,
                      {given.p2p_bytes, given.p2p_bytes});
 }
 
 Program make(Words words) {
     const PinnedHostArguments given = parse_pinned_host(words);
-    return {.memory = given.memory,
-            .largest_message_bytes = given.p2p_bytes,
+    return {.largest_message_bytes = given.p2p_bytes,
             .body = [given](const Ranks& ranks) { pinned_host(ranks, given); }};
 }
 

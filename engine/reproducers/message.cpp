@@ -8,6 +8,7 @@
 
 #include "core/clock.hpp"
 #include "core/error.hpp"
+#include "memory/gpu_driver.hpp"
 #include "mpi/check.hpp"
 #include "mpi/transfer.hpp"
 
@@ -27,6 +28,29 @@ void barrier() {
     mpi::check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
 }
 
+/// The ranks of a node take its visible GPUs in turn; 0 for memory that needs none.
+int device_for(memory::Kind kind, int node_rank) {
+    if (const auto reason = memory::unavailable(kind))
+        throw EnvironmentFailure(std::string(memory::name(kind)) + " memory: " + *reason);
+    return kind == memory::Kind::host ? 0 : node_rank % memory::GpuDriver::instance()->device_count();
+}
+
+/// Launchers forward the lines of different ranks in no certain order, unless there is time between them. A
+/// rank that sleeps would slow down the next message.
+void give_launcher_time() {
+    constexpr std::int64_t enough_ns = 100'000'000;
+    const MonotonicClock clock;
+    const std::int64_t begin_ns = clock.now_ns();
+    while (clock.now_ns() - begin_ns < enough_ns) {
+    }
+}
+
+void print(const std::string& line) {
+    std::cout << line << '\n' << std::flush;
+    if (!std::cout)
+        throw EnvironmentFailure("stdout takes no more lines: the disk may be full or the reader gone");
+}
+
 }  // namespace
 
 std::optional<memory::Buffer> allocate(const Ranks& ranks, memory::Kind kind, BufferSizes sizes) {
@@ -37,7 +61,7 @@ std::optional<memory::Buffer> allocate(const Ranks& ranks, memory::Kind kind, Bu
         .bytes = static_cast<std::size_t>(ranks.sends() ? sizes.send_bytes : sizes.receive_bytes),
         .offset_bytes = 0,
         .touch = memory::Touch::none,
-        .device = ranks.device,
+        .device = device_for(kind, ranks.node_rank),
     });
 }
 
@@ -61,10 +85,17 @@ std::int64_t time_warmup(const Ranks& ranks, memory::Kind kind, std::int64_t byt
 }
 
 void print_line(const Ranks& ranks, const std::string& line) {
-    if (ranks.rank != 0) return;
-    std::cout << line << '\n' << std::flush;
-    if (!std::cout)
-        throw EnvironmentFailure("stdout takes no more lines: the disk may be full or the reader gone");
+    if (ranks.rank == 0) print(line);
+}
+
+void print_heading(const Ranks& ranks, const std::string& line) {
+    barrier();
+    if (ranks.rank == 1) {
+        give_launcher_time();
+        print(line);
+        give_launcher_time();
+    }
+    barrier();
 }
 
 void print_time(const Ranks& ranks, const std::string& where, std::int64_t time_ns) {

@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "memory/gpu_driver.hpp"
 #include "mpi/check.hpp"
 #include "mpi/launch_info.hpp"
-#include "mpi/session.hpp"
+#include "mpi/thread_level.hpp"
 #include "mpi/transfer.hpp"
 
 namespace slowpath::reproducers {
@@ -36,7 +35,7 @@ void print_error(std::string_view program, const Ranks& ranks, const std::string
               << std::flush;
 }
 
-/// Why this rank can't take part; empty if it can.
+/// Why this job can't start, as every rank finds out without asking another; empty if it can.
 std::string obstacle(const Program& program, const Ranks& ranks) {
     if (ranks.size < 2) {
         const int started = mpi::size_from_environment().value_or(1);
@@ -49,27 +48,14 @@ std::string obstacle(const Program& program, const Ranks& ranks) {
     if (program.largest_message_bytes > INT_MAX && !mpi::has_large_counts())
         return "p2p_size " + std::to_string(program.largest_message_bytes) + " is over " +
                std::to_string(INT_MAX) + ", and this MPI library has no MPI_Send_c for such messages";
-    if (!ranks.sends() && !ranks.receives()) return {};
-    const auto reason = memory::unavailable(program.memory);
-    return reason ? std::string(memory::name(program.memory)) + " memory: " + *reason : std::string();
+    return {};
 }
 
-/// True when all ranks can start; otherwise the first rank that can't has printed why.
-bool all_can_start(std::string_view name, const Program& program, const Ranks& ranks) {
-    const std::string mine = obstacle(program, ranks);
-    const int candidate = mine.empty() ? ranks.size : ranks.rank;
-    int first = 0;
-    mpi::check(MPI_Allreduce(&candidate, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
-    // Singletons are each the first of their own world.
-    if (first == ranks.rank && (ranks.size > 1 || first_process())) print_error(name, ranks, mine);
-    return first == ranks.size;
-}
-
-/// The ranks of a node take its visible GPUs in turn; 0 for memory that needs none.
-int device_for(memory::Kind kind, int node_rank) {
-    if (kind == memory::Kind::host) return 0;
-    const memory::GpuDriver* const driver = memory::GpuDriver::instance();
-    return driver == nullptr || driver->device_count() == 0 ? 0 : node_rank % driver->device_count();
+/// What fails on rank 0 mostly fails on the last rank too, and rank 0 then ends the job before it speaks.
+void print_failure(std::string_view name, const Ranks& ranks, const std::string& text,
+                   const std::string& where = {}) {
+    if (ranks.rank != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    print_error(name, ranks, text, where);
 }
 
 /// A rank that waits elsewhere for this one can't be reached but by MPI_Abort (MPI-4.1 chapter 11).
@@ -85,19 +71,25 @@ int device_for(memory::Kind kind, int node_rank) {
 int run_in_mpi(std::string_view name, const Program& program) {
     Ranks ranks{0, 1, 0};
     try {
-        mpi::Session session;
-        ranks = {session.rank(), session.size(), 0};
-        const bool start = all_can_start(name, program, ranks);
-        ranks.device = device_for(program.memory, session.node_rank());
-        if (start) program.body(ranks);
-        session.finish();
-        return start ? 0 : exit_environment;
+        // No mpi::Session: its communicators would be the first contact of the ranks, which is measured.
+        mpi::initialise();
+        mpi::check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+        mpi::check(MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank), "MPI_Comm_rank");
+        mpi::check(MPI_Comm_size(MPI_COMM_WORLD, &ranks.size), "MPI_Comm_size");
+        ranks.node_rank = mpi::node_rank_from_environment().value_or(ranks.rank);
+        const std::string reason = obstacle(program, ranks);
+        if (reason.empty()) program.body(ranks);
+        // Singletons are each the first of their own world.
+        else if (ranks.rank == 0 && first_process())
+            print_error(name, ranks, reason);
+        mpi::check(MPI_Finalize(), "MPI_Finalize");
+        return reason.empty() ? 0 : exit_environment;
     } catch (const mpi::Error& error) {
-        print_error(
+        print_failure(
             name, ranks, error.what(),
             std::string(", ") + error.where().file_name() + ':' + std::to_string(error.where().line()));
     } catch (const std::exception& error) {
-        print_error(name, ranks, error.what());
+        print_failure(name, ranks, error.what());
     }
     abort_job();
 }

@@ -14,7 +14,7 @@ namespace slowpath::reproducers {
 struct Ranks {
     int rank;
     int size;
-    int device;  ///< ordinal of this rank's GPU
+    int node_rank;  ///< position among the ranks of its node as the launcher says it, else `rank`
 
     bool sends() const { return rank == 0; }
     bool receives() const { return rank == last(); }
@@ -23,7 +23,6 @@ struct Ranks {
 
 /// What main() of a reproducer is: the loop itself, within MPI, and what it needs to be started.
 struct Program {
-    memory::Kind memory;                     ///< must be there on both ranks
     std::int64_t largest_message_bytes;      ///< must be sendable by this MPI library
     std::function<void(const Ranks&)> body;  ///< collective over MPI_COMM_WORLD; throws
 };

@@ -5,89 +5,22 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from ranks import Process, finished
+from ranks import finished
+from reproducers import SECONDS, Commands, commands_in, lines_match, overalloc_lines, pinned_lines
 
-from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
-from slowpath.run.engine.single_file import single_file
 
-MOST_RANKS = 4
-# What ostream prints of a double: 6 significant digits, no trailing zeros.
-SECONDS = r"(?=[0-9])(?:[0-9]{1,6}(?:\.[0-9]*[1-9])?|[0-9](?:\.[0-9]{0,4}[1-9])?e[-+][0-9]{2,3})"
 NO_DRIVER = "libslowpath-no-such-driver.so"
-
-
-@dataclass(frozen=True)
-class Commands:
-    """The built commands and how to start them on several ranks."""
-
-    folder: Path
-    mpiexec: list[str]
-    env: dict[str, str]
-
-    def run(self, ranks: int, words: str, env: dict[str, str] | None = None) -> Process:
-        name, *arguments = shlex.split(words)
-        argv = [*self.mpiexec, "-n", str(ranks), str(self.folder / name), *arguments]
-        return finished(argv, {**self.env, **(env or {})})
 
 
 @pytest.fixture(scope="session")
 def commands(mpi: Mpi, engine: Engine) -> Commands:
     """The commands, which are built and installed beside the engine."""
-    launcher = launcher_named(mpi.launcher)
-    oversubscribe = [*launcher.mapped(launcher.oversubscribe_map), *launcher.oversubscribe]
-    more = oversubscribe if len(os.sched_getaffinity(0)) < MOST_RANKS else []
-    return Commands(engine.program.parent, [str(mpi.mpiexec), *more], mpi.environ(os.environ))
-
-
-def lines_match(text: str, patterns: list[str]) -> None:
-    lines = text.splitlines()
-    assert len(lines) == len(patterns), text
-    for line, pattern in zip(lines, patterns, strict=True):
-        assert re.fullmatch(pattern, line), f"{line!r} is not {pattern!r}"
-
-
-def times(iterations: int, sub_iterations: int) -> list[str]:
-    return [rf"\[{i}:{j}\] time: {SECONDS}" for i in range(iterations) for j in range(sub_iterations)]
-
-
-def overalloc_lines(
-    last: int, iterations: int, sub_iterations: int, p2p: int, buffer: int, over: int, memory: str = "device"
-) -> list[str]:
-    """GPU memory, of which the original program knows nothing else, is not printed."""
-
-    def part(length: int, word: str) -> list[str]:
-        heading = (
-            f"Doing MPI_Send/Recv from rank 0 to rank {last}, of {p2p} bytes from a buffer of {length} bytes "
-            f"({word} overalloc)."
-        )
-        return [re.escape(heading), *times(iterations, sub_iterations)]
-
-    return [
-        *([f"mem_type: {memory}"] if memory != "device" else []),
-        f"p2p_size: {p2p}",
-        f"buffer_size: {buffer}",
-        f"overalloc_size: {over}",
-        rf"\[-1\] time: {SECONDS}",
-        *part(buffer + over, "with"),
-        *part(buffer, "without"),
-    ]
-
-
-def pinned_lines(memory: str, last: int, iterations: int, sub_iterations: int, p2p: int) -> list[str]:
-    return [
-        f"mem_type: {memory}",
-        f"p2p_size: {p2p}",
-        rf"\[-1\] time: {SECONDS}",
-        f"Doing MPI_Send/Recv from rank 0 to rank {last}, of {p2p} bytes",
-        *times(iterations, sub_iterations),
-    ]
+    return commands_in(engine.program.parent, mpi)
 
 
 @pytest.mark.parametrize("text", ["0.00281", "2.8895e-05", "0.0244", "3", "1e-07", "123456", "1.23457e+06"])
@@ -111,6 +44,13 @@ def test_overalloc_prints_the_lines_of_the_field_logs(
     lines_match(done.stdout, overalloc_lines(ranks - 1, 3, 2, p2p, buffer, over, "host"))
 
 
+def test_a_message_longer_than_buffer_size_stays_inside_the_allocation(commands: Commands) -> None:
+    done = commands.run(2, "gpudirect_p2p_overalloc 2 2 65537 65536 4096 --memory host")
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, overalloc_lines(1, 2, 2, 65537, 65536, 4096, "host"))
+    assert "of 65536 bytes from a buffer of 65536 bytes (without overalloc)." in done.stdout
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("p2p", [0, 1, 134217])
 def test_pinned_host_prints_the_lines_of_the_field_logs(commands: Commands, ranks: int, p2p: int) -> None:
@@ -124,21 +64,6 @@ def test_the_name_for_two_nodes_is_the_same_program(commands: Commands) -> None:
     assert done.returncode == 0, done.stderr
     lines_match(done.stdout, pinned_lines("host", 1, 1, 2, 8))
     assert "usage: internode_pinned_host_comm <num" in commands.run(2, "internode_pinned_host_comm").stderr
-
-
-@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
-def test_one_file_is_the_same_program(mpi: Mpi, commands: Commands, tmp_path: Path) -> None:
-    """Compiled by the line in its head, without a flag of ours."""
-    name = "gpudirect_p2p_overalloc"
-    (tmp_path / f"{name}.cpp").write_text(single_file(name))
-    line = next(line for line in single_file(name).splitlines() if "mpicxx " in line).removeprefix("//").split()
-    words = [str(tmp_path / word) if word.startswith(name) else word for word in line[1:]]
-    built = finished([str(mpi.mpicxx), *words], commands.env)
-    assert built.returncode == 0, built.stderr
-    alone = Commands(tmp_path, commands.mpiexec, commands.env)
-    done = alone.run(2, f"{name} 2 2 1024 65536 1 --memory host")
-    assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1, "host"))
 
 
 @pytest.mark.parametrize("memory", ["pinned_host", "device"])
@@ -186,7 +111,7 @@ def test_wrong_arguments_are_explained_by_one_rank(commands: Commands, words: st
         ("gpudirect_p2p_overalloc 5 3 1024 1048576", "5 arguments are needed, 4 were given"),
         ("gpudirect_p2p_overalloc 5 3 1KiB 1048576 1", "p2p_size is '1KiB': it must be a whole number"),
         ("gpudirect_p2p_overalloc 5 3 -1 1048576 1", "p2p_size is '-1': it must be at least 0"),
-        ("gpudirect_p2p_overalloc 5 3 9 8 1", "the message must fit without overalloc_size too"),
+        ("gpudirect_p2p_overalloc 5 3 10 8 1", "p2p_size 10 is larger than buffer_size + overalloc_size, 9"),
         ("gpudirect_p2p_overalloc 5 3 8 8 1 --memory mpi", "--memory is 'mpi': it must be one of device"),
         (
             "intranode_pinned_host_comm 2 5 gpu 8",

@@ -6,6 +6,7 @@
  *   SLOWPATH_STUB_CUDA_ATTRIBUTES=0   value of every device attribute (default 1)
  *   SLOWPATH_STUB_CUDA_OPEN_NS_PER_PAGE=NS  cuIpcOpenMemHandle takes this long for each page of the
  * allocation's granule, the largest of 2 MiB, 64 KiB and 4 KiB that divides its length
+ *   SLOWPATH_STUB_CUDA_INIT_MS=MS     the first cuInit takes this long
  *   SLOWPATH_STUB_CUDA_MOST_BYTES=N   an allocation longer than this fails for want of memory
  * Device memory is shared, so that another process can open it; calls may come from several threads.
  * Compiled with SLOWPATH_STUB_CUDA_OLD it is a driver without the calls of stub_cuda_memory.h.
@@ -156,6 +157,10 @@ static int copy(char* device_side, void* host_side, size_t bytes, int to_device)
 int cuInit(unsigned int flags) {
     FAIL_IF_INJECTED();
     if (flags != 0) return INVALID_VALUE;
+    static int started = 0;
+    const char* init_ms = getenv("SLOWPATH_STUB_CUDA_INIT_MS");
+    if (!started && init_ms != NULL) usleep((useconds_t)atol(init_ms) * 1000);
+    started = 1;
     return devices() == 0 ? NO_DEVICE : SUCCESS;
 }
 

@@ -37,7 +37,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             (
                 "reproducer",
                 "slowpath.cli.reproducer",
-                "Print a reproducer as a single C++ file, to attach to a ticket.",
+                "Print a reproducer as a short C++ program, to attach to a ticket.",
             ),
             ("table", "slowpath.cli.table", "Print a run's numbers as tables in the format of the OSU benchmarks."),
             ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for trace viewers."),

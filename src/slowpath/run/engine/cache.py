@@ -22,7 +22,7 @@ PROGRAM = "slowpath-engine"
 NOTE = "engine.json"
 STANDARD_ABI = "mpi-5"  # EngineNote.abi of an engine that runs under every library with the ABI of MPI-5
 # What the engine is not made of.
-LEFT_OUT = ("tests", "fuzz", "build", "__pycache__")
+LEFT_OUT = ("tests", "fuzz", "printed", "build", "__pycache__")
 
 
 class EngineNote(msgspec.Struct, frozen=True):
