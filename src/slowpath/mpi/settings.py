@@ -22,6 +22,7 @@ class Setting:
     """One way to put a library into one state.
 
     networked: the library refuses to start in this state where no network but the loopback is up.
+    of_gpus: it is the same as any other state where there is no GPU's driver.
     slow: messages are slower in it than they could be; False: one of several good ways, or a state to count in.
     """
 
@@ -31,6 +32,7 @@ class Setting:
     does: str
     verified: str
     networked: bool = False
+    of_gpus: bool = False
     slow: bool = True
 
 
@@ -43,7 +45,26 @@ class Refusal:
     reason: str
 
 
+def _gpus(state: str, library: str, since: str, value: str, verified: str, more: str = "") -> Setting:
+    """GPU support on or off; value: `VARIABLE=VALUE`."""
+    off = "no message asks the GPU's driver about its buffer; no message from GPU memory is possible"
+    does = off if state == "off" else f"messages from GPU memory are possible{more}"
+    name, _, word = value.partition("=")
+    applies = AppliesTo(library, since)
+    return Setting(f"gpu_support_{state}", applies, {name: word}, does, verified, of_gpus=True, slow=False)
+
+
+_PDPOTRF = "not run; on GH200 pdpotrf from host memory took 0.218 s with it and 4.34 s without (CSCS)"
+_REFUSED = "MPICH 5 built with CUDA, on H200: a message from GPU memory ends in process_vm_readv failed (errno 14)"
+_BUILT = " where the library was built for GPUs; the library's default"
+_GTL = "; the program has to be linked with the GTL, as CC does where a craype-accel module is loaded"
+
 SETTINGS: tuple[Setting, ...] = (
+    _gpus("off", "craympich", ">=8", "MPICH_GPU_SUPPORT_ENABLED=0", _PDPOTRF),
+    _gpus("on", "craympich", ">=8", "MPICH_GPU_SUPPORT_ENABLED=1", "not run; CSCS's documentation of it", _GTL),
+    _gpus("off", "mpich", ">=4", "MPIR_CVAR_ENABLE_GPU=0", _REFUSED),
+    _gpus("on", "mpich", ">=4", "MPIR_CVAR_ENABLE_GPU=1", "MPICH 5 built with CUDA, on H200: they arrive", _BUILT),
+    _gpus("off", "openmpi", ">=5", "OMPI_MCA_accelerator=null", "5.0.11: ompi_info names it; not run with a GPU"),
     Setting(
         "single_copy_off",
         AppliesTo("mpich", ">=4.2"),
@@ -185,47 +206,6 @@ SETTINGS: tuple[Setting, ...] = (
         slow=False,
     ),
     Setting(
-        "gpu_support_off",
-        AppliesTo("craympich", ">=8"),
-        {"MPICH_GPU_SUPPORT_ENABLED": "0"},
-        "no message asks the GPU's driver about its buffer; no message from GPU memory is possible",
-        "not run; on GH200 pdpotrf from host memory took 0.218 s with it and 4.34 s without (CSCS, driver 590)",
-        slow=False,
-    ),
-    Setting(
-        "gpu_support_on",
-        AppliesTo("craympich", ">=8"),
-        {"MPICH_GPU_SUPPORT_ENABLED": "1"},
-        "messages from GPU memory are possible; the program has to be linked with the GTL, as CC does where a "
-        "craype-accel module is loaded",
-        "not run; CSCS's documentation of Cray MPICH",
-        slow=False,
-    ),
-    Setting(
-        "gpu_support_off",
-        AppliesTo("mpich", ">=4"),
-        {"MPIR_CVAR_ENABLE_GPU": "0"},
-        "no message asks the GPU's driver about its buffer; no message from GPU memory is possible",
-        "MPICH 5 built with CUDA, on H200: a message from GPU memory ends in process_vm_readv failed (errno 14)",
-        slow=False,
-    ),
-    Setting(
-        "gpu_support_on",
-        AppliesTo("mpich", ">=4"),
-        {"MPIR_CVAR_ENABLE_GPU": "1"},
-        "messages from GPU memory are possible where the library was built for GPUs; the library's default",
-        "MPICH 5 built with CUDA, on H200: messages from GPU memory arrive",
-        slow=False,
-    ),
-    Setting(
-        "gpu_support_off",
-        AppliesTo("openmpi", ">=5"),
-        {"OMPI_MCA_accelerator": "null"},
-        "no message asks the GPU's driver about its buffer; no message from GPU memory is possible",
-        "Open MPI 5.0.11: ompi_info names the component; not run with a GPU",
-        slow=False,
-    ),
-    Setting(
         "network_path",
         AppliesTo("craympich", ">=8"),
         {"MPICH_NO_LOCAL": "1"},
@@ -360,11 +340,16 @@ NAMES = tuple(dict.fromkeys(setting.name for setting in SETTINGS))
 
 
 def resolve(
-    name: str, library: str, version: str | None, transport: str | None = None, network: bool = True
+    name: str,
+    library: str,
+    version: str | None,
+    transport: str | None = None,
+    network: bool = True,
+    gpus: bool = True,
 ) -> Resolved:
     """Variables that put `library` into the state `name`, and None; or no variables and why there are none.
 
-    network: whether a network other than the loopback is up (mpi.network).
+    network: whether a network other than the loopback is up (mpi.network).  gpus: whether a GPU's driver is there.
     """
     if name not in NAMES:
         return {}, f"unknown setting {name}; known are {', '.join(NAMES)}"
@@ -381,16 +366,18 @@ def resolve(
                     {},
                     f"{_named(library, version)} starts in this state only where a network is up; here is only lo",
                 )
+            if row.of_gpus and not gpus:
+                return {}, "there is no GPU's driver on this node, so that GPU support changes nothing"
             return dict(row.variables), None
     ranges = ", ".join(row.applies.range_text for row in rows)
     return {}, f"no way is known to put {_named(library, version)} into the state {name}; known for {ranges}"
 
 
 def resolver(
-    library: str, version: str | None, transport: str | None = None, network: bool = True
+    library: str, version: str | None, transport: str | None = None, network: bool = True, gpus: bool = True
 ) -> Callable[[str], Resolved]:
     """`resolve` for one library, as the planner wants it."""
-    return lambda name: resolve(name, library, version, transport, network)
+    return lambda name: resolve(name, library, version, transport, network, gpus)
 
 
 def _named(library: str, version: str | None) -> str:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 # Whether this node has a network other than the loopback.
@@ -26,6 +27,26 @@ def _leads_out(path: Path, head_lines: int) -> bool:
     # The interface is the first word of an IPv4 route and the last one of an IPv6 route.
     names = {row[0] if head_lines else row[-1] for row in rows if row}
     return bool(names - {"lo"})
+
+
+# The kernel modules' own words.
+GPU_MODULES = (Path("/proc/driver/nvidia/version"), Path("/sys/module/amdgpu/version"), Path("/sys/module/amdgpu"))
+DRIVER_VARIABLES = ("SLOWPATH_CUDA_DRIVER", "SLOWPATH_HIP_DRIVER")  # a driver that the user names
+_VERSION = re.compile(r"\b\d+(?:\.\d+)+\b")
+
+
+def gpu_driver(modules: Sequence[Path] = GPU_MODULES) -> str | None:
+    """Version of the GPU driver's kernel module: `580.65.06`; "unknown" where it states none; None: there is none."""
+    for path in modules:
+        if path.is_file() and (found := _VERSION.search(path.read_text(errors="replace"))):
+            return found[0]
+    return "unknown" if any(path.exists() for path in modules) else None
+
+
+def gpu_driver_is_there(environ: Mapping[str, str] | None = None, modules: Sequence[Path] = GPU_MODULES) -> bool:
+    """Whether an MPI library may ask a GPU's driver on this node."""
+    environ = os.environ if environ is None else environ
+    return gpu_driver(modules) is not None or any(environ.get(name) for name in DRIVER_VARIABLES)
 
 
 SYSTEM = Path("/sys/devices/system/cpu")

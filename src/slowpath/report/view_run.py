@@ -199,9 +199,15 @@ def _words(key: str) -> str:
     for suffix in ("_bytes", "_ns", "_s"):
         key = key.removesuffix(suffix)
     words = key.replace("_", " ")
-    return {"mpi": "MPI", "cpu": "CPU", "gpus": "GPUs", "os": "operating system", "abi": "ABI", "id": "identity"}.get(
-        words, words
-    )
+    return {
+        "mpi": "MPI",
+        "cpu": "CPU",
+        "gpus": "GPUs",
+        "gpu driver": "GPU driver",
+        "os": "operating system",
+        "abi": "ABI",
+        "id": "identity",
+    }.get(words, words)
 
 
 def _value(key: str, value: Any) -> str:

@@ -11,7 +11,7 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.settings import Resolved, resolver
-from slowpath.mpi.topology import network_is_up
+from slowpath.mpi.topology import gpu_driver_is_there, network_is_up
 from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
 from slowpath.run.choose import ChosenMpis, choose_mpis
 from slowpath.run.engine.build import engine_for
@@ -36,7 +36,7 @@ class Library:
     @property
     def in_use(self) -> MpiInUse:
         """Return what the planner has to know of it."""
-        found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up())
+        found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up(), gpu_driver_is_there())
         return MpiInUse(self.name, self.identity, found)
 
     def resolve(self, setting: str) -> Resolved:

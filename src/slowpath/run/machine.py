@@ -12,7 +12,7 @@ from typing import Any
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, clean_machine, recorded_variables
-from slowpath.mpi.topology import processor_groups
+from slowpath.mpi.topology import gpu_driver, processor_groups
 
 
 def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -33,6 +33,7 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "numa_nodes": read_line("/sys/devices/system/node/online"),
         "memory_bytes": _memory_bytes(),
         "gpus": gpu_models(),
+        "gpu_driver": gpu_driver(),
         "huge_pages": bracketed("/sys/kernel/mm/transparent_hugepage/enabled"),
         "governor": read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load": list(os.getloadavg()),
