@@ -56,7 +56,8 @@ def test_samples_are_the_records_integers(run: Run) -> None:
     assert {block.phase for block in first} == {"first"}
     assert all(block.duration_ns.dtype == np.int64 and block.batch == 1 for block in first)
     values = np.concatenate([block.duration_ns for block in first]) * 1e-9
-    np.testing.assert_allclose(np.sort(values), np.sort(next(iter(cell.values_s(None, "first").values()))))
+    # The log's first allocation is a warm-up: recorded, and not behind the estimate.
+    np.testing.assert_allclose(np.sort(values[1:]), np.sort(next(iter(cell.values_s(None, "first").values()))))
     assert len(list(cell.samples())) > len(first)
     assert list(cell.samples(launch=99)) == []
     assert json.dumps(first[0].to_dict())

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.analyse.build import build_results
+from slowpath.analyse.first_allocation import ENOUGH_LATER
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.core.decoding import decoded
@@ -121,12 +122,14 @@ class RunCell:
         name = self._metric(metric)
         experiment = experiment_named(self._entry.experiment)
         found: dict[int, NDArray[np.float64]] = {}
+        begin = 1 if self._run.info.imported and phase == "first" else 0  # analyse.first_allocation
         for launch in self._run.launches_of(self.number):
             blocks = launch.cell_blocks([self.number])[self.number]
             derived = experiment.derive(self.parameters, blocks, launch.context(self.number))
             phases = derived.get(name) if name else None
             if phases and not isinstance(phases, Absent) and phase in phases:
-                found[launch.info.launch] = phases[phase].values_s
+                values_s = phases[phase].values_s
+                found[launch.info.launch] = values_s[begin if values_s.size > ENOUGH_LATER else 0 :]
         return found
 
     def samples(
