@@ -155,6 +155,34 @@ def test_every_byte_is_compared_on_both_ranks_twice(recorded: Recorded) -> None:
     assert [end["wrong_bytes"] for end in ends] == [0, 0]
 
 
+def test_two_datatypes_move_the_same_bytes(recorded: Recorded) -> None:
+    """Every byte of the window is compared, the gaps of the target's datatype included.
+
+    Equal datatypes have one handle, so that the layer keeps its shorter path for them.
+    """
+    pairs = [("vector", "indexed"), ("indexed", "vector"), ("vector", "same"), ("vector", "vector")]
+    cells = [
+        f"design={design} datatype={origin} target_datatype={target} message_bytes=24 puts=10 instructions=4 {QUICK}"
+        for design in ("mpi", "complex")
+        for origin, target in pairs
+    ]
+    _, events = recorded(*cells)
+    assert [of(events, "cell_end", cell)[0]["status"] for cell in range(len(cells))] == ["ok"] * len(cells)
+    across, same, named = (counts(events, "put", cell) for cell in (4, 6, 7))
+    assert min(across["stepped"]) > max(same["stepped"])
+    assert same["stepped"] == named["stepped"]
+
+
+def test_a_busy_target_ends_with_its_origin(recorded: Recorded) -> None:
+    """It answers between its computations, whatever the window needs of it."""
+    cells = [f"window={window} target_busy_s=1e-4 puts=10 instructions=0 {QUICK}" for window in ("allocate", "create")]
+    cells.append(f"design=complex target_busy_s=1e-4 puts=10 instructions=0 {QUICK}")
+    _, events = recorded(*cells)
+    for cell in range(len(cells)):
+        [end] = of(events, "cell_end", cell)
+        assert end["status"] == "ok" or "MPI_Win_create" in end["reason"]
+
+
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 @pytest.mark.parametrize(
     ("words", "said"),
@@ -174,6 +202,9 @@ def test_every_byte_is_compared_on_both_ranks_twice(recorded: Recorded) -> None:
         ("--design openshmem_put --datatype vector", "doubles only"),
         ("--message-bytes 12", "no multiple of 8"),
         ("--message-bytes 32GiB", "take datatype=large_count"),
+        ("--datatype predefined --target-datatype vector", "needs a datatype of 2 floats"),
+        ("--operation get --datatype vector --target-datatype indexed", "target_datatype is for operation=put"),
+        ("--synchronise fence --target-busy-s 1e-4", "target_busy_s is for a passive target"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(engine: Engine, mpi: Mpi, words: str, said: str) -> None:

@@ -50,7 +50,7 @@ class Cell {
         if (pair_.is_origin())
             run_origin();
         else
-            serve_target(pair_, *runner_);
+            serve_target(pair_, *runner_, context_.clock, config_.target_busy_s);
         require(runner_->end_epoch());
         pair_.barrier();
         if (validates && only_copies(config_.operation))

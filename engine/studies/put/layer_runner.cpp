@@ -2,6 +2,7 @@
 #include "put/layer_runner.hpp"
 
 #include <array>
+#include <optional>
 
 #include "layers/error.hpp"
 #include "mpi/check.hpp"
@@ -38,12 +39,14 @@ class LayerRunner final : public Runner {
           window_(parts_of(shared_), pair.rank()),
           type_(layout.shape),
           bytes_(layout.bytes()) {
+        // Layers take a shorter path where both sides have one datatype.
+        if (config.two_datatypes()) target_type_.emplace(layout.target_shape);
         burst_ = {.window = &window_,
                   .target = Pair::target,
                   .local = shared_.base(),
                   .origin = origin.data,
                   .origin_type = type_.handle(),
-                  .target_type = type_.handle(),
+                  .target_type = (target_type_ ? *target_type_ : type_).handle(),
                   .count = static_cast<int>(layout.count),
                   .message_bytes = static_cast<std::uint64_t>(config.message_bytes),
                   .slot_bytes = static_cast<std::uint64_t>(layout.slot_bytes),
@@ -106,6 +109,7 @@ class LayerRunner final : public Runner {
     Window shared_;
     layers::Window window_;
     LayerType type_;
+    std::optional<LayerType> target_type_;
     std::size_t bytes_;
     layers::Burst burst_;
 };

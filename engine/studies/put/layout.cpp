@@ -29,11 +29,15 @@ std::vector<std::uint32_t> permutation(std::int64_t slots) {
 Layout layout_of(const Config& config) {
     constexpr std::int64_t cached_bytes = 4096, fewest = 64, most_bytes = std::int64_t{64} << 20;
     Layout layout{.shape = shape_of(config),
+                  .target_shape = target_shape_of(config),
                   .count = config.message_bytes / element_bytes,
                   .slot_bytes = 0,
                   .slots = 0,
                   .shuffled = {}};
-    const std::int64_t span_bytes = (layout.count - 1) * layout.shape.extent_bytes + layout.shape.end_bytes();
+    const auto span_bytes_of = [&](const Shape& shape) {
+        return (layout.count - 1) * shape.extent_bytes + shape.end_bytes();
+    };
+    const std::int64_t span_bytes = std::max(span_bytes_of(layout.shape), span_bytes_of(layout.target_shape));
     layout.slot_bytes = power_of_two(std::max(span_bytes, element_bytes));
     const std::int64_t wanted = std::max(fewest, cached_bytes / layout.slot_bytes);
     const std::int64_t room = std::max<std::int64_t>(1, most_bytes / layout.slot_bytes);

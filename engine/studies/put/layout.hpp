@@ -11,7 +11,8 @@
 namespace slowpath::put {
 
 struct Layout {
-    Shape shape;
+    Shape shape;         ///< of the origin's side
+    Shape target_shape;  ///< of the target's side
     std::int64_t count;  ///< elements of a put
     std::int64_t
         slot_bytes;      ///< from one slot to the next, a power of two: a place is a shift and a mask away

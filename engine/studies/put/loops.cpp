@@ -54,6 +54,7 @@ Loop large_loop_for([[maybe_unused]] const Config& config) {
 
 Loop loop_for(const Config& config) {
     if (config.datatype == DatatypeKind::large_count) return large_loop_for(config);
+    if (config.two_datatypes()) return {in_order<operation::PutAcross>(config.order), "MPI_Put"};
     switch (config.operation) {
         case Operation::put:
             return {in_order<operation::Put>(config.order), "MPI_Put"};

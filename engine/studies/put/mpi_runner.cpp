@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "put/mpi_runner.hpp"
 
+#include <optional>
+
 #include "core/json.hpp"
 #include "mpi/check.hpp"
 #include "put/datatypes.hpp"
@@ -56,8 +58,10 @@ class MpiRunner final : public Runner {
                  .memory = origin,
                  .requests = nullptr,
                  .slot_of = {layout.mask(), line_step(layout.slot_bytes), layout.shuffled.data()},
-                 .puts = 0},
+                 .puts = 0,
+                 .target_type = type_.handle()},
           with_requests_(config.operation == Operation::rput) {
+        if (config.two_datatypes()) burst_.target_type = target_type_.emplace(layout.target_shape).handle();
         set_puts(config.puts);
     }
 
@@ -130,6 +134,7 @@ class MpiRunner final : public Runner {
     WindowInfo info_;
     Window window_;
     MpiType type_;
+    std::optional<MpiType> target_type_;
     Loop loop_;
     std::size_t bytes_;
     int rank_;

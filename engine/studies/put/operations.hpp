@@ -16,7 +16,7 @@ namespace slowpath::put {
 /// What the calls of a burst have in common.
 struct MpiBurst {
     MPI_Win window;
-    MPI_Datatype type;
+    MPI_Datatype type;  ///< of both sides, but for PutAcross
     std::int64_t count;
     std::int64_t slot_bytes;
     MPI_Aint first_displacement;
@@ -25,6 +25,7 @@ struct MpiBurst {
     MPI_Request* requests;  ///< [puts] where the operation makes requests, else null
     SlotOf slot_of;
     std::int64_t puts;
+    MPI_Datatype target_type;
 };
 
 /// Arguments of a call that depend on the slot.
@@ -41,6 +42,14 @@ struct Put {
     static int call(const MpiBurst& b, const Slot& s, std::int64_t) {
         const int n = static_cast<int>(b.count);
         return MPI_Put(s.data, n, b.type, Pair::target, s.displacement, n, b.type, b.window);
+    }
+};
+
+/// With a datatype for each side. A kind of its own, so that the loop of Put holds no second datatype.
+struct PutAcross {
+    static int call(const MpiBurst& b, const Slot& s, std::int64_t) {
+        const int n = static_cast<int>(b.count);
+        return MPI_Put(s.data, n, b.type, Pair::target, s.displacement, n, b.target_type, b.window);
     }
 };
 

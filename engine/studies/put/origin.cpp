@@ -25,6 +25,14 @@ std::uint32_t bursts_in_sample(double burst_ns, const Calibration& calibration) 
         std::clamp(std::ceil(wanted_ns / burst_ns), 1.0, static_cast<double>(largest_batch)));
 }
 
+/// Arithmetic without a call of MPI, as a program's own work between two calls.
+void compute(const MonotonicClock& clock, double busy_s) {
+    const std::int64_t end_ns = clock.now_ns() + static_cast<std::int64_t>(busy_s * 1e9);
+    volatile double value = 1.0;
+    while (clock.now_ns() < end_ns)
+        for (int i = 0; i < 64; ++i) value = value * 1.000000001;
+}
+
 }  // namespace
 
 Origin::Origin(Context& context, const Config& config, const Pair& pair, Runner& runner)
@@ -139,8 +147,11 @@ void Origin::rest() {
     cut_by_time = whole.cut_by_time;
 }
 
-void serve_target(const Pair& pair, Runner& runner) {
-    while (const std::int64_t bursts = pair.of_origin(0))
+void serve_target(const Pair& pair, Runner& runner, const MonotonicClock& clock, double busy_s) {
+    const auto next = [&] {
+        return busy_s > 0 ? pair.of_origin_between([&] { compute(clock, busy_s); }) : pair.of_origin(0);
+    };
+    while (const std::int64_t bursts = next())
         if (const int code = runner.serve(bursts); code != 0)
             throw EnvironmentFailure(runner.error_text(code));
 }

@@ -47,8 +47,9 @@ class Origin {
 };
 
 /// The target's part: it serves the bursts that the origin announces until there are no more.
+/// @param busy_s It computes so long between its calls of MPI; 0: it waits in a call.
 /// @throws EnvironmentFailure: a call failed.
-void serve_target(const Pair& pair, Runner& runner);
+void serve_target(const Pair& pair, Runner& runner, const MonotonicClock& clock, double busy_s);
 
 /// Origin: no more bursts in this epoch.
 inline void announce_end(const Pair& pair) {

@@ -6,6 +6,7 @@
 #include "mpi/agree.hpp"
 #include "mpi/barrier.hpp"
 #include "mpi/check.hpp"
+#include "mpi/tags.hpp"
 
 namespace slowpath::put {
 namespace {
@@ -41,6 +42,17 @@ std::optional<std::string> Pair::first_text(const std::optional<std::string>& mi
 std::int64_t Pair::of_origin(std::int64_t mine) const {
     constexpr std::array ranks{origin, target};
     return mpi::decision_of_first(own_, ranks, mine);
+}
+
+std::int64_t Pair::of_origin_between(const std::function<void()>& compute) const {
+    std::int64_t number = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    mpi::check(MPI_Irecv(&number, 1, MPI_INT64_T, origin, mpi::tag::decision, own_, &request), "MPI_Irecv");
+    for (int here = 0; here == 0;) {
+        compute();
+        mpi::check(MPI_Test(&request, &here, MPI_STATUS_IGNORE), "MPI_Test");
+    }
+    return number;
 }
 
 void Pair::barrier() const {

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -30,6 +31,8 @@ class Pair {
     std::optional<std::string> first_text(const std::optional<std::string>& mine) const;
     /// The origin's number, on both.  The target waits in a blocking receive, and so makes progress.
     std::int64_t of_origin(std::int64_t mine) const;
+    /// Target: the origin's number, asked for by MPI_Test, with `compute` before each one.
+    std::int64_t of_origin_between(const std::function<void()>& compute) const;
     void barrier() const;
     /// Collective; not called when an error is on its way.
     void release();

@@ -99,6 +99,27 @@ std::vector<Parameter> table() {
                        "vector and indexed of 2 floats with gaps, MPI_DOUBLE with the large-count function",
         },
         {
+            .name = "target_datatype",
+            .type = choice,
+            .role = setting,
+            .default_value = "same",
+            .choices = {"same", "vector", "indexed"},
+            .meaning =
+                "operation=put: of the target's side; other than the origin's only where both are 2 floats, "
+                "so datatype=vector or indexed",
+        },
+        {
+            .name = "target_busy_s",
+            .type = seconds,
+            .role = covariate,
+            .unit = "s",
+            .default_value = "0",
+            .minimum = "0",
+            .maximum = "1",
+            .meaning =
+                "passive target: it computes so long between its calls of MPI; 0: it waits in a call of MPI",
+        },
+        {
             .name = "message_bytes",
             .type = bytes,
             .role = covariate,

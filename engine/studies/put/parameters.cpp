@@ -27,6 +27,7 @@ Config configure(const Assignment& assignment) {
     config.window = chosen<WindowKind>(assignment, "window");
     config.synchronisation = chosen<Synchronisation>(assignment, "synchronise");
     config.datatype = chosen<DatatypeKind>(assignment, "datatype");
+    config.target_datatype = chosen<TargetDatatype>(assignment, "target_datatype");
     config.message_bytes = assignment.integer("message_bytes");
     config.puts = assignment.integer("puts");
     config.window_info = assignment.text("window_info");
@@ -36,6 +37,7 @@ Config configure(const Assignment& assignment) {
     config.time_limit_s = assignment.seconds("time_limit_s");
     config.warmup_s = assignment.seconds("warmup_s");
     config.validate = assignment.flag("validate");
+    config.target_busy_s = assignment.seconds("target_busy_s");
     refuse_what_cannot_be(config, assignment);
     return config;
 }

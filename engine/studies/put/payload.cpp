@@ -19,14 +19,21 @@ bool adds(Operation operation) {
     return operation == Operation::accumulate || operation == Operation::fetch_and_op;
 }
 
-/// Call `each` with the offset and the basic type of every field of a slot.
+std::size_t offset_of(const Layout& layout, const Shape& shape, std::int64_t slot, std::int64_t element,
+                      std::size_t field) {
+    return static_cast<std::size_t>(slot * layout.slot_bytes + element * shape.extent_bytes +
+                                    shape.fields[field].offset_bytes);
+}
+
+/// Call `each` with the offset at the origin, that at the target, and the basic type of every field of a
+/// slot.
 template <class Each>
 void for_fields(const Layout& layout, std::int64_t slot, Each&& each) {
     for (std::int64_t element = 0; element < layout.count; ++element)
-        for (const Field& field : layout.shape.fields)
-            each(static_cast<std::size_t>(slot * layout.slot_bytes + element * layout.shape.extent_bytes +
-                                          field.offset_bytes),
-                 field.basic);
+        for (std::size_t field = 0; field < layout.shape.fields.size(); ++field)
+            each(offset_of(layout, layout.shape, slot, element, field),
+                 offset_of(layout, layout.target_shape, slot, element, field),
+                 layout.shape.fields[field].basic);
 }
 
 template <class Number>
@@ -61,8 +68,8 @@ void add_field(Bytes& to, const Bytes& from, std::size_t offset, Basic basic, st
     basic == Basic::float64 ? add<double>(to, from, offset, times) : add<float>(to, from, offset, times);
 }
 
-void copy_field(Bytes& to, const Bytes& from, std::size_t offset, Basic basic) {
-    std::memcpy(to.data() + offset, from.data() + offset, static_cast<std::size_t>(bytes_of(basic)));
+void copy_field(Bytes& to, std::size_t to_offset, const Bytes& from, std::size_t from_offset, Basic basic) {
+    std::memcpy(to.data() + to_offset, from.data() + from_offset, static_cast<std::size_t>(bytes_of(basic)));
 }
 
 /// What arrives where nothing else goes wrong.
@@ -103,7 +110,7 @@ std::vector<std::byte> Payload::before(Role role) const {
     if (!adds(config_.operation)) return bytes;
     for (std::int64_t slot = 0; slot < layout_.slots; ++slot)
         for_fields(layout_, slot,
-                   [&](std::size_t offset, Basic basic) { make_number(bytes, offset, basic); });
+                   [&](std::size_t offset, std::size_t, Basic basic) { make_number(bytes, offset, basic); });
     return bytes;
 }
 
@@ -115,23 +122,27 @@ std::vector<std::byte> Payload::after(Role role, std::int64_t puts) const {
     if (!receives && !(role == Role::results && atomic)) return bytes;
     const Bytes origin = source_of_puts(config_, before(Role::origin)), target = before(Role::target);
     const std::vector<std::int64_t> hits = hits_of(layout_, config_.order, puts);
-    const auto change = [&](std::size_t offset, Basic basic, std::int64_t times) {
+    // The two offsets differ for a put alone: all else has the same datatype on both sides.
+    const auto change = [&](std::size_t offset, std::size_t target_offset, Basic basic, std::int64_t times) {
         if (adds(operation)) {
             // A fetch gives what was there before its own addition.
-            if (role == Role::results) copy_field(bytes, target, offset, basic);
+            if (role == Role::results) copy_field(bytes, offset, target, offset, basic);
             add_field(bytes, origin, offset, basic, role == Role::results ? times - 1 : times);
         } else if (role == Role::results) {
             // The first swap of a slot finds what it compares with; the later ones find the first one's
             // value.
-            copy_field(bytes, times == 1 ? target : origin, offset, basic);
+            copy_field(bytes, offset, times == 1 ? target : origin, offset, basic);
         } else {
-            copy_field(bytes, operation == Operation::get ? target : origin, offset, basic);
+            operation == Operation::get ? copy_field(bytes, offset, target, target_offset, basic)
+                                        : copy_field(bytes, target_offset, origin, offset, basic);
         }
     };
     for (std::int64_t slot = 0; slot < layout_.slots; ++slot) {
         const std::int64_t times = hits[static_cast<std::size_t>(slot)];
         if (times > 0)
-            for_fields(layout_, slot, [&](std::size_t offset, Basic basic) { change(offset, basic, times); });
+            for_fields(layout_, slot, [&](std::size_t offset, std::size_t target_offset, Basic basic) {
+                change(offset, target_offset, basic, times);
+            });
     }
     return bytes;
 }

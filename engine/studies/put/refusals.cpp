@@ -26,6 +26,21 @@ bool forbids_locks(const Config& config) {
     return find_window_info(config.window_info).key == "no_locks";
 }
 
+/// Of every design.
+constexpr std::array common_rules{
+    Rule{[](const Config& c) {
+             return c.target_datatype != TargetDatatype::same && c.datatype != DatatypeKind::vector &&
+                    c.datatype != DatatypeKind::indexed;
+         },
+         "target_datatype needs a datatype of 2 floats at the origin, too (MPI-4.1 section 12.3: both sides "
+         "have the same signature); take datatype=vector or indexed"},
+    Rule{[](const Config& c) { return c.two_datatypes() && c.operation != Operation::put; },
+         "target_datatype is for operation=put; leave it out"},
+    Rule{[](const Config& c) { return c.target_busy_s > 0 && c.active_target(); },
+         "target_busy_s is for a passive target: with synchronise=fence and pscw the target takes part in "
+         "each burst; take synchronise=flush_all, flush_local or lock"},
+};
+
 /// Of the real library.
 constexpr std::array mpi_rules{
     Rule{[](const Config& c) { return c.call != layers::Call::library || !c.checks || c.rung != 0; },
@@ -80,6 +95,7 @@ void refuse_what_cannot_be(const Config& config, const Assignment&) {
         for (const Rule& rule : rules)
             if (rule.broken(cell)) throw UsageError(std::string(rule.because));
     };
+    judge(config, common_rules);
     if (config.uses_mpi())
         judge(config, mpi_rules);
     else

@@ -30,6 +30,7 @@ struct Shape {
 /// Payload of one element of every shape.
 inline constexpr std::int64_t element_bytes = 8;
 
-Shape shape_of(const Config& config);
+Shape shape_of(const Config& config);         ///< of the origin's side
+Shape target_shape_of(const Config& config);  ///< same number of fields, of the same basic types
 
 }  // namespace slowpath::put

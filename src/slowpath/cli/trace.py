@@ -13,7 +13,7 @@ import click
 )
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--cell", type=click.IntRange(min=0), help="One cell, by its number.  [default: all with start times]")
-@click.option("--launch", type=click.IntRange(min=0), help="By its number.  [default: the first that measured it]")
+@click.option("--launch", type=click.IntRange(min=0), help="By its number.  [default: the one with most styles]")
 @click.option(
     "--format",
     "format",

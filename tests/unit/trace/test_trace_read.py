@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from planted_trace import CANNON, ONE_WAY, PING_PONG, expected, make_run
 from slowpath.cli.main import exit_code
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.record.blocks import Block
+from slowpath.record.folder import LaunchInfo, launch_folder, write_launch
 from slowpath.report.trace.model import Span, TraceThread, edges
 from slowpath.report.trace.read import read_trace
 
@@ -55,6 +57,20 @@ def test_nodes_have_no_common_zero(tmp_path: Path) -> None:
     assert min(span.begin_ns for span in trace.rows[1].spans) == 0  # 10 on one clock
     assert len(trace.notes) == 1
     assert "clocks are not synchronised" in trace.notes[0]
+
+
+def test_the_launch_with_most_styles_is_taken(tmp_path: Path) -> None:
+    """The first launch lost its cell of cannon, the second measured both cells with start times."""
+    run = make_run(tmp_path / "run")
+    first, second = launch_folder(run, 0), launch_folder(run, 1)
+    shutil.copytree(first, second)
+    write_launch(run, LaunchInfo(1, 1, "default", "bound", ["mpiexec"]))
+    lines = (first / "events.jsonl").read_text().splitlines(keepends=True)
+    kept = [line for line in lines if f'"cell": {CANNON}' not in line]
+    (first / "events.jsonl").write_text("".join(kept))
+    assert "launch 1" in read_trace(run).title
+    assert "launch 0" in read_trace(run, cell=ONE_WAY).title
+    assert "launch 0" in read_trace(run, launch=0).title
 
 
 def test_what_cannot_be_traced_is_one_line(run: Path) -> None:

@@ -16,6 +16,7 @@ ACROSS_NODES: dict[str, bool] = {
     "sendrecv": True,
     "isend_wait": True,
     "isend_test": True,
+    "isend_test_apart": True,
     "persistent": True,
     "partitioned": True,
     "neighbourhood": True,

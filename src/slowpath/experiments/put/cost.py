@@ -30,6 +30,8 @@ def put_seconds(parameters: Parameters, ranks: int) -> float:
     cost = PutCost()
     one_s = _one_put_s(parameters, cost)
     burst_s = int(parameters["puts"]) * one_s + cost.synchronisation_s
+    if parameters["window"] in ("create", "dynamic"):
+        burst_s += float(parameters.get("target_busy_s", "0"))  # it may have to wait for the target's next call
     sample_s = max(burst_s, cost.shortest_sample_s)
     sampled_s = int(parameters["samples"]) * sample_s
     part_s = max(cost.fewest_samples * sample_s, min(float(parameters["time_limit_s"]), sampled_s))

@@ -14,6 +14,8 @@ ROLES: Roles = {
     "operation": "setting",
     "window": "setting",
     "synchronise": "setting",
+    "target_datatype": "setting",
+    "target_busy_s": "covariate",
     "datatype": "setting",
     "message_bytes": "covariate",
     "puts": "covariate",

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from slowpath.core.cannon_results import CannonGroup, CannonPoint
+from slowpath.core.cannon_results import CannonGrid, CannonGroup, CannonPoint
 
 # Panels of curves: variants that communicate alike.
 FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("two-sided", ("sendrecv", "isend_wait", "isend_test", "persistent", "partitioned", "neighbourhood")),
+    (
+        "two-sided",
+        ("sendrecv", "isend_wait", "isend_test", "isend_test_apart", "persistent", "partitioned", "neighbourhood"),
+    ),
     ("one-sided", ("put_fence", "put_fence_two_windows", "pscw", "put_flag", "get_from_home")),
     ("shared memory", ("shared_copy", "shared_direct", "two_level")),
     ("yardsticks", ("pdgemm", "dgemm_alone")),
@@ -32,6 +35,15 @@ INSIDE = tuple(part for part in PARTS if part != "generate")  # `generate` lies 
 def variant_name(variant: str) -> str:
     """Return the name of a variant, such as `put fence two windows`."""
     return variant.replace("_", " ")
+
+
+def moving_words(grid: CannonGrid) -> str | None:
+    """Return that a grid of one row or one column moves one matrix alone, or None if both or neither move."""
+    if (grid.rows > 1) == (grid.columns > 1):
+        return None
+    moves, stays = ("A", "B") if grid.columns > 1 else ("B", "A")
+    words = f"On a grid of {grid.rows} x {grid.columns} only {moves} moves and {stays} stays"
+    return f"{words}; from 2 x 2 ranks on both move"
 
 
 def families(variants: list[str], most: int) -> list[tuple[str, list[str]]]:

@@ -28,37 +28,39 @@ TAG_A, TAG_B = 11, 12  # engine/studies/cannon/strips.hpp
 class Style:
     """How a style of Cannon's algorithm moves strips.
 
-    Args: starts, ends: parts of a step. calls: the MPI calls of each part. moves: send, put or get, or None without
-          transfers to a single partner.
+    Args: starts, ends: parts of a step. calls: the MPI call that names each part, one for each interval of the part in
+          a step if they differ; where an interval spans several calls, the one that moves data or waits. moves: send,
+          put or get, or None without transfers to a single partner.
     """
 
     moves: str | None
     starts: str
     ends: str
-    calls: Mapping[str, str]
+    calls: Mapping[str, str | tuple[str, ...]]
 
 
 _SHARED = {"synchronise": "MPI_Barrier"}
 _FENCES = {"issue": "MPI_Put", "synchronise": "MPI_Win_fence"}
-_SENDS = {"issue": "MPI_Irecv, MPI_Isend", "wait": "MPI_Waitall", "test": "MPI_Testall"}
+_SENDS = {"issue": "MPI_Isend", "wait": "MPI_Waitall", "test": "MPI_Testall"}
 STYLES: dict[str, Style] = {
     "sendrecv_replace": Style("send", "wait", "wait", {"wait": "MPI_Sendrecv_replace"}),
     "sendrecv": Style("send", "wait", "wait", {"wait": "MPI_Sendrecv"}),
     "isend_wait": Style("send", "issue", "wait", _SENDS),
     "isend_test": Style("send", "issue", "wait", _SENDS),
+    "isend_test_apart": Style("send", "issue", "wait", _SENDS),
     "persistent": Style("send", "issue", "wait", {"issue": "MPI_Startall", "wait": "MPI_Waitall"}),
-    "partitioned": Style("send", "issue", "wait", {"issue": "MPI_Startall, MPI_Pready_range", "wait": "MPI_Waitall"}),
+    "partitioned": Style("send", "issue", "wait", {"issue": "MPI_Pready_range", "wait": "MPI_Waitall"}),
     "neighbourhood": Style(None, "issue", "wait", {"issue": "MPI_Ineighbor_alltoallw", "wait": "MPI_Wait"}),
     "put_fence": Style("put", "issue", "synchronise", _FENCES),
     "put_fence_two_windows": Style("put", "issue", "synchronise", _FENCES),
     "pscw": Style(
-        "put", "issue", "synchronise", {"issue": "MPI_Put", "synchronise": "MPI_Win_post/start/complete/wait"}
+        "put", "issue", "synchronise", {"issue": "MPI_Put", "synchronise": ("MPI_Win_start", "MPI_Win_wait")}
     ),
     "put_flag": Style(
         "put",
         "issue",
         "wait",
-        {"issue": "MPI_Put, MPI_Win_flush_all", "wait": "MPI_Win_sync, own flag", "synchronise": "MPI_Accumulate"},
+        {"issue": "MPI_Put", "wait": "MPI_Win_sync", "synchronise": "MPI_Accumulate"},
     ),
     "get_from_home": Style("get", "issue", "wait", {"issue": "MPI_Rget", "wait": "MPI_Waitall", **_SHARED}),
     "shared_copy": Style(None, "copy", "copy", _SHARED),
@@ -72,11 +74,15 @@ _SOURCES = {
 }
 
 
-def call_of(parameters: Mapping[str, str], part: str) -> str:
-    """Return the MPI call of a part, or the part's own name."""
+def call_of(parameters: Mapping[str, str], part: str, occurrence: int = 0) -> str:
+    """Return the MPI call that names a part, or the part's own name.
+
+    Args: occurrence: which interval of the part in its step, 0-based.
+    """
     style = STYLES.get(parameters.get("variant", ""))
     calls = {**_ALWAYS, **_SOURCES.get(parameters.get("source", ""), {}), **(style.calls if style else {})}
-    return calls.get(part, part)
+    named = calls.get(part, part)
+    return named if isinstance(named, str) else named[min(occurrence, len(named) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +212,9 @@ def _multiply(cell: Cell, blocks: Sequence[SampleBlock], ranks: int, intervals: 
                 attributes["repetition"] = place // each
                 attributes |= {"step": known[place % each]} if len(known) == each and block.part != TOTAL else {}
             whole = block.part == TOTAL
-            shown = cell.label if whole else call_of(cell.parameters, name)
+            inside = place % each if each and len(known) == each else 0
+            occurrence = known[:inside].count(known[inside]) if inside else 0
+            shown = cell.label if whole else call_of(cell.parameters, name, occurrence)
             found.append((name, Span(shown, begin_ns, end_ns, not whole and name not in _OWN, attributes)))
     return _with_messages(found, transfers)
 
@@ -283,7 +291,7 @@ _WITH_TIMES = with_times()
 
 
 def read_trace(run: Path, cell: int | None = None, launch: int | None = None) -> Trace:
-    """Read the first launch that measured the cell, or launch number `launch`.
+    """Read launch number `launch`, or the one that measured most styles of the wanted cells (of several the first).
 
     Args: cell: number in plan.json, or None for every cell of the launch that has start times.
     Raises: UsageError: the cell or launch does not exist. RecordError: it has no start times.
@@ -295,16 +303,26 @@ def read_trace(run: Path, cell: int | None = None, launch: int | None = None) ->
         infos = [info for info in infos if info.launch == launch]
         if not infos:
             raise UsageError(f"{run} has no launch {launch} that has ended; its launches are in {run / 'launches'}")
+    best: tuple[LaunchRecord, list[Cell]] | None = None
     for info in infos:
         record = load_launch(run, info)
         measured = [cells[number] for number in record.measured_cells() if number in cells]
-        if measured:
-            return _trace(title, record, measured)
+        if measured and (best is None or _richness(measured) > _richness(best[1])):
+            best = record, measured
+        if best is not None and len(best[1]) == len(cells):
+            break
+    if best is not None:
+        return _trace(title, *best)
     which = "cell with start times" if cell is None else f"cell {cell}"
     where = f"launch {launch}" if launch is not None else "no launch"
     raise RecordError(
         f"{run}: {where} measured {'no ' if launch is not None else 'a '}{which}; see: slowpath report {run}"
     )
+
+
+def _richness(cells: Sequence[Cell]) -> tuple[int, int]:
+    """Return how many styles the cells have, then how many cells there are."""
+    return len({(cell.experiment, cell.parameters.get("variant")) for cell in cells}), len(cells)
 
 
 def _wanted(cells: Sequence[Cell], cell: int | None, run: Path) -> dict[int, Cell]:
