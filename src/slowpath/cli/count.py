@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from slowpath.cli.values import EFFECT
+
+if TYPE_CHECKING:
+    from slowpath.core.results import Results
 
 
 @click.command(
@@ -51,6 +55,12 @@ from slowpath.cli.values import EFFECT
     show_default=True,
     help="With --compare: a larger rise of the instructions per call counts as more.",
 )
+@click.option(
+    "--campaign",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Explain the difference to the MPI_Put that this run of put-overhead counted.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout; the program's stdout goes to stderr.")
 @click.argument("command_words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
 def command(
@@ -62,6 +72,7 @@ def command(
     out: Path | None,
     compare: Path | None,
     threshold: float,
+    campaign: Path | None,
     as_json: bool,
     command_words: tuple[str, ...],
 ) -> int:
@@ -83,6 +94,7 @@ def command(
     import tempfile
 
     from slowpath.core.files import write_atomically
+    from slowpath.studies.counting.bridge import bridge_lines
     from slowpath.studies.counting.compare import EXIT_CODES, compare_counts
     from slowpath.studies.counting.earlier import KEPT, read_earlier
     from slowpath.studies.counting.read import read_folder
@@ -93,6 +105,7 @@ def command(
 
     wish = Wish(function, calls, skip, method, most)
     earlier = read_earlier(compare, function) if compare else None
+    measured = _campaign(campaign, function) if campaign else None
     with contextlib.ExitStack() as stack:
         tools = find_tools(command_words, os.environ, lambda line: click.echo(line, err=True))
         keep = out is not None
@@ -109,5 +122,25 @@ def command(
             click.echo(json_of(counts, function, ended, found))
         elif counts:
             click.echo(as_text(counts) + (f"\n{comparison_text(found)}" if found else ""), nl=False)
+        for line in bridge_lines(counts, measured) if measured and counts else []:
+            click.echo(line, err=as_json)
         code = exit_code(counts, function, ended)
         return EXIT_CODES[found.outcome] if found else code
+
+
+def _campaign(run: Path, function: str) -> Results:
+    """Return the results of a run of put-overhead.
+
+    Raises: UsageError: another function is counted, or the run has no puts. RecordError: it can't be read.
+    """
+    from slowpath.compare.read import read_source
+    from slowpath.studies.counting.bridge import CAMPAIGN_CALL
+
+    if function != CAMPAIGN_CALL:
+        raise click.UsageError(
+            f"--campaign is for {CAMPAIGN_CALL}, which put-overhead counts, and --call says {function}"
+        )
+    results = read_source(run).results
+    if results.put is None:
+        raise click.UsageError(f"--campaign {run}: it has no cell of the experiment put; name a run of put-overhead")
+    return results

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -285,11 +286,22 @@ class SkippedGroup:
 
 
 def skipped_groups(results: Results) -> list[SkippedGroup]:
-    """Return the cells that were not measured, grouped by status and reason."""
+    """Return the cells that were not measured, grouped by status and reason.
+
+    A reason that begins with the cell's own parameter, as `design=openshmem_p: `, is the same as that of a cell with
+    another value of it.
+    """
     groups: dict[tuple[str, str], list[SkippedRow]] = {}
     for row in results.skipped:
-        groups.setdefault((row.status, row.reason or "no reason was recorded"), []).append(row)
-    return [_skipped_group(status, reason, rows) for (status, reason), rows in groups.items()]
+        reason = row.reason or "no reason was recorded"
+        groups.setdefault((row.status, _OWN_PARAMETER.sub("", reason)), []).append(row)
+    return [
+        _skipped_group(status, rows[0].reason if len(rows) == 1 and rows[0].reason else reason, rows)
+        for (status, reason), rows in groups.items()
+    ]
+
+
+_OWN_PARAMETER = re.compile(r"^[a-z_]+=[\w.-]+: ")
 
 
 def _skipped_group(status: str, reason: str, rows: Sequence[SkippedRow]) -> SkippedGroup:

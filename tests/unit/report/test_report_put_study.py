@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results, SkippedRow
 from slowpath.experiments.put.table import build_put
 from slowpath.report import render_html, render_text, write_all
 from slowpath.report.put.one_unit import millions, nanoseconds
 from slowpath.report.put.study_files import study_files
 from slowpath.report.put.study_table import NOT_MEASURED, StudyRow, study_rows
+from slowpath.report.put.text import busy_lines
+from slowpath.report.view_run import skipped_groups
 from support.change import change
 
 
@@ -65,7 +68,45 @@ def test_shmem_checks_nothing_where_that_was_measured(puts: Results) -> None:
         if cell.parameters["design"] == "complex" and cell.parameters.get("call") == "library":
             cell.parameters.update(design="shmem_put", checks="off")
     again = replace(as_shmem, put=build_put(as_shmem.cells, as_shmem.contrasts))
-    assert table(again)["SHMEM"].measured_as == "shmem_put, called, unchecked"
+    assert table(again)["SHMEM, unchecked"].measured_as == "shmem_put, called, unchecked"
+    assert [row.variant for row in study_rows(again)][3] == "shmem"
+
+
+def test_derived_datatypes_stand_next_to_the_predefined_one(puts: Results) -> None:
+    def also(target: str, cells: list[CellResult]) -> list[CellResult]:
+        made = []
+        for cell in cells:
+            parameters = {**cell.parameters, "datatype": "vector", "target_datatype": target}
+            made.append(replace(cell, cell=cell.cell + 1000 * (1 + (target != "same")), parameters=parameters))
+        return made
+
+    twins = [
+        cell
+        for cell in puts.cells
+        if cell.parameters["design"] in ("mpi", "complex")
+        and cell.parameters["window"] == "allocate"
+        and cell.parameters["call"] == "library"
+    ]
+    cells = [*puts.cells, *also("same", twins), *also("indexed", twins)]
+    rows = study_rows(replace(puts, cells=cells, put=build_put(cells, puts.contrasts)))
+    names = [row.name for row in rows]
+    assert names[:4] == [
+        "complex datatype", "complex datatype, vector", "complex datatype, vector to indexed", "simple datatype"
+    ]  # fmt: skip
+    assert {"MPI_Put of mpich, vector", "MPI_Put of openmpi, vector to indexed"} <= set(names)
+    assert rows[2].measured_as == "complex, called, checked, vector to indexed"
+    assert rows[1].then is None
+
+
+def test_one_row_says_that_there_is_no_openshmem(puts: Results) -> None:
+    asked = as_design(puts, "shmem_p", "openshmem_put")
+    lost = [cell for cell in asked.cells if cell.parameters["design"] == "openshmem_put"]
+    for cell in lost:
+        change(cell, metrics={}, instructions=None, status="skipped", reason=f"no liboshmem.so next to {cell.mpi}")
+    missing = replace(asked, put=build_put(asked.cells, asked.contrasts), skipped=[])
+    [row] = [row for row in study_rows(missing) if row.variant == "openshmem_put"]
+    assert row.mpi == "mpich and openmpi"
+    assert row.reason == "no liboshmem.so next to mpich; no liboshmem.so next to openmpi"
 
 
 def test_text_has_one_unit_a_column(puts: Results) -> None:
@@ -100,6 +141,31 @@ def test_a_real_openshmem_is_a_row_and_a_missing_one_says_why(puts: Results) -> 
     row = table(missing)["OpenSHMEM put"]
     assert (row.mpi, row.rate_per_s, row.reason) == ("mpich and openmpi", None, "this MPI brings none")
     assert "OpenSHMEM put of mpich and openmpi: this MPI brings none." in " ".join(render_text(missing).split())
+
+
+def test_cells_skipped_for_one_reason_are_one_line(puts: Results) -> None:
+    """The engine names the cell's own design before the reason."""
+    rows = [SkippedRow(cell=number, label=f"design {name}", status="skipped", launches=8, log=None, output=None,
+                       reason=f"design={name}: this MPI brings none")
+            for number, name in enumerate(("openshmem_p", "openshmem_ptr"))]  # fmt: skip
+    [group] = skipped_groups(replace(puts, skipped=rows))
+    assert (group.label, group.reason) == (
+        "2 cells: design openshmem_p; design openshmem_ptr", "this MPI brings none"
+    )  # fmt: skip
+    [alone] = skipped_groups(replace(puts, skipped=rows[:1]))
+    assert alone.reason == "design=openshmem_p: this MPI brings none"
+
+
+def test_a_busy_target_has_a_line(puts: Results) -> None:
+    cells = [cell for cell in puts.cells if cell.parameters["design"] == "mpi"][:2]
+    for cell, busy in zip(cells, ("0", "1e-4"), strict=True):
+        cell.parameters["target_busy_s"] = busy
+    first = next(one for one in puts.contrasts if one.ratio)
+    sides = [replace(side, cell=cell.cell) for side, cell in zip((first.a, first.b), cells, strict=True)]
+    busy_one = replace(first, axis="target_busy_s", a=sides[0], b=sides[1])
+    [line] = busy_lines(replace(puts, contrasts=[busy_one]))
+    assert line.startswith("  Target busy for 100 us between its calls of MPI, window allocate of mpich: a put takes ")
+    assert busy_lines(puts) == []
 
 
 def test_files_hold_every_row(puts: Results, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ machines differ, so only the distances between the four designs can be compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slowpath.core.cell_results import Distribution
 from slowpath.core.result import Interval
@@ -42,7 +42,11 @@ class StudyRow:
 
 
 def study_rows(results: Results) -> list[StudyRow]:
-    """Return the four designs in the launches of the first library, then every library."""
+    """Return the four designs in the launches of the first library, then every library.
+
+    After the first of the four, whose datatype is predefined, comes the same layer with derived datatypes. After the
+    libraries, the same of each library.
+    """
     if results.put is None or not results.put.conditions:
         return []
     rows = rows_of(results.put.conditions[0], results)
@@ -51,7 +55,10 @@ def study_rows(results: Results) -> list[StudyRow]:
     if not layers:
         return []
     four = [_four(variant, layers, first) for variant in STUDY]
+    derived = _derived(results)
+    four[1:1] = [row for row in derived if row.variant.startswith("complex") and row.mpi == first]
     libraries = [_measured(row, row.found.design, row.name, None) for row in rows if row.kind == "library"]
+    libraries += [row for row in derived if row.variant.startswith("mpi")]
     measured = {row.found.design for row in rows}
     return [*four, *libraries, *([] if _SHMEM in measured else _no_openshmem(results))]
 
@@ -66,7 +73,29 @@ def _four(variant: ReportedVariant, layers: Sequence[DesignRow], mpi: str) -> St
     mine = [row for row in layers if row.found.design == variant.layer]
     if not mine:
         return StudyRow(variant.variant, variant.design, variant.layer, mpi, None, None, None, variant, NOT_MEASURED)
-    return _measured(max(mine, key=fits), variant.variant, variant.design, variant)
+    best = max(mine, key=fits)
+    unchecked = best.cell.parameters.get("checks", "on") != "on"
+    name = f"{variant.design}, unchecked" if unchecked else variant.design
+    return _measured(best, variant.variant, name, variant)
+
+
+def _derived(results: Results) -> list[StudyRow]:
+    """Return rows of derived datatypes: the same vector on both sides, and different datatypes at origin and target."""
+    found = []
+    for condition in results.put.conditions if results.put else []:
+        origin = condition.settings.get("datatype", "predefined")
+        target = condition.settings.get("target_datatype", "same")
+        usual = {name for name in condition.differs if name not in ("datatype", "target_datatype")}
+        if origin != "vector" or usual:
+            continue
+        kind = "vector" if target in ("same", origin) else f"{origin} to {target}"
+        for row in rows_of(condition, results):
+            design = row.found.design
+            if design == "mpi" or (design == "complex" and row.words == "complex, called, checked"):
+                words = row.name if design == "mpi" else "complex datatype"
+                made = _measured(row, f"{design}_{kind.replace(' ', '_')}", f"{words}, {kind}", None)
+                found.append(replace(made, measured_as=f"{row.words}, {kind}"))
+    return found
 
 
 def _measured(row: DesignRow, variant: str, name: str, then: ReportedVariant | None) -> StudyRow:
@@ -86,17 +115,17 @@ def _measured(row: DesignRow, variant: str, name: str, then: ReportedVariant | N
 
 
 def _no_openshmem(results: Results) -> list[StudyRow]:
-    """Return the distinct reasons why the table has no real OpenSHMEM."""
+    """Return one row that says why the table has no real OpenSHMEM, whatever number of MPIs has none."""
     words, said = design_words(_SHMEM), {skipped.cell: skipped.reason for skipped in results.skipped}
     mpis: dict[str, list[str]] = {}
     for cell in results.cells:
         if cell.parameters.get("design") == _SHMEM:
             why = said.get(cell.cell) or cell.reason or NOT_MEASURED
             mpis.setdefault(why.removeprefix(f"design={_SHMEM}: "), []).append(cell.mpi or "")
-    return [
-        StudyRow(_SHMEM, words, words, " and ".join(filter(None, of)), None, None, None, None, why)
-        for why, of in (mpis or {NOT_MEASURED: [""]}).items()
-    ]
+    mpis = mpis or {NOT_MEASURED: [""]}
+    whose = " and ".join(mpi for of in mpis.values() for mpi in of if mpi)
+    reason = "; ".join(mpis)
+    return [StudyRow(_SHMEM, words, words, whose, None, None, None, None, reason)]
 
 
 def count_words(distribution: Distribution | None) -> str:

@@ -32,7 +32,30 @@ def put_lines(results: Results) -> list[str]:
     lines += _table([HEAD, *(_row(row) for row in shown)])
     if first and len({row.mpi for row in rows}) > 1:
         lines.append(f"  Layers and limits are those of {first}'s launches; the page has them in every library's.")
+    lines += busy_lines(results)
+    lines.append(
+        "  In a program of yours: slowpath count --call MPI_Put --skip 20 --campaign RUN -- mpiexec -n 2 ./app"
+    )
     return [*lines, *_ladder([row for row in rows if row.kind == "ladder" and row.mpi == first])]
+
+
+def busy_lines(results: Results) -> list[str]:
+    """Return what a target that computes between its calls of MPI does to a put, one line for each pair of cells."""
+    found = []
+    for contrast in results.contrasts:
+        if contrast.axis != "target_busy_s" or contrast.ratio is None or contrast.a.phase != "steady":
+            continue
+        cell, busy = results.cell(contrast.a.cell), results.cell(contrast.b.cell)
+        window = cell.parameters.get("window", "allocate")
+        shown = fmt.ratio(contrast.ratio, contrast.interval)
+        ends = fmt.ratio_interval(contrast.ratio, contrast.interval)
+        time = fmt.time(float(busy.parameters["target_busy_s"]))
+        whose = f" of {cell.mpi}" if cell.mpi else ""
+        found.append(
+            f"  Target busy for {time} between its calls of MPI, window {window}{whose}: "
+            f"a put takes {shown} times as long {ends or contrast.reason} ({contrast.verdict})."
+        )
+    return found
 
 
 def _study(rows: Sequence[StudyRow]) -> list[str]:

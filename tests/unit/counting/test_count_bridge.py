@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bridge from a program's count to the campaign's number: functions explain the difference."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from msgspec.structs import replace
+from test_count_compare import LIBRARY, count
+
+from slowpath.core.put_results import PutPart, PutSplit
+from slowpath.core.results import Results
+from slowpath.studies.counting.bridge import bridge_lines
+from slowpath.studies.counting.model import ProcessCount, SteppedFunction
+from support import report_studies
+
+
+def campaign(parts: dict[tuple[str, str], float]) -> Results:
+    """Puts under two MPIs; the first library's call is made of `parts`."""
+    found = report_studies.put_results()
+    assert found.put is not None
+    cell = next(row.cell for row in found.put.conditions[0].rows if row.design == "mpi")
+    made = [PutPart(library=lib, function=name, per_call=value, ratio=None) for (lib, name), value in parts.items()]
+    split = PutSplit(design="mpi", mpi="mpich", cell=cell, parts=made)
+    return replace(found, put=replace(found.put, splits=[split]))
+
+
+def program(parts: dict[tuple[str, str], int]) -> ProcessCount:
+    calls = 4
+    shares = tuple(SteppedFunction(lib, name, value * calls, value * calls) for (lib, name), value in parts.items())
+    return dataclasses.replace(count([sum(parts.values())] * calls), shares=shares)
+
+
+def test_the_allocator_explains_the_difference() -> None:
+    then = {(LIBRARY, "MPI_Put"): 545.0, ("libc.so.6", "malloc"): 41.0}
+    now = {(LIBRARY, "MPI_Put"): 545, ("libc.so.6", "malloc"): 131, ("libc.so.6", "libc.so.6+0x9a0"): 58}
+    [line] = bridge_lines([program(now)], campaign(then))
+    assert "rank 0: 734.0 instructions a call here, 586.0 in its cell" in line
+    assert "+148.0, made of malloc (libc.so) +90.0, functions without a name (libc.so) +58.0." in line
+    assert line.endswith("the number depends on what the program's heap holds")
+
+
+def test_another_cause_is_not_called_the_heap() -> None:
+    then = {(LIBRARY, "MPI_Put"): 500.0, ("libc.so.6", "malloc"): 41.0}
+    now = {(LIBRARY, "MPI_Put"): 700, ("libc.so.6", "malloc"): 45}
+    [line] = bridge_lines([program(now)], campaign(then))
+    assert "+204.0, made of MPI_Put (libmpi.so) +200.0, malloc (libc.so) +4.0" in line
+    assert "heap" not in line
+
+
+def test_equal_counts_and_missing_ones_say_so() -> None:
+    same = {(LIBRARY, "MPI_Put"): 500}
+    [line] = bridge_lines([program(same)], campaign({(LIBRARY, "MPI_Put"): 500.0}))
+    assert line.endswith("no function differs")
+    [line] = bridge_lines([count([])], campaign({(LIBRARY, "MPI_Put"): 500.0}))
+    assert "no call of MPI_Put was counted" in line
+    nothing = report_studies.put_results()
+    assert nothing.put is not None
+    [line] = bridge_lines([program(same)], replace(nothing, put=replace(nothing.put, splits=[])))
+    assert "counted no MPI_Put function by function" in line
