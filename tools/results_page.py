@@ -64,6 +64,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("CannonResults", "CannonGroup", "CannonGrid", "CannonBlas", "CannonVariant", "CannonPoint", "CannonMissing"),
         *("Value", "CriticalN", "CannonBest", "GroupRepetitions", "CannonTimeline", "TimelineInterval", "TimelineWait"),
         *("CannonDistribution", "CannonClock", "CannonScaling", "ScalingPoint"),
+        *("CriticalMove", "CannonComputation", "CannonKernels", "CannonKernel"),
     ),
 }
 # Their structs are listed with one sentence each; the schema has their fields.

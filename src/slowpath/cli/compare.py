@@ -51,6 +51,8 @@ def command(
     runs were not interleaved, and all differences between them are listed first. Exit codes: 0 whatever the result, 2
     wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown: slowpath gate.
 
+    Runs of cannon are compared by the whole multiplication, its computation and its communication, for all styles.
+
     A and B may also be watches, or folders of several watches: calls, bytes and seconds are compared by class.
     """
     import msgspec
@@ -65,7 +67,7 @@ def command(
     from slowpath.compare.read import read_source
 
     baseline, run = read_source(a), read_source(b)
-    found = compare(baseline, run, minimum_effect, metrics, phases_of(phase))
+    found = compare(baseline, run, minimum_effect, metrics, phases_of(phase), by_parts=True)
     if html is not None:
         from slowpath.compare.comparison_page import render_comparison_html
         from slowpath.core.files import write_atomically

@@ -19,6 +19,7 @@ from slowpath.compare.read import RunSource, require_measured
 from slowpath.compare.uncompared import Uncompared, coverage
 from slowpath.core.cell_results import MetricEstimate
 from slowpath.core.errors import UsageError
+from slowpath.experiments.registry import experiment_named
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, unpaired
 from slowpath.stats.verdict import judge
@@ -113,11 +114,13 @@ def compare(
     minimum_effect: float,
     metrics: Collection[str] = (),
     phases: Sequence[str] = PHASES,
+    by_parts: bool = False,
 ) -> Comparison:
     """Compare run B with run A.
 
     Args:   minimum_effect: smallest relative difference that counts, 0 < x < 1.  metrics: names, or "all"; () takes
-            each cell's first metric in seconds that both runs have.  phases: some of PHASES.
+            each cell's first metric in seconds that both runs have.  phases: some of PHASES.  by_parts: where no metric
+            is named, take all that an experiment names as its parts (Experiment.compared), as Cannon's computation.
     Raises: UsageError: a and b are the same run or copies, have no cell in common, or no cell has such a metric.
             RecordError: a run holds no measurement.
     """
@@ -127,7 +130,7 @@ def compare(
     matching = match(a.results, b.results)
     if not matching.pairs:
         raise UsageError(_nothing_shared(a, b, matching))
-    found = [compared for pair in matching.pairs for compared in _pair(pair, minimum_effect, metrics, phases)]
+    found = [compared for pair in matching.pairs for compared in _pair(pair, minimum_effect, metrics, phases, by_parts)]
     if not found and metrics:
         raise UsageError(_no_metric(matching.pairs, metrics, phases))
     compared_pairs = list({id(compared.pair): compared.pair for compared in found}.values())
@@ -165,9 +168,10 @@ def _check(a: RunSource, b: RunSource) -> None:
 
 
 def _pair(
-    pair: CellPair, minimum_effect: float, metrics: Collection[str], phases: Sequence[str]
+    pair: CellPair, minimum_effect: float, metrics: Collection[str], phases: Sequence[str], by_parts: bool
 ) -> Iterator[_ComparedMetric]:
-    for metric in chosen_metrics((pair.a, pair.b), metrics):
+    parts = experiment_named(pair.b.experiment).compared if by_parts and not metrics else ()
+    for metric in chosen_metrics((pair.a, pair.b), metrics or parts):
         mine, yours = pair.a.metrics[metric], pair.b.metrics[metric]
         for phase in phases:
             if phase in mine.phases and phase in yours.phases and not why_no_pair(pair.a, pair.b, metric, phase):

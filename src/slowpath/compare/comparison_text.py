@@ -34,6 +34,7 @@ def render_comparison(found: Comparison) -> str:
         _sides(found),
         _alike(found),
         _counts(found),
+        "\n".join(wrap(line) for line in part_lines(found)),
         _table(found.rows, shared_differences(found.rows)),
         _kinds(found.rows),
         _unmatched(found),
@@ -64,7 +65,7 @@ def render_comparison_brief(found: Comparison) -> str:
     some_open = 0 < counts["undecided"] < total
     open_parts = [f"undecided: {counts['undecided']} of {fmt.plural(total, 'comparison')}"] if some_open else []
     open_parts += [f"{fmt.plural(len(found.uncompared), 'cell')} not compared"] if found.uncompared else []
-    notes = []
+    notes = part_lines(found)
     if found.doubts:
         notes.append(f"The runs differ in more than the code: {'; '.join(doubt.reason for doubt in found.doubts)}.")
     if found.common_ratio is not None and abs(found.common_ratio - 1.0) > found.minimum_effect:
@@ -76,6 +77,34 @@ def render_comparison_brief(found: Comparison) -> str:
         notes=(*(plain(note) for note in notes), plain(found.caution), "All rows: --full; with pictures: --html FILE."),
     )
     return "\n".join(brief.lines(WIDTH)) + "\n"
+
+
+PARTS = (("multiply_s", "the whole"), ("dgemm_s", "computation"), ("exposed_s", "communication"))
+
+
+def part_lines(found: Comparison) -> list[str]:
+    """Return for each part of Cannon's multiplication its verdicts over all styles, and the most extreme ratios."""
+    lines = []
+    for metric, words in PARTS:
+        rows = [row for row in found.rows if (row.experiment, row.metric) == ("cannon", metric)]
+        if not rows or {row.metric for row in found.rows if row.experiment == "cannon"} == {"multiply_s"}:
+            continue
+        counted = [(word, sum(row.verdict == word for row in rows)) for word in ORDER]
+        shown = ", ".join(f"{count} {word}" for word, count in counted if count)
+        decided = [row for row in rows if row.verdict in ("slower", "faster") and row.ratio]
+        lines.append(f"Cannon, {words} of all styles: {shown}" + _extremes(decided) + ".")
+    return lines
+
+
+def _extremes(decided: Sequence[ComparisonRow]) -> str:
+    if not decided:
+        return ""
+    least, most = (choose(decided, key=lambda row: row.ratio or 0.0) for choose in (min, max))
+    ends = list({id(row): row for row in (least, most)}.values())
+    words = [
+        f"{fmt.ratio(r.ratio, r.interval)} {fmt.ratio_interval(r.ratio, r.interval) or ''} ({r.label})" for r in ends
+    ]
+    return f"; B over A from {' to '.join(words)}" if len(ends) > 1 else f"; B over A {words[0]}"
 
 
 def _sentence(words: str) -> str:

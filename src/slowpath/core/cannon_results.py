@@ -14,6 +14,7 @@ from slowpath.core.result import AtLeastOne, Count, Interval, NotNegative, Numbe
 
 CannonPart = Annotated[str, Meta(pattern="^(dgemm|issue|test|wait|copy|synchronise|skew|distribute|gather|generate)$")]
 ScalingKind = Annotated[str, Meta(pattern="^(strong|weak)$")]
+CriticalWord = Annotated[str, Meta(pattern="^(stays|higher|lower|undecided)$")]
 CriticalShare = Annotated[str, Meta(pattern="^(half|tenth)$")]
 
 
@@ -86,17 +87,16 @@ class CannonMissing(Result, frozen=True, kw_only=True):
     reason: Annotated[Text, means("why")]
 
 
-class CannonVariant(Result, frozen=True, kw_only=True):
-    """One communication style over n."""
+class CriticalMove(Result, frozen=True, kw_only=True):
+    """Where a style's critical n lies, compared with the reference's."""
 
-    variant: Annotated[str, means("name")]
-    across_nodes: Annotated[bool | None, means("whether it works across nodes; null: not known here")]
-    points: Annotated[list[CannonPoint], means("that were measured, n ascending")]
-    missing: Annotated[list[CannonMissing], means("that were not")]
+    word: Annotated[CriticalWord, means("stays: within 10 %; higher: it needs larger matrices than the reference")]
+    over: Annotated[Value | None, means("its critical n over the reference's, in the same launches; null: see reason")]
+    reason: Annotated[str, means("of the word")]
 
 
 class CriticalN(Result, frozen=True, kw_only=True):
-    """The n from which on less than `share` of the reference's time is exposed."""
+    """The n from which on less than `share` of a style's time is exposed."""
 
     share: Annotated[float, Meta(gt=0, lt=1), means("0.5 or 0.1")]
     n: Annotated[Positive | None, means("not whole: between two measured ones; null: see reason")]
@@ -105,6 +105,20 @@ class CriticalN(Result, frozen=True, kw_only=True):
     level: Annotated[Share | None, means("confidence of the interval, as 0.95")]
     launches: Annotated[Count, means("that have a crossing")]
     reason: Annotated[str | None, means("why n is null")]
+    move: Annotated[CriticalMove | None, means("against the reference's; null: it is the reference, or older")] = None
+
+
+class CannonVariant(Result, frozen=True, kw_only=True):
+    """One communication style over n."""
+
+    variant: Annotated[str, means("name")]
+    across_nodes: Annotated[bool | None, means("whether it works across nodes; null: not known here")]
+    points: Annotated[list[CannonPoint], means("that were measured, n ascending")]
+    missing: Annotated[list[CannonMissing], means("that were not")]
+    critical_n: Annotated[
+        dict[CriticalShare, CriticalN],
+        means("from which n on less than half, and a tenth, is exposed; {}: a yardstick"),
+    ] = field(default_factory=dict)
 
 
 class CannonBest(Result, frozen=True, kw_only=True):
@@ -181,6 +195,50 @@ class CannonBlas(Result, frozen=True, kw_only=True):
     compiled_for: Annotated[str | None, means("its compiler's options")] = None
 
 
+class CannonComputation(Result, frozen=True, kw_only=True):
+    """How much a style's local multiplications vary between repetitions, and how that follows the clock."""
+
+    variant: Annotated[str, means("name")]
+    n: Annotated[AtLeastOne, means("order of the matrices: the largest measured")]
+    cell: Annotated[Count, means("number")]
+    spread_ratio: Annotated[
+        NotNegative, means("interquartile range of the local multiplications over their median, within a launch")
+    ]
+    clock_spread_ratio: Annotated[NotNegative | None, means("the same of the clock frequency; null: see reason")]
+    correlation: Annotated[
+        Number | None,
+        means("of log time and log frequency, mean over launches; -1: the clock explains all; null: see reason"),
+    ]
+    interval: Annotated[Interval | None, means("of the correlation, t 95 % over launches")]
+    follows: Annotated[
+        bool, means("the clock: the correlation is below 0, with p of at most 0.05 corrected over the group's styles")
+    ]
+    launches: Annotated[AtLeastOne, means("that measured it")]
+    reason: Annotated[str | None, means("why correlation or interval is null")]
+
+
+class CannonKernel(Result, frozen=True, kw_only=True):
+    """The local multiplication by one kernel."""
+
+    kernel: Annotated[str, means("blas, or a loop under the compiler's options in its name")]
+    cell: Annotated[Count, means("number")]
+    dgemm_s: Annotated[Value, means("local multiplications of a rank")]
+    over_base: Annotated[Value | None, means("time over the base's, in the same launches")]
+    over_base_reason: Annotated[str | None, means("why it is null")]
+
+
+class CannonKernels(Result, frozen=True, kw_only=True):
+    """Computation time over compiler options at one n."""
+
+    n: Annotated[AtLeastOne, means("order of the matrices")]
+    variant: Annotated[str, means("whose local multiplications these are")]
+    base: Annotated[str, means("kernel that the others are compared with")]
+    mpi: Annotated[str | None, means("short name as in run.mpis")]
+    environment: Annotated[str, means("as in run.environments")]
+    placement: Annotated[str, means("as in run.placements")]
+    kernels: Annotated[list[CannonKernel], Meta(min_length=2), means("in the order of the plan")]
+
+
 class CannonGroup(Result, frozen=True, kw_only=True):
     """Cells that are equal but for `variant`, `n` and how often they are repeated, under one MPI and placement."""
 
@@ -212,6 +270,9 @@ class CannonGroup(Result, frozen=True, kw_only=True):
     advice_reason: Annotated[str | None, means("why advice is null")]
     clock: Annotated[CannonClock | None, means("of the ranks' processors, over all cells")] = None
     clock_reason: Annotated[str | None, means("why it is null")] = None
+    computation: Annotated[
+        list[CannonComputation], means("each variant's variation between repetitions, next to the clock's")
+    ] = field(default_factory=list)
     timelines: Annotated[list[CannonTimeline], means("each variant's, for the largest n and one in the middle")]
 
 
@@ -273,6 +334,9 @@ class CannonResults(Result, frozen=True, kw_only=True):
 
     groups: Annotated[list[CannonGroup], Meta(min_length=1), means("in the order of the plan")]
     distribution: Annotated[list[CannonDistribution], means("cells whose inputs are moved")]
+    kernels: Annotated[list[CannonKernels], means("computation time over compiler options")] = field(
+        default_factory=list
+    )
     scaling: Annotated[list[CannonScaling], means("over the number of ranks; empty: the run has one number")] = field(
         default_factory=list
     )

@@ -125,6 +125,7 @@ class Experiment:
     timelines       pattern -> name of the timeline that a trace of it shows (report/trace/read.py)
     brief           effort of a short measurement next to another one
     side_effects    where a remedy might do harm
+    compared        metrics by which slowpath compare compares two runs; (): the first one in seconds
     """
 
     name: str
@@ -145,6 +146,7 @@ class Experiment:
     timelines: Mapping[str, str] = field(default_factory=dict)
     brief: Mapping[str, str] = field(default_factory=dict)
     side_effects: tuple[SideEffect, ...] = ()
+    compared: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -5,22 +5,28 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
-from slowpath.core.cannon_results import CannonGrid
+from slowpath.core.cannon_results import CannonComputation, CannonGrid, Value
+from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.advice import advice
+from slowpath.experiments.cannon.computation import computation, of_launch
 from slowpath.experiments.cannon.critical import crossing
 from slowpath.experiments.cannon.disturbance import Disturbance, disturbance
 from slowpath.experiments.cannon.groups import groups
+from slowpath.experiments.cannon.kernels import kernels
 from slowpath.experiments.cannon.metrics import MEANINGS
 from slowpath.experiments.cannon.runs import PARTS, Runs, read_runs
 from slowpath.experiments.cannon.timeline import MOST_INTERVALS, timeline
 from slowpath.experiments.cannon.variants import ACROSS_NODES
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
+from slowpath.experiments.measured.reduce import Reduced
 from slowpath.experiments.measured.series import Absent, SampleBlock
 from slowpath.record.events import Intervals, Rank, Repetitions
 from support.cannon import a_best, a_point, a_value
@@ -284,3 +290,105 @@ def test_variants_are_those_of_the_engine() -> None:
     sources = (path.read_text(encoding="utf-8") for path in sorted((ENGINE / "variants").glob("*.cpp")))
     found = [match for text in sources for match in kind.findall(text)]
     assert {name: word == "true" for name, word in found} == ACROSS_NODES
+
+
+def varied(clock_exponent: float, launches: int = 4, read: bool = True) -> CannonComputation:
+    """Computation of one rank in launches of 40 repetitions; its time is the clock's power of `clock_exponent`."""
+    rng = np.random.default_rng(3)
+    found = []
+    for _ in range(launches):
+        clock = np.exp(rng.normal(0, 0.05, 40))
+        other = np.exp(rng.normal(0, 0.005, 40))
+        lengths = [round(1e6 * value) for value in clock**clock_exponent * other]
+        runs = read_runs([block(0, 0, lengths), block(0, 1, lengths)], LaunchContext(1, True))
+        assert isinstance(runs, Runs)
+        hz = tuple(4e9 * clock) if read else (None,) * 40
+        events = [Repetitions(1, 0, 0, (0,) * 40, (), hz, "counted loop" if read else "no cpufreq, no counted loop")]
+        made = of_launch(runs, events)
+        assert made is not None
+        found.append(made)
+    cells = {("put_fence", 512): Cell(3, "k", "g", "c", "cannon", {}, "default", "bound")}
+    [one] = computation(cells, {3: found})
+    return one
+
+
+def test_computation_that_follows_the_clock() -> None:
+    one = varied(-1.0)
+    assert (one.variant, one.n, one.cell, one.launches) == ("put_fence", 512, 3, 4)
+    assert one.correlation is not None
+    assert one.interval is not None
+    assert one.follows is True, "a bool of Python's, as JSON needs one"
+    assert one.correlation < -0.95
+    assert one.interval[1] < -0.9
+    assert one.spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
+    assert one.clock_spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
+
+
+def test_computation_that_does_not_follow_it() -> None:
+    one = varied(0.0)
+    assert one.interval is not None
+    assert abs(one.correlation or 1.0) < 0.4
+
+
+def test_a_clock_that_can_not_be_read_has_a_reason() -> None:
+    one = varied(-1.0, read=False)
+    assert (one.correlation, one.interval, one.clock_spread_ratio, one.follows) == (None, None, None, False)
+    assert one.reason == "no cpufreq, no counted loop"
+    few = varied(-1.0, launches=2)
+    assert few.interval is None
+    assert few.reason == "2 launches: an interval needs 3"
+
+
+def test_ranks_that_share_cores_get_no_advice() -> None:
+    points = {("pscw", 512): a_point(512, 0.5, speed_up=a_value(2.0))}
+    text, why = advice([a_best(512, "pscw")], [], points, None, "2 ranks can run on 1 processor")
+    assert text is None
+    assert (
+        why == "ranks share cores, so times are the scheduler's and no style is advised: 2 ranks can run on 1 processor"
+    )
+
+
+def test_computation_over_compiler_options() -> None:
+    times_s = {"loop_O3": 2e-3, "loop_O0": 12e-3, "blas": 4e-4}
+    cells = [
+        Cell(
+            number, f"k{number}", "g", name, "cannon", {"variant": "compute_only", "n": "256", "kernel": name}, "e", "p"
+        )
+        for number, name in enumerate(times_s)
+    ]
+    measured = {
+        (cell.cell, "dgemm_s", "steady"): {
+            launch: (launch, cast(Reduced, _Centre(time_s * (1 + 0.001 * launch)))) for launch in range(4)
+        }
+        for cell, time_s in zip(cells, times_s.values(), strict=True)
+    }
+    entries = {
+        cell.cell: cast(CellResult, _Estimated(a_value(time_s)))
+        for cell, time_s in zip(cells, times_s.values(), strict=True)
+    }
+    [found] = kernels(groups(cells), measured, entries, 0.02)
+    assert (found.n, found.variant, found.base) == (256, "compute_only", "loop_O3")
+    by_name = {one.kernel: one for one in found.kernels}
+    assert by_name["loop_O3"].over_base is None
+    assert by_name["loop_O0"].over_base is not None
+    assert by_name["loop_O0"].over_base.value == pytest.approx(6.0)
+    assert by_name["blas"].dgemm_s.interval == a_value(4e-4).interval
+    assert kernels(groups(cells[:1]), measured, entries, 0.02) == []
+
+
+@dataclass(frozen=True)
+class _Centre:
+    """What stands for a launch."""
+
+    centre_s: float
+
+
+@dataclass(frozen=True)
+class _Estimated:
+    """A cell with one estimate."""
+
+    value: Value
+
+    def estimate(self, metric: str, phase: str) -> Value:
+        assert (metric, phase) == ("dgemm_s", "steady")
+        return self.value

@@ -121,9 +121,9 @@ def test_no_exposed_share_where_ranks_share_a_core(tmp_path: Path) -> None:
     assert point(results, "sendrecv_replace", 128).exposed_ratio_reason == why
     assert found.critical_n["half"].reason == why
     assert point(results, "sendrecv_replace", 128).over_compute.value > 1
-    assert any(
-        "cannon, source=in_place, 2 ranks, which share cores: Take" in line.text for line in results.verdict.lines
-    )
+    assert found.advice is None
+    assert found.advice_reason == f"ranks share cores, so times are the scheduler's and no style is advised: {why}"
+    assert not any("Take" in line.text for line in results.verdict.lines)
     assert any("(90 by other load on the node)" in line.text for line in results.verdict.lines)
     assert (cell.repetitions.switched, cell.repetitions.loaded) == (None, truth.ROUNDS)
     assert "switches between them are no disturbance" in cell.repetitions_reason
@@ -255,6 +255,53 @@ def test_where_communication_falls_below_half(results: Results) -> None:
     assert half.launches == truth.ROUNDS
     assert tenth.n is None
     assert tenth.reason == "it is still 33.3 % at n = 512, the largest"
+
+
+def test_each_style_has_its_critical_n_and_its_move(results: Results) -> None:
+    """shared_direct exposes 0.3 of what it computes at 128 and 0.01 at 256, so it crosses a tenth between them.
+
+    Its half and put_flag's lie below every measured n, and the reference's half lies at 256: they move lower.
+    """
+    styles = {one.variant: one.critical_n for one in group(results).variants}
+    assert styles["compute_only"] == {}
+    assert styles["sendrecv_replace"]["half"].n == group(results).critical_n["half"].n
+    assert styles["sendrecv_replace"]["half"].move is None
+    for name in ("put_flag", "shared_direct"):
+        move = styles[name]["half"].move
+        assert move is not None
+        assert (move.word, move.over) == ("lower", None)
+        assert move.reason.startswith("it is below already at n = 128, the smallest")
+    tenth = styles["shared_direct"]["tenth"]
+    assert tenth.n is not None
+    assert 128 < tenth.n < 256
+    assert tenth.interval is not None
+    assert tenth.move is not None
+    assert (tenth.move.word, tenth.move.over) == ("undecided", None)
+    assert "sendrecv_replace: it is still" in tenth.move.reason
+    missing = styles["partitioned"]["half"]
+    assert missing.n is None
+    assert missing.move is not None
+    assert missing.move.word == "undecided"
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1.0, "stays"), (2.0, "higher"), (0.5, "lower")])
+def test_a_move_is_a_ratio_in_the_same_launches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, factor: float, word: str
+) -> None:
+    """Exposed over computed time as c / n crosses half at n = c."""
+    exposed = {n: factor * truth.EXPOSED["sendrecv_replace"][n] for n in truth.SIZES}
+    near = {128: 1.2, 256: 0.6, 512: 0.3} if factor == 0.5 else {128: 1.6, 256: 0.8, 512: 0.4}
+    monkeypatch.setitem(truth.EXPOSED, "put_flag", near if factor != 1.0 else exposed)
+    if factor == 2.0:
+        monkeypatch.setitem(truth.EXPOSED, "put_flag", {128: 3.2, 256: 1.6, 512: 0.8})
+    found = built(tmp_path)
+    half = next(one for one in group(found).variants if one.variant == "put_flag").critical_n["half"]
+    assert half.move is not None
+    assert half.move.word == word
+    wanted = truth.EXPOSED["put_flag"][256] / truth.EXPOSED["sendrecv_replace"][256]
+    assert half.move.over is not None
+    assert half.move.over.value == pytest.approx(wanted, rel=1e-2)
+    assert half.move.over.launches == truth.ROUNDS
 
 
 def test_the_best_and_what_can_not_be_told_from_it(results: Results) -> None:

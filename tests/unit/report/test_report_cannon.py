@@ -9,11 +9,19 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.cannon_results import CannonGroup
+from slowpath.core.cannon_results import (
+    CannonComputation,
+    CannonGrid,
+    CannonGroup,
+    CannonKernel,
+    CannonKernels,
+    Value,
+)
 from slowpath.core.results import Results
 from slowpath.experiments.cannon.hidden import with_hidden
 from slowpath.report import render_html, render_text
 from slowpath.report.cannon.view import GroupView, cannon_view
+from slowpath.report.cannon.words import moving_words
 from slowpath.report.svg import timeline
 from slowpath.report.svg.over_n import OrderAxes, OrderSeries
 from slowpath.report.svg.over_n import chart as over_n
@@ -46,6 +54,59 @@ def test_advice_and_facts(cannon: Results) -> None:
     assert facts["BLAS"] == "OpenBLAS 0.3, for Zen, 1 thread, -O3"
     assert facts["Repetitions"].startswith("144 of 1440 were disturbed")
     assert one.best.rows[0] == ["256", "shared direct", "put fence", "– 1 launch is too few", ""]
+
+
+def test_one_row_of_ranks_moves_one_matrix(cannon: Results) -> None:
+    assert "Moves" not in dict(group(cannon).facts)
+    change(the_group(cannon), grid=CannonGrid(rows=1, columns=2, steps=2))
+    words = "On a grid of 1 x 2 only A moves and B stays; from 2 x 2 ranks on both move"
+    assert dict(group(cannon).facts)["Moves"] == words
+    assert words in " ".join(render_text(cannon).split())
+    assert moving_words(CannonGrid(rows=1, columns=1, steps=1)) is None
+
+
+def test_compiler_options_and_the_clock_are_answers(cannon: Results) -> None:
+    value = Value(value=1.8e-3, interval=(1.7e-3, 1.9e-3), interval_kind="t 95 %", level=0.95, launches=5)
+    slow = replace(value, value=11.9e-3, interval=(11.8e-3, 12.0e-3))
+    over = replace(value, value=6.6, interval=(6.5, 6.7))
+    made = [
+        CannonKernel(kernel="loop_O3", cell=0, dgemm_s=value, over_base=None, over_base_reason="it is the base"),
+        CannonKernel(kernel="loop_O0", cell=1, dgemm_s=slow, over_base=over, over_base_reason=None),
+    ]
+    table = CannonKernels(n=256, variant="compute_only", base="loop_O3", mpi=None, environment="e", placement="p",
+                          kernels=made)  # fmt: skip
+    follows = CannonComputation(
+        variant="put_fence",
+        n=1024,
+        cell=3,
+        spread_ratio=0.05,
+        clock_spread_ratio=0.04,
+        correlation=-0.9,
+        interval=(-0.97, -0.8),
+        follows=True,
+        launches=5,
+        reason=None,
+    )
+    why = "no counted loop here"
+    blind = replace(follows, variant="isend_wait", spread_ratio=0.02, clock_spread_ratio=None, correlation=None)
+    blind = replace(blind, follows=False, interval=None, reason=why)
+    assert cannon.cannon is not None
+    change(the_group(cannon), computation=[blind, follows])
+    change(cannon.cannon, kernels=[table])
+    text = " ".join(render_text(cannon).split())
+    assert (
+        "Computation over compiler options, n = 256, of compute_only, over loop_O3: loop_O3 1.80 ms [1.70, 1.90]"
+        in text
+    )
+    assert "loop_O0 11.90 ms [11.80, 12.00] ms" in text
+    assert "varies by 2.0 % (isend_wait) to 5.0 % (put_fence) between repetitions" in text
+    assert (
+        "it follows the clock's frequency in 1 of 1 styles, most in put_fence (correlation -0.90 [-0.97, -0.80])"
+        in text
+    )
+    page = render_html(cannon)
+    assert "no counted loop here" in page
+    assert "Computation and the clock" in page
 
 
 def test_what_is_missing_has_its_reason(cannon: Results) -> None:

@@ -17,13 +17,18 @@ Grid = CannonGrid | None
 NEEDED = 3  # launches: fewer give no interval, and nothing can be distinguished
 
 
-def advice(best: Best, across: Best, points: Points, grid: Grid) -> tuple[str | None, str | None]:
+def advice(
+    best: Best, across: Best, points: Points, grid: Grid, shared_cores: str | None = None
+) -> tuple[str | None, str | None]:
     """The sentence, or why there is none.
 
     Args: best, across: of all variants; of those that run with ranks on several nodes.
+          shared_cores: why not every rank has a core of its own; None: each has.
     """
     if grid is not None and grid.steps == 1:
         return None, "one rank: nothing moves, and every style is the local multiplication alone"
+    if shared_cores is not None:
+        return None, f"ranks share cores, so times are the scheduler's and no style is advised: {shared_cores}"
     chosen = _chosen(best, points)
     if chosen is None:
         return None, "no communicating variant was measured at the largest n"

@@ -25,10 +25,12 @@ from slowpath.core.results import SkippedRow
 from slowpath.experiments.cannon.advice import advice
 from slowpath.experiments.cannon.best import best_at
 from slowpath.experiments.cannon.clock import clock_of
-from slowpath.experiments.cannon.critical import critical_n
+from slowpath.experiments.cannon.computation import computation
+from slowpath.experiments.cannon.critical import critical_n, with_moves
 from slowpath.experiments.cannon.distribution import distribution
 from slowpath.experiments.cannon.groups import CellGroup, groups
 from slowpath.experiments.cannon.hidden import with_hidden
+from slowpath.experiments.cannon.kernels import kernels
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.own import own_cost
 from slowpath.experiments.cannon.points import Entries, Measured, Own, point
@@ -59,6 +61,7 @@ def build_cannon(
     return CannonResults(
         groups=made,
         distribution=distribution(found, plan.ranks_of, by_series, entries, effect),
+        kernels=kernels(found, by_series, entries, effect),
         scaling=scaling(found, made, plan.placements, by_series, effect),
     )
 
@@ -78,7 +81,9 @@ def _group(
     events = [event for cell in group.cells.values() for event in observed.repetitions_of.get(cell.cell, ())]
     clock = clock_of(events)
     setup = _setup(group, measurements.launches_of)
-    sentence, why_silent = advice(best, best_across, points, setup.grid)
+    critical = critical_n(group, measured, [points[REFERENCE, n] for n in group.n if (REFERENCE, n) in points])
+    hiding = with_hidden(variants, REFERENCE, setup.shared_cores)
+    sentence, why_silent = advice(best, best_across, points, setup.grid, setup.shared_cores if points else None)
     return CannonGroup(
         label=group.label,
         parameters=group.parameters,
@@ -96,14 +101,15 @@ def _group(
         n=group.n,
         reference=REFERENCE,
         ceiling=CEILING,
-        variants=with_hidden(variants, REFERENCE, setup.shared_cores),
-        critical_n=critical_n(group, measured, [points[REFERENCE, n] for n in group.n if (REFERENCE, n) in points]),
+        variants=with_moves(hiding, critical, group, measured),
+        critical_n=critical,
         best=best,
         best_across_nodes=best_across,
         advice=sentence,
         advice_reason=why_silent,
         clock=None if isinstance(clock, str) else clock,
         clock_reason=clock if isinstance(clock, str) else None,
+        computation=computation(group.cells, observed.computations),
         timelines=_timelines(group, observed.timelines, setup.grid),
     )
 

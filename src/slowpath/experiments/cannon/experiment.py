@@ -34,5 +34,6 @@ CANNON = Experiment(
     observer=Observed,
     study=Study("cannon", _study, cannon_lines),
     views=("cannon",),
+    compared=("multiply_s", "dgemm_s", "exposed_s"),
     timelines={"multiply": "multiplication"},
 )

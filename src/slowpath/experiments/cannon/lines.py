@@ -34,9 +34,8 @@ def _measured(group: CannonGroup) -> int:
 
 def _name(group: CannonGroup) -> str:
     name = EXPERIMENT if group.label == EXPERIMENT else f"{EXPERIMENT}, {group.label}"
-    shared = "" if group.ranks_have_cores else ", which share cores"
     ranks = f"{group.ranks} rank{'s' * (group.ranks > 1)}"
-    return f"{name}{'' if name.endswith(ranks) else f', {ranks}'}{shared}"
+    return name if name.endswith(ranks) else f"{name}, {ranks}"
 
 
 def _disturbed(cells: Sequence[CellResult]) -> list[Line]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.cell_results import RepetitionCounts
+from slowpath.experiments.cannon.computation import LaunchComputation, of_launch
 from slowpath.experiments.cannon.disturbance import Disturbance, counted, disturbance
 from slowpath.experiments.cannon.runs import Runs, read_runs
 from slowpath.experiments.cannon.timeline import Timeline, timeline
@@ -24,6 +25,7 @@ class Observed:
 
     disturbances: one a launch that reported.  why_not: why some launch did not.  timelines: of the first launch.
     repetitions_of: cell -> the events of all ranks and launches.
+    computations: cell -> how its local multiplications vary, by launch.
     stamps: (cell, launch) -> intervals of one repetition inside the multiplication, mean over ranks.
     """
 
@@ -32,6 +34,7 @@ class Observed:
         self.why_not: dict[int, str] = {}
         self.timelines: dict[int, Timeline] = {}
         self.repetitions_of: dict[int, list[Repetitions]] = {}
+        self.computations: dict[int, list[LaunchComputation]] = {}
         self.stamps: dict[tuple[int, int], float] = {}
 
     def add(self, cell: int, launch: int, blocks: Sequence[SampleBlock], job: LaunchContext) -> None:
@@ -42,6 +45,8 @@ class Observed:
             return
         self.stamps[cell, launch] = runs.stamps
         self.repetitions_of.setdefault(cell, []).extend(job.repetitions)
+        if (varies := of_launch(runs, job.repetitions)) is not None:
+            self.computations.setdefault(cell, []).append(varies)
         found = disturbance(runs.length_s(job.one_node), job.repetitions, job.take_turns)
         if isinstance(found, Disturbance):
             self.disturbances.setdefault(cell, []).append(found)

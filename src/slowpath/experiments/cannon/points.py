@@ -65,18 +65,18 @@ def point(
     """
     cell = group.cells[variant, n].cell
     entry = entries[cell]
-    multiply_s = _steady(entry, "multiply_s")
+    multiply_s = steady(entry, "multiply_s")
     if multiply_s is None:
         raise ValueError(f"cell {cell} was not measured")
     mine = rounds_of(measured, group, variant, n)
     ceiling = compare(mine, rounds_of(measured, group, CEILING, n), effect)
     reference = compare(rounds_of(measured, group, REFERENCE, n), mine, effect)
     alone = compare(rounds_of(measured, group, ALONE, n), mine, effect)
-    share = _steady(entry, "exposed_ratio")
+    share = steady(entry, "exposed_ratio")
     parts = _parts(entry)
     parts_s = {part: value.value for part, value in parts.items()}
     clock = own.clock.get(cell, NOT_REPORTED)
-    exposed = _steady(entry, "exposed_s")
+    exposed = steady(entry, "exposed_s")
     over_compute, why_no_ceiling = _ratio(ceiling, variant, CEILING)
     speed_up, why_no_reference = _ratio(reference, variant, REFERENCE)
     of_cores, why_no_cores = (None, own.shared_cores) if own.shared_cores else _ratio(alone, variant, ALONE)
@@ -120,7 +120,8 @@ def _of_multiply(part_s: float | None, multiply_s: Value, why: str | None) -> tu
     return (None, why or "no samples") if part_s is None else (part_s / multiply_s.value, None)
 
 
-def _steady(entry: CellResult, metric: str) -> Value | None:
+def steady(entry: CellResult, metric: str) -> Value | None:
+    """The steady estimate of a metric as VALUE of docs/reference/results.md; None: the cell has none."""
     found = entry.estimate(metric, "steady")
     if found is None:
         return None
@@ -129,7 +130,7 @@ def _steady(entry: CellResult, metric: str) -> Value | None:
 
 
 def _parts(entry: CellResult) -> dict[str, Value]:
-    found = {part: _steady(entry, f"{part}_s") for number, part in PARTS.items() if number != TOTAL}
+    found = {part: steady(entry, f"{part}_s") for number, part in PARTS.items() if number != TOTAL}
     return {part: value for part, value in found.items() if value}
 
 

@@ -19,7 +19,16 @@ from slowpath.core.cannon_results import (
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.cannon.curves import curve_figures, scaling_figures, scaling_lines, scaling_note, value_words
-from slowpath.report.cannon.words import INSIDE, PARTS, points, variant_name
+from slowpath.report.cannon.tables import (
+    clock_lines,
+    computation_table,
+    critical_lines,
+    critical_table,
+    kernel_lines,
+    kernels_table,
+    kernels_title,
+)
+from slowpath.report.cannon.words import INSIDE, PARTS, moving_words, points, variant_name
 from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.svg import stack, timeline
 from slowpath.report.svg.scale_linear import LinearScale
@@ -177,6 +186,8 @@ class GroupView:
     advice: str
     facts: list[tuple[str, str]]
     best: FigureTable
+    critical: FigureTable
+    computation: FigureTable
     curves: list[Figure]
     parts: list[Figure]
     timelines: list[Figure]
@@ -190,6 +201,8 @@ class CannonView:
     """The section of the page. `scaling` has panels over the number of ranks, if the run has several."""
 
     groups: list[GroupView]
+    kernels: list[FigureTable]
+    kernel_titles: list[str]
     scaling: list[Figure]
     scaling_note: str
 
@@ -200,7 +213,11 @@ def cannon_view(results: Results) -> CannonView | None:
         return None
     groups = [_group(group, number) for number, group in enumerate(results.cannon.groups)]
     groups = _within_the_page(groups)
-    return CannonView(groups, scaling_figures(results.cannon.scaling), scaling_note(results.cannon.scaling))
+    tables = [kernels_table(shown) for shown in results.cannon.kernels]
+    titles = [kernels_title(shown) for shown in results.cannon.kernels]
+    return CannonView(
+        groups, tables, titles, scaling_figures(results.cannon.scaling), scaling_note(results.cannon.scaling)
+    )
 
 
 def _within_the_page(groups: list[GroupView]) -> list[GroupView]:
@@ -233,7 +250,8 @@ def _group(group: CannonGroup, number: int) -> GroupView:
     occurring = {part for variant in group.variants for point in variant.points for part in point.parts_s}
     legend = [(f"p-{part}", part, words) for part, words in PARTS.items() if part in occurring and part != "generate"]
     advice = group.advice or f"{fmt.MISSING} no advice: {group.advice_reason}"
-    return GroupView(group.label, advice, _facts(group), _best(group), curve_figures(group),
+    return GroupView(group.label, advice, _facts(group), _best(group), critical_table(group),
+                       computation_table(group), curve_figures(group),
                        part_figures(group, number), timeline_figures(group), other_timeline_figures(group),
                        legend)  # fmt: skip
 
@@ -244,6 +262,8 @@ def _facts(group: CannonGroup) -> list[tuple[str, str]]:
     facts = [("Ranks", str(group.ranks))]
     facts.append(("Grid", f"{grid.rows} × {grid.columns}, {fmt.plural(grid.steps, 'step')}" if grid
                   else f"{fmt.MISSING} {why}"))  # fmt: skip
+    if grid and (words := moving_words(grid)):
+        facts.append(("Moves", words))
     facts.append(("BLAS", _blas(blas) if blas else f"{fmt.MISSING} {why}"))
     own = "each rank has its own, so exposed shares count"
     facts.append(("Cores", own if group.ranks_have_cores else f"shared: {group.ranks_have_cores_reason}"))
@@ -310,7 +330,8 @@ def cannon_lines(results: Results) -> list[str]:
     """Return lines, not wrapped, [] in a run without cells of the experiment cannon."""
     groups = results.cannon.groups if results.cannon else []
     scaled = scaling_lines(results.cannon.scaling) if results.cannon else []
-    return [line for group in groups for line in _group_lines(group)] + scaled + distribution_lines(results)
+    kernels = [line for shown in results.cannon.kernels for line in kernel_lines(shown)] if results.cannon else []
+    return [line for group in groups for line in _group_lines(group)] + kernels + scaled + distribution_lines(results)
 
 
 def distribution_lines(results: Results) -> list[str]:
@@ -338,13 +359,9 @@ def _group_lines(group: CannonGroup) -> list[str]:
     ranks = fmt.plural(group.ranks, "rank")
     lines = [f"Cannon's algorithm, {group.label}{'' if group.label.endswith(ranks) else f', {ranks}'}:"]
     lines.append("  " + (group.advice or f"No advice: {group.advice_reason}"))
-    for key, words in (("half", "half"), ("tenth", "a tenth")):
-        critical = group.critical_n[key]
-        if critical.n is not None:
-            shown = fmt.with_kind(fmt.quantity_interval(critical.n, "", critical.interval), critical.interval_kind)
-            lines.append(
-                f"  {group.reference} exposes less than {words} of its time from n = {critical.n:.0f} on ({shown})."
-            )
+    if group.grid and (moves := moving_words(group.grid)):
+        lines.append(f"  {moves}.")
+    lines += critical_lines(group) + clock_lines(group)
     table: list[tuple[str, ...]] = [TEXT_HEAD]
     for variant in group.variants:
         table += [
