@@ -74,8 +74,8 @@ def _four(variant: ReportedVariant, layers: Sequence[DesignRow], mpi: str) -> St
     if not mine:
         return StudyRow(variant.variant, variant.design, variant.layer, mpi, None, None, None, variant, NOT_MEASURED)
     best = max(mine, key=fits)
-    unchecked = best.cell.parameters.get("checks", "on") != "on"
-    name = f"{variant.design}, unchecked" if unchecked else variant.design
+    checked = best.cell.parameters.get("checks", "on") == "on"
+    name = variant.design if variant.checked else f"{variant.design}, {'checked' if checked else 'unchecked'}"
     return _measured(best, variant.variant, name, variant)
 
 
