@@ -267,8 +267,9 @@ COLLECTIVE = TableKind(
     ),
     keys=("value", "min_us", "max_us", "calls", "p50_us", "p90_us", "p99_us"),
     unit="us",
-    means="Latency: median over launches of the lower quartile of calls, which load disturbs least. Min, Max, P50, "
-    "P90, P99: of all calls and launches, each call by its slowest rank (OSU: means over ranks)",
+    means="Latency: median over launches of the lower quartile of calls, which load disturbs least. Min, Max: of "
+    "all calls of all launches. P50, P90, P99: of the calls of a launch, median over launches. Each call by its "
+    "slowest rank (OSU: means over ranks)",
     takes=_is_collective,
     values=_collective,
     needs="coll cells with pattern=calls",
