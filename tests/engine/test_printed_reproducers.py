@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import quantiles
 
 import pytest
 from ranks import Ranks
@@ -68,6 +68,8 @@ def compilers(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Compilers:
         [mpi.mpicxx, "-show"], capture_output=True, text=True, check=True, env=mpi.environ(os.environ)
     )
     flags = {kind: re.findall(rf"(?:^|\s)-{kind}\s*(\S+)", shown.stdout) for kind in "IL"}
+    flags["I"].append(str(mpi.prefix / "include"))  # Intel MPI shows a placeholder in place of its folders
+    flags["L"].append(str(mpi.prefix / "lib"))
     plain = mpi.environ(
         {**os.environ, "PATH": os.pathsep.join([str(folder), str(mpi.mpicxx.parent), os.environ["PATH"]])}
     )
@@ -184,15 +186,18 @@ def times_s(text: str, first: bool) -> list[float]:
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 @pytest.mark.parametrize("first", [True, False])
 def test_the_times_are_those_of_the_engines_command(printed: Commands, commands: Commands, first: bool) -> None:
-    """Interleaved, so that other work on the machine slows down both."""
-    words = f"{PINNED} {100 if first else 2} {1 if first else 200} host 262144"
+    """Interleaved, so that other work on the machine slows down both; of each the fastest tenth, because on two cores
+    a rank whose printed line wakes its launcher may lose its core in most messages of a run.
+    """
+    words = f"{PINNED} {50 if first else 1} {1 if first else 100} host 262144"
     runs: list[list[float]] = [[], []]
-    for _ in range(4):
+    for _ in range(8):
         for kept, which in zip(runs, (printed, commands), strict=True):
             done = which.run(2, words)
             assert done.returncode == 0, done.stderr
             kept += times_s(done.stdout, first)
-    assert 1 / 3 < median(runs[0]) / median(runs[1]) < 3
+    printed_s, engines_s = (quantiles(times, n=10)[0] for times in runs)
+    assert 1 / 3 < printed_s / engines_s < 3
 
 
 @pytest.mark.parametrize("words", [f"{OVERALLOC} 1 1 8 8 1 --memory host", f"{PINNED} 1 1 host 8"])
