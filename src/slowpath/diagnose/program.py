@@ -23,6 +23,7 @@ from slowpath.report.format import plural
 
 CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 NEAR = 2.0  # a message is like a cell whose length is within this factor, or between two of its group
+LONGEST_BYTES = 4 * 2**20  # of a survey: what is slow up to there is taken to be slow beyond
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ def with_groups(program: ProgramUse, cells: Iterable[Point]) -> ProgramUse:
     for cell in cells:
         groups.setdefault(cell.group, []).append(cell)
     found = {
-        name: sum(part.seconds for part in program.spent if _is_about(part, cells_of, False))
+        name: sum(part.seconds for part in program.spent if _is_about(part, cells_of, False, is_exact=False))
         for name, cells_of in groups.items()
     }
     return replace(program, groups={name: seconds for name, seconds in found.items() if seconds > 0})
@@ -101,7 +102,7 @@ def priced(finding: Finding, program: ProgramUse, seen_in: Results) -> Finding:
     Args: seen_in: results of the run in which it was observed.
     """
     cells = [seen_in.cell(number) for number in finding.slow_cells or finding.cells]
-    stake_s = sum(part.seconds for part in program.spent if _is_about(part, cells, finding.phase == "first"))
+    stake_s = sum(part.seconds for part in program.spent if _is_about(part, cells, finding.phase == "first", True))
     slower = finding.interval[0] if finding.interval else finding.ratio
     share = 1.0 if slower is None else max(0.0, 1.0 - 1.0 / slower) if slower > 0 else 0.0
     return replace(finding, program_s=stake_s * share)
@@ -119,15 +120,21 @@ def program_line(program: ProgramUse) -> str:
     return f"For {program_words(program)}, asked about: {groups}."
 
 
-def _is_about(part: Spent, cells: Iterable[Point], is_first: bool) -> bool:
-    """Whether calls of the program are like what these cells measure.  Args: is_first: of fresh allocations alone."""
+def _is_about(part: Spent, cells: Iterable[Point], is_first: bool, is_exact: bool) -> bool:
+    """Whether calls of the program are like what these cells measure.
+
+    Args: is_first: of fresh allocations alone.  is_exact: of several lengths, those between them alone.
+    """
     alike = [
         cell.parameters for cell in cells if cell.experiment == part.experiment and _is_alike(part, cell, is_first)
     ]
     lengths = [int(given["message_bytes"]) for given in alike if given.get("message_bytes", "").isdigit()]
     if part.experiment == "put" or not lengths:
         return bool(alike)
-    return part.high_bytes >= min(lengths) / NEAR and part.low_bytes <= max(lengths) * NEAR
+    low, high = min(lengths), max(lengths)
+    if low < high and is_exact:
+        return part.high_bytes >= low and (part.low_bytes <= high or high >= LONGEST_BYTES)
+    return part.high_bytes >= low / NEAR and part.low_bytes <= high * NEAR
 
 
 def _is_alike(part: Spent, cell: Point, is_first: bool) -> bool:

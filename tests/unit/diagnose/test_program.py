@@ -68,6 +68,20 @@ def test_a_finding_costs_at_most_what_the_program_spends_on_its_messages() -> No
     assert priced(without_ratio, program(LONG), seen).program_s == pytest.approx(0.3)
 
 
+def test_between_slow_lengths_and_beyond_the_longest_it_costs_and_below_it_does_not() -> None:
+    seen = results([cell(n, {"message_bytes": str(size << 20), "memory": "host"}) for n, size in enumerate((2, 4))])
+    found = finding(cells=[0, 1], slow_cells=[0, 1], ratio=2.0, interval=None)
+    longer = Spent(experiment="p2p", seconds=0.5, low_bytes=1 << 24, high_bytes=1 << 24)
+    assert priced(found, program(LONG), seen).program_s == 0.0
+    assert priced(found, program(longer), seen).program_s == pytest.approx(0.25)
+
+
+def test_what_the_program_does_not_do_is_no_opportunity_of_its_own() -> None:
+    found = finding(kind="opportunity", status="proven", program_s=0.0)
+    verdict = conclude([], [found], RunFacts(is_check=True)).verdict
+    assert (verdict.actions, verdict.opportunities) == ([], 0)
+
+
 def test_first_messages_are_priced_by_first_messages() -> None:
     seen = results([cell(0, {"message_bytes": "1048576", "memory": "host"})])
     found = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=None, phase="first")
