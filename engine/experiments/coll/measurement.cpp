@@ -60,6 +60,7 @@ std::optional<std::string> Measurement::run() {
     if (auto failure = make_duplicates()) return failure;
     switch (config_.pattern) {
         case Pattern::calls:
+        case Pattern::overlap:
             return run_calls();
         case Pattern::counted:
             return run_counted();
@@ -67,8 +68,6 @@ std::optional<std::string> Measurement::run() {
             return run_communicators();
         case Pattern::messages:
             return run_messages();
-        case Pattern::overlap:
-            return run_overlap();
     }
     return std::nullopt;
 }
@@ -103,7 +102,10 @@ std::optional<std::string> Measurement::run_calls() {
     end_block(Phase::first);
     check_result("after the first call");
     warm_up(call);
-    steady(call);
+    if (config_.pattern == Pattern::overlap)
+        time_overlap(call, overlap_steps());
+    else
+        steady(call);
     check_result("after the last call");
     check_fresh_numbers(call);
     return std::nullopt;

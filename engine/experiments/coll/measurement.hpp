@@ -47,7 +47,6 @@ class Measurement {
     /// messages.cpp
     std::optional<std::string> run_messages();
     /// overlap.cpp
-    std::optional<std::string> run_overlap();
     void time_overlap(Call& call, std::int64_t steps);
     std::int64_t overlap_steps();
     std::int64_t shortest_ns(Call& call);

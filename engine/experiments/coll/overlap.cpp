@@ -19,20 +19,6 @@ constexpr double parts_of_a_sample = 4;  // alone, computed, and at worst one af
 
 }  // namespace
 
-std::optional<std::string> Measurement::run_overlap() {
-    if (auto failure = use(false, config_.duplicates)) return failure;
-    Call call(config_, operands_);
-    begin_block(1);
-    time_all(call, 1);
-    end_block(Phase::first);
-    check_result("after the first call");
-    warm_up(call);
-    time_overlap(call, overlap_steps());
-    check_result("after the last call");
-    check_fresh_numbers(call);
-    return std::nullopt;
-}
-
 /// Steps of the computation on this rank, so that it lasts as long as the call on the slowest one: the lower
 /// quartile of the warm-up's later half, since another process may have come between.
 std::int64_t Measurement::overlap_steps() {

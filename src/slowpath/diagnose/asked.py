@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -70,14 +70,17 @@ class Asked:
 
     def narrowed(self, survey: Campaign) -> Campaign:
         """The survey with these groups alone."""
-        if not self:
-            return survey
-        kept = self.groups(survey)
-        return replace(
-            survey,
-            cells=[group for group in survey.cells if group.name in kept],
-            contrasts=[contrast for contrast in survey.contrasts if contrast.cells in kept],
-        )
+        return with_groups_alone(survey, self.groups(survey)) if self else survey
+
+
+def with_groups_alone(survey: Campaign, kept: Collection[str]) -> Campaign:
+    """The survey with these groups of cells, and the A/A control."""
+    kept = {_CONTROL, *kept}
+    return replace(
+        survey,
+        cells=[group for group in survey.cells if group.name in kept],
+        contrasts=[contrast for contrast in survey.contrasts if contrast.cells in kept],
+    )
 
 
 def asked_for(words: Sequence[str], survey: Campaign) -> Asked:

@@ -2,8 +2,8 @@
 """The program that a diagnosis is for (`--for WATCH`): which cells of a survey are about what it does, and how much of
 its time a finding could save. Pure.
 
-A price is an upper end: all of the time that the program spends moving such messages shrinks by the finding's ratio.
-What they really cost is measured by `slowpath replay`.
+A price is an upper end for these calls themselves: all of the time that the program spends in them shrinks by the upper
+end of the finding's ratio. Waits of other ranks that would shorten with them are not in it. `slowpath replay` measures.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from typing import Literal, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from slowpath.core.campaign import Campaign
 from slowpath.core.limits import Name
 from slowpath.core.result import NotNegative, Whole
 from slowpath.core.results import Finding, Results
 from slowpath.core.units import format_time
 from slowpath.report.format import plural
 
-CONTROL = "control"  # the survey's A/A control: without it nothing warns of a disturbed machine
 NEAR = 2.0  # a message is like a cell whose length is within this factor, or between two of its group
 LONGEST_BYTES = 4 * 2**20  # of a survey: what is slow up to there is taken to be slow beyond
 
@@ -86,25 +84,15 @@ def with_groups(program: ProgramUse, cells: Iterable[Point]) -> ProgramUse:
     return replace(program, groups={name: seconds for name, seconds in found.items() if seconds > 0})
 
 
-def narrowed(survey: Campaign, program: ProgramUse) -> Campaign:
-    """The survey with the groups that are about the program, and the control."""
-    kept = {CONTROL, *program.groups}
-    return replace(
-        survey,
-        cells=[group for group in survey.cells if group.name in kept],
-        contrasts=[contrast for contrast in survey.contrasts if contrast.cells in kept],
-    )
-
-
 def priced(finding: Finding, program: ProgramUse, seen_in: Results) -> Finding:
-    """The finding with the seconds that the program could save by it, at most.
+    """The finding with the seconds that the program could save by it in these calls, at most.
 
     Args: seen_in: results of the run in which it was observed.
     """
     cells = [seen_in.cell(number) for number in finding.slow_cells or finding.cells]
     stake_s = sum(part.seconds for part in program.spent if _is_about(part, cells, finding.phase == "first", True))
-    slower = finding.interval[0] if finding.interval else finding.ratio
-    share = 1.0 if slower is None else max(0.0, 1.0 - 1.0 / slower) if slower > 0 else 0.0
+    slower = finding.interval[1] if finding.interval else finding.ratio
+    share = 1.0 if slower is None else 1.0 - 1.0 / max(slower, 1.0)
     return replace(finding, program_s=stake_s * share)
 
 

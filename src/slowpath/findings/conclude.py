@@ -137,7 +137,7 @@ def _urgency(finding: Finding, is_check: bool) -> tuple[bool, bool, bool]:
 def _action(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells, is_check: bool) -> str:
     words = f"{advice(finding, contrasts, cells)}."
     if finding.program_s is not None:
-        words += f" Your program saves {format_time(finding.program_s)} a rank at most."
+        words += f" Of your program, in these calls: at most {format_time(finding.program_s)} a rank."
     if not _is_conditional(finding, is_check):
         return words
     return f"If your programs use {finding.concerns}: {words[0].lower()}{words[1:]}"

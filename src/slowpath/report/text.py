@@ -58,8 +58,8 @@ def render_brief(results: Results) -> str:
 def _tables(results: Results) -> list[str]:
     """The studies' own tables, and a table of all cells whose experiments have none."""
     views = [(view.name, _lines(view.lines(results))) for view in views_of(results)]
-    told = {view for view, lines in views if lines}
-    covered = {one.name for one in EXPERIMENTS if told & set(one.views)}
+    shown = {view for view, lines in views if lines}
+    covered = {one.name for one in EXPERIMENTS if shown & set(one.views)}
     return [*(lines for _, lines in views if lines), _lines(cell_lines(results, without=covered))]
 
 

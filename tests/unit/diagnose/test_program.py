@@ -9,7 +9,8 @@ import pytest
 from made_results import cell, finding, results
 
 from slowpath.core.plan import Cell
-from slowpath.diagnose.program import CONTROL, ProgramUse, Spent, narrowed, priced, program_line, with_groups
+from slowpath.diagnose.asked import with_groups_alone
+from slowpath.diagnose.program import ProgramUse, Spent, priced, program_line, with_groups
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.findings.conclude import conclude
 from slowpath.findings.order import by_cost
@@ -50,9 +51,9 @@ def test_groups_are_those_of_the_programs_calls_lengths_and_memory(
     assert asked <= set(found.groups)
     assert not not_asked & set(found.groups)
     assert set(found.groups.values()) == {spent.seconds}
-    kept = narrowed(SURVEY, found)
-    assert {group.name for group in kept.cells} == {CONTROL, *found.groups}
-    assert {contrast.cells for contrast in kept.contrasts} <= {CONTROL, *found.groups}
+    kept = with_groups_alone(SURVEY, found.groups)
+    assert {group.name for group in kept.cells} == {"control", *found.groups}
+    assert {contrast.cells for contrast in kept.contrasts} <= {"control", *found.groups}
 
 
 def test_a_program_on_gpu_memory_asks_nothing_of_host_memory(plan_cells: list[Cell]) -> None:
@@ -62,7 +63,7 @@ def test_a_program_on_gpu_memory_asks_nothing_of_host_memory(plan_cells: list[Ce
 def test_a_finding_costs_at_most_what_the_program_spends_on_its_messages() -> None:
     seen = results([cell(0, {"message_bytes": "1048576", "memory": "host"})])
     found = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=(1.5, 3.0))
-    assert priced(found, program(LONG, STRIDED, PUTS), seen).program_s == pytest.approx(0.3 * (1 - 1 / 1.5))
+    assert priced(found, program(LONG, STRIDED, PUTS), seen).program_s == pytest.approx(0.3 * (1 - 1 / 3.0))
     assert priced(found, program(STRIDED, PUTS), seen).program_s == 0.0
     without_ratio = finding(cells=[0], slow_cells=[0], ratio=None, interval=None)
     assert priced(without_ratio, program(LONG), seen).program_s == pytest.approx(0.3)
@@ -82,6 +83,13 @@ def test_what_the_program_does_not_do_is_no_opportunity_of_its_own() -> None:
     assert (verdict.actions, verdict.opportunities) == ([], 0)
 
 
+def test_a_fault_of_the_machine_is_one_whatever_the_program_does() -> None:
+    found = finding(kind="fault", ratio=None, interval=None, program_s=0.0)
+    verdict = conclude([], [found], RunFacts(is_check=True)).verdict
+    assert verdict.faults == 1
+    assert verdict.answer.startswith("Something is wrong")
+
+
 def test_first_messages_are_priced_by_first_messages() -> None:
     seen = results([cell(0, {"message_bytes": "1048576", "memory": "host"})])
     found = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=None, phase="first")
@@ -94,7 +102,7 @@ def test_what_costs_the_program_most_comes_first_and_says_so() -> None:
     large = finding(number=2, excess_s=1e-6, program_s=0.4, concerns="MPI_Put", kind="fault")
     assert by_cost([small, large]) == [large, small]
     verdict = conclude([], [large], RunFacts(is_check=True)).verdict
-    assert verdict.actions[0].endswith("Your program saves 400 ms a rank at most.")
+    assert verdict.actions[0].endswith("Of your program, in these calls: at most 400 ms a rank.")
     assert not verdict.actions[0].startswith("If your programs use")
 
 

@@ -215,13 +215,13 @@ def test_one_that_can_not_be_replaced_is_refused_before_a_build(
 def test_several_build_at_once(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     first = engine_for(mpi, environ, source=source)
     first.program.write_bytes(b"")  # all of them find it damaged
-    told: list[str] = []
+    said: list[str] = []
     slow = {**environ, "SLOW_S": "0.5"}
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: engine_for(mpi, slow, told.append, source=source), range(8)))
+        found = list(pool.map(lambda _: engine_for(mpi, slow, said.append, source=source), range(8)))
     assert {engine.program for engine in found} == {first.program}
     assert builds(environ) == 2  # one of them, while the others wait and take it
-    assert [line for line in told if line.startswith("waiting for another process, which builds the engine for mpich")]
+    assert [line for line in said if line.startswith("waiting for another process, which builds the engine for mpich")]
     assert usable_engine(first.program.parent, environ) is not None
     assert not list(first.program.parents[1].glob(".*"))
 

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.results import Results
+from slowpath.diagnose.asked import with_groups_alone
 from slowpath.diagnose.own_settings.listing import unread
 from slowpath.diagnose.own_settings.named import only_one, without_twins, without_unread
 from slowpath.diagnose.own_state import folded, set_aside
-from slowpath.diagnose.program import narrowed
 from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -149,7 +149,8 @@ def within_budget(state: State) -> Kept:
     pairs, left_out = _pairs(state), tuple[str, ...]()
     wanted = None
     if state.program is not None:
-        pairs, wanted = narrowed(pairs, state.program), set(state.program.groups)
+        wanted = set(state.program.groups)
+        pairs = with_groups_alone(pairs, wanted)
     if state.gpus and state.estimate is not None:
         most_s = min(most_s, GPU_SURVEY_S)
         pairs, left_out = without_sides(pairs, state.estimate, most_s)
