@@ -70,8 +70,13 @@ def compilers(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Compilers:
     flags = {kind: re.findall(rf"(?:^|\s)-{kind}\s*(\S+)", shown.stdout) for kind in "IL"}
     flags["I"].append(str(mpi.prefix / "include"))  # Intel MPI shows a placeholder in place of its folders
     flags["L"].append(str(mpi.prefix / "lib"))
+    # LC_ALL: a shell warns of a locale that the machine lacks; only the compiler's warnings are looked for.
     plain = mpi.environ(
-        {**os.environ, "PATH": os.pathsep.join([str(folder), str(mpi.mpicxx.parent), os.environ["PATH"]])}
+        {
+            **os.environ,
+            "LC_ALL": "C",
+            "PATH": os.pathsep.join([str(folder), str(mpi.mpicxx.parent), os.environ["PATH"]]),
+        }
     )
     plain |= {"CPATH": os.pathsep.join(flags["I"]), "LIBRARY_PATH": os.pathsep.join([*flags["L"], str(folder)])}
     gpu = {**plain, "CPATH": os.pathsep.join([*flags["I"], str(source.parent)])}
