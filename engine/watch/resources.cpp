@@ -160,6 +160,15 @@ std::uint64_t resident_bytes() {
     return std::strtoull(rest, nullptr, 10) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// Of all threads of the process, also of those that are over.
+unsigned long long processor_ns(const rusage& used) {
+    const auto ns = [](const timeval& time) {
+        return static_cast<unsigned long long>(time.tv_sec) * 1'000'000'000 +
+               static_cast<unsigned long long>(time.tv_usec) * 1'000;
+    };
+    return ns(used.ru_utime) + ns(used.ru_stime);
+}
+
 constexpr std::uint64_t no_limit = std::uint64_t{1} << 60;
 
 /// The number in a file of a control group; no_limit: "max", or there is no such file.
@@ -282,9 +291,9 @@ void note_resources(const char* moment) {
     rusage used{};
     if (getrusage(RUSAGE_SELF, &used) == 0)
         words.add(
-            " voluntary_switches=%ld involuntary_switches=%ld minor_faults=%ld major_faults=%ld "
+            " used_ns=%llu voluntary_switches=%ld involuntary_switches=%ld minor_faults=%ld major_faults=%ld "
             "most_resident_bytes=%lld",
-            used.ru_nvcsw, used.ru_nivcsw, used.ru_minflt, used.ru_majflt,
+            processor_ns(used), used.ru_nvcsw, used.ru_nivcsw, used.ru_minflt, used.ru_majflt,
             static_cast<long long>(used.ru_maxrss) * 1024);
     if (const std::uint64_t resident = resident_bytes(); resident > 0)
         words.add(" resident_bytes=%llu", static_cast<unsigned long long>(resident));

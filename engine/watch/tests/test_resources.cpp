@@ -33,8 +33,9 @@ TEST(Resources, AreThoseAtTheBeginAndAtTheEnd) {
     }));
     for (const char* const line : {"at\tbegin ns=", "at\tend ns=", "sample\t", "launch\tPMI_RANK=3"})
         EXPECT_NE(text.find(line), std::string::npos) << line;
-    for (const char* const word : {" threads=1", " processors=", " waited_ns=", " involuntary_switches=",
-                                   " resident_bytes=", " online=", " user_namespace="})
+    for (const char* const word :
+         {" threads=1", " processors=", " waited_ns=", " used_ns=", " involuntary_switches=",
+          " resident_bytes=", " online=", " user_namespace="})
         EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 

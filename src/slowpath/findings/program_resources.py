@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,8 @@ class RankShare:
     span_s, mpi_s   from MPI_Init to MPI_Finalize, and in MPI
     waited_s    in which the thread that calls MPI could run and had no processor.  busy: threads that ran for a tenth
                 of the time at least, or could have.  busy_waited_s: as waited_s, of all threads, for each busy one
+    has_ended_threads   some busy ones were over before the end: busy is the least that they are, and busy_waited_s is
+                that of the thread that calls MPI
     resident    (seconds since MPI_Init, bytes), in the order of time.  limit_bytes: of its control group's memory
     namespace   number of its user namespace
     """
@@ -29,6 +31,7 @@ class RankShare:
     waited_s: float | None
     busy: int | None
     busy_waited_s: float | None
+    has_ended_threads: bool = field(default=False, kw_only=True)
     resident: tuple[tuple[float, int], ...]
     limit_bytes: int | None
     namespace: int | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from slowpath.core.result import Count, NotNegative, Result, means
+from slowpath.core.result import Count, NotNegative, Result, means, optional
 
 
 class ResourceMoment(Result, frozen=True, kw_only=True):
@@ -29,6 +29,10 @@ class RankResources(Result, frozen=True, kw_only=True):
     ran_s: Annotated[NotNegative | None, means("processor time of the thread that calls MPI")]
     waited_s: Annotated[NotNegative | None, means("that this thread could run and had no processor")]
     threads_ran_s: Annotated[NotNegative | None, means("processor time of all threads that were there at the end")]
+    others_ran_s: Annotated[
+        NotNegative | None,
+        means("processor time of all threads but the one that calls MPI, also of those that are over"),
+    ] = optional()
     threads_waited_s: Annotated[NotNegative | None, means("that these could run and had no processor, added up")]
     voluntary_switches: Annotated[Count | None, means("of its threads: they waited for something")]
     involuntary_switches: Annotated[Count | None, means("of its threads: the kernel gave their processor to another")]

@@ -14,6 +14,7 @@ from slowpath.watch.resource_results import RankResources, ResourceMoment
 from slowpath.watch.results import RankTime, WatchResults
 
 MOST_MOMENTS: Final = 64
+BUSY_SHARE: Final = 0.1  # of the run: threads that ran for so long are busy ones, as in engine/watch/resources.cpp
 _S: Final = 1e-9
 _LONGEST_S: Final = 1e9  # of a run; what is longer is no time
 
@@ -39,6 +40,7 @@ def _of_rank(rank: int, found: RecordedResources) -> RankResources:
         waited_s=_seconds(found.between("waited_ns")),
         threads_ran_s=_seconds(found.between("threads_ran_ns")),
         threads_waited_s=_seconds(found.between("threads_waited_ns")),
+        others_ran_s=_others_ran_s(found),
         voluntary_switches=found.between("voluntary_switches"),
         involuntary_switches=found.between("involuntary_switches"),
         resident_bytes=last,
@@ -55,6 +57,11 @@ def _of_rank(rank: int, found: RecordedResources) -> RankResources:
 
 def _seconds(ns: int | None) -> float | None:
     return None if ns is None else min(ns * _S, _LONGEST_S)
+
+
+def _others_ran_s(found: RecordedResources) -> float | None:
+    used, own = found.between("used_ns"), found.between("ran_ns")
+    return None if used is None or own is None else _seconds(max(used - own, 0))
 
 
 def _moments(found: RecordedResources) -> tuple[ResourceMoment, ...]:
@@ -91,6 +98,9 @@ def program_resources(results: WatchResults) -> ProgramResources | None:
 def _share(one: RankResources, time: RankTime) -> RankShare:
     busy = one.busy_threads
     waited = one.threads_waited_s / busy if one.threads_waited_s is not None and busy else None
+    ended = busy is not None and busy < 2 and (one.others_ran_s or 0) >= BUSY_SHARE * time.span_s
+    if ended:  # of threads that are over the kernel keeps what they ran, neither their number nor what they waited
+        busy, waited = 2, one.waited_s
     return RankShare(
         rank=one.rank,
         host=time.host,
@@ -101,6 +111,7 @@ def _share(one: RankResources, time: RankTime) -> RankShare:
         waited_s=one.waited_s,
         busy=busy,
         busy_waited_s=waited,
+        has_ended_threads=ended,
         resident=tuple((moment.at_s, moment.resident_bytes) for moment in one.moments),
         limit_bytes=one.memory_limit_bytes,
         namespace=one.user_namespace,

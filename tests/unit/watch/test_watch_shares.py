@@ -29,6 +29,7 @@ def watched(
     waited_s: float = 0.0,
     busy: int = 1,
     threads_waited_s: float = 0.0,
+    others_ran_s: float = 0.0,
     resident: Resident = lambda _: 100.0 * MIB,
     namespaces: Callable[[int], str] | None = None,
     **of_rank: str,
@@ -42,12 +43,14 @@ def watched(
         if namespaces is not None:
             of_rank = {**of_rank, "user_namespace": namespaces(rank.rank)}
         more = "".join(f" {name}={value}" for name, value in of_rank.items())
-        rank.say("at", f"begin ns={BASE_NS} processors={mask} threads_waited_ns=0 waited_ns=0 online=16{more}")
+        rank.say("at", f"begin ns={BASE_NS} processors={mask} threads_waited_ns=0 waited_ns=0 ran_ns=0 used_ns=0 "
+                 f"online=16{more}")  # fmt: skip
         for number in range(1, 41):
             at_s = 0.1 * number
             rank.say("sample", f"{BASE_NS + round(at_s * 1e9)} {round(resident(at_s))} 0 0 0")
         rank.say("at", f"end ns={BASE_NS + 4 * 10**9} {counts} processors={mask} waited_ns={round(waited_s * 1e9)} "
-                 f"threads_waited_ns={round((threads_waited_s or waited_s) * 1e9)}")  # fmt: skip
+                 f"threads_waited_ns={round((threads_waited_s or waited_s) * 1e9)} ran_ns={10**9} "
+                 f"used_ns={round((1 + others_ran_s) * 1e9)}")  # fmt: skip
     job.write(folder / "ranks", SPAN_S)
     info = WatchInfo(slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", wall_s=SPAN_S, host="node1",
                      working_folder="/", library="/l.so", exit_code=0)  # fmt: skip
@@ -92,6 +95,20 @@ def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> Non
     assert "; 1 more group likewise" in one.text
     assert "OMP_NUM_THREADS" in (one.change or "")
     assert one.interval[0] <= one.seconds <= one.interval[1]
+
+
+def test_threads_that_were_over_before_the_end_count_as_one(tmp_path: Path) -> None:
+    (one,) = found(tmp_path, ["0", "1"], waited_s=2.0, others_ran_s=2.0)
+    assert one.rule == "SP061"
+    assert "at least 2 busy threads of rank 0 on 1 processor (0 of node1): each could run" in one.text
+    assert one.interval[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("masks", "others_ran_s"), [(["0", "1"], 0.3), (["0-1", "2-3"], 2.0)])
+def test_threads_that_are_over_and_ran_little_or_had_a_processor_are_clean(
+    tmp_path: Path, masks: list[str], others_ran_s: float
+) -> None:
+    assert found(tmp_path, masks, waited_s=2.0, others_ran_s=others_ran_s) == []
 
 
 def test_threads_of_a_library_that_starts_are_no_finding_of_a_short_run() -> None:

@@ -37,14 +37,15 @@ def _pattern(crowd: Crowd, more: int) -> SeenPattern:
     span_s = fmean(one.span_s for one in ranks)
     each = max(count // len(ranks), 1)
     fewer = f"{each} thread{'s' if each > 1 else ''} a rank (OMP_NUM_THREADS)"
+    least = "at least " if any(one.has_ended_threads for one in ranks) else ""
     of_ranks = f"rank {ranks[0].rank}" if len(ranks) == 1 else f"{len(ranks)} ranks"
     return SeenPattern(
         sites=(),
         count=threads,
-        text=f"{threads} busy threads of {of_ranks} on {count} processor{'s' if count > 1 else ''} "
+        text=f"{least}{threads} busy threads of {of_ranks} on {count} processor{'s' if count > 1 else ''} "
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): each could run and had no processor for "
         f"{format_time(waited_s)} of {format_time(span_s)}{likewise(more)}",
-        change=f"{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank as many "
+        change=f"{least}{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank as many "
         f"processors as it has threads, or start at most {fewer}",
         basis="the time for which a busy thread stood in the kernel's queue for a processor; low: half of it; high: "
         "twice that, for threads that wait for it",
@@ -63,7 +64,8 @@ SLOW_PATH: SlowPath = SlowPath(
     "they may use, and how long they stood in the queue (/proc/self/task).",
     remedy="As many processors for a rank as it has threads (--map-by slot:PE=N, srun --cpus-per-task=N, "
     "I_MPI_PIN_DOMAIN), or fewer threads (OMP_NUM_THREADS).",
-    false_alarms="Threads that were over before MPI_Finalize are not counted.",
+    false_alarms="Of threads that were over before MPI_Finalize only the time that they ran is known: they count "
+    "as one.",
     sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
     observe=nothing,
     cause="Threads of the program take each other's processor.",
