@@ -80,6 +80,7 @@ class SlowPath:
         prices_collectives: how the program's collectives are priced by equivalents; None: not by it.
         pattern: from the program's own calls to what it could do without; None: it is about this machine. A slow path
             that has one is seen in programs alone: it observes nothing in cells.
+        skeleton_change: change of a program's skeleton that takes it away (slowpath.watch.skeleton.changes); None: no.
 
     Shown and tested:
         picture: what its card draws instead of the law; None: the law.
@@ -120,5 +121,6 @@ class SlowPath:
     prices: tuple[ProgramPrice, ...] = ()
     prices_collectives: CollectivesPrice | None = None
     pattern: SeePatterns | None = None
+    skeleton_change: str | None = None
     picture: Picture | None = None
     depends: frozenset[str] = frozenset()

@@ -105,4 +105,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
+    skeleton_change="drop barriers",
 )

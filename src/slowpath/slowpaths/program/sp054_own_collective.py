@@ -180,4 +180,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
+    skeleton_change="use MPI_Bcast",
 )

@@ -137,4 +137,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
+    skeleton_change="shift at once",
 )

@@ -96,4 +96,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
+    skeleton_change="receive early",
 )

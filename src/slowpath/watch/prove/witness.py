@@ -87,7 +87,7 @@ def _one(
 
 def _affinity(candidate: Candidate, command: Sequence[str], environ: Mapping[str, str], ask: Ask) -> ProofWitness:
     """Processors that the ranks may use, by the same launcher lines with another program behind them."""
-    end = _program_at(command, environ)
+    end = program_at(command, environ)
     if end is None:
         return ProofWitness(state="not known", text=f"the command's program is not found in it; {NOTHING_SHOWS}")
     added = len(candidate.argv) - len(command)
@@ -106,7 +106,8 @@ def _masks(said: str) -> list[str]:
     return sorted(line.partition(":")[2].strip() for line in said.splitlines() if "Cpus_allowed_list" in line)
 
 
-def _program_at(command: Sequence[str], environ: Mapping[str, str]) -> int | None:
+def program_at(command: Sequence[str], environ: Mapping[str, str]) -> int | None:
+    """Where the program stands in a command that begins with a launcher; None: it is not found."""
     for at, word in enumerate(command[1:], 1):
         if not word.startswith("-") and shutil.which(word, path=environ.get("PATH")) is not None:
             return at

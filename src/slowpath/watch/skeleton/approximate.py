@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a script is not: where the record says less than a call needs, what is played in its place. Pure."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from slowpath.watch.events import Events
+from slowpath.watch.record.layout import EventKind
+from slowpath.watch.skeleton.script import COLLECTIVES, FRESH, Script
+
+LEAST_FRESH_BYTES: Final = 65536  # shorter memory is part of a heap, which is not new with each use
+MOST_BUFFERS, MOST_BUFFER_BYTES = 4096, 2**29  # of a rank; above it, one buffer for each direction
+
+
+def numbered_buffers(events: Events, rows: Sequence[int], seen: Counter[str]) -> dict[int, int]:
+    """Of each event of a message the number of its memory, or FRESH."""
+    both = int(EventKind.SEND | EventKind.RECEIVE)
+    of_messages = [row for row in rows if int(events.kind[row]) & both]
+    found: dict[int, int] = {}
+    numbers: dict[tuple[int, int, bool], int] = {}
+    longest: dict[int, int] = defaultdict(int)
+    for row in of_messages:
+        kind, length = int(events.kind[row]), int(events.bytes[row])
+        if kind & EventKind.FIRST and length >= LEAST_FRESH_BYTES:
+            found[row] = FRESH
+            seen["fresh"] += 1
+            continue
+        key = int(events.allocation[row]), int(events.offset[row]), bool(kind & EventKind.SEND)
+        found[row] = numbers.setdefault(key, len(numbers))
+        longest[found[row]] = max(longest[found[row]], length)
+    if len(numbers) > MOST_BUFFERS or sum(longest.values()) > MOST_BUFFER_BYTES:
+        is_send = {number: side for (_, _, side), number in numbers.items()}
+        seen["buffers"] += 1
+        return {row: number if number == FRESH else int(is_send[number]) for row, number in found.items()}
+    return found
+
+
+def levelled(script: Script, seen: Counter[str]) -> Script:
+    """Blocks of one collective that differ in length get their mean: the lengths of each pair are not recorded."""
+    wanted: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for rank, operations in enumerate(script.ranks):
+        nth: Counter[int] = Counter()
+        for at, operation in enumerate(operations):
+            if operation.kind in COLLECTIVES:
+                wanted[operation.communicator, nth[operation.communicator]].append((rank, at))
+                nth[operation.communicator] += 1
+    changed: dict[tuple[int, int], int] = {}
+    for places in wanted.values():
+        lengths = [script.ranks[rank][at].bytes for rank, at in places]
+        if max(lengths) != min(lengths):
+            seen["blocks"] += 1
+            changed |= dict.fromkeys(places, round(sum(lengths) / len(lengths)))
+    if not changed:
+        return script
+    ranks = [
+        tuple(
+            dataclasses.replace(operation, bytes=changed[rank, at]) if (rank, at) in changed else operation
+            for at, operation in enumerate(operations)
+        )
+        for rank, operations in enumerate(script.ranks)
+    ]
+    return dataclasses.replace(script, ranks=tuple(ranks))
+
+
+STATEMENTS: Final[Mapping[str, str]] = {
+    "any": "{} receives for any source or tag are played from the source that came: the order is that of the watch",
+    "polls": "{} waits that the program polled for are played as waits; what it computed between polls is not played",
+    "fresh": "{} messages use memory that MPI had not seen before, and get new memory",
+    "buffers": "{} ranks use more memory than is played: their messages share one buffer for each direction",
+    "datatypes": "{} sides of messages have datatypes, and are played as contiguous bytes",
+    "blocks": "{} collectives with blocks of different lengths are played with their mean",
+    "reductions": "{} calls of reductions are played as sums: operation and type are not recorded",
+    "dup": "{} calls that make a communicator are played as MPI_Comm_dup",
+    "merged": "{} communicators are played as one for each set of ranks",
+    "left open": "{} requests that nobody waited for are waited for at the end",
+}
+
+
+def statements(seen: Counter[str]) -> tuple[str, ...]:
+    """A sentence for each.  Args: seen: how often, by key of STATEMENTS."""
+    return tuple(words.format(f"{seen[key]:,}") for key, words in STATEMENTS.items() if seen[key])

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Skeletons of real programs on real ranks: played call for call, and a change saves what the corrected twin saves."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+import pytest
+from ranks import Ranks
+
+from slowpath.core.files import read_bytes
+from slowpath.watch.attributed import attributed
+from slowpath.watch.record.job import read_job
+from slowpath.watch.skeleton.changes import Changed, changes_of
+from slowpath.watch.skeleton.derive import Skeleton, skeleton_of
+from slowpath.watch.skeleton.fidelity import Played
+from slowpath.watch.skeleton.script import Refused, Script, text_of
+
+SOURCE = Path(__file__).parents[1] / "watch" / "patterns.c"
+RANKS, ITERATIONS, COMPUTE_US = 2, 2, 100
+
+
+@pytest.fixture(scope="module")
+def program(ranks: Ranks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if ranks.mpi.mpicxx is None:
+        pytest.skip("no compiler wrapper")
+    made = tmp_path_factory.mktemp("patterns") / "patterns"
+    argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-g", "-o", made, SOURCE]
+    subprocess.run(argv, env=ranks.environ(), check=True, capture_output=True)
+    return made
+
+
+def seen(ranks: Ranks, library: Path, program: Path, folder: Path, pattern: str) -> Skeleton | Refused:
+    """The skeleton of one watched run."""
+    (folder / "ranks").mkdir(parents=True)
+    words = (str(program), pattern, "faulty", str(ITERATIONS), str(COMPUTE_US))
+    of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(folder / "ranks")}
+    done = ranks.start(*words, ranks=RANKS, of_ranks=of_ranks)
+    assert done.returncode == 0, done.stderr
+    return skeleton_of(attributed(read_job(folder)))
+
+
+def play(ranks: Ranks, script: Script, folder: Path) -> Played:
+    """One launch of a script."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for rank in range(len(script.ranks)):
+        (folder / f"rank-{rank}.txt").write_text(text_of(script, rank))
+    out = folder / "times.json"
+    player = ranks.engine.program.with_name("slowpath-skeleton")
+    done = ranks.start(str(player), str(folder), str(out), ranks=len(script.ranks))
+    assert done.returncode == 0, done.stderr
+    return msgspec.json.decode(read_bytes(out, within=folder), type=Played)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["small-messages", "small-nonblocking", "small-reductions", "datatype", "barriers", "chain", "leak"]
+)
+def test_each_call_of_the_program_is_played_once(
+    ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path, pattern: str
+) -> None:
+    found = seen(ranks, watch_library, program, tmp_path, pattern)
+    assert isinstance(found, Skeleton), found
+    played = play(ranks, found.script, tmp_path / "scripts")
+    for rank, recorded in enumerate(found.recorded.kinds):
+        counted = {kind: row.calls for kind, row in played.ranks[rank].kinds.items() if kind != "compute"}
+        assert counted == {kind: calls for kind, (calls, _) in recorded.items()}
+        computed_s = sum(one.seconds for one in found.script.ranks[rank])
+        assert played.ranks[rank].kinds["compute"].length_ns >= 0.999e9 * computed_s - 1e5
+    assert played.total_s >= ITERATIONS * COMPUTE_US * 1e-6
+
+
+def test_a_window_made_in_each_iteration_is_refused(
+    ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path
+) -> None:
+    found = seen(ranks, watch_library, program, tmp_path, "window")
+    assert isinstance(found, Refused)
+    assert "MPI_Win_allocate is not played" in found.reason
+
+
+def test_joined_messages_save_what_the_corrected_program_saves(
+    ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path
+) -> None:
+    """Both are most of the time, so that busy cores change neither answer."""
+    found = seen(ranks, watch_library, program, tmp_path, "small-messages")
+    assert isinstance(found, Skeleton), found
+    joined = changes_of(found.script, {})["aggregate"]
+    assert isinstance(joined, Changed)
+    sent = Counter(one.kind for one in joined.script.ranks[0])["send"]
+    assert sent == ITERATIONS
+    usual_s, joined_s, faulty_s, clean_s = [], [], [], []
+    for turn in range(2):
+        usual_s.append(play(ranks, found.script, tmp_path / f"usual-{turn}").total_s)
+        joined_s.append(play(ranks, joined.script, tmp_path / f"joined-{turn}").total_s)
+        faulty_s.append(loop_s(ranks, program, "faulty"))
+        clean_s.append(loop_s(ranks, program, "clean"))
+    assert min(joined_s) < 0.5 * min(usual_s)
+    assert min(clean_s) < 0.5 * min(faulty_s)
+
+
+def loop_s(ranks: Ranks, program: Path, twin: str) -> float:
+    """Seconds of the program's loop, as it prints them."""
+    done = ranks.start(str(program), "small-messages", twin, str(ITERATIONS), str(COMPUTE_US), ranks=RANKS)
+    return float(done.stdout.split()[1])
+
+
+def test_a_script_of_another_rank_or_of_nonsense_ends_the_job_with_one_line(ranks: Ranks, tmp_path: Path) -> None:
+    player = str(ranks.engine.program.with_name("slowpath-skeleton"))
+    for text, words in (("slowpath-skeleton 1\nrank 1 of 9\n", "rank 1 of 9"), ("walk\n", "line 1")):
+        for rank in range(RANKS):
+            (tmp_path / f"rank-{rank}.txt").write_text(text)
+        begun = time.monotonic()
+        done = ranks.start(player, str(tmp_path), str(tmp_path / "out"), ranks=RANKS)
+        assert done.returncode != 0
+        assert words in done.stderr
+        assert time.monotonic() - begun < 60

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A skeleton's launches with planted times: it is judged before it prices, and a saving is what was measured."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.watch.prove.rerun import Rerun, Started
+from slowpath.watch.skeleton.changes import Changed
+from slowpath.watch.skeleton.derive import Recorded, Skeleton
+from slowpath.watch.skeleton.fidelity import Played, PlayedKind, PlayedRank
+from slowpath.watch.skeleton.launch import PlayerStart
+from slowpath.watch.skeleton.measure import SkeletonQuestion, SkeletonSession
+from slowpath.watch.skeleton.script import Operation, Refused, Script
+from slowpath.watch.skeleton_results import SkeletonResults, read_skeleton, skeleton_lines
+
+SCRIPT = Script(((Operation("barrier"),),) * 2, ((0, 1),))
+SKELETON = Skeleton(SCRIPT, Recorded(({"barrier": (1, 0.5)},) * 2, 1.0), ("one statement",))
+FASTER = Changed(SCRIPT, "20 messages become 1", "whether it may", ("SPX",))
+
+
+class Machine:
+    """Takes planted seconds for each arm."""
+
+    def __init__(self, takes_s: Mapping[str, float], failing: str = "", noise: float = 0.005) -> None:
+        self.takes_s, self.failing, self.noise, self.arms = takes_s, failing, noise, list[str]()
+        self._random = random.Random(5)
+
+    def run(self, argv: Sequence[str], environ: Mapping[str, str], started: Started, files: Path) -> Rerun:
+        arm, out = Path(argv[-2]).name, Path(argv[-1])
+        self.arms.append(arm)
+        if arm == self.failing:
+            return Rerun(1.0, 4, "it ended with exit code 4", None, None)
+        total_s = self.takes_s.get(arm, 1.0) * self._random.lognormvariate(0.0, self.noise)
+        rank = PlayedRank(round(total_s * 1e9), {"barrier": PlayedKind(1, round(total_s * 5e8))})
+        out.parent.mkdir(parents=True)
+        out.write_bytes(msgspec.json.encode(Played((rank, rank))))
+        return Rerun(total_s, 0, None, None, None)
+
+
+def measured(tmp_path: Path, machine: Machine, **changes: Changed | Refused) -> SkeletonResults:
+    tmp_path.mkdir(exist_ok=True)
+    start = PlayerStart(("mpiexec", "player"), {}, None, None)
+    asked = SkeletonQuestion(tmp_path, SKELETON, changes, start, budget_s=600.0)
+    found = SkeletonSession(asked, lambda _: None, machine.run).go()
+    assert read_skeleton(tmp_path) == found
+    assert len(skeleton_lines(found)) <= 12
+    return found
+
+
+def test_a_saving_is_measured_beside_as_it_is_and_a_control(tmp_path: Path) -> None:
+    machine = Machine({"faster": 0.6})
+    found = measured(tmp_path, machine, faster=FASTER, same=FASTER, never=Refused("it can't be done"))
+    faster, same = found.changes[0], next(change for change in found.changes if change.name == "same")
+    assert (faster.name, faster.verdict, faster.rules) == ("faster", "proven", ("SPX",))
+    assert faster.saved_s == pytest.approx(0.4, abs=0.03)
+    assert faster.saved_interval is not None
+    assert faster.saved_interval[0] < 0.4 < faster.saved_interval[1]
+    assert same.saved_s is None
+    assert machine.arms.count("as-it-is") == machine.arms.count("control") > machine.arms.count("faster")
+    lines = skeleton_lines(found)
+    assert "faster: saves 0." in lines[1]
+    assert "(measured on the skeleton)" in lines[1]
+    assert lines[2].strip() == "Check: whether it may"
+    assert any("one statement" in line for line in lines)
+
+
+@pytest.mark.parametrize(("takes_s", "word"), [(1.3, "longer"), (0.7, "shorter")])
+def test_what_does_not_take_what_the_program_took_prices_nothing(tmp_path: Path, takes_s: float, word: str) -> None:
+    machine = Machine(dict.fromkeys(("as-it-is", "control"), takes_s))
+    found = measured(tmp_path, machine, faster=FASTER)
+    assert found.fidelity is not None
+    assert not found.fidelity.is_faithful
+    assert word in found.fidelity.reason
+    assert not found.changes
+    assert "faster" not in machine.arms
+    assert "Nothing is priced by it" in skeleton_lines(found)[0]
+
+
+def test_a_kind_of_call_that_takes_another_time_makes_it_unfaithful(tmp_path: Path) -> None:
+    recorded = Recorded(({"barrier": (1, 0.3)},) * 2, 1.0)
+    start = PlayerStart(("mpiexec", "player"), {}, None, None)
+    asked = SkeletonQuestion(tmp_path, Skeleton(SCRIPT, recorded, ()), {}, start, 600.0)
+    found = SkeletonSession(asked, lambda _: None, Machine({}).run).go()
+    assert found.fidelity is not None
+    assert not found.fidelity.is_faithful
+    assert "barrier takes 1.6" in found.fidelity.reason
+
+
+def test_a_change_that_fails_is_dropped_and_a_skeleton_that_fails_is_an_error(tmp_path: Path) -> None:
+    machine = Machine({}, failing="faster")
+    found = measured(tmp_path, machine, faster=FASTER, other=FASTER)
+    assert machine.arms.count("faster") == 1 < machine.arms.count("other")
+    assert next(change for change in found.changes if change.name == "faster").verdict == "failed"
+    with pytest.raises(EnvironmentFailure, match="fails as it is"):
+        measured(tmp_path / "second", Machine({}, failing="control"), faster=FASTER)
