@@ -88,7 +88,7 @@ def _of_tuning(folder: Path) -> Found:
 
 
 def _begin_diagnosis(world: World) -> None:
-    asked = ("--budget", "5s", "--only", "window kind", "--name-only", "--mpi", _mpi(world))
+    asked = ("--budget", "15s", "--only", "window kind", "--name-only", "--mpi", _mpi(world))
     world.start("diagnose", *asked, "--out", str(world.run))
     world.wait_until(lambda: any(world.run.glob("*/run.json")))
 
@@ -216,7 +216,7 @@ RUN = Command(
 DIAGNOSE = Command(
     "diagnose",
     _begin_diagnosis,
-    lambda world: ("diagnose", "--resume", str(world.run), "--budget", "5s"),
+    lambda world: ("diagnose", "--resume", str(world.run), "--budget", "15s"),
     (0,),
     _of_diagnosis,
 )

