@@ -91,6 +91,7 @@ def _skeleton(
 ) -> int:
     """Measure the program's skeleton, and print what it shows.  Raises: UsageError: with --laws nothing is measured."""
     from slowpath.core.errors import UsageError
+    from slowpath.watch.report.write import rebuild
     from slowpath.watch.skeleton.replay import measured_skeleton, planned
     from slowpath.watch.skeleton_results import skeleton_lines
 
@@ -101,7 +102,9 @@ def _skeleton(
         for line in plan.lines():
             click.echo(line)
         return 0
-    for line in skeleton_lines(measured_skeleton(watch, plan, os.environ, mpi, rounds, budget, tell)):
+    found = measured_skeleton(watch, plan, os.environ, mpi, rounds, budget, tell)
+    rebuild(watch)
+    for line in skeleton_lines(found):
         click.echo(line)
     return 0
 

@@ -133,6 +133,8 @@ def _gain(results: WatchResults, watch: str) -> str:
 def _finding(finding: WatchFinding, watch: str) -> list[str]:
     value = finding.seconds if finding.saved_s is None else finding.saved_s
     lines = [_row(finding.rule, find(finding.rule).name, seconds(value), finding.text)]
+    if finding.status == "measured":
+        lines.append(f"{' ' * (_CODE + 3)}measured on the skeleton")
     if finding.status == "proven":
         lines.append(f"{' ' * (_CODE + 3)}proven on this program")
     elif finding.status == "no effect":
@@ -186,7 +188,7 @@ def amount(value_s: float, interval: Interval) -> str:
     return f"{format_ratio(value_s, half)} s {format_interval(interval, value_s)}"
 
 
-Status = Literal["priced", "estimated", "proven", "no effect", "undecided"]
+Status = Literal["priced", "estimated", "measured", "proven", "no effect", "undecided"]
 # Of a verdict that says nothing of the remedy (a run failed, the setting was not taken) the finding is as it was.
 _STATUS: Final[Mapping[str, Status]] = {
     "proven": "proven",

@@ -30,11 +30,13 @@ class Machine:
 
     def __init__(self, takes_s: Mapping[str, float], failing: str = "", noise: float = 0.005) -> None:
         self.takes_s, self.failing, self.noise, self.arms = takes_s, failing, noise, list[str]()
+        self.variables: dict[str, str | None] = {}
         self._random = random.Random(5)
 
     def run(self, argv: Sequence[str], environ: Mapping[str, str], started: Started, files: Path) -> Rerun:
         arm, out = Path(argv[-2]).name, Path(argv[-1])
         self.arms.append(arm)
+        self.variables[arm] = environ.get("MPI_SETTING")
         if arm == self.failing:
             return Rerun(1.0, 4, "it ended with exit code 4", None, None)
         total_s = self.takes_s.get(arm, 1.0) * self._random.lognormvariate(0.0, self.noise)
@@ -100,3 +102,10 @@ def test_a_change_that_fails_is_dropped_and_a_skeleton_that_fails_is_an_error(tm
     assert next(change for change in found.changes if change.name == "faster").verdict == "failed"
     with pytest.raises(EnvironmentFailure, match="fails as it is"):
         measured(tmp_path / "second", Machine({}, failing="control"), faster=FASTER)
+
+
+def test_a_setting_is_launched_with_its_variables_alone(tmp_path: Path) -> None:
+    machine = Machine({"set-it": 0.8})
+    found = measured(tmp_path, machine, **{"set it": Changed(SCRIPT, "a setting", None, (), {"MPI_SETTING": "1"})})
+    assert machine.variables == {"as-it-is": None, "control": None, "set-it": "1"}
+    assert found.changes[0].verdict == "proven"

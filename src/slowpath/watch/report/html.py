@@ -16,7 +16,9 @@ from slowpath.report.shown import PAGE_BYTES
 from slowpath.watch.proof import Proof
 from slowpath.watch.report import view_cards, view_messages, view_run, view_time
 from slowpath.watch.report.view_cards import cards
+from slowpath.watch.report.view_skeleton import skeleton_view
 from slowpath.watch.results import WatchResults
+from slowpath.watch.skeleton_results import SkeletonResults
 
 _UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
 _COLUMNS = re.compile(r"\s{2,}")
@@ -25,14 +27,22 @@ LONGEST_NAME = 14  # characters of what stands before a colon
 FEWER_RANKS = (64, 32, 16, 8)  # of the picture ranks x time, until the page is small enough
 
 
-def render_watch_html(results: WatchResults, folder: str = "WATCH", proofs: Sequence[tuple[str, Proof]] = ()) -> str:
+def render_watch_html(
+    results: WatchResults,
+    folder: str = "WATCH",
+    proofs: Sequence[tuple[str, Proof]] = (),
+    skeleton: SkeletonResults | None = None,
+) -> str:
     """The whole page.
 
     Args: folder: of the watch, as commands to copy name it.  proofs: name of the folder of each, and proof.
+          skeleton: as it was measured; None: it was not.
     """
     document = ""
+    shown: dict[str, Any] = {"skeleton": skeleton_view(skeleton)}
     for most in FEWER_RANKS:
-        document = pages.render("watch.html.j2", Path(__file__).parent, **_shown(_fewer(results, most), folder, proofs))
+        shown |= _shown(_fewer(results, most), folder, proofs)
+        document = pages.render("watch.html.j2", Path(__file__).parent, **shown)
         if len(document.encode()) <= PAGE_BYTES:
             break
     return document

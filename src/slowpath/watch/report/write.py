@@ -22,6 +22,8 @@ from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.proof import Proof, proof_folders, read_proof
 from slowpath.watch.report.html import render_watch_html
 from slowpath.watch.results import RESULTS_FILE, CallCount, CallSite, MessageClass, Pair, RankTime, Wait, WatchResults
+from slowpath.watch.skeleton_results import SkeletonResults, read_skeleton
+from slowpath.watch.skeleton_verdict import with_measured, with_skeleton_lines
 from slowpath.watch.verdict import with_proofs
 
 PLACE = ("function", "file", "line", "object", "offset")
@@ -107,8 +109,13 @@ TEXT_FILE, PAGE_FILE = "report.txt", "report.html"
 FILES = (RESULTS_FILE, *CSV_FILES, TEXT_FILE, PAGE_FILE)
 
 
-def write_watch(folder: Path, results: WatchResults, proofs: Sequence[tuple[str, Proof]] = ()) -> list[Path]:
-    """Write the `FILES` into `folder`; existing ones are replaced.  Args: proofs: as `render_watch_html`.
+def write_watch(
+    folder: Path,
+    results: WatchResults,
+    proofs: Sequence[tuple[str, Proof]] = (),
+    skeleton: SkeletonResults | None = None,
+) -> list[Path]:
+    """Write the `FILES` into `folder`; existing ones are replaced.  Args: proofs, skeleton: as `render_watch_html`.
 
     Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
     """
@@ -116,7 +123,7 @@ def write_watch(folder: Path, results: WatchResults, proofs: Sequence[tuple[str,
     contents = {RESULTS_FILE: clean.text(document) + "\n"}
     contents |= {name: render(results) for name, render in CSV_FILES.items()}
     contents |= {TEXT_FILE: render_watch_text(results, str(folder))}
-    contents |= {PAGE_FILE: render_watch_html(results, str(folder), proofs)}
+    contents |= {PAGE_FILE: render_watch_html(results, str(folder), proofs, skeleton)}
     for name, content in contents.items():
         write_atomically(folder / name, content)
     return [folder / name for name in FILES]
@@ -127,10 +134,23 @@ def rebuild(folder: Path) -> WatchResults:
 
     Raises: RecordError: it is no watch.  EnvironmentFailure: a file can't be written.
     """
-    proofs = _proofs(folder)
-    results = with_proofs(concluded_watch(folder), [proof for _, proof in proofs], str(folder))
-    write_watch(folder, results, proofs)
+    proofs, skeleton = _proofs(folder), _skeleton(folder)
+    results = concluded_watch(folder)
+    if skeleton is not None:
+        results = with_measured(results, skeleton, str(folder))
+    results = with_proofs(results, [proof for _, proof in proofs], str(folder))
+    if skeleton is not None:
+        results = with_skeleton_lines(results, skeleton)
+    write_watch(folder, results, proofs, skeleton)
     return results
+
+
+def _skeleton(folder: Path) -> SkeletonResults | None:
+    """As it was measured; a damaged one costs the report nothing else."""
+    try:
+        return read_skeleton(folder)
+    except RecordError:
+        return None
 
 
 def _proofs(folder: Path) -> list[tuple[str, Proof]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from slowpath.watch.skeleton.collective_changes import fused, own_broadcasts, without_barriers
@@ -23,9 +23,10 @@ LEAST_UNEVEN: Final = 1.05  # computing of the busiest rank over the mean, from 
 
 @dataclass(frozen=True)
 class Changed(Change):
-    """With the codes of the slow paths that it takes away."""
+    """With the codes of the slow paths that it takes away.  variables: set for its launches."""
 
     rules: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def balanced(script: Script) -> Change | None:

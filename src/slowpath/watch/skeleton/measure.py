@@ -115,7 +115,7 @@ class SkeletonSession:
         limit_s = limit_of(self.asked.skeleton.recorded.span_s)
         started = Started(self.asked.start.folder, None, Compared(), limit_s)
         argv = self.asked.start.argv(self._scripts(arm), out)
-        done = self.run(argv, self.asked.start.environ, started, files)
+        done = self.run(argv, self._environ(arm), started, files)
         if done.interrupted:
             self._concluded()
             raise Interrupted(f"stopped; {len(self.runs)} launches are kept in {self._folder}")
@@ -134,6 +134,10 @@ class SkeletonSession:
             self.tell(f"{arm}: a launch failed, so it is measured no further: {failed}")
         elif arm in (AS_IT_IS, CONTROL) and played is not None:
             self.unchanged.append(played)
+
+    def _environ(self, arm: str) -> dict[str, str]:
+        change = self.asked.changes.get(arm)
+        return {**self.asked.start.environ, **(change.variables if isinstance(change, Changed) else {})}
 
     @property
     def _folder(self) -> Path:

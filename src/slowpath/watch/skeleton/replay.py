@@ -7,15 +7,19 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from slowpath.run.engine.meter import Tell
 from slowpath.run.progress import duration
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.watch.analysis import AttributedWatch, watched
-from slowpath.watch.folder import read_watch
+from slowpath.watch.folder import WatchInfo, read_watch
+from slowpath.watch.prove.conduct import findings_of, mpi_of, results_of
+from slowpath.watch.prove.remedies import ready, suggested_by
+from slowpath.watch.prove.screening import in_order, is_crowded
 from slowpath.watch.skeleton.changes import Changed, changes_of
 from slowpath.watch.skeleton.derive import Skeleton, skeleton_of
-from slowpath.watch.skeleton.launch import player_start
+from slowpath.watch.skeleton.launch import PLAYER, player_start
 from slowpath.watch.skeleton.measure import (
     MOST_PILOT_BLOCKS,
     PILOT_BLOCKS,
@@ -24,8 +28,10 @@ from slowpath.watch.skeleton.measure import (
     SkeletonSession,
     refused_results,
 )
-from slowpath.watch.skeleton.script import Refused
+from slowpath.watch.skeleton.script import Refused, Script
 from slowpath.watch.skeleton_results import SkeletonResults, write_skeleton
+
+MOST_SETTINGS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,29 @@ def planned(watch: Path) -> SkeletonPlan:
     return SkeletonPlan(found, skeleton, changes)
 
 
+def settings_of_library(
+    watch: Path, script: Script, info: WatchInfo, environ: Mapping[str, str]
+) -> dict[str, Changed | Refused]:
+    """Variables of the MPI library that may help, as launches of the unchanged script.
+
+    Those that findings suggest, and, where ranks share processors, those that are for that.
+    """
+    results = results_of(watch)
+    findings, crowded = findings_of(results), is_crowded(results)
+    suggested = suggested_by(findings)
+    wanted = [
+        remedy
+        for remedy in in_order(findings, crowded)
+        if remedy.ways and remedy.preload is None and remedy.bind is None
+        if remedy in suggested or (crowded and remedy.when_crowded)
+    ]
+    found = ready(wanted, (PLAYER,), mpi_of(info, results, environ), environ, ()).found
+    return {
+        f"set {one.key}": Changed(script, one.text.rstrip("."), None, one.rules, one.variables)
+        for one in found[:MOST_SETTINGS]
+    }
+
+
 def rules_by_change() -> dict[str, tuple[str, ...]]:
     """Of each change the codes of the slow paths that it takes away."""
     found: dict[str, list[str]] = defaultdict(list)
@@ -88,6 +117,8 @@ def measured_skeleton(
         return refused
     for line in plan.lines():
         tell(line)
-    start = player_start(read_watch(watch), program, environ, mpi, tell)
-    asked = SkeletonQuestion(watch, plan.skeleton, plan.changes, start, budget_s, rounds or ROUNDS)
+    info = read_watch(watch)
+    start = player_start(info, program, environ, mpi, tell)
+    changes = {**plan.changes, **settings_of_library(watch, plan.skeleton.script, info, environ)}
+    asked = SkeletonQuestion(watch, plan.skeleton, changes, start, budget_s, rounds or ROUNDS)
     return SkeletonSession(asked, tell).go()
