@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,32 +171,44 @@ def campaign(
 ) -> list[RunFacts]:
     """`count` faults, kinds in turn, times and choices by chance: the same for a seed, however many workers do them.
 
-    within_s: those that were not begun by then are left out.
+    within_s: those that were not begun by then are left out. Ctrl-C: those that were not begun are left out, after a
+    second one all that go on; what had ended is returned.
     """
-    told: list[RunFacts] = []
+    done: dict[int, RunFacts] = {}
     end = time.monotonic() + within_s
 
     def one(number: int) -> RunFacts | None:
         if time.monotonic() > end:
             return None
-        return faults.one(kinds[number % len(kinds)], random.Random(f"{seed} {number}"))
+        done[number] = faults.one(kinds[number % len(kinds)], random.Random(f"{seed} {number}"))
+        return done[number]
 
     pool = ThreadPoolExecutor(workers)
     try:
-        for done in pool.map(one, range(count)):
-            if done is None:
-                tell(f"the time was over after {len(told)} of {count}")
-                break
-            told.append(done)
-            for text in done.faults:
-                tell(f"{done.kind}: {text}")
-            if len(told) % TELL_EVERY == 0:
-                tell(f"{len(told)} of {count} done, {sum(bool(one.faults) for one in told)} wrong")
+        for ended in as_completed([pool.submit(one, number) for number in range(count)]):
+            facts = ended.result()
+            if facts is None:
+                continue
+            for text in facts.faults:
+                tell(f"{facts.kind}: {text}")
+            if len(done) % TELL_EVERY == 0:
+                tell(f"{len(done)} of {count} done, {sum(bool(one.faults) for one in done.values())} wrong")
     except KeyboardInterrupt:
-        tell(f"stopped after {len(told)} of {count}")
+        tell("stopped: waits for those that were begun; once more: leaves them out")
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        _end(pool)
+    told = [done[number] for number in sorted(done)]
+    if len(told) < count:
+        tell(f"{'the time was over' if time.monotonic() > end else 'stopped'} after {len(told)} of {count}")
     return told
+
+
+def _end(pool: ThreadPoolExecutor) -> None:
+    """Wait for what was begun, unless the user doesn't."""
+    try:
+        pool.shutdown(wait=True, cancel_futures=True)
+    except KeyboardInterrupt:
+        pool.shutdown(wait=False)
 
 
 def table(told: Sequence[RunFacts]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -80,6 +81,23 @@ def test_what_is_not_begun_in_time_is_left_out() -> None:
     said: list[str] = []
     assert campaign(Drawing(), 20, 1, said.append, FAULTS, 2, within_s=-1.0) == []
     assert said == ["the time was over after 0 of 20"]
+
+
+def test_what_ends_before_and_after_ctrl_c_is_counted() -> None:
+    stopped = threading.Event()
+
+    class Slow(Drawing):
+        def one(self, fault: Fault, chance: random.Random) -> RunFacts:
+            if fault == FAULTS[0]:
+                stopped.wait(5)
+            return RunFacts(fault.name, True, False, 1.0, ("wrong",))
+
+    def tell(line: str) -> None:
+        if not stopped.is_set():
+            stopped.set()
+            raise KeyboardInterrupt
+
+    assert [one.kind for one in campaign(Slow(), 2, 1, tell, FAULTS, 2)] == [FAULTS[0].name, FAULTS[1].name]
 
 
 @pytest.mark.parametrize(
