@@ -77,6 +77,7 @@ WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
         "RankTime",
         "Account",
         "RankResources",
+        "PlaceFault",
         "ResourceMoment",
         "CallCount",
         "Slice",

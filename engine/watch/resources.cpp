@@ -183,6 +183,19 @@ std::uint64_t limit_in(const char* hierarchy, const char* group, const char* fil
     return number;
 }
 
+/// For how long the processors of a control group were stopped so far, added up, because its quota was used
+/// up; no_limit: it is not counted. Version 2 has it in us, version 1 in ns.
+std::uint64_t throttled_ns(const char* hierarchy, const char* group) {
+    char path[1200], text[2048];
+    snprintf(path, sizeof path, "%s%s/cpu.stat", hierarchy, group);
+    if (!read_text(path, text)) return no_limit;
+    constexpr std::uint64_t ns_a_us = 1000;
+    if (const char* const found = std::strstr(text, "throttled_usec "); found != nullptr)
+        return std::strtoull(found + sizeof "throttled_usec " - 1, nullptr, 10) * ns_a_us;
+    const char* const found = std::strstr(text, "throttled_time ");
+    return found == nullptr ? no_limit : std::strtoull(found + sizeof "throttled_time " - 1, nullptr, 10);
+}
+
 /// The group's own path of a line `N:CONTROLLERS:PATH` of /proc/self/cgroup; version 2 has none of these.
 bool group_of(const char* text, const char* controller, char (&group)[1024]) {
     for (const char* line = text; line != nullptr && *line != '\0';) {
@@ -218,22 +231,24 @@ void for_each_group(char (&group)[1024], const Look& look) {
 void add_limits(Words& words) {
     char text[4096], group[1024];
     if (!read_text("/proc/self/cgroup", text)) return;
-    std::uint64_t memory = no_limit;
+    std::uint64_t memory = no_limit, still_ns = no_limit;
     double cores = 0;
     const auto take_memory = [&](std::uint64_t limit) {
         if (limit < memory) memory = limit;
     };
-    const auto take_cores = [&](std::uint64_t quota, std::uint64_t period) {
+    const auto take_cores = [&](std::uint64_t quota, std::uint64_t period, const char* hierarchy) {
         if (quota >= no_limit || period == 0) return;
         const double found = static_cast<double>(quota) / static_cast<double>(period);
-        if (cores == 0 || found < cores) cores = found;
+        if (cores != 0 && found >= cores) return;
+        cores = found;
+        still_ns = throttled_ns(hierarchy, group);
     };
     if (group_of(text, "", group))
         for_each_group(group, [&] {
             std::uint64_t period = 0;
             take_memory(limit_in("/sys/fs/cgroup", group, "memory.max", nullptr));
             const std::uint64_t quota = limit_in("/sys/fs/cgroup", group, "cpu.max", &period);
-            take_cores(quota, period);
+            take_cores(quota, period, "/sys/fs/cgroup");
         });
     if (group_of(text, "memory", group))
         for_each_group(group, [&] {
@@ -242,10 +257,12 @@ void add_limits(Words& words) {
     if (group_of(text, "cpu", group) || group_of(text, "cpu,cpuacct", group))
         for_each_group(group, [&] {
             take_cores(limit_in("/sys/fs/cgroup/cpu", group, "cpu.cfs_quota_us", nullptr),
-                       limit_in("/sys/fs/cgroup/cpu", group, "cpu.cfs_period_us", nullptr));
+                       limit_in("/sys/fs/cgroup/cpu", group, "cpu.cfs_period_us", nullptr),
+                       "/sys/fs/cgroup/cpu");
         });
     if (memory < no_limit) words.add(" memory_limit_bytes=%llu", static_cast<unsigned long long>(memory));
     if (cores > 0) words.add(" processor_quota=%.3f", cores);
+    if (still_ns < no_limit) words.add(" throttled_ns=%llu", static_cast<unsigned long long>(still_ns));
 }
 
 void add_place(Words& words) {
@@ -254,6 +271,11 @@ void add_place(Words& words) {
         const char* const number = std::strchr(link, '[');
         if (number != nullptr) words.add(" user_namespace=%lu", std::strtoul(number + 1, nullptr, 10));
     }
+    char status[4096];
+    const char* const filter =
+        read_text("/proc/self/status", status) ? std::strstr(status, "\nSeccomp:") : nullptr;
+    if (filter != nullptr)
+        words.add(" seccomp=%ld", std::strtol(filter + sizeof "\nSeccomp:" - 1, nullptr, 10));
     struct statvfs shared {};
     if (statvfs("/dev/shm", &shared) == 0)
         words.add(" shm_bytes=%llu shm_free_bytes=%llu",

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from slowpath.doctor import registry, single_copy
+from slowpath.core.place import PlaceFacts
+from slowpath.doctor import place, registry
 from slowpath.doctor.check import NEEDS, Check, abilities
 from slowpath.doctor.registry import CHECKS, PROOFS, as_json, as_text, run_checks
 
@@ -59,6 +60,6 @@ def test_what_is_missing_is_impossible_and_says_why() -> None:
 
 
 def test_cma_refusal_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(single_copy, "_read", lambda pid, address: 1)
-    assert single_copy.cma().value == "refused"
-    assert "Operation not permitted" in single_copy.cma().means
+    monkeypatch.setattr(place, "place_here", lambda: PlaceFacts(copy_errno=1, own_errno=1))
+    assert place.cma().value == "refused"
+    assert "refused (EPERM) by a seccomp filter" in place.cma().means

@@ -35,7 +35,7 @@ TEST(Resources, AreThoseAtTheBeginAndAtTheEnd) {
         EXPECT_NE(text.find(line), std::string::npos) << line;
     for (const char* const word :
          {" threads=1", " processors=", " waited_ns=", " used_ns=", " involuntary_switches=",
-          " resident_bytes=", " online=", " user_namespace="})
+          " resident_bytes=", " online=", " user_namespace=", " seccomp="})
         EXPECT_NE(text.find(word), std::string::npos) << word;
 }
 

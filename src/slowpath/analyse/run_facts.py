@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from slowpath.core.place import PlaceFacts, PlaceFault
 from slowpath.core.results import Results, RunResult, nothing_measured
+from slowpath.findings.place import PlaceJob, faults
 from slowpath.findings.tally import RunFacts
 
 CHECKS = frozenset({"checkup", "survey"})  # campaigns that ask whether a machine is healthy
@@ -23,7 +27,17 @@ def run_facts(results: Results) -> RunFacts:
         measured=sum(cell.is_measured for cell in results.cells),
         nothing=nothing_measured(results),
         is_check=run.campaign in CHECKS,
+        wrong_place=tuple(wrong_place(run)),
     )
+
+
+def wrong_place(run: RunResult) -> list[PlaceFault]:
+    """What is wrong with the place where it was measured; nothing where that was not recorded."""
+    place = msgspec.convert(run.machine.get("place") or {}, PlaceFacts)
+    allocation = run.machine.get("allocation")
+    nodes = allocation.get("nodes") if isinstance(allocation, dict) else None
+    ranks = -(-(place.ranks or 0) // (nodes if isinstance(nodes, int) and nodes > 0 else 1))
+    return faults(place, PlaceJob(ranks, run.mpi.name, run.machine.get("variables") or {}))
 
 
 def place_of(run: RunResult) -> str | None:

@@ -101,6 +101,7 @@ def command(
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render, render_brief
+    from slowpath.diagnose.place import behind_place, wrong_place
     from slowpath.diagnose.ranks.job import PAIR, crowded_lines
     from slowpath.diagnose.records import FILE
     from slowpath.diagnose.start import begin, own_mpi, ranks_of, require_resumable, resume
@@ -124,19 +125,21 @@ def command(
         ranks = max(PAIR, program.ranks)
     job = _job(ranks, dry_run)
     bench = replace(_bench(mpi, cell_timeout, quiet, dry_run, trust, job, budget, begun_s), program=program)
+    wrong = wrong_place(bench)
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)
         return 0
     explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
     with ExitStack() as held:
+        held.enter_context(behind_place(wrong))
         if resumed:
             held.enter_context(owned(resumed, "slowpath diagnose", bench.tell, take_over))
             session = resume(resumed, bench, budget if explicit else None, budget, name_only, only, begun_s)
         else:
             session = begin(bench, budget, out, name_only, only, begun_s)
             held.enter_context(owned(session.folder, "slowpath diagnose"))
-            for line in crowded_lines(bench.job):
+            for line in (*crowded_lines(bench.job), *(one.sentence for one in wrong)):
                 bench.tell(line)
         try:
             diagnosis = session.run()

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from slowpath.core.limits import DEEPEST, LARGEST, LARGEST_NUMBER, LONGEST_TEXT, MOST_VALUES, Name, Number, Text
+from slowpath.core.place import PlaceFacts
 
 # Values whose shape the record leaves open: facts of a machine, of an MPI, of an engine. Held to the limits.
 
@@ -113,6 +114,7 @@ class MachineFacts(msgspec.Struct, frozen=True):
     governor: Name | None = None
     load: list[Number] | None = None
     others: Others | None = None
+    place: PlaceFacts | None = None
     variables: dict[Name, Text] | None = None
     engine: EngineFacts | None = None
 

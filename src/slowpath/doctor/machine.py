@@ -193,7 +193,6 @@ def judged(settings: Sequence[OwnSetting], library: str) -> Check:
 # Cores, their limits and what else they are doing.
 
 CPU = Path("/sys/devices/system/cpu")
-CGROUP_LIMITS = (Path("/sys/fs/cgroup/cpu.max"), Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"))
 
 
 def cores() -> Check:
@@ -231,21 +230,6 @@ def threads() -> Check:
     if active == "0":
         return Check("SMT", "off", "ok", "one hardware thread a core")
     return Check("SMT", "on", "ok", "ranks bound to a core get all its hardware threads")
-
-
-def cpu_limit() -> Check:
-    """A limit of processor time by the container or batch system (cgroup)."""
-    line = next((line for path in CGROUP_LIMITS if (line := read_line(path)) is not None), None)
-    quota = (line or "max").split()[0]
-    if quota in ("max", "-1"):
-        return Check("processor limit", "none", "ok", "no cgroup throttles this process at the top level")
-    return Check(
-        "processor limit",
-        line,
-        "warn",
-        "the cgroup stops all ranks when its quota is used up: times show pauses of up to its period",
-        "run without a CPU quota",
-    )
 
 
 def load() -> Check:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from slowpath.doctor import gpu, machine, mpi_gpu, single_copy, toolchain
+from slowpath.doctor import gpu, machine, mpi_gpu, place, single_copy, toolchain
 from slowpath.doctor.check import Ability, Check
 from slowpath.doctor.mpi_gpu import Proof, Tell
 
@@ -21,17 +21,24 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     toolchain.blas,
     machine.allocation,
     gpu.gpus,
-    single_copy.cma,
+    place.gpu_driver,
+    place.cma,
+    place.seccomp,
     single_copy.ptrace_scope,
     single_copy.xpmem,
     single_copy.knem,
     machine.transparent_huge_pages,
     machine.reserved_huge_pages,
     machine.locked_memory,
+    place.shared_memory,
+    place.memory_limit,
     machine.cores,
+    place.allowed_processors,
     machine.numa,
+    place.numa_balancing,
     machine.threads,
-    machine.cpu_limit,
+    place.processor_limit,
+    place.virtual_machine,
     machine.load,
     machine.governor,
     machine.clock,

@@ -117,6 +117,7 @@ def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) ->
     for first, *others in _alike(named):
         more = f" The same helps {len(others)} more." if others else ""
         said.append(f"{_action(first, contrasts, cells, tally.run.is_check)}{more}")
+    said = [*(one.action for one in tally.run.wrong_place), *said]
     return said if tally.run.is_check else [*said, *(line.text for line in tally.unnamed)]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from slowpath.core.place import PlaceFault
 from slowpath.core.results import Finding, Line, VerdictState
 from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.questions import Question
@@ -32,7 +33,7 @@ class RunFacts:
     rounds: that were measured.  round_s: of one, seconds; None: not known.  failed: cells that gave nothing, though
     they were to be measured here.  skipped: cells that this machine, library or job can't have.  cells, measured: of
     the run, and those with a value.  nothing: why no cell has one; None: at least one has.  is_check: it asks whether
-    the machine is healthy, and not a question of its own.
+    the machine is healthy, and not a question of its own.  wrong_place: what is wrong with where its ranks ran.
     """
 
     place: str | None = None
@@ -44,6 +45,7 @@ class RunFacts:
     measured: int = 0
     nothing: str | None = None
     is_check: bool = False
+    wrong_place: tuple[PlaceFault, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Tally:
     def state(self) -> VerdictState:
         """What may be claimed of the run as a whole."""
         measured = [question for question in self.questions if question.state != "not measured"]
-        if self.slow_paths or (self.own and not self.run.is_check):
+        if self.slow_paths or self.run.wrong_place or (self.own and not self.run.is_check):
             return "slow"
         if self.run.nothing is not None:
             return "not measured"
@@ -142,7 +144,11 @@ class Tally:
 
     @property
     def answer(self) -> str:
-        """Whether something is wrong, first of all that a user reads."""
+        """Whether something is wrong, first of all that a user reads; a wrong place before all that it made slow."""
+        return " ".join([*(one.sentence for one in self.run.wrong_place), self._of_measured])
+
+    @property
+    def _of_measured(self) -> str:
         place = f" on {self.run.place}" if self.run.place else ""
         more = len({finding.lead.name if finding.lead else finding.rule for finding in self.opportunities})
         faster = f"{more} change{_s(more)} {'makes' if more == 1 else 'make'} it faster, proven here" if more else ""

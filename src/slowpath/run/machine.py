@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, clean_machine, recorded_variables
 from slowpath.mpi.topology import gpu_driver, processor_groups
+from slowpath.run.place import place_here
 
 
 def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -37,6 +40,7 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
         "huge_pages": bracketed("/sys/kernel/mm/transparent_hugepage/enabled"),
         "governor": read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "load": list(os.getloadavg()),
+        "place": msgspec.to_builtins(place_here()),
         "python": platform.python_version(),
         VARIABLES: kept,
         NOT_RECORDED: hidden,

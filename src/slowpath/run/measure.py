@@ -154,6 +154,7 @@ def _run_info(run: Path, prepared: PreparedRun, command: list[str], others: Othe
     machine = machine_facts(prepared.commands.environ)
     machine |= {"others": msgspec.to_builtins(others)} if others else {}
     machine["engine"] = every[0]["engine"]
+    machine["place"]["ranks"] = prepared.plan.ranks
     return RunInfo(
         schema=RUN_SCHEMA,
         id=run.absolute().name,

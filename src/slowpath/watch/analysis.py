@@ -12,8 +12,10 @@ from typing import Literal
 import numpy as np
 from msgspec.structs import replace
 
+from slowpath.core.place import PlaceFault
 from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.mpi.identify import named_in
 from slowpath.watch.accounts import accounts_of
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, pair_classes
@@ -25,6 +27,7 @@ from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.misstart import alone_note, misstart
 from slowpath.watch.patterns import NO_PATTERNS, Patterns, patterns_of
+from slowpath.watch.place import wrong_place
 from slowpath.watch.program_calls import in_calls, kept_calls, one_place, program_calls
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
@@ -102,7 +105,14 @@ def watched(folder: Path) -> AttributedWatch:
         accounts=accounts_of(found, weight, seconds, ranks),
         standstill=_standstill(found, info),
     )
+    results = replace(results, place=_wrong_place(info, results))
     return AttributedWatch(results, found, weight, keys, site_of)
+
+
+def _wrong_place(info: WatchInfo, results: WatchResults) -> tuple[PlaceFault, ...]:
+    own = program_resources(results)
+    known = named_in(results.program.library)
+    return wrong_place(info, known[0].name if known else None, results.resources or (), own.ranks if own else ())
 
 
 def _standstill(found: Attributed, info: WatchInfo) -> Standstill | None:

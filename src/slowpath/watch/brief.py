@@ -57,6 +57,7 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
     if program.misstart is not None:
         return Brief(answer=program.misstart, actions=(program.start_with or "",), report=report)
     changes = _changes(results, watch)
+    wrong = results.place or ()
     if results.standstill is not None:
         count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
         return Brief(
@@ -66,10 +67,13 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
             notes=results.coverage.notes,
             report=report,
         )
+    answer, account = _answer(results, changes), account_words(results.accounts or ())
+    if wrong:
+        answer, account = " ".join(one.sentence for one in wrong), f"{answer}."
     return Brief(
-        answer=_answer(results, changes),
-        account=account_words(results.accounts or ()),
-        actions=tuple(change.text for change in changes),
+        answer=answer,
+        account=account,
+        actions=(*(one.action for one in wrong), *(change.text for change in changes)),
         undecided=_undecided(results, watch),
         notes=(*_phases(results), *results.coverage.notes),
         report=report,

@@ -13,6 +13,7 @@ from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, read_bytes, write_atomically
 from slowpath.core.limits import Name, Text, Whole
+from slowpath.core.place import PlaceFacts
 from slowpath.core.result import NotNegative
 
 WATCH_FILE = "watch.json"
@@ -48,6 +49,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     library       path of the preloaded library.  notes: what its start made clear, a line each
     until         CLOCK_REALTIME in seconds when it was asked to stop, else when it ended; None: as wall_s
     hang_after_s  it was to be stopped when nothing moved for so long; None: never.  hung: and that happened
+    place         where it was started; None: an older version wrote the file, or it was started by hand
     launcher      the one that the command names; None: none, or an older version wrote the file
     """
 
@@ -70,6 +72,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     hung: bool = False
     notes: tuple[Text, ...] = ()
     launcher: WatchLauncher | None = None
+    place: PlaceFacts | None = None
 
 
 def is_watch(folder: Path) -> bool:

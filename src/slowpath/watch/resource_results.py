@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from slowpath.core.place import PlaceFault
 from slowpath.core.result import Count, NotNegative, Result, means, optional
+
+WrongPlace = Annotated[
+    tuple[PlaceFault, ...] | None,
+    means("what is wrong with where the ranks ran, of the first node where anything is; null: an older version"),
+]
 
 
 class ResourceMoment(Result, frozen=True, kw_only=True):
@@ -40,6 +46,14 @@ class RankResources(Result, frozen=True, kw_only=True):
     grown_bytes: Annotated[int | None, means("by which that grew; negative: it shrank")]
     most_resident_bytes: Annotated[Count | None, means("that it ever had in RAM")]
     memory_limit_bytes: Annotated[Count | None, means("of its control group; null: none, or not known")]
+    throttled_s: Annotated[
+        NotNegative | None,
+        means("that the kernel stopped processors of its control group because its quota was used up, added up"),
+    ] = optional()
+    copy_refused: Annotated[
+        Count | None, means("errno of the first copy from or to another process that was refused; null: none was")
+    ] = optional()
+    seccomp: Annotated[Count | None, means("2: a filter of system calls; null: not known")] = optional()
     user_namespace: Annotated[Count | None, means("number; ranks of two can't copy from each other's memory")]
     shm_bytes: Annotated[Count | None, means("size of its /dev/shm")]
     shm_free_bytes: Annotated[Count | None, means("of that, free at the end")]

@@ -20,7 +20,7 @@ from slowpath.core.finding_results import RemedyResult
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
 from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
-from slowpath.watch.resource_results import RankResources
+from slowpath.watch.resource_results import RankResources, WrongPlace
 from slowpath.watch.standstill_results import Standstill
 from slowpath.watch.timeline_results import Efficiency, Phase, Slice
 
@@ -333,6 +333,7 @@ class WatchResults(Result, frozen=True, kw_only=True):
     phases: Annotated[tuple[Phase, ...] | None, means("stretches at another level than most; null: too short")] = (
         optional()
     )
+    place: WrongPlace = optional()
     standstill: Annotated[
         Standstill | None, means("why nothing moved when the program was stopped; null: it moved, or was not stopped")
     ] = optional()

@@ -26,7 +26,7 @@ _CODE, _NAME, _SECONDS = 6, 24, 8
 
 def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
     """Lines. Args: results: complete but for the verdict.  watch: the folder, for the commands to copy."""
-    lines = [headline(results, watch)]
+    lines = [*(f"{one.sentence} {one.action}" for one in results.place or ()), headline(results, watch)]
     if results.standstill is not None:
         lines += [f"  {line}" for line in grouped_lines(results.standstill)]
     for finding in results.findings:

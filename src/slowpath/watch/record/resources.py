@@ -34,6 +34,7 @@ class RecordedResources:
     """begin, end: words of the first and last `at`; empty: none.  samples: in the order of time.
 
     launch: variables by which the launcher gave the process its rank.  started_by: the parent's program.
+    copy_refused: errno of the first copy to or from another process that the kernel refused; None: none was.
     """
 
     begin: Mapping[str, str]
@@ -41,6 +42,7 @@ class RecordedResources:
     samples: tuple[ResourceSample, ...]
     launch: Mapping[str, str]
     started_by: str | None
+    copy_refused: int | None = None
 
     def number(self, name: str, at_end: bool = True) -> int | None:
         """A whole number of one moment; None: missing."""
@@ -68,7 +70,10 @@ def resources_in(record: RankRecord) -> RecordedResources:
         word.split("=", 1) for line in record.text.get("launch", ())[:1] for word in line.split() if "=" in word
     )
     started_by = next(iter(record.text.get("started_by", ())), None)
-    return RecordedResources(begin, end, tuple(sorted(samples, key=lambda one: one.at_ns)), launch, started_by)
+    refused = next(iter(record.text.get("copy_refused", ())), "")
+    refused_errno = int(refused) if _NUMBER.fullmatch(refused) else None
+    samples.sort(key=lambda one: one.at_ns)
+    return RecordedResources(begin, end, tuple(samples), launch, started_by, refused_errno)
 
 
 def _words(line: str) -> tuple[str, dict[str, str]]:

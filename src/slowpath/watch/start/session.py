@@ -19,7 +19,9 @@ from slowpath.core.files import cannot, require_utf8
 from slowpath.core.version import __version__
 from slowpath.mpi.recorded_variables import recorded_variables
 from slowpath.run.engine.meter import Tell
+from slowpath.run.place import place_here
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher, read_watch, write_watch
+from slowpath.watch.place import started_in
 from slowpath.watch.start.command import CommandEnd, remember, require_program, run_to_end
 from slowpath.watch.start.environment import (
     WatchedCommand,
@@ -103,6 +105,7 @@ def make_folder(prepared: PreparedWatch, environ: Mapping[str, str]) -> WatchInf
         variables_not_recorded=hidden,
         notes=prepared.watched.notes,
         launcher=prepared.launcher,
+        place=place_here(),
     )
     write_watch(folder, info)
     remember(info, environ)
@@ -157,8 +160,15 @@ def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]
         programs = programs_in(info.command, environ)
         failed = starts_that_failed(folder)
         reason = why_no_record(programs, Path(info.library), _room(folder), failed, info.exit_code, info.launcher)
-        return False, [f"no rank left a record: {reason}"]
+        return False, [_with_place(f"no rank left a record: {reason}", info, failed[0])]
     return True, [line for line in (short or missing_ranks(found), without_room(found)) if line]
+
+
+def _with_place(line: str, info: WatchInfo, processes: int) -> str:
+    """The line behind what is wrong with where it was started; the library is the launcher's."""
+    library = info.launcher.library if info.launcher is not None else None
+    wrong = started_in(info, processes, library)
+    return " ".join([*(f"{one.sentence} {one.action}" for one in wrong), line])
 
 
 def _stdin_file() -> str | None:

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the place where ranks run: one list of checks, each one function. Pure.
+
+A fault costs every program there, and speaks in the first line of a verdict. What costs some programs is a line of the
+doctor. A place that is fine has none.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
+from slowpath.core.place import PlaceFacts, PlaceFault
+from slowpath.core.units import format_bytes, format_time
+from slowpath.mpi.libraries import TITLES
+
+MIB = 2**20
+LEAST_STILL = 0.02  # of the time that processes spun, from which on it is said that they stood still
+MEMORY_A_RANK_BYTES = 64 * MIB  # what a rank of any library has in memory before the program has anything
+SLOW_QUERY_DRIVER = 580  # NVIDIA's, from which on a pointer that is no GPU's takes long to look up
+
+
+@dataclass(frozen=True)
+class PlaceJob:
+    """What is to run there. ranks: on one node.  library: name of the MPI.  variables: that steer it."""
+
+    ranks: int
+    library: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The library as it calls itself."""
+        return TITLES.get(self.library or "", "MPI")
+
+
+@dataclass(frozen=True)
+class _SharedMemory:
+    """What a library takes in /dev/shm, measured with 2, 4 and 8 ranks of MPICH 5.0.2 and Open MPI 5.0."""
+
+    bytes: int
+    a_rank_bytes: int
+
+
+# Open MPI makes a file of 16 MiB for each rank, does so only with as much room, and fills little of it.
+_SHARED_MEMORY = {"openmpi": _SharedMemory(16 * MIB, MIB // 2)}
+_OTHERS = _SharedMemory(0, 5 * MIB + MIB // 4)
+_WITHOUT_SHM = {
+    "openmpi": "Open MPI leaves shared memory out, and messages take the network",
+    "mpich": "MPICH ends with a bus error in MPI_Init",
+}
+_WITHOUT_COPY = {
+    "openmpi": "Open MPI copies each long message twice",
+    "mpich": "MPICH ends with an error at the first long message",
+}
+_COPY_OFF = {"mpich": "MPIR_CVAR_CH4_CMA_ENABLE"}  # 0: it copies twice, and does not try
+
+
+def single_copy(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
+    """A copy from one rank's memory to another's that the kernel refuses, whoever asks."""
+    off = _COPY_OFF.get(job.library or "")
+    if job.ranks < 2 or (off and job.variables.get(off) == "0"):
+        return None
+    loss = _WITHOUT_COPY.get(job.library or "", "long messages are copied twice, or fail")
+    instead = f", or set {off}=0 to copy twice instead" if off else ""
+    if place.user_namespaces > 1 and place.apart_errno != 0:
+        tried = f" ({errno_name(place.apart_errno)})" if place.apart_errno is not None else ""
+        return PlaceFault(
+            check="single copy",
+            text=f"{job.ranks} ranks in {place.user_namespaces} user namespaces: a copy between two is refused"
+            f"{tried}, so {loss}",
+            do="start all ranks of a node in one user namespace: the container, or unshare, in front of the launcher "
+            f"and not behind it (apptainer: --sharens){instead}",
+        )
+    reason, do = _refusal(place)
+    if place.rank_errno is not None:
+        return PlaceFault(
+            check="single copy",
+            text=f"a copy from another rank's memory is refused ({errno_name(place.rank_errno)}) by {reason}: {loss}",
+            do=f"{do}{instead}",
+        )
+    if place.copy_errno in (0, None) or place.asked_errno == 0:
+        return None
+    return PlaceFault(
+        check="single copy",
+        text=f"an 8 KiB copy between two processes is refused ({errno_name(place.copy_errno)}) by {reason}: {loss}",
+        do=f"{do}{instead}",
+    )
+
+
+def _refusal(place: PlaceFacts) -> tuple[str, str]:
+    """By what a copy between two processes of one user is refused, and what to do."""
+    if place.own_errno not in (0, None):  # the kernel itself always lets a process read its own memory
+        return (
+            "a seccomp filter",
+            "allow process_vm_readv: docker run --cap-add SYS_PTRACE, or a seccomp profile that has it",
+        )
+    if place.ptrace_scope:
+        return (
+            f"Yama's ptrace_scope {place.ptrace_scope}",
+            "sysctl kernel.yama.ptrace_scope=0, by an administrator",
+        )
+    return "a security module of the kernel", "ask an administrator to allow process_vm_readv between ranks"
+
+
+def shared_memory(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
+    """/dev/shm that is smaller than what the library puts there."""
+    need = _SHARED_MEMORY.get(job.library or "", _OTHERS)
+    need_bytes = need.bytes + job.ranks * need.a_rank_bytes
+    if place.shm_bytes is None or place.shm_bytes >= need_bytes or job.ranks < 2:
+        return None
+    loss = _WITHOUT_SHM.get(job.library or "", "ranks end with a bus error, or messages take the network")
+    return PlaceFault(
+        check="/dev/shm",
+        text=f"/dev/shm has {format_bytes(place.shm_bytes)} and {job.ranks} ranks of {job.title} need "
+        f"{format_bytes(-(-need_bytes // MIB) * MIB)}: {loss}",
+        do="make it larger: docker run --shm-size=1g (or --ipc=host), or mount -o remount,size=1g /dev/shm",
+    )
+
+
+def processor_limit(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
+    """A control group that grants less processor time than ranks that wait use: each spins."""
+    quota = place.processor_quota
+    if quota is None or quota >= job.ranks:
+        return None
+    seen = ""
+    if place.tried_s and place.still_s and place.still_s >= LEAST_STILL * place.tried_s:
+        seen = (
+            f": {place.tried} processes that compute stood still for {format_time(place.still_s)} of "
+            f"{format_time(place.tried_s)}"
+        )
+    return PlaceFault(
+        check="processor limit",
+        text=f"a CPU quota of {quota:.3g} processors for {job.ranks} ranks{seen}; when it is used up, all "
+        "ranks stop until the next period",
+        do=f"grant {job.ranks} processors (docker run --cpus={job.ranks}; Kubernetes: resources.limits.cpu), or start "
+        f"{max(1, int(quota))} rank{'s' if quota >= 2 else ''}",
+    )
+
+
+def allowed_processors(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
+    """Fewer processors than ranks, on a machine that has more."""
+    allowed = parse_cpu_list(place.processors) if place.processors else frozenset[int]()
+    online = place.online or 0
+    if not allowed or len(allowed) >= min(job.ranks, online):
+        return None
+    named = f"processor{'s' if len(allowed) > 1 else ''} {format_cpu_list(sorted(allowed))}"
+    return PlaceFault(
+        check="allowed processors",
+        text=f"{job.ranks} ranks may only use {named} of {online}: they take turns on {_it(len(allowed))}, and a "
+        "message waits for the turn of its receiver",
+        do="start it without taskset, or with a cpuset of a processor a rank (docker run --cpuset-cpus, sbatch "
+        "--cpus-per-task)",
+    )
+
+
+def _it(count: int) -> str:
+    return "it" if count == 1 else "them"
+
+
+def memory_limit(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
+    """A control group whose memory is used up before ranks have any."""
+    limit, used = place.memory_limit_bytes, place.memory_used_bytes
+    need_bytes = job.ranks * MEMORY_A_RANK_BYTES
+    if limit is None or limit - (used or 0) >= need_bytes:
+        return None
+    return PlaceFault(
+        check="memory limit",
+        text=f"the control group may use {format_bytes(limit)} of memory"
+        + (f", of which {format_bytes(used)} are taken" if used is not None else "")
+        + f": {job.ranks} ranks need {format_bytes(need_bytes)} to start, and the kernel ends one that asks for more",
+        do="raise the limit: docker run --memory, sbatch --mem, Kubernetes: resources.limits.memory",
+        is_fault=used is None or limit < need_bytes,
+    )
+
+
+def numa_balancing(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
+    """The kernel's own moving of pages, which stops a rank at each page that it looks at."""
+    if not place.numa_balancing or (place.numa_nodes or 1) < 2:
+        return None
+    return PlaceFault(
+        check="NUMA balancing",
+        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes by itself, and takes their mappings away "
+        "to see who uses them: ranks that are bound gain nothing and stop at page faults",
+        do="sysctl kernel.numa_balancing=0, by an administrator; compare: slowpath run --placement numa",
+        is_fault=False,
+    )
+
+
+def virtual_machine(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
+    """Processors that a hypervisor may take away."""
+    if not place.virtual:
+        return None
+    return PlaceFault(
+        check="virtual machine",
+        text="a hypervisor may take processors away, and no counter here shows it: times have tails that a machine of "
+        "metal does not have",
+        do="bind virtual processors to real ones where you may, and compare medians",
+        is_fault=False,
+    )
+
+
+def gpu_driver(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
+    """A driver under which a library that asks of each buffer whether it is a GPU's pays for host buffers."""
+    major = (place.gpu_driver or "").partition(".")[0]
+    if not major.isdecimal() or int(major) < SLOW_QUERY_DRIVER:
+        return None
+    return PlaceFault(
+        check="GPU driver",
+        text=f"driver {place.gpu_driver}: from {SLOW_QUERY_DRIVER} on it takes long to say that a buffer is none of a "
+        "GPU, which a library with GPU support asks for each message",
+        do="leave GPU support off where no message is in GPU memory (MPICH: MPIR_CVAR_ENABLE_GPU=0; Cray MPICH: "
+        "MPICH_GPU_SUPPORT_ENABLED=0); slowpath diagnose prices it",
+        is_fault=False,
+    )
+
+
+PlaceCheck = Callable[[PlaceFacts, PlaceJob], PlaceFault | None]
+PLACE_CHECKS: tuple[PlaceCheck, ...] = (
+    single_copy,
+    shared_memory,
+    allowed_processors,
+    processor_limit,
+    memory_limit,
+    numa_balancing,
+    virtual_machine,
+    gpu_driver,
+)
+
+
+def judged(place: PlaceFacts, job: PlaceJob) -> list[PlaceFault]:
+    """What is wrong with a place for a job, in the order of the list."""
+    return [found for check in PLACE_CHECKS if (found := check(place, job)) is not None]
+
+
+def faults(place: PlaceFacts | None, job: PlaceJob) -> list[PlaceFault]:
+    """What speaks in the first line of a verdict."""
+    return [found for found in judged(place, job) if found.is_fault] if place is not None else []
+
+
+def errno_name(number: int | None) -> str:
+    """`EPERM`; the number where it has no name."""
+    return errno.errorcode.get(number or 0, f"errno {number}")

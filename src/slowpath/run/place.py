@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the place where this process runs gives to ranks: read from /proc and /sys, and tried where it can be."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from functools import cache
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from slowpath.core.cpu_list import parse_cpu_list
+from slowpath.core.place import PlaceFacts
+from slowpath.mpi.topology import GPU_MODULES, gpu_driver
+from slowpath.run.control_groups import GroupLimits, group_limits, still_s
+from slowpath.run.single_copy import CopyTrial, try_copies
+
+TRIED_S = 0.25  # two periods of a quota (100 ms) and a half
+MOST_TRIED = 64  # processes that spin
+
+
+@cache
+def place_here() -> PlaceFacts:
+    """Of this process, once; what it starts has the same."""
+    facts = read_place(Path("/proc"), Path("/sys"), Path("/dev/shm"), copies=try_copies())
+    limits = group_limits()
+    return _with_quota_tried(facts, limits, frozenset(os.sched_getaffinity(0)))
+
+
+def read_place(proc: Path, system: Path, shm: Path, copies: CopyTrial | None = None) -> PlaceFacts:
+    """What files say of it, with what copies have shown.
+
+    Args: proc, system, shm: as /proc, /sys and /dev/shm.  copies: None: none was tried.
+    """
+    limits = group_limits(proc / "self/cgroup", system / "fs/cgroup")
+    status = _fields(proc / "self/status")
+    nodes = _text(system / "devices/system/node/online")
+    balancing = _text(proc / "sys/kernel/numa_balancing")
+    shm_bytes, shm_free_bytes = _room(shm)
+    return PlaceFacts(
+        copy_errno=copies.plain if copies else None,
+        asked_errno=copies.asked if copies else None,
+        own_errno=copies.own if copies else None,
+        apart_errno=copies.apart if copies else None,
+        copy_s=copies.seconds if copies else None,
+        ptrace_scope=_number(_text(proc / "sys/kernel/yama/ptrace_scope")),
+        seccomp=_number(status.get("Seccomp")),
+        shm_bytes=shm_bytes,
+        shm_free_bytes=shm_free_bytes,
+        memory_limit_bytes=limits.memory_limit_bytes,
+        memory_used_bytes=limits.memory_used_bytes if limits.memory_limit_bytes is not None else None,
+        processors=status.get("Cpus_allowed_list"),
+        online=_count(_text(system / "devices/system/cpu/online")),
+        processor_quota=limits.processor_quota,
+        numa_nodes=_count(nodes),
+        numa_balancing=balancing not in ("0", None) if balancing is not None else None,
+        virtual="hypervisor" in _fields(proc / "cpuinfo").get("flags", "").split() or None,
+        gpu_driver=gpu_driver([_below(proc, system, path) for path in GPU_MODULES]),
+    )
+
+
+def _below(proc: Path, system: Path, path: Path) -> Path:
+    return (proc if path.parts[1] == "proc" else system).joinpath(*path.parts[2:])
+
+
+def _with_quota_tried(facts: PlaceFacts, limits: GroupLimits, processors: frozenset[int]) -> PlaceFacts:
+    """With how long processes that spin stand still; where the quota can't be used up nothing is tried."""
+    quota = limits.processor_quota
+    if quota is None or quota >= len(processors):
+        return facts
+    count = min(len(processors), math.floor(quota) + 1)
+    before = still_s(limits.stat)
+    if before is None or count > MOST_TRIED:
+        return facts
+    begun = time.monotonic()
+    _spin(count, TRIED_S)
+    tried_s, after = time.monotonic() - begun, still_s(limits.stat)
+    if after is None:
+        return facts
+    stopped_s = min(max(after - before, 0.0) / count, tried_s)
+    return replace(facts, tried=count, tried_s=tried_s, still_s=stopped_s)
+
+
+def _spin(count: int, seconds: float) -> None:
+    """Keep that many processes busy; returns when all have ended."""
+    children = []
+    for _ in range(count):
+        child = os.fork()
+        if child == 0:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                pass
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+
+
+def _room(folder: Path) -> tuple[int | None, int | None]:
+    """Size and free bytes of the file system; None: there is no such folder."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None, None
+    return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
+
+def _fields(path: Path) -> dict[str, str]:
+    """The first value of each `NAME: value`."""
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except OSError:
+        return {}
+    found: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip(), value.strip())
+    return found
+
+
+def _count(listed: str | None) -> int | None:
+    return len(parse_cpu_list(listed)) if listed else None
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text().strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None

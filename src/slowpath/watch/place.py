@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the place where a program's ranks ran: by what they recorded, else by where it was started. Pure.
+
+Ranks may be elsewhere than the command that started them: in containers of their own, on other nodes. So what they say
+themselves comes first, each node judged alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from slowpath.core.cpu_list import format_cpu_list
+from slowpath.core.place import PlaceFacts, PlaceFault
+from slowpath.findings.place import PlaceJob, faults
+from slowpath.findings.program_resources import RankShare, crowds
+from slowpath.watch.folder import WatchInfo
+from slowpath.watch.resource_results import RankResources
+
+LEAST_WAITED = 0.01  # of the run, that ranks which share processors stood in the queue for one
+
+
+def wrong_place(
+    info: WatchInfo, library: str | None, resources: Sequence[RankResources], shares: Sequence[RankShare]
+) -> tuple[PlaceFault, ...]:
+    """What is wrong, of the first node where anything is.
+
+    Args: library: name of the MPI; None: not known.  resources, shares: of the ranks that left records.
+    """
+    started = info.place or PlaceFacts()
+    hosts: dict[str, list[RankShare]] = defaultdict(list)
+    for one in shares:
+        hosts[one.host].append(one)
+    of_rank = {one.rank: one for one in resources}
+    for host, there in hosts.items():
+        those = [of_rank[one.rank] for one in there if one.rank in of_rank]
+        place = _place(those, there, started if host == info.host else PlaceFacts(apart_errno=started.apart_errno))
+        found = faults(place, PlaceJob(len(there), library, info.variables))
+        if found:
+            return tuple(found)
+    return ()
+
+
+def started_in(info: WatchInfo, ranks: int, library: str | None) -> tuple[PlaceFault, ...]:
+    """What is wrong with where the command was started, whose ranks left no record."""
+    return tuple(faults(info.place, PlaceJob(ranks, library, info.variables)))
+
+
+def _place(ranks: Sequence[RankResources], shares: Sequence[RankShare], started: PlaceFacts) -> PlaceFacts:
+    """Of one node. Args: started: where the command was started, if that was this node."""
+    spaces = {one.user_namespace for one in ranks if one.user_namespace is not None}
+    refused = next((one.copy_refused for one in ranks if one.copy_refused), None)
+    quotas = [one for one in ranks if one.processor_quota is not None]
+    least = min(quotas, key=lambda one: one.processor_quota or 0.0, default=None)
+    sizes = [(one.shm_bytes, one.shm_free_bytes) for one in ranks if one.shm_bytes is not None]
+    shm_bytes, shm_free_bytes = min(sizes, default=(started.shm_bytes, started.shm_free_bytes))
+    place = replace(
+        started,
+        user_namespaces=max(len(spaces), 1),
+        shm_bytes=shm_bytes,
+        shm_free_bytes=shm_free_bytes,
+        memory_limit_bytes=None,  # that they ended well shows that it was enough
+        processor_quota=least.processor_quota if least else None,
+        **_stopped(least, shares),
+        **_shared(shares),
+    )
+    if refused is not None and place.user_namespaces == 1 and not place.copy_errno:
+        is_filtered = any(one.seccomp == 2 for one in ranks) and not place.ptrace_scope
+        place = replace(place, rank_errno=refused, own_errno=refused if is_filtered else None)
+    return place
+
+
+def _stopped(rank: RankResources | None, shares: Sequence[RankShare]) -> Mapping[str, float | int | None]:
+    """For how long the quota stopped each of the ranks, on average, of their run."""
+    if rank is None or rank.throttled_s is None or not shares:
+        return {"tried": None, "tried_s": None, "still_s": None}
+    span_s = max(one.span_s for one in shares)
+    return {"tried": len(shares), "tried_s": span_s, "still_s": min(rank.throttled_s / len(shares), span_s)}
+
+
+def _shared(shares: Sequence[RankShare]) -> Mapping[str, str | int | None]:
+    """Processors that ranks take turns on, and those of the node; None: they don't, or lost nothing by it."""
+    lost = [crowd for crowd in crowds(shares) if any(_lost(one) for one in crowd.ranks)]
+    if not lost:
+        return {"processors": None}
+    first = min(lost, key=lambda crowd: len(crowd.processors))
+    return {"processors": format_cpu_list(sorted(first.processors)), "online": first.ranks[0].online}
+
+
+def _lost(one: RankShare) -> bool:
+    return one.waited_s is not None and one.waited_s >= LEAST_WAITED * one.span_s
