@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.watch.attributed import attributed
 from slowpath.watch.record.job import read_job
-from slowpath.watch.record.layout import EventKind, RecordState
+from slowpath.watch.record.layout import EventKind, Peer, RecordState
 from slowpath.watch.skeleton.derive import Skeleton, skeleton_of
 from slowpath.watch.skeleton.script import FRESH, Operation, Refused, text_of
 from support.watch_record import Job
@@ -97,6 +97,21 @@ def test_new_memory_is_new_memory_and_a_communicator_has_its_own_ranks(tmp_path:
     assert (sent.message.peer, sent.message.buffer) == (1, FRESH)
 
 
+def test_a_side_at_an_edge_is_none_and_a_scan_has_a_stand_in(tmp_path: Path) -> None:
+    job, null = Job(3), int(Peer.PROC_NULL)
+    for rank, (to, source) in enumerate(((1, null), (2, 0), (null, 1))):
+        job.ranks[rank].sendrecv(to, source, tag=1, start_s=0.001, end_s=0.002, message_bytes=64)
+        job.ranks[rank].sendrecv(null, null, tag=1, start_s=0.002, end_s=0.0021)
+        job.ranks[rank].collective("MPI_Scan", start_s=0.003, end_s=0.004, message_bytes=8)
+    found = played(job, tmp_path)
+    assert [calls(operations) for operations in found.script.ranks] == [
+        ["send", "allreduce"],
+        ["sendrecv", "allreduce"],
+        ["recv", "allreduce"],
+    ]
+    assert any("MPI_Allreduce" in statement for statement in found.statements)
+
+
 def wildcard(job: Job) -> None:
     job.ranks[0].receive(-2, start_s=0.002, end_s=0.003, kind=EventKind.RECEIVE | EventKind.ANY)
     job.ranks[1].send(0, start_s=0.001, end_s=0.0011)
@@ -127,7 +142,7 @@ def of_two_threads(job: Job) -> None:
 
 
 def unknown_call(job: Job) -> None:
-    job.ranks[0].collective("MPI_Scan", start_s=0.001, end_s=0.002, message_bytes=8)
+    job.ranks[0].collective("MPI_Neighbor_alltoall", start_s=0.001, end_s=0.002, message_bytes=8)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +154,7 @@ def unknown_call(job: Job) -> None:
         (thinned, "more calls than a record holds"),
         (killed, "rank 1 did not come to its end"),
         (of_two_threads, "several threads"),
-        (unknown_call, "MPI_Scan: this collective is not played"),
+        (unknown_call, "MPI_Neighbor_alltoall: this collective is not played"),
     ],
 )
 def test_what_cannot_be_played_is_refused_with_its_reason(

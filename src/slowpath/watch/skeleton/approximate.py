@@ -74,6 +74,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "datatypes": "{} sides of messages have datatypes, and are played as contiguous bytes",
     "blocks": "{} collectives with blocks of different lengths are played with their mean",
     "reductions": "{} calls of reductions are played as sums: operation and type are not recorded",
+    "stand-ins": "{} calls of scans and of MPI_Reduce_scatter are played as MPI_Allreduce",
     "dup": "{} calls that make a communicator are played as MPI_Comm_dup",
     "merged": "{} communicators are played as one for each set of ranks",
     "left open": "{} requests that nobody waited for are waited for at the end",

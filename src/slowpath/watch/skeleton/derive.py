@@ -30,6 +30,8 @@ from slowpath.watch.skeleton.script import (
 )
 
 MOST_COMMUNICATORS: Final = 64  # more are those of the same ranks, made anew: they are played as one
+# Collectives with a result of all that came before, or a part of one of all.
+STAND_INS: Final[tuple[str, ...]] = ("MPI_Scan", "MPI_Exscan", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block")
 _PLAYED: Final[Mapping[str, Kind]] = {
     **{f"MPI_{name}": "send" for name in ("Send", "Bsend", "Rsend")},
     **{f"MPI_{name}": "isend" for name in ("Isend", "Ibsend", "Irsend", "Send_init", "Bsend_init", "Rsend_init")},
@@ -44,10 +46,11 @@ _PLAYED: Final[Mapping[str, Kind]] = {
     "MPI_Bcast": "bcast",
     "MPI_Reduce": "reduce",
     "MPI_Allreduce": "allreduce",
+    **dict.fromkeys(STAND_INS, "allreduce"),
     **{f"MPI_{name}": "gather" for name in ("Gather", "Gatherv")},
     **{f"MPI_{name}": "scatter" for name in ("Scatter", "Scatterv")},
     **{f"MPI_{name}": "allgather" for name in ("Allgather", "Allgatherv")},
-    **{f"MPI_{name}": "alltoall" for name in ("Alltoall", "Alltoallv")},
+    **{f"MPI_{name}": "alltoall" for name in ("Alltoall", "Alltoallv", "Alltoallw")},
     **{
         f"MPI_{name}": "dup"
         for name in (
@@ -216,10 +219,7 @@ class _RankReader:
         for half in self.halves.get(row, ()):
             if (reason := self._complete(half, done)) is not None:
                 return reason
-        operation = self._operation(row, name, self._families[int(self.events.call[row])], done)
-        if isinstance(operation, Operation) and operation.kind == "sendrecv":
-            return self._both_halves(row, operation)
-        return operation
+        return self._operation(row, name, self._families[int(self.events.call[row])], done)
 
     def _add(self, operation: Operation, row: int, before_s: float, length_s: float) -> None:
         self._compute(before_s)
@@ -253,16 +253,22 @@ class _RankReader:
         done.append(self._open.pop(request))
         return None
 
-    def _both_halves(self, row: int, operation: Operation) -> Operation | str:
-        """A Sendrecv with what it received, which is an event of its own."""
-        for half in self.halves.get(row, ()):
-            if not int(self.events.kind[half]) & EventKind.PART:
-                continue
-            if int(self.events.peer[half]) == Peer.PROC_NULL:
-                break
-            message = self._message(half, operation.communicator)
-            return message if isinstance(message, str) else dataclasses.replace(operation, received=message)
-        return "a Sendrecv with one side at an edge is not played"
+    def _exchange(self, row: int, number: int) -> Operation | str | None:
+        """A Sendrecv: what it received is an event of its own; a side that is MPI_PROC_NULL is none."""
+        parts = [half for half in self.halves.get(row, ()) if int(self.events.kind[half]) & EventKind.PART]
+        found: list[Message | None] = []
+        for half in (row, *parts[:1]):
+            is_none = int(self.events.peer[half]) == Peer.PROC_NULL
+            message = None if is_none else self._message(half, number)
+            if isinstance(message, str):
+                return message
+            found.append(message)
+        sent, received = found if len(found) == 2 else (found[0], None)
+        if sent is not None and received is not None:
+            return Operation("sendrecv", communicator=number, message=sent, received=received)
+        if sent is None and received is None:
+            return None
+        return Operation("recv" if sent is None else "send", communicator=number, message=sent or received)
 
     def _operation(self, row: int, name: str, family: str, done: Sequence[int]) -> Operation | str | None:
         """Operation of a call; None: it is played as computing; a text: it can't be played."""
@@ -279,7 +285,9 @@ class _RankReader:
         number, members = self.numbers[identity]
         if kind in COLLECTIVES:
             return self._collective(row, name, kind, number, members)
-        if int(events.peer[row]) == Peer.PROC_NULL and kind != "sendrecv":
+        if kind == "sendrecv":
+            return self._exchange(row, number)
+        if int(events.peer[row]) == Peer.PROC_NULL:
             return None
         if name.endswith("_init") and not bits & EventKind.POST:
             return None
@@ -314,11 +322,10 @@ class _RankReader:
             self.seen["dup"] += 1
         if kind in ("reduce", "allreduce"):
             self.seen["reductions"] += 1
+            self.seen["stand-ins"] += name in STAND_INS
         return Operation(kind, communicator=number, root=members.index(root) if root >= 0 else 0, bytes=length)
 
     def _of_message(self, row: int, kind: Kind, number: int) -> Operation | str | None:
-        if kind == "sendrecv" and int(self.events.peer[row]) == Peer.PROC_NULL:
-            return "a Sendrecv with one side at an edge is not played"
         is_receive = bool(int(self.events.kind[row]) & EventKind.RECEIVE) and kind in ("irecv", "recv", "probe")
         message = self._message(row, number, is_posted=kind == "irecv")  # what arrives is known when it is complete
         if isinstance(message, str):
