@@ -22,6 +22,8 @@ from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.ranks.job import A_PAIR, Job
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Processors, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
+from slowpath.mpi.control_variables import listed_by
+from slowpath.mpi.mpi import as_library_is
 from slowpath.mpi.parameter_files import settings_of
 from slowpath.report.write import write_all
 from slowpath.run.execute import Against, RunLimits
@@ -97,7 +99,12 @@ class Bench:
             preload=self.preload,
             processors=self.processors,
             others=self.others,
+            listed=self.listed,
         )
+
+    def listed(self) -> frozenset[str] | None:
+        """Control variables that the library lists; None: it can't be asked."""
+        return listed_by(self.built.mpi, self.environ)
 
     def estimate(self, campaign: Campaign) -> float:
         """Seconds that a campaign would take, by its plan alone.  Raises: UsageError."""
@@ -121,6 +128,10 @@ class Bench:
     def less(self, names: Collection[str]) -> Bench:
         """The same where the user had not set these variables."""
         return replace(self, environ={name: value for name, value in self.environ.items() if name not in names})
+
+    def as_library_is(self) -> Bench:
+        """The same without variables that Slowpath itself sets to start the library quickly."""
+        return replace(self, built=replace(self.built, mpi=as_library_is(self.built.mpi)))
 
     def create(self, prepared: PreparedRun, folder: Path, others: Others | None = None) -> None:
         """The run's folder, with its plan.  Args: others: seen just before.  Raises: EnvironmentFailure."""

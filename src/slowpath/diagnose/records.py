@@ -72,6 +72,29 @@ class CombinedOutcome(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
 
 
+class ScreenedSuspect(msgspec.Struct, frozen=True, kw_only=True):
+    """An alternative that looked faster. cells, ratios: time as it is over time with it, of each, the most first."""
+
+    name: Name
+    cells: list[Name]
+    ratios: list[Number]
+
+
+class AlternativesOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a screening of the library's own choices showed.
+
+    rows: alternatives that were measured alone.  failed: of those, alternative -> why no launch with it worked.
+    slower: that slow down a cell by themselves.  suspects: that looked faster; findings are of fresh launches.
+    left_out: alternative of this library -> why it can change nothing here.
+    """
+
+    rows: Whole
+    failed: dict[Name, Text]
+    slower: list[Name]
+    suspects: list[ScreenedSuspect]
+    left_out: dict[Name, Text]
+
+
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """A whole diagnosis.
 
@@ -83,6 +106,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     program: that it is for; None: for no program in particular.
     own_settings: a line for each setting of the user's that is ignored, left in or otherwise worth one.
     least: what the survey would have decided, by its own spread; empty: an older version wrote it, or nothing has one.
+    alternatives: None: the library's own choices were not screened.
     """
 
     schema: Whole
@@ -106,6 +130,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     own_settings: list[Text] = []
     least: list[LeastSeen] = []
     program: ProgramUse | None = None
+    alternatives: AlternativesOutcome | None = None
 
 
 def survey_step(diagnosis: Diagnosis) -> DiagnosisStep | None:

@@ -14,6 +14,7 @@ from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
 from slowpath.core.results import Finding, Results
+from slowpath.diagnose.alternatives import changes_start, screening_of
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import Clock
@@ -27,13 +28,14 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
-from slowpath.diagnose.tasks import StateTask, SurveyTask, Task
+from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.diagnose.verdict import verdict_of
 from slowpath.findings.least_seen import least_seen
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
 from slowpath.run.prepare import PreparedRun
+from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 _LEAST_OF_SURVEY = 0.5  # of what is left: without launches there is nothing to conclude from
@@ -149,9 +151,17 @@ class Session:
 
         Args: task: of the step; None: one that follows those that are over.
         """
+        bench = self._bench.as_library_is() if self._is_about_library(task) else self._bench
         surveyed = any(isinstance(one.step.task, SurveyTask) for one in self._measured)
         names = set_aside(self.diagnosis.findings, self._measured)
-        return self._bench.less(names) if names and (surveyed or isinstance(task, SurveyTask)) else self._bench
+        return bench.less(names) if names and (surveyed or isinstance(task, SurveyTask)) else bench
+
+    def _is_about_library(self, task: Task | None) -> bool:
+        """Whether a step is about what the library chooses where even Slowpath sets nothing to start it quickly."""
+        if isinstance(task, TrialTask):
+            about = (one for one in self.diagnosis.findings if one.id == task.finding)
+            return any(one.rule in codes_refined_by("alternatives") and changes_start(one) for one in about)
+        return isinstance(task, AlternativesTask) and task.as_library_is
 
     def _limit_s(self, kind: StepKind[Any], prepared: PreparedRun) -> float:
         """Wall time after which none of its launches is started, seconds."""
@@ -184,6 +194,7 @@ class Session:
             forced=forced,
             verdict=verdict,
             own_settings=setting_lines(self._measured, self._bench.library.name),
+            alternatives=screening_of(self._measured).outcome,
             least=least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),
         )
         not_tried = list(cannot_help(self._state().for_what_was_asked))

@@ -14,7 +14,7 @@ from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import inside
 from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
-from slowpath.diagnose.asked import asked_for
+from slowpath.diagnose.asked import Asked, asked_for
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import Clock
 from slowpath.diagnose.program import program_line, with_groups
@@ -23,12 +23,14 @@ from slowpath.diagnose.ranks.job import PAIR, Job, crowded_lines
 from slowpath.diagnose.ranks.survey import Kept
 from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
+from slowpath.diagnose.steps import alternatives
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
-from slowpath.diagnose.tasks import StateTask, SurveyTask, Task
+from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask, Task
 from slowpath.run.measure import new_folder
 from slowpath.run.ownership import require_free
 from slowpath.run.reopen import launcher_again
+from slowpath.stats.many_changes import HALF
 
 
 def begin(
@@ -175,6 +177,22 @@ def _left_out(task: Task) -> Sequence[str]:
     return task.left_out if isinstance(task, SurveyTask) else ()
 
 
+def _alternatives_lines(bench: Bench, asked: Asked) -> list[str]:
+    """What a screening of the library's own choices would cost; none where it would not be made."""
+    proposal = next(alternatives.propose(bench.state([], [], asked)), None)
+    if proposal is None or not isinstance(proposal.task, AlternativesTask):
+        return []
+    cost = bench.prepare(proposal.campaign, proposal.task.kind).cost
+    launch_s = cost.wall_s / max(1, cost.launches)
+    rows = sum(map(bool, proposal.task.environments.values()))
+    whole = cost.launches + 1 + 2 * HALF
+    return [
+        f"library defaults: {rows} rows ({len(proposal.task.left_out)} can change nothing here): {whole} launches, "
+        f"about {launch_s * whole:.0f} s; each suspect about {launch_s * alternatives.CONFIRM_ROUNDS:.0f} s more, "
+        "and its trial"
+    ]
+
+
 def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
     """What the survey would do, and how the rest is decided.  Raises: UsageError: nothing here is called as in only."""
     bench = for_program(bench)
@@ -195,6 +213,7 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
             survey.task.left_out if isinstance(survey.task, SurveyTask) else (), bench.budget_s, bench.job.ranks
         ),
         *survey_lines(bench),
+        *_alternatives_lines(bench, asked),
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
         "then, by what the survey shows: limits refined, points that separate laws, trials of remedies",
     ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -105,6 +105,7 @@ class State:
     of their patterns.  estimate: seconds that a campaign takes; None: not known.  budget_s: of the diagnosis.
     preload: libslowpath-coll.so of this engine; None: it has none.  program: that it is for; None: none in particular.
     processors: of this node; None: not looked at.  others: what other processes take of them; None: likewise.
+    listed: control variables that the library lists; its result None: it can't be asked.
     """
 
     findings: Sequence[Finding]
@@ -125,6 +126,7 @@ class State:
     processors: Processors | None = None
     program: ProgramUse | None = None
     others: Others | None = None
+    listed: Callable[[], frozenset[str] | None] | None = None
 
     @property
     def removable(self) -> tuple[OwnSetting, ...]:

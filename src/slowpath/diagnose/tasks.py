@@ -77,6 +77,23 @@ class SettingsTask(TaskBase, frozen=True, kw_only=True, tag="settings"):
     taken: dict[Name, list[Whole]]
 
 
+# Each alternative by itself; once more where it looked slower; several at once; what looks faster, in fresh launches.
+AlternativesStage = Literal["alone", "again", "together", "confirm"]
+
+
+class AlternativesTask(TaskBase, frozen=True, kw_only=True, tag="alternatives"):
+    """Screen what the library chooses by itself. environments: name -> alternatives that are on in it.
+
+    left_out: alternative of this library -> why it is not screened.  as_library_is: without variables that Slowpath
+    itself sets to start the library quickly.
+    """
+
+    stage: AlternativesStage
+    environments: dict[Name, list[Name]]
+    left_out: dict[Name, str] = {}
+    as_library_is: bool = False
+
+
 class RepeatTask(TaskBase, frozen=True, kw_only=True, tag="repeat"):
     """Decide a contrast of the survey by more pairs. sides: values of its axis on both sides."""
 
@@ -262,6 +279,7 @@ Task: TypeAlias = (
     StateTask
     | SurveyTask
     | SettingsTask
+    | AlternativesTask
     | RepeatTask
     | SuspectTask
     | LaunchesTask

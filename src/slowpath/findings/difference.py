@@ -15,6 +15,7 @@ from slowpath.core.results import ContrastResult, ContrastSide
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
 
+INSTEAD = "instead: "  # begins the name of an environment in which the library makes one choice otherwise
 WITHOUT_USER = "without your settings"  # the environment that lacks all of the user's own
 
 LAW_RATIO = 1.1  # least of a law: of many, some fit noise, to 1.08 in 4 of 60 clean runs (docs/results/plants.md)

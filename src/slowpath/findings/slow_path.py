@@ -20,7 +20,7 @@ from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.rival import RivalKind
 
 Picture = Literal["periods", "launches"]
-Refinement = Literal["switch", "launches", "settings", "state"]
+Refinement = Literal["switch", "launches", "settings", "state", "alternatives"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class SlowPath:
         factors: parameters of the survey's screening that it is about, for the step that varies one alone.
         refinements: what a diagnosis measures further: where a "switch" lies and which variable moves it, more
             "launches", which of the user's "settings" is responsible; that it is what the user's own "state" shows
-            before any survey.
+            before any survey; which of the library's "alternatives" is faster.
         switch_text: the sentence of a switch whose place was measured further, without the full stop.
         forced_state: state of the library that it is about and that users can force by a variable; None: none.
 

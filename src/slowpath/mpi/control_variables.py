@@ -15,6 +15,7 @@ import msgspec
 
 from slowpath.core.decoding import DAMAGE
 from slowpath.mpi.loaded import Ask
+from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import output_of
 
 LIMIT_BYTES = 4096  # of one value
@@ -63,3 +64,20 @@ def read_control_variables(
         return msgspec.json.decode((said or "").splitlines()[-1], type=ControlVariables)
     except (IndexError, *DAMAGE):
         return None
+
+
+_LISTED: dict[Path, frozenset[str] | None] = {}
+
+
+def listed_by(mpi: Mpi, environ: Mapping[str, str], ask: Ask = output_of) -> frozenset[str] | None:
+    """Return the names of all control variables that a library lists, which it is asked for once; None: it can't be
+    asked.
+    """
+    folders = (mpi.prefix / "lib", mpi.prefix / "lib64", mpi.prefix / "lib" / "release")
+    library = next((path for folder in folders for path in sorted(folder.glob("libmpi.so.*"))), None)
+    if library is None:
+        return None
+    if library not in _LISTED:
+        found = read_control_variables(library, (), {**environ, **mpi.env}, ask)
+        _LISTED[library] = frozenset(found.names) if found is not None and found.names else None
+    return _LISTED[library]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slowpath.mpi.identify import MpiIdentity, identify
@@ -31,7 +31,8 @@ from slowpath.mpi.probe import output_of
 # It is asked and closed again in MPI_Init wherever libfabric has no network with remote memory access: a second in each
 # launch, of which a diagnosis has a hundred.
 
-_BTL = "OMPI_MCA_btl"
+QUICK_VARIABLE = "OMPI_MCA_btl"
+_QUICK = "^ofi"
 # Where Linux lists network cards with remote memory access: InfiniBand, RoCE, Omni-Path and EFA; Slingshot.
 FABRICS = (Path("/sys/class/infiniband"), Path("/sys/class/cxi"))
 
@@ -52,12 +53,19 @@ def quick_start(
     Args: launcher: by name; those of batch systems start ranks on nodes that this one does not know.
     """
     own = launcher in ("prterun", "orterun")
-    if library != "openmpi" or not own or _BTL in environ or has_fabric(fabrics):
+    if library != "openmpi" or not own or QUICK_VARIABLE in environ or has_fabric(fabrics):
         return {}
     home = environ.get("HOME")
     files = [prefix / "etc" / "openmpi-mca-params.conf"]
     files += [Path(home) / ".openmpi" / "mca-params.conf"] if home else []
-    return {} if any(_sets_btl(file) for file in files) else {_BTL: "^ofi"}
+    return {} if any(_sets_btl(file) for file in files) else {QUICK_VARIABLE: _QUICK}
+
+
+def as_library_is(mpi: Mpi) -> Mpi:
+    """The same without what starts it quickly: then a file of the site, or the library by itself, says which BTLs."""
+    if mpi.env.get(QUICK_VARIABLE) != _QUICK:
+        return mpi
+    return replace(mpi, env={name: value for name, value in mpi.env.items() if name != QUICK_VARIABLE})
 
 
 def _sets_btl(file: Path) -> bool:

@@ -14,7 +14,7 @@ import slower_broadcast
 from floor_plants import far_above_floor
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement, witness
 
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.difference import INSTEAD, WITHOUT_USER
 from support.series import Extra, every, growing, lottery, nothing, simulated
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"
@@ -123,6 +123,18 @@ def own_settings(run: Planted, slow: bool) -> None:
             for name, factor in zip(("default", without), factors, strict=True)
         )
         run.contrast("environment", ONE_WAY, (b, without), (a, "default"))
+
+
+def library_default(run: Planted, slow: bool) -> None:
+    """Slow as the library is; the twin's alternative is the slow side, which is no slow path."""
+    instead = run.environment(f"{INSTEAD}CMA on", MPIR_CVAR_CH4_CMA_ENABLE="1")
+    for length in SIZES:
+        factors = (2.5, 1.0) if slow else (1.0, 2.5)
+        a, b = (
+            run.cell({ONE_WAY: {"steady": transfer_s(length) * factor}}, message_bytes=length, environment=name)
+            for name, factor in zip(("default", instead), factors, strict=True)
+        )
+        run.contrast("environment", ONE_WAY, (b, instead), (a, "default"))
 
 
 def pages(run: Planted, slow: bool) -> None:
@@ -294,6 +306,7 @@ PLANTS: dict[str, Plant] = {
     "SP030": growth,
     **screening_plants.PLANTS,
     "SP035": own_settings,
+    "SP070": library_default,
     "SP047": inherited_mask,
     "SP048": busy_cores,
     **slower_broadcast.PLANTS,

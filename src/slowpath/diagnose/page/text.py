@@ -14,7 +14,7 @@ from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.program import program_line, program_words
-from slowpath.diagnose.records import CombinedOutcome, Diagnosis, Status
+from slowpath.diagnose.records import AlternativesOutcome, CombinedOutcome, Diagnosis, Status
 from slowpath.report.format import plural
 from slowpath.report.rival_lines import rival_lines
 
@@ -75,6 +75,8 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
         yield from [_nothing(diagnosis), ""]
     if diagnosis.combined:
         yield from [*_combined(diagnosis.combined, width), ""]
+    if diagnosis.alternatives:
+        yield from [*_alternatives(diagnosis.alternatives, width), ""]
     yield from _own_settings(diagnosis, width)
     yield "Steps"
     for step in diagnosis.steps:
@@ -92,6 +94,18 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     for line in diagnosis.next[:5]:
         yield from _wrapped(f"next: {line}", width, "  ")
     yield f"folder: {folder}"
+
+
+def _alternatives(outcome: AlternativesOutcome, width: int) -> Iterator[str]:
+    """What the screening of the library's own choices showed."""
+    yield f"Library defaults: {outcome.rows} other choices measured, {len(outcome.left_out)} can change nothing here"
+    for one in outcome.suspects:
+        shown = ", ".join(f"{cell} {ratio:.2f}x" for cell, ratio in zip(one.cells, one.ratios, strict=True))
+        yield from _wrapped(f"looked faster: {one.name}: {shown}", width, "  ")
+    for name, reason in outcome.failed.items():
+        yield from _wrapped(f"does not work here: {name}: {reason}", width, "  ")
+    if outcome.slower:
+        yield from _wrapped(f"slower in a cell: {', '.join(outcome.slower)}", width, "  ")
 
 
 def _own_settings(diagnosis: Diagnosis, width: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ from slowpath.diagnose.limits.variables import limits_of, maybe_set_by_user
 from slowpath.diagnose.own_state import first_by_cost
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps import (
+    alternatives,
     attribute,
     combined,
     forecast,
@@ -56,6 +57,7 @@ OF_A_FINDING: tuple[ProposeFor, ...] = (
     attribute.propose,
     trial.propose_attributed,
     trial.propose_unset,
+    trial.propose_alternative,
     refine.propose,
     trial.propose,
 )
@@ -104,6 +106,7 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     for finding in ordered:
         yield from _each_for(OF_A_RIVAL if is_of_rival(finding) else OF_A_FINDING, finding, state)
     yield from _each(OPEN, state)
+    yield from alternatives.propose(state)
     for finding in ordered:
         if not is_of_rival(finding):
             yield from _each_for(OTHER_LIMITS, finding, state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from slowpath.diagnose.steps.alternatives import ALTERNATIVES
 from slowpath.diagnose.steps.attribute import ATTRIBUTE
 from slowpath.diagnose.steps.combined import COMBINED
 from slowpath.diagnose.steps.forecast import FORECAST
@@ -27,6 +28,7 @@ KINDS: tuple[StepKind[Any], ...] = (
     STATE,
     SURVEY,
     SETTINGS,
+    ALTERNATIVES,
     REPEAT,
     SUSPECT,
     LAUNCHES,

@@ -9,6 +9,7 @@ from dataclasses import replace
 import msgspec
 
 from slowpath.core.results import Finding, Results
+from slowpath.diagnose.alternatives import remedies_of as alternative_remedies
 from slowpath.diagnose.limits.attribution import names_of, remedies_of
 from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, limits_of
 from slowpath.diagnose.own_settings.named import remedies_of as own_remedies
@@ -24,7 +25,7 @@ from slowpath.diagnose.trials.pooled import pooled, same_trial
 from slowpath.diagnose.trials.replaced import replaceable
 from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.remedy import Remedy
-from slowpath.slowpaths.registry import REMEDIES
+from slowpath.slowpaths.registry import REMEDIES, codes_refined_by
 
 # Patterns whose slow and fast side lie in one cell; the run in which it was found has tried the remedies itself.
 NUMBERED = ("counted", "communicators")
@@ -55,6 +56,15 @@ def propose_unset(finding: Finding, state: State) -> Iterator[Proposal]:
         yield from _proposals(finding, state, ((remedy, sides) for remedy in remedies))
 
 
+def propose_alternative(finding: Finding, state: State) -> Iterator[Proposal]:
+    """The library's choice made otherwise, as the finding names it."""
+    if finding.rule not in codes_refined_by("alternatives"):
+        return
+    sides = sides_of(finding, state.seen_in(finding))
+    if sides is not None and sides.fast_under is not None:
+        yield from _proposals(finding, state, ((one, sides) for one in alternative_remedies(finding, sides.fast_under)))
+
+
 def propose_again(state: State) -> Iterator[Proposal]:
     """Trials that noise left undecided, once more: the remedies and cells that they had."""
     trials = state.tasks(TrialTask)
@@ -69,6 +79,7 @@ def propose_again(state: State) -> Iterator[Proposal]:
         again = (
             *propose_attributed(finding, untried),
             *propose_unset(finding, untried),
+            *propose_alternative(finding, untried),
             *propose(finding, untried),
         )
         yield from (proposal for proposal in again if same_trial(proposal.task, task))

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alternatives: is what the library chose by itself slower than another choice that it has?
+
+Each alternative alone, once more where it looked slower; then those that work and slow nothing down in mixes; then what
+looks faster in fresh launches, since the best of many looks better than it is. A trial proves what is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable
+from slowpath.core.results import Results
+from slowpath.diagnose.alternatives import (
+    AS_IT_IS,
+    CELLS,
+    CONTROL,
+    CONTROLS,
+    LIBRARY_START,
+    MEASURED,
+    QUICK_ROW,
+    STARTS,
+    Screening,
+    screening_of,
+    with_cause,
+)
+from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
+from slowpath.diagnose.steps.witness import judged
+from slowpath.diagnose.tasks import AlternativesStage, AlternativesTask
+from slowpath.findings.difference import INSTEAD
+from slowpath.mpi.alternatives.alternative import Alternative, PlaceFacts
+from slowpath.mpi.alternatives.table import Applicable, alternatives_of
+from slowpath.mpi.mpi import QUICK_VARIABLE
+from slowpath.run.execute import Against
+from slowpath.slowpaths.registry import codes_refined_by
+from slowpath.stats.many_changes import mixes
+
+LEAST_BUDGET_S = 300.0  # of a diagnosis that was asked for nothing in particular
+CONFIRM_ROUNDS = 6
+FEWEST_MIXED = 3
+SEED = 29
+_PLACE = PlacementTable("bound", "core")
+_LIMIT = Against(AS_IT_IS, _PLACE.name, 8.0, 3.0, 60.0)  # a choice that takes so long is no better one
+
+
+def applicable(state: State) -> Applicable:
+    """The alternatives of this library that may change something here, and why others can't."""
+    facts = PlaceFacts(state.ranks, state.job.nodes, state.gpus, (), state.listed() if state.listed else None)
+    library = state.library
+    return alternatives_of(library.name, library.version, library.transport, facts, state.environ, MEASURED)
+
+
+def propose(state: State) -> Iterator[Proposal]:
+    """The next of these runs, where it was asked for or a long budget has time left."""
+    asked = bool(state.asked.rules & codes_refined_by("alternatives"))
+    if not asked and (state.asked or not LEAST_BUDGET_S <= state.budget_s < math.inf):
+        return
+    screening = screening_of(state.measured)
+    done = {task.stage for task, _ in screening.steps}
+    found = applicable(state)
+    by_name = {row.name: row for row in found.rows}
+    if not done:
+        if found.rows:
+            yield _alone(found, state.ranks)
+        return
+    if "again" not in done and "together" not in done and screening.slower:
+        yield _again([by_name[name] for name in screening.slower], state.ranks)
+        return
+    if "together" not in done:
+        chosen = screening.best_of_each_variable({name: by_name[name].variables for name in screening.names})
+        if len(chosen) >= FEWEST_MIXED:
+            yield _together([by_name[name] for name in chosen], state.ranks)
+            return
+    if "confirm" not in done and screening.suspects:
+        yield _confirm(screening, by_name, state.ranks)
+
+
+def _alone(found: Applicable, ranks: int) -> Proposal:
+    quick = STARTS if any(row.name == QUICK_ROW for row in found.rows) else 0
+    environments = [
+        EnvironmentTable(AS_IT_IS),
+        *(EnvironmentTable(f"{LIBRARY_START} {n}", unset=(QUICK_VARIABLE,)) for n in range(1, quick + 1)),
+        *(EnvironmentTable(f"control {number}", {CONTROL: str(number)}) for number in range(1, CONTROLS + 1)),
+        *(EnvironmentTable(f"{INSTEAD}{row.name}", dict(row.variables)) for row in found.rows),
+    ]
+    on = {environment.name: list[str]() for environment in environments}
+    on |= {f"{INSTEAD}{row.name}": [row.name] for row in found.rows}
+    task = AlternativesTask(stage="alone", environments=on, left_out=dict(found.left_out))
+    why = f"is one of {len(found.rows)} other choices that the library has faster?"
+    return Proposal(task, _campaign("alone", environments, ranks, 1, why), why)
+
+
+def _again(rows: Sequence[Alternative], ranks: int) -> Proposal:
+    environments = [
+        EnvironmentTable(AS_IT_IS),
+        *(EnvironmentTable(f"{INSTEAD}{row.name}", dict(row.variables)) for row in rows),
+    ]
+    on = {AS_IT_IS: list[str](), **{f"{INSTEAD}{row.name}": [row.name] for row in rows}}
+    why = f"{len(rows)} of them looked slower: once more"
+    task = AlternativesTask(stage="again", environments=on)
+    return Proposal(task, _campaign("again", environments, ranks, 1, why), why)
+
+
+def _together(rows: Sequence[Alternative], ranks: int) -> Proposal:
+    environments = [EnvironmentTable(AS_IT_IS)]
+    on: dict[str, list[str]] = {AS_IT_IS: []}
+    for number, chosen in enumerate(mixes(len(rows), SEED), start=1):
+        some = [row for row, is_on in zip(rows, chosen, strict=True) if is_on]
+        name = f"mix {number}"
+        variables = {key: value for row in some for key, value in row.variables.items()}
+        environments.append(EnvironmentTable(name, variables or {CONTROL: name}))
+        on[name] = [row.name for row in some]
+    why = f"{len(rows)} of these choices, half of them at a time"
+    task = AlternativesTask(stage="together", environments=on)
+    return Proposal(task, _campaign("together", environments, ranks, 1, why), why)
+
+
+def _confirm(screening: Screening, by_name: Mapping[str, Alternative], ranks: int) -> Proposal:
+    suspects = [(screening.names[one.change], one.cells) for one in screening.suspects]
+    environments = [EnvironmentTable(AS_IT_IS), EnvironmentTable("control", {CONTROL: "1"})]
+    environments += [EnvironmentTable(f"{INSTEAD}{name}", dict(by_name[name].variables)) for name, _ in suspects]
+    on = {environment.name: list[str]() for environment in environments}
+    on |= {f"{INSTEAD}{name}": [name] for name, _ in suspects}
+    pairs = [(f"{INSTEAD}{name}", place, False) for name, cells in suspects for place in cells]
+    pairs += [("control", place, True) for place in sorted({place for _, cells in suspects for place in cells})]
+    contrasts = [
+        ContrastTable(
+            f"{CELLS[place].cells.name}, {environment}"[:70],
+            "Is it slower as the library is?",
+            CELLS[place].cells.name,
+            "environment",
+            environment,
+            AS_IT_IS,
+            CELLS[place].metric,
+            control=is_control,
+        )
+        for environment, place, is_control in pairs
+    ]
+    why = f"in fresh launches: {', '.join(name for name, _ in suspects)}"
+    changes_start = any(QUICK_VARIABLE in by_name[name].variables for name, _ in suspects)
+    task = AlternativesTask(stage="confirm", environments=on, as_library_is=changes_start)
+    return Proposal(task, _campaign("confirm", environments, ranks, CONFIRM_ROUNDS, why, contrasts), why)
+
+
+def _campaign(
+    stage: AlternativesStage,
+    environments: Sequence[EnvironmentTable],
+    ranks: int,
+    rounds: int,
+    why: str,
+    contrasts: Sequence[ContrastTable] = (),
+) -> Campaign:
+    names = [environment.name for environment in environments]
+    cells = [
+        CellsTable(one.cells.name, one.cells.experiment, one.cells.parameters, names, [_PLACE.name]) for one in CELLS
+    ]
+    return Campaign(
+        name=f"alternatives-{stage}",
+        title="Is what the library chose by itself slower than its alternatives?",
+        ranks=[ranks],
+        rounds=rounds,
+        environments=list(environments),
+        placements=[_PLACE],
+        cells=cells,
+        contrasts=list(contrasts),
+        why=why,
+    )
+
+
+def apply(before: StepConclusion, task: AlternativesTask, results: Results, history: StepHistory) -> StepConclusion:
+    """What fresh launches show to be faster is a finding, with the variable as its cause."""
+    if task.stage != "confirm":
+        return before
+    found = [one for one in judged(results, history) if one.rule in codes_refined_by("alternatives")]
+    made = [replace(with_cause(one, results), run=history.step.folder) for one in found]
+    return before.with_findings(made)
+
+
+def summary(task: AlternativesTask, before: StepConclusion, after: StepConclusion) -> str:
+    """`44 other choices, each alone; 7 rows of this library are not for this job`."""
+    if task.stage == "alone":
+        less = f"; {len(task.left_out)} others of this library can change nothing here" if task.left_out else ""
+        return f"{sum(map(bool, task.environments.values()))} other choices, each alone{less}"
+    if task.stage == "again":
+        return f"{sum(map(bool, task.environments.values()))} once more"
+    if task.stage == "together":
+        return f"{len(set().union(*task.environments.values()))} of them at once"
+    fresh = after.findings[len(before.findings) :]
+    return " ".join(one.text for one in fresh) or "none is faster in fresh launches"
+
+
+ALTERNATIVES = StepKind(AlternativesTask, apply, summary, against=lambda _: _LIMIT)

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The screening of a library's own choices, by a simulated library: what is measured next, and what follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from made_results import cell, contrast, environment, estimate, results, step
+from msgspec.structs import replace
+
+from slowpath.core.cell_results import MetricResult
+from slowpath.core.results import Finding, Results, SkippedRow
+from slowpath.diagnose.alternatives import CELLS, CONTROLS, screening_of
+from slowpath.diagnose.asked import Asked
+from slowpath.diagnose.conclusion import conclude
+from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Proposal, State
+from slowpath.diagnose.steps.alternatives import LEAST_BUDGET_S, propose
+from slowpath.diagnose.steps.trial import propose_alternative
+from slowpath.diagnose.tasks import AlternativesTask, SurveyTask
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.difference import INSTEAD
+from slowpath.slowpaths.evaluate import findings as evaluated
+from slowpath.slowpaths.settings.sp070_library_default import SLOW_PATH
+
+ASKED = Asked(rules=frozenset({SLOW_PATH.code}))
+LENGTHS = {"8 B": "8", "64 KiB": "65536", "1 MiB": "1048576", "allreduce": "8", "put": "8"}
+# Variables that a launch has, and a cell's name -> times as long; None: no such launch works.
+Law = Callable[[Mapping[str, str], str], float | None]
+
+
+def clean(variables: Mapping[str, str], _: str) -> float | None:
+    """TCP is slow, without CMA long messages are, and one module can't be left out."""
+    if variables.get("OMPI_MCA_part") == "^persist":
+        return None
+    return 8.0 if "tcp" in variables.get("OMPI_MCA_btl", "self,sm").split(",") else 1.0
+
+
+def forced_tcp(variables: Mapping[str, str], name: str) -> float | None:
+    """A file that nobody reads has btl = tcp,self: where nothing else is set, messages go by TCP."""
+    if "OMPI_MCA_btl" not in variables and name != "allreduce":
+        return 8.0 if clean(variables, name) is not None else None
+    return clean(variables, name)
+
+
+def without_cma(variables: Mapping[str, str], name: str) -> float | None:
+    """A file that nobody reads has smsc = ^cma."""
+    base = clean(variables, name)
+    slow = name == "1 MiB" and variables.get("OMPI_MCA_smsc") != "cma"
+    return None if base is None else base * (1.8 if slow else 1.0)
+
+
+def state_of(measured: Sequence[MeasuredStep], asked: Asked = ASKED, **more: Any) -> State:
+    findings = conclude(measured, ()).findings
+    return State(findings, measured, LibraryFacts("openmpi", "5.0.11"), {}, asked=asked, **more)
+
+
+def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
+    """What its campaign would show."""
+    generator = np.random.default_rng(seed)
+    rounds = proposal.campaign.rounds
+    cells, numbers = [], {}
+    for table in proposal.campaign.environments:
+        for one in CELLS:
+            ratio = law(table.variables, one.cells.name)
+            number = len(cells)
+            numbers[table.name, one.cells.name] = number
+            made = replace(
+                cell(number, {"message_bytes": LENGTHS[one.cells.name]}, (), one.cells.experiment, table.name),
+                group=one.cells.name,
+            )
+            if ratio is None:
+                made = replace(made, status="failed", reason="see the list", metrics={})
+            else:
+                times = 1e-5 * ratio * np.exp(generator.normal(0, spread, rounds))
+                phases = {"steady": estimate(times.tolist())}
+                metric = MetricResult(unit="s", better="lower", phases=phases, first_slow=None, by_repetition=None)
+                made = replace(made, metrics={one.metric: metric})
+            cells.append(made)
+    metrics = {one.cells.name: one.metric for one in CELLS}
+    contrasts = []
+    for table in proposal.campaign.contrasts:
+        a, b = (numbers[str(side), table.cells] for side in (table.a, table.b))
+        values = [cells[n].metrics[metrics[table.cells]].phases["steady"].launch_values for n in (a, b)]
+        made_one = contrast(table.name, list(zip(*values, strict=True)), a, b, control=table.control)
+        side = None if table.control else "b"
+        contrasts.append(replace(made_one, metric=metrics[table.cells], default_side=side))
+    environments = [environment(table.name, **table.variables) for table in proposal.campaign.environments]
+    skipped = [
+        SkippedRow(
+            cell=one.cell,
+            label=one.label,
+            status="failed",
+            reason=f"no launch starts in environment '{one.environment}', placement 'bound': No components",
+            launches=1,
+            log=None,
+            output=None,
+        )
+        for one in cells
+        if one.status == "failed"
+    ]
+    made_results = replace(results(cells, contrasts, environments=environments), skipped=skipped)
+    return replace(made_results, findings=evaluated(made_results, ROLES))
+
+
+def diagnosed(law: Law, seed: int = 1, spread: float = 0.05) -> tuple[Sequence[Finding], list[MeasuredStep]]:
+    """Steps until nothing is proposed."""
+    steps = [MeasuredStep(step(1, SurveyTask()), results())]
+    for number in range(2, 8):
+        proposal = next(propose(state_of(steps)), None)
+        if proposal is None:
+            return conclude(steps, ()).findings, steps
+        steps.append(MeasuredStep(step(number, proposal.task), measured(proposal, law, seed + number, spread)))
+    raise AssertionError("no end")
+
+
+def stages(steps: Sequence[MeasuredStep]) -> list[str]:
+    return [one.step.task.stage for one in steps if isinstance(one.step.task, AlternativesTask)]
+
+
+@pytest.mark.parametrize(
+    ("law", "remedies"),
+    [
+        (forced_tcp, {"btl self,sm", "pml ob1 over sm", "btl ^tcp", "btl ^ofi", "btl ^uct", "btl ^smcuda"}),
+        (without_cma, {"smsc cma"}),
+    ],
+)
+def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str]) -> None:
+    findings, steps = diagnosed(law)
+    assert stages(steps)[-1] == "confirm"
+    assert [one.rule for one in findings] == [SLOW_PATH.code]
+    assert findings[0].remedies[0].name in remedies
+    assert findings[0].status == "explained"
+    assert findings[0].kind == "opportunity"
+
+
+def test_each_of_20_screenings_names_it() -> None:
+    found = [diagnosed(without_cma, 100 * seed)[0] for seed in range(20)]
+    assert [[one.remedies[0].name for one in some] for some in found] == [["smsc cma"]] * 20
+
+
+def test_a_clean_library_has_no_finding() -> None:
+    assert [seed for seed in range(10) if diagnosed(clean, 100 * seed)[0]] == []
+
+
+def test_its_trial_sets_the_variable_of_the_row() -> None:
+    findings, steps = diagnosed(without_cma)
+    (proposal,) = propose_alternative(findings[0], state_of(steps))
+    names = {one.name: dict(one.variables) for one in proposal.campaign.environments}
+    assert {"OMPI_MCA_smsc": "cma"} in names.values()
+    assert {} in names.values()
+    assert any(one.name == "negative control" for one in proposal.campaign.contrasts)
+
+
+def test_a_row_that_does_not_work_is_not_called_slower_and_is_in_no_mix() -> None:
+    _, steps = diagnosed(clean)
+    screening = screening_of(steps)
+    assert dict(screening.failed) == {"part ^persist": "No components"}
+    assert "part ^persist" not in screening.slower
+    assert screening.outcome is not None
+    assert screening.outcome.failed == dict(screening.failed)
+    (mixes,) = (
+        s.step.task for s in steps if isinstance(s.step.task, AlternativesTask) and s.step.task.stage == "together"
+    )
+    assert "part ^persist" not in {name for some in mixes.environments.values() for name in some}
+
+
+def test_a_slow_row_is_measured_again_and_is_in_no_mix() -> None:
+    _, steps = diagnosed(clean)
+    assert stages(steps)[:2] == ["alone", "again"]
+    tasks = {s.step.task.stage: s.step.task for s in steps if isinstance(s.step.task, AlternativesTask)}
+    assert "btl self,tcp" in {name for some in tasks["again"].environments.values() for name in some}
+    assert "btl self,tcp" not in {name for some in tasks["together"].environments.values() for name in some}
+
+
+def test_rows_of_one_variable_do_not_meet_in_a_mix() -> None:
+    _, steps = diagnosed(clean)
+    campaign = next(
+        p for s in range(2, len(steps) + 1) if (p := next(propose(state_of(steps[:s])), None)) and "half" in p.why
+    ).campaign
+    assert len(campaign.environments) == 25
+    assert all(one.variables for one in campaign.environments[1:])
+
+
+def test_the_first_run_has_launches_with_a_variable_that_nothing_reads() -> None:
+    proposal = next(propose(state_of([MeasuredStep(step(1, SurveyTask()), results())])))
+    names = [one.name for one in proposal.campaign.environments]
+    assert names[0] == "default"
+    assert sum(name.startswith("control") for name in names) == CONTROLS
+    assert sum(name.startswith(INSTEAD) for name in names) > 30
+
+
+def test_a_diagnosis_of_everything_does_it_with_a_long_budget_alone() -> None:
+    steps = [MeasuredStep(step(1, SurveyTask()), results())]
+    assert next(propose(state_of(steps, EVERYTHING, budget_s=LEAST_BUDGET_S - 1)), None) is None
+    assert next(propose(state_of(steps, EVERYTHING, budget_s=LEAST_BUDGET_S)), None) is not None
+    assert next(propose(state_of(steps, Asked(frozenset({"SP001"})), budget_s=math.inf)), None) is None
+
+
+def test_what_the_library_is_not_built_with_is_left_out_with_the_reason() -> None:
+    steps = [MeasuredStep(step(1, SurveyTask()), results())]
+    proposal = next(propose(state_of(steps, listed=lambda: frozenset({"osc_sm_priority"}))))
+    assert isinstance(proposal.task, AlternativesTask)
+    assert "osc_ucx_priority" in proposal.task.left_out["osc ucx"]
+    assert f"{INSTEAD}osc sm" in proposal.task.environments
