@@ -56,7 +56,12 @@ class RerunOptions:
     click.option("--remedy", multiple=True, metavar="NAME", help="May be repeated; or all that the findings suggest."),
     click.option("--try", "settings", multiple=True, metavar="NAME=VALUE", help="Your own settings, tried together."),
     click.option("--unset", multiple=True, metavar="NAME", help="Variable to unset, together with --try."),
-    click.option("--screen", is_flag=True, help="Try every cheap remedy, then prove the fastest ones by fresh runs."),
+    click.option(
+        "--screen",
+        is_flag=True,
+        help="Try every cheap remedy, then prove the fastest ones by fresh runs; with --remedy library-defaults: other "
+        "choices of the MPI library.",
+    ),
 )
 @grouped(
     "how",
@@ -160,17 +165,23 @@ def _candidates(
     """Return the remedies to try.  Raises: UsageError: none is asked for, or none can be tried here."""
     from slowpath.core.errors import UsageError
     from slowpath.watch.prove.conduct import findings_of
-    from slowpath.watch.prove.remedies import by_name, of_user, ready, with_tuning
+    from slowpath.watch.prove.remedies import LIBRARY_DEFAULTS, by_name, of_library, of_user, ready, with_tuning
     from slowpath.watch.prove.screening import in_order, is_crowded
     from slowpath.watch.start.library import library_folders
 
     own = what.settings or what.unset
-    if (bool(own) + bool(what.remedy) + what.screen) > 1:
+    of_defaults = LIBRARY_DEFAULTS in what.remedy
+    if of_defaults and (not what.screen or len(what.remedy) > 1):
+        raise UsageError(f"--remedy {LIBRARY_DEFAULTS} is many remedies: give it alone, with --screen")
+    if (bool(own) + (bool(what.remedy) and not of_defaults) + what.screen) > 1:
         raise UsageError("--remedy, --try with --unset, and --screen exclude each other")
     if own:
         return [of_user(what.settings, what.unset, info.command, mpi, os.environ)]
     findings = findings_of(results)
-    wanted = in_order(findings, is_crowded(results)) if what.screen else by_name(what.remedy, findings)
+    if of_defaults:
+        wanted = of_library(mpi, results, os.environ)
+    else:
+        wanted = in_order(findings, is_crowded(results)) if what.screen else by_name(what.remedy, findings)
     wanted = [with_tuning(candidate, watch, results, mpi) for candidate in wanted]
     identity = f"{mpi.name} {mpi.version}" if mpi.name else None
     folders = library_folders(os.environ, identity) if any(candidate.preload for candidate in wanted) else []

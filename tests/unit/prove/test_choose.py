@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.watch.prove.remedies import ProgramMpi, by_name, ready, screened, suggested_by
+from slowpath.watch.prove.remedies import ProgramMpi, by_name, of_library, ready, screened, suggested_by
 from support.watch_results import a_finding
 
 FINDINGS = [a_finding(rule="SP024", prove=None, remedies=()), a_finding(rule="SP008", prove="--remedy pad-host")]
@@ -37,3 +37,18 @@ def test_what_can_not_be_tried_here_has_its_reason() -> None:
     reasons = dict(chosen.left_out)
     assert reasons["bind-cores"] == "the command begins with no launcher that could bind ranks"
     assert "keep-freed-memory" in [one.key for one in chosen.found]
+
+
+def test_other_choices_of_the_library_are_ready_as_remedies_of_a_program() -> None:
+    found = of_library(ProgramMpi("openmpi", "5.0.11"), None, {"OMPI_MCA_pml": "ob1"})
+    chosen = ready(found, ["./app"], ProgramMpi("openmpi", "5.0.11"), {"OMPI_MCA_pml": "ob1"}, ())
+    by_key = {one.key: dict(one.variables) for one in chosen.found}
+    assert by_key["smsc-cma"] == {"OMPI_MCA_smsc": "cma"}
+    assert by_key["coll-tuned-bcast-2"]["OMPI_MCA_coll_tuned_bcast_algorithm"] == "2"
+    # What the user has set stays, and what is for messages between nodes does nothing on one.
+    assert not [key for key, variables in by_key.items() if "OMPI_MCA_pml" in variables]
+    assert "tcp-two-links" not in by_key
+
+
+def test_an_unknown_library_has_no_other_choices() -> None:
+    assert of_library(ProgramMpi(), None, {}) == []

@@ -7,9 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from slowpath.mpi.alternatives.alternative import Alternative, Operation, PlaceFacts
+from slowpath.mpi.alternatives.cray_mpich import CRAY_MPICH
 from slowpath.mpi.alternatives.intel_mpi import INTEL_MPI
 from slowpath.mpi.alternatives.layers import LIBFABRIC, UCX
-from slowpath.mpi.alternatives.mpich import CRAY_MPICH, MPICH
+from slowpath.mpi.alternatives.mpich import MPICH
 from slowpath.mpi.alternatives.open_mpi import OPEN_MPI
 
 ALTERNATIVES: tuple[Alternative, ...] = (*OPEN_MPI, *MPICH, *INTEL_MPI, *CRAY_MPICH, *UCX, *LIBFABRIC)
@@ -55,13 +56,3 @@ def _why_unseen(row: Alternative, measured: Collection[Operation]) -> str | None
 def _why_users(row: Alternative, environ: Mapping[str, str]) -> str | None:
     own = next((name for name in row.variables if name in environ), None)
     return f"you set {own} yourself" if own else None
-
-
-def alternative_named(name: str, library: str | None) -> Alternative | None:
-    """The row of this name for a library; None: there is none.  Rows for a device have the device in their name."""
-    for row in ALTERNATIVES:
-        if row.applies.library not in (None, library):
-            continue
-        if row.name == name:
-            return row
-    return None

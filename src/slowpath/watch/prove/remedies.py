@@ -12,14 +12,17 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
 from slowpath.core.errors import UsageError
 from slowpath.core.files import write_atomically
-from slowpath.findings.program_remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Witness
+from slowpath.findings.program_remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, Witness
+from slowpath.mpi.alternatives.alternative import Operation, PlaceFacts
+from slowpath.mpi.alternatives.table import alternatives_of
 from slowpath.mpi.applies import version_tuple
+from slowpath.mpi.control_variables import read_control_variables
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.tuning import FILE_VARIABLE, TuningFile, TuningRow
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, codes_helped_by, find_program_remedy, program_remedies_for
@@ -218,6 +221,33 @@ def _of_finding(finding: WatchFinding) -> list[ProgramRemedy]:
 def screened() -> list[ProgramRemedy]:
     """Of --screen."""
     return [remedy for remedy in PROGRAM_REMEDIES if remedy.screened]
+
+
+LIBRARY_DEFAULTS: Final = "library-defaults"  # after --remedy, with --screen
+
+
+def of_library(mpi: ProgramMpi, results: WatchResults | None, environ: Mapping[str, str]) -> list[ProgramRemedy]:
+    """The alternatives of the program's library to what it chooses by itself, as far as they apply to its ranks."""
+    hosts = [rank.host for rank in results.ranks] if results is not None else []
+    gpus = 1 if why_not("GPU") is None else 0
+    listed = read_control_variables(mpi.path, (), environ) if mpi.path is not None else None
+    facts = PlaceFacts(
+        ranks=max(2, len(hosts)),
+        nodes=max(1, len(set(hosts))),
+        gpus=gpus,
+        listed=frozenset(listed.names) if listed is not None and listed.names else None,
+    )
+    found = alternatives_of(mpi.name, mpi.version, mpi.transport, facts, environ, get_args(Operation))
+    return [
+        ProgramRemedy(
+            key=row.name.replace(" ", "-"),
+            text=f"{row.does[0].upper()}{row.does[1:]}.",
+            witness="control variable",
+            source=row.source,
+            ways=(Way(row.applies, row.variables),),
+        )
+        for row in found.rows
+    ]
 
 
 def ready(
