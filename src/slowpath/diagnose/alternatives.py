@@ -22,6 +22,7 @@ from slowpath.findings.difference import CLEAR_RATIO, INSTEAD
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.snippet import modulefile_lines, shell_lines
 from slowpath.mpi.alternatives.alternative import Operation
+from slowpath.mpi.alternatives.table import ALTERNATIVES
 from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.mpi import QUICK_VARIABLE
 from slowpath.stats.inputs import Floats
@@ -216,7 +217,7 @@ def with_cause(finding: Finding, results: Results) -> Finding:
     shown = Leg(
         state="shown",
         text="the launches differ in this variable alone",
-        evidence=[f"with {words} it is faster; with a variable that nothing reads it is not"],
+        evidence=[f"with {words} it is faster", *_controls(results), *_how_seen(finding.about, results)],
     )
     legs = replace(finding.legs, explained=shown)
     listed = RemedyResult(
@@ -239,6 +240,23 @@ def with_cause(finding: Finding, results: Results) -> Finding:
         remedies=[listed],
         next=["try the remedy in interleaved pairs, with a control"],
     )
+
+
+def _controls(results: Results) -> list[str]:
+    """What a variable that nothing reads did in the same launches."""
+    found = []
+    for one in results.contrasts:
+        if one.control and one.ratio is not None and one.interval is not None:
+            low, high = one.interval
+            found.append(f"with a variable that nothing reads: {one.ratio:.2f}x [{low:.2f}, {high:.2f}], {one.verdict}")
+    return found
+
+
+def _how_seen(name: str, results: Results) -> list[str]:
+    """How one sees that the library takes the choice."""
+    library = results.run.mpi.name
+    rows = (row for row in ALTERNATIVES if row.name == name and row.applies.library in (None, library))
+    return [f"how one sees that it is taken: {row.seen}" for row in rows][:1]
 
 
 def remedies_of(finding: Finding, fast_under: Condition) -> list[Remedy]:

@@ -65,7 +65,8 @@ def measured(proposal: Proposal, law: Law, seed: int, spread: float) -> Results:
     cells, numbers = [], {}
     for table in proposal.campaign.environments:
         for one in CELLS:
-            ratio = law(table.variables, one.cells.name)
+            unset = {"UNSET": table.unset[0]} if table.unset else {}
+            ratio = law({**table.variables, **unset}, one.cells.name)
             number = len(cells)
             numbers[table.name, one.cells.name] = number
             made = replace(
@@ -135,6 +136,7 @@ def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str]) -
     assert findings[0].remedies[0].name in remedies
     assert findings[0].status == "explained"
     assert findings[0].kind == "opportunity"
+    assert any(line.startswith("with a variable that nothing reads: ") for line in findings[0].legs.explained.evidence)
 
 
 def test_each_of_20_screenings_names_it() -> None:
@@ -144,6 +146,20 @@ def test_each_of_20_screenings_names_it() -> None:
 
 def test_a_clean_library_has_no_finding() -> None:
     assert [seed for seed in range(10) if diagnosed(clean, 100 * seed)[0]] == []
+
+
+def test_a_choice_that_slowpath_hides_to_start_quickly_is_a_suspect_and_confirmed_without_that() -> None:
+    """A file has btl = tcp,self: only launches without OMPI_MCA_btl=^ofi, which Slowpath sets, go by TCP."""
+
+    def law(variables: Mapping[str, str], name: str) -> float | None:
+        base = clean(variables, name)
+        return 8.0 if variables.get("UNSET") == "OMPI_MCA_btl" and name == "8 B" and base else base
+
+    _, steps = diagnosed(law)
+    task = steps[-1].step.task
+    assert isinstance(task, AlternativesTask)
+    assert (task.stage, task.as_library_is) == ("confirm", True)
+    assert f"{INSTEAD}btl ^ofi" in task.environments
 
 
 def test_its_trial_sets_the_variable_of_the_row() -> None:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from slowpath.mpi.mpi import has_fabric, quick_start
+from slowpath.mpi.mpi import Mpi, as_library_is, has_fabric, quick_start
 
 LEFT_OUT = {"OMPI_MCA_btl": "^ofi"}
 
@@ -47,3 +48,13 @@ def test_a_parameter_file_that_names_btls_is_obeyed(
     file.parent.mkdir()
     file.write_text(f"pml = ob1\n{line}\n")
     assert quick_start("openmpi", "prterun", tmp_path, {"HOME": str(tmp_path)}, bare) == ({} if chosen else LEFT_OUT)
+
+
+def test_as_the_library_is_nothing_starts_it_quickly_and_what_else_it_needs_stays() -> None:
+    needed = {"OPAL_PREFIX": "/opt/openmpi"}
+    mpi = Mpi(
+        "openmpi", "5.0.11", "option", Path("/opt"), Path("/opt/bin/mpiexec"), None, "openmpi", False, "prterun", ""
+    )
+    assert as_library_is(replace(mpi, env={**needed, **LEFT_OUT})).env == needed
+    own = replace(mpi, env={**needed, "OMPI_MCA_btl": "self,sm"})
+    assert as_library_is(own) is own
