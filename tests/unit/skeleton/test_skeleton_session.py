@@ -16,7 +16,7 @@ from slowpath.watch.skeleton.changes import Changed
 from slowpath.watch.skeleton.derive import Recorded, Skeleton
 from slowpath.watch.skeleton.fidelity import Played, PlayedKind, PlayedRank
 from slowpath.watch.skeleton.launch import PlayerStart
-from slowpath.watch.skeleton.measure import SkeletonQuestion, SkeletonSession
+from slowpath.watch.skeleton.measure import NO_TIME, SkeletonQuestion, SkeletonSession
 from slowpath.watch.skeleton.script import Operation, Refused, Script
 from slowpath.watch.skeleton_results import SkeletonResults, read_skeleton, skeleton_lines
 
@@ -109,3 +109,10 @@ def test_a_setting_is_launched_with_its_variables_alone(tmp_path: Path) -> None:
     found = measured(tmp_path, machine, **{"set it": Changed(SCRIPT, "a setting", None, (), {"MPI_SETTING": "1"})})
     assert machine.variables == {"as-it-is": None, "control": None, "set-it": "1"}
     assert found.changes[0].verdict == "proven"
+
+
+def test_a_budget_that_holds_no_launch_of_a_change_is_said(tmp_path: Path) -> None:
+    start = PlayerStart(("mpiexec", "player"), {}, None, None)
+    asked = SkeletonQuestion(tmp_path, SKELETON, {"faster": FASTER}, start, budget_s=1e-9)
+    found = SkeletonSession(asked, lambda _: None, Machine({}).run).go()
+    assert [(change.verdict, change.reason) for change in found.changes] == [("undecided", NO_TIME)]

@@ -39,6 +39,7 @@ AS_IT_IS, CONTROL = "as it is", "control"
 PILOT_BLOCKS, MOST_PILOT_BLOCKS = 2, 4
 ROUNDS: Final = 8
 MINIMUM_EFFECT: Final = 0.01
+NO_TIME: Final = "the budget held no launch of it; --budget gives more"
 _SAFETY = 1.2  # of the time of a block, before one more is begun
 
 
@@ -206,7 +207,7 @@ def _judged(name: str, one: Changed, runs: Sequence[SkeletonRun], level: float, 
         rules=one.rules,
         check=one.check,
         verdict=proof.verdict,
-        reason=proof.reason,
+        reason=proof.reason if any(run.arm == name for run in runs) else NO_TIME,
         effect=proof.effect,
         control=proof.control,
         saved_s=proof.saved_s,
