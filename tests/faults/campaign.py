@@ -217,7 +217,8 @@ def table(told: Sequence[RunFacts]) -> str:
     lines = [head, "-" * len(head)]
     for kind in [*dict.fromkeys(one.kind for one in told), "all"]:
         own = [one for one in told if kind in ("all", one.kind)]
-        longest_s, recovery_s = max(one.wall_s for one in own), max(one.recovery_s for one in own)
+        longest_s = max((one.wall_s for one in own), default=0.0)
+        recovery_s = max((one.recovery_s for one in own), default=0.0)
         lines.append(
             f"{kind:<36}{len(own):>6}{sum(one.hit for one in own):>6}{sum(one.resumed for one in own):>9}"
             f"{sum(bool(one.faults) for one in own):>7}{longest_s:>8.1f} s{recovery_s:>9.1f} s"

@@ -167,3 +167,4 @@ def test_the_table_counts_by_kind() -> None:
         ["b", "1", "0", "0", "0", "2.0", "s", "0.0", "s"],
         ["all", "3", "2", "1", "1", "3.0", "s", "4.0", "s"],
     ]
+    assert table([]).splitlines()[2].split() == ["all", "0", "0", "0", "0", "0.0", "s", "0.0", "s"]
