@@ -14,6 +14,7 @@ from slowpath.doctor.mpi_gpu import Proof, Tell
 
 CHECKS: tuple[Callable[[], Check], ...] = (
     toolchain.mpi_in_use,
+    toolchain.first_on_path,
     toolchain.other_mpis,
     machine.own_settings,
     toolchain.compiler,

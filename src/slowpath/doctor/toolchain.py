@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -116,14 +117,10 @@ def mpi_in_use() -> Check:
         mpi = find_mpi(None)
     except SlowpathError as error:
         return Check("MPI", None, "missing", str(error), "install an MPI, or: pip install 'slowpath[mpich]'")
-    if mpi.mpicxx is None and _prebuilt() is None:
-        return Check(
-            "MPI",
-            _line(mpi),
-            "missing",
-            "it has no mpicxx, so the engine can't be compiled for it",
-            "install its development package, or choose another MPI with --mpi",
-        )
+    if mpi.why_not_built is not None and _prebuilt() is None:
+        what, _, install = mpi.why_not_built.partition(": ")
+        means = f"it has {what}, so the engine can't be compiled for it"
+        return Check("MPI", _line(mpi), "missing", means, f"{install}, or choose another MPI with --mpi")
     how = {
         "embedded": "the one that came with this Python",
         "PATH": "the first on the PATH",
@@ -137,10 +134,27 @@ def mpi_in_use() -> Check:
     return Check("MPI", _line(mpi), "ok", f"used by slowpath run: {which}")
 
 
+def first_on_path() -> Check:
+    """The mpiexec that a shell starts, which need not be the MPI that is measured."""
+    name, first = "mpiexec", shutil.which("mpiexec")
+    if first is None:
+        return Check(name, "none on the PATH", "ok", "slowpath starts the launcher of its MPI by its path")
+    try:
+        taken = find_mpi(None)
+    except SlowpathError as error:
+        return Check(name, first, "warn", str(error))
+    if os.path.realpath(first) == os.path.realpath(taken.mpiexec):
+        return Check(name, first, "ok", "a shell starts the MPI that slowpath measures")
+    means = f"a shell starts this one; slowpath run measures {taken.identity} by {taken.mpiexec}"
+    return Check(name, first, "warn", means, f"start programs with {taken.mpiexec}, or measure this one: --mpi {first}")
+
+
 def other_mpis() -> Check:
     """MPIs that --mpi could name."""
     try:
-        others = find_all()[1:]
+        every = find_all()
+        taken = find_mpi(None).mpiexec.resolve() if every else None
+        others = [mpi for mpi in every if mpi.mpiexec.resolve() != taken]
     except SlowpathError as error:
         return Check("other MPIs", None, "warn", str(error), "correct SLOWPATH_MPI")
     if not others:

@@ -42,6 +42,12 @@ def named_in(library_text: str) -> tuple[MpiLibrary, str | None] | None:
     return None
 
 
+def include_folders(show_text: str) -> list[str]:
+    """Folders of headers in what a wrapper prints of itself (-I and -isystem), in order, each once."""
+    found = re.findall(r"(?:-I|-isystem)\s*\"?([^\s\",]+)", show_text)
+    return list(dict.fromkeys(folder for folder in found if folder.startswith("/")))
+
+
 def link_folders(show_text: str) -> list[str]:
     """Folders of libraries in what a wrapper prints of itself (-L and -rpath), in order, each once."""
     found = re.findall(r"(?:-L|-rpath[=,\s]\s*(?:-Wl,|-Xlinker\s+)?)\"?([^\s\",]+)", show_text)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from slowpath.mpi.identify import MpiIdentity, identify
+from slowpath.mpi.identify import MpiIdentity, identify, include_folders
 from slowpath.mpi.install.place import read_manifest, variables
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import STANDARD_SONAME, abi_of
@@ -82,6 +82,19 @@ def _sets_btl(file: Path) -> bool:
 # C++ wrappers of MPI libraries; the last is that of the Cray programming environment.
 WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", CRAY_WRAPPER)
 
+# Packages with a library's headers: of Debian and Ubuntu, and of Fedora and RHEL.
+DEVELOPMENT = {"openmpi": "libopenmpi-dev or openmpi-devel", "mpich": "libmpich-dev or mpich-devel"}
+_HEADERS = ("/usr/include", "/usr/local/include")  # where compilers look without being told
+
+
+def lacks_header(linked: Linked, prefix: Path) -> bool:
+    """Whether the wrapper names folders of headers and there is no mpi.h: only what runs programs is installed."""
+    named = include_folders(linked.options)
+    return bool(named) and not any(
+        os.path.exists(os.path.join(folder, "mpi.h")) for folder in (*named, str(prefix / "include"), *_HEADERS)
+    )
+
+
 # Names that a launcher gives to more libraries than one: MVAPICH and others come with MPICH's.
 _COMMON = ("unknown", "mpich")
 
@@ -100,6 +113,7 @@ class Mpi:
     variant     what sets it apart from others of its version, empty if nothing does
     mpicxx      None if there is no compiler wrapper, so no engine can be built for it
     links       what decides what the wrapper links, where that is not the wrapper alone
+    no_header   its wrapper is there and mpi.h is not
     doubt       what is known to go wrong with what is loaded, and what to do; empty: nothing
     """
 
@@ -118,6 +132,15 @@ class Mpi:
     variant: str = ""
     links: str = ""
     doubt: str = ""
+    no_header: bool = False
+
+    @property
+    def why_not_built(self) -> str | None:
+        """Why no engine can be compiled for it, and what to install; None: one can."""
+        if self.mpicxx is not None and not self.no_header:
+            return None
+        package = DEVELOPMENT.get(self.name, "its development package")
+        return f"{'no mpi.h' if self.mpicxx else 'no mpicxx'}: install {package}"
 
     @property
     def is_compiler(self) -> bool:
@@ -184,6 +207,7 @@ def inspect(
         variant=made.variant if made else hpcx,
         links=linked.options if mpicxx is not None and mpicxx.name == CRAY_WRAPPER else "",
         doubt=doubt_about(identity, linked, environ),
+        no_header=mpicxx is not None and mpicxx.name != CRAY_WRAPPER and lacks_header(linked, prefix),
     )
 
 

@@ -165,10 +165,10 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
     ready = None if rebuild else usable_engine(folder, environ, tell)
     if ready is not None:
         return ready
-    if mpi.mpicxx is None:
+    if mpi.mpicxx is None or mpi.no_header:
         raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} has no mpicxx, so the engine can't be compiled for it; install its "
-            "development package, or use another MPI with --mpi"
+            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built}, so that the engine can be compiled for it, or "
+            "use another MPI with --mpi"
         )
     note = EngineNote(
         key=key,

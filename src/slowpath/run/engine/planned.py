@@ -45,10 +45,10 @@ def planned_engine(
     found = wheel_engine(mpi, environ)
     if isinstance(found, Engine):
         return found
-    if mpi.mpicxx is None:
+    if mpi.mpicxx is None or mpi.no_header:
         raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} has no mpicxx, so the engine can't be compiled for it; install its "
-            "development package, or use another MPI with --mpi"
+            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built}, so that the engine can be compiled for it, or "
+            "use another MPI with --mpi"
         )
     tell(
         f"not checked: the engine for {mpi.identity} is not built yet, and it is what refuses cells that can't run; "

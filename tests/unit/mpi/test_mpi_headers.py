@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An MPI that can run programs and compile none is passed over for one that works, and says what to install."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowpath.core.errors import EnvironmentFailure
+from slowpath.doctor import toolchain
+from slowpath.mpi import find
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.identify import include_folders
+from slowpath.run.engine.build import engine_for
+
+OPEN_MPI, MPICH = "mpiexec (OpenRTE) 4.1.4", "HYDRA build details:\n    Version: 5.0.2"
+
+
+def install(prefix: Path, version: str, has_header: bool) -> Path:
+    """As a package leaves it: launcher, wrapper, and headers if the development package is there."""
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "include").mkdir()
+    for name, text in (("mpiexec", f"cat <<'END'\n{version}\nEND"), ("mpicxx", f"echo c++ -I{prefix}/include -lmpi")):
+        (prefix / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (prefix / "bin" / name).chmod(0o755)
+    if has_header:
+        (prefix / "include" / "mpi.h").touch()
+    return prefix
+
+
+@pytest.fixture(autouse=True)
+def nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "embedded_folders", lambda: [tmp_path / "python" / "bin"])
+    monkeypatch.setattr(find, "WELL_KNOWN", ())
+    monkeypatch.setattr(find, "has_prebuilt", lambda: False)
+    monkeypatch.setattr("slowpath.mpi.mpi._HEADERS", ())
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("SLOWPATH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("SLOWPATH_MPI", raising=False)
+
+
+def on_path(monkeypatch: pytest.MonkeyPatch, *prefixes: Path) -> None:
+    monkeypatch.setenv("PATH", ":".join([*(str(prefix / "bin") for prefix in prefixes), "/usr/bin", "/bin"]))
+
+
+def test_the_one_that_works_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare, whole = install(tmp_path / "ompi", OPEN_MPI, False), install(tmp_path / "mpich", MPICH, True)
+    on_path(monkeypatch, bare, whole)
+    taken = find_mpi(None)
+    assert taken.prefix == whole
+    assert str(bare / "bin" / "mpiexec") in taken.doubt
+    assert "install libopenmpi-dev" in taken.doubt
+    assert toolchain.mpi_in_use().status == "warn"
+    first = toolchain.first_on_path()
+    assert (first.value, first.status) == (str(bare / "bin" / "mpiexec"), "warn")
+    assert str(whole / "bin" / "mpiexec") in first.means
+
+
+def test_alone_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, install(tmp_path / "ompi", OPEN_MPI, False))
+    check = toolchain.mpi_in_use()
+    assert check.status == "missing"
+    assert check.do is not None
+    assert check.do.startswith("install libopenmpi-dev")
+    with pytest.raises(EnvironmentFailure, match=r"no mpi\.h: install libopenmpi-dev"):
+        engine_for(find_mpi(None))
+
+
+def test_engines_of_the_wheel_may_fit_without_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare, whole = install(tmp_path / "ompi", OPEN_MPI, False), install(tmp_path / "mpich", MPICH, True)
+    on_path(monkeypatch, bare, whole)
+    monkeypatch.setattr(find, "has_prebuilt", lambda: True)
+    assert find_mpi(None).prefix == bare
+
+
+def test_one_with_headers_is_the_first_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = install(tmp_path / "ompi", OPEN_MPI, True), install(tmp_path / "mpich", MPICH, True)
+    on_path(monkeypatch, first, second)
+    assert (find_mpi(None).prefix, find_mpi(None).doubt) == (first, "")
+    assert toolchain.first_on_path().status == "ok"
+
+
+def test_folders_of_headers_in_all_spellings() -> None:
+    assert include_folders('g++ -I/a/include -isystem /b "-I/c" -Irelative -L/d') == ["/a/include", "/b", "/c"]
+
+
+def test_the_one_that_is_passed_over_is_among_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare, whole = install(tmp_path / "ompi", OPEN_MPI, False), install(tmp_path / "mpich", MPICH, True)
+    on_path(monkeypatch, bare, whole)
+    value = toolchain.other_mpis().value or ""
+    assert str(bare) in value
+    assert str(whole) not in value
