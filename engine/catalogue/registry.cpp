@@ -10,15 +10,16 @@
 #include "exchange/exchange.hpp"
 #include "first_use/first_use.hpp"
 #include "nccl/nccl.hpp"
+#include "nodes/nodes.hpp"
 #include "p2p/p2p.hpp"
 #include "put/put.hpp"
 
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 7> all{
-    &p2p::experiment, &exchange::experiment, &coll::experiment, &first_use::experiment,
-    &put::experiment, &cannon::experiment,   &nccl::experiment,
+const std::array<const Experiment*, 8> all{
+    &p2p::experiment,   &exchange::experiment, &coll::experiment,   &first_use::experiment,
+    &nodes::experiment, &put::experiment,      &cannon::experiment, &nccl::experiment,
 };
 
 }  // namespace

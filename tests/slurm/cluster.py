@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Slurm on this machine: slurmctld where the launcher runs, and one slurmd in each of two namespace nodes."""
+"""A real Slurm on this machine: slurmctld where the launcher runs, and one slurmd in each namespace node."""
 
 from __future__ import annotations
 
@@ -54,11 +54,13 @@ Done = subprocess.CompletedProcess[str]
 
 
 class Cluster:
-    """Two nodes under Slurm; a context manager that stops all daemons again. Needs root."""
+    """Nodes under Slurm; a context manager that stops all daemons again. Needs root."""
 
-    def __init__(self) -> None:
-        self.nodes = Nodes(usable_processors())
+    def __init__(self, count: int = 2) -> None:
+        self.nodes = Nodes(usable_processors(), count)
+        self._count = count
         self._daemons: list[subprocess.Popen[bytes]] = []
+        self._slurmd: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Cluster:
         """Raises EnvironmentFailure where a program or a permission is missing, or Slurm does not come up."""
@@ -73,7 +75,7 @@ class Cluster:
             self._start("slurmctld", CONTROL, "-D", "-f", str(self.configuration))
             for name in self.nodes.processors:
                 self._start("slurmd", name, "-D", "-N", name, "-f", str(self.configuration))
-            self._wait(lambda: self.run(["sinfo", "-h", "-t", "idle", "-o", "%D"]).stdout.strip() == "2")
+            self._wait(lambda: self.run(["sinfo", "-h", "-t", "idle", "-o", "%D"]).stdout.strip() == str(self._count))
         except BaseException:
             self._stop()
             raise
@@ -107,6 +109,14 @@ class Cluster:
             words = ["env", f"--chdir={cwd}", *words]
         return subprocess.run(self.nodes.command(CONTROL, words), env=told, capture_output=True, text=True, check=False)
 
+    def nodes_run(self, node: str, argv: Sequence[str]) -> Done:
+        """Run a command of the machine's in the namespaces of a node."""
+        return subprocess.run(self.nodes.command(node, argv), capture_output=True, text=True, check=False)
+
+    def daemon(self, node: str) -> int:
+        """The process of a node's slurmd, which starts all that runs there."""
+        return self._slurmd[node].pid
+
     def _configure(self) -> None:
         for name in ("state", *(f"{kind}.{node}" for node in self.nodes.processors for kind in ("spool", "tmp"))):
             (self.folder / name).mkdir()
@@ -131,6 +141,8 @@ class Cluster:
         argv = self.nodes.command(where, [str(shutil.which(program)), *words])
         with (self.folder / f"{program}.{where}.out").open("wb") as out:
             self._daemons.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out))
+        if program == "slurmd":
+            self._slurmd[where] = self._daemons[-1]
 
     def _wait(self, is_there: object) -> None:
         assert callable(is_there)

@@ -12,6 +12,7 @@ from slowpath.experiments.first_use.experiment import FIRST_USE
 from slowpath.experiments.ipc.experiment import IPC
 from slowpath.experiments.metric import Metric
 from slowpath.experiments.nccl.experiment import NCCL
+from slowpath.experiments.nodes import NODES
 from slowpath.experiments.p2p.experiment import P2P
 from slowpath.experiments.printed import PRINTED
 from slowpath.experiments.put.experiment import PUT
@@ -21,6 +22,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     EXCHANGE,
     COLL,
     FIRST_USE,
+    NODES,
     PUT,
     CANNON,
     NCCL,

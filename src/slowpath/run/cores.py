@@ -80,6 +80,15 @@ def allocated_nodes(environ: Mapping[str, str]) -> int:
     return found.nodes if found else 1
 
 
+def nodes_at_hand(environ: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
+    """Return the number of nodes that a launcher can use, and their names; no names where nothing states them.
+
+    Raises: as find_allocation.
+    """
+    nodes = nodes_of(find_allocation(environ))
+    return nodes.count, nodes.names
+
+
 # From a plan's placement to what a launcher is asked for.
 
 

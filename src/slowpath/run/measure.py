@@ -9,6 +9,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from slowpath.core.units import format_bytes
 from slowpath.core.version import __version__
 from slowpath.plan.cost import needed_bytes
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
-from slowpath.record.plan_files import write_plan
+from slowpath.record.plan_files import read_plan, write_plan
 from slowpath.run.commands import Commands
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import Execution, RunEnd, RunLimits
@@ -142,6 +143,23 @@ def resume(
         schedule, machine = what_is_left(run, found)  # only now does nobody else add launches
         tell(f"{len(schedule.launches_left())} of {len(found.plan.launches)} launches are left")
         return measure(run, found.plan, found.commands, limits, progress(), schedule, machine)
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a run folder is.  wall_s: spent so far.  is_over: whether nothing is left to continue."""
+
+    plan: Plan
+    wall_s: float
+    is_over: bool
+
+
+def state_of(run: Path) -> State | None:
+    """Return how far a run folder is; None: no run was begun there.  Raises: RecordError: it can't be read."""
+    if not (run / "run.json").exists():
+        return None
+    info = read_run(run)
+    return State(read_plan(run / "plan.json"), info.wall_s or 0.0, info.status in ("complete", "partial"))
 
 
 def measured_s(run: Path) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -90,6 +90,29 @@ def prepare(
         plan, note = fit_budget(plan, budget_s, allocated_nodes(environ))
         notes += [note] if note else []
     return _prepared(plan, campaign, libraries.usable, description, environ, tuple(notes))
+
+
+def prepare_on(
+    campaign: Campaign,
+    hosts: Sequence[str],
+    count: int,
+    environ: Mapping[str, str],
+    tell: Tell,
+    mpi_option: str | None = None,
+    dry: bool = False,
+    by_name: bool = False,
+) -> PreparedRun:
+    """A campaign that the program made, for certain nodes.
+
+    Args:   hosts: their names; empty: not known.  count: how many.  by_name: ask the launcher for these nodes, because
+            the allocation has others as well.  Others: as prepare.
+    Raises: UsageError, EnvironmentFailure.
+    """
+    found = prepare(campaign, environ, tell, mpi_option, dry=dry, nodes=Nodes(count, tuple(hosts)))
+    if not by_name:
+        return found
+    places = [msgspec.structs.replace(place, hosts=list(hosts)) for place in found.plan.placements]
+    return replace(found, plan=msgspec.structs.replace(found.plan, placements=places))
 
 
 def prepare_campaign(

@@ -11,7 +11,7 @@ from pathlib import Path
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.series import SampleBlock
 from slowpath.record.blocks import BlockIndex, opened, read_from, scan
-from slowpath.record.events import LaunchEvents, Rank, Release, SocketMessages, Yardstick, read_events
+from slowpath.record.events import LaunchEvents, Note, Rank, Release, SocketMessages, Yardstick, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 
 
@@ -66,6 +66,11 @@ class LaunchRecord:
         """The coarsest clock of any rank; None for an imported log."""
         quanta = [rank.clock.quantum_ns for rank in self.ranks if rank.clock and rank.clock.quantum_ns is not None]
         return max(quanta) if quanta else None
+
+    @property
+    def cell_notes(self) -> dict[int, str]:
+        """What the engine said of a cell, the last note of each."""
+        return {note.cell: note.text for note in self.events.of(Note) if note.cell is not None}
 
     def measured_cells(self) -> list[int]:
         """Cells that this launch brought to a good end, ascending: with samples, or with logged messages alone.

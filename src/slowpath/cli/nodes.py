@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""slowpath nodes"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from slowpath.cli.telling import teller
+from slowpath.cli.values import DURATION
+from slowpath.core.errors import EnvironmentFailure, UsageError
+
+
+@click.command("nodes", epilog="Example: salloc -N 16 slowpath nodes --fail-above 1.2 --write-exclude slow-nodes")
+@click.option("--mpi", help="Path of mpiexec or srun, a prefix, or a name, as for slowpath run.  [default: PATH]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder; an earlier one that was cut off is continued.  [default: slowpath-runs/nodes-DATE]",
+)
+@click.option(
+    "--fail-above",
+    type=click.FloatRange(1.0),
+    metavar="RATIO",
+    help="Exit with 1 if a node or link is slower by RATIO at least, such as 1.2, or if a node does not answer.",
+)
+@click.option(
+    "--write-exclude",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the slow and silent nodes as one line for Slurm's --exclude; empty if there are none.",
+)
+@click.option(
+    "--openmetrics",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write the verdict as OpenMetrics (Prometheus).",
+)
+@click.option(
+    "--message-bytes", default="1MiB", show_default=True, help="Messages of streams; shorter for slow networks."
+)
+@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
+@click.option("--dry-run", is_flag=True, help="Print what is measured and what it costs, without running anything.")
+@click.option("--nodes", "count", type=click.IntRange(2), help="With --dry-run: the cost for so many nodes.")
+@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
+@click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of text.")
+def command(
+    mpi: str | None,
+    out: Path | None,
+    fail_above: float | None,
+    write_exclude: Path | None,
+    openmetrics: Path | None,
+    message_bytes: str,
+    cell_timeout: float,
+    dry_run: bool,
+    count: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Find the slow node or link of an allocation.
+
+    Each node is measured by itself (clock rate, processors, memory, the kernel's copy), then all along rings in which
+    each node talks to up to 16 others, at the same time. What is suspicious is measured again, pairs alone. The cost
+    grows with the number of nodes, not with that of their pairs: 1,000 nodes take minutes.
+
+    Exit codes: 0 measured, 1 beyond --fail-above, 2 wrong usage, 4 nothing could be compared, 130 interrupted; the
+    same command with --out continues.
+    """
+    from slowpath.core.files import write_atomically
+    from slowpath.core.units import parse_bytes
+    from slowpath.record.folder import DEFAULT_PARENT
+    from slowpath.run.execute import RunLimits
+    from slowpath.run.progress import choose
+    from slowpath.run.reopen import Terms
+    from slowpath.studies.nodes import measure, told
+    from slowpath.studies.nodes.steps import Bench
+
+    if count is not None and not dry_run:
+        raise UsageError("--nodes is for --dry-run; the nodes of a run are those of the allocation")
+    environ = dict(os.environ)
+    tell = teller(quiet)
+    found, names = (count, ()) if count is not None else measure.nodes_here(environ)
+    words = ["slowpath", *sys.argv[1:]]
+    limits = RunLimits(cell_timeout)
+    bench = Bench(
+        environ, tell, limits, lambda: choose(quiet), words, names, mpi, Terms(mpi), parse_bytes(message_bytes)
+    )
+    if dry_run:
+        for line in measure.cost_lines(bench, found):
+            click.echo(line)
+        return 0
+    folder = out or measure.fresh_folder(DEFAULT_PARENT)
+    measure.require_folder(folder)
+    tell(f"folder: {folder}")
+    for line in measure.cost_lines(bench, found):
+        tell(line)
+    verdict = measure.measure_nodes(folder, bench, found)
+    if as_json:
+        click.echo((folder / measure.VERDICT).read_text(encoding="utf-8").rstrip("\n"))
+    else:
+        for line in told.verdict_lines(verdict):
+            click.echo(line)
+    click.echo(f"verdict: {folder / measure.VERDICT}", err=True)
+    if write_exclude is not None:
+        names_out = told.hostlist(told.excluded(verdict, fail_above))
+        write_atomically(write_exclude, names_out + "\n" if names_out else "")
+    if openmetrics is not None:
+        write_atomically(openmetrics, told.openmetrics(verdict))
+    if fail_above is not None and told.fails(verdict, fail_above):
+        return 1
+    if not verdict.compared and not verdict.silent:
+        raise EnvironmentFailure(f"no nodes could be compared: {verdict.why}; see {folder}, and: slowpath doctor")
+    return 0 if verdict.compared else 4

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated machines: planted slow nodes, links and directions are found, and healthy machines have none."""
+
+from __future__ import annotations
+
+import pytest
+from simulated import Machine, name, ring_pairs, screened, screened_again
+
+from slowpath.studies.nodes.confirm import Confirmed, confirm, suspicious_pairs
+from slowpath.studies.nodes.infer import Found, infer, links_of
+from slowpath.studies.nodes.schedule import MOST_ALONE, controls_for
+
+
+def measures(found: Found) -> dict[str, set[str]]:
+    return {node.node: {one.measure for one in node.slow} for node in found.nodes}
+
+
+def ends(found: Found) -> dict[frozenset[str], int]:
+    return {frozenset((link.a, link.b)): link.ways for link in found.links}
+
+
+def confirmed(machine: Machine, found: Found, seed: int) -> Confirmed:
+    seen = screened(machine, seed)
+    suspects = suspicious_pairs(found, links_of(seen), MOST_ALONE)
+    numbers = {node: number for number, node in enumerate(seen.nodes)}
+    bad = {numbers[node.node] for node in found.nodes}
+    bad |= {numbers[end] for link in found.links for end in (link.a, link.b)}
+    controls = [
+        (name(a), name(b)) for a, b in controls_for(machine.count, [(numbers[a], numbers[b]) for a, b in suspects], bad)
+    ]
+    return confirm(found, screened_again(machine, seed, [*suspects, *controls]), controls)
+
+
+@pytest.fixture(scope="module")
+def thousand() -> tuple[Machine, Found]:
+    """A machine of 1,000 nodes with one of each."""
+    far = ring_pairs(1000)[-1]
+    machine = Machine(
+        alone={
+            5: {"clock": 1.25, "processors": 1.25},
+            6: {"processors": 2.0, "copy": 1.3},
+            7: {"access": 1.35, "single_copy": 1.3},
+            8: {"copy": 1.5, "access": 1.4},
+        },
+        sends={41: 1.5},
+        receives={77: 1.5},
+        latency={300: 1.6},
+        links={(10, 11): 2.0, (11, 10): 2.0, far: 1.6},
+    )
+    return machine, infer(screened(machine, seed=9))
+
+
+def test_each_planted_node_is_found_by_its_own_measure_and_none_else(thousand: tuple[Machine, Found]) -> None:
+    found = measures(thousand[1])
+    assert found.keys() == {name(node) for node in (5, 6, 7, 8, 41, 77, 300)}
+    assert found[name(5)] == {"clock"}
+    assert {"processors"} <= found[name(6)] <= {"processors", "copy"}
+    assert found[name(7)] == {"access", "single_copy"}
+    assert found[name(8)] == {"copy", "access"}
+    assert found[name(41)] == {"sends"}
+    assert found[name(77)] == {"receives"}
+    assert found[name(300)] == {"latency"}
+
+
+def test_links_are_found_with_their_direction(thousand: tuple[Machine, Found]) -> None:
+    a, b = ring_pairs(1000)[-1]
+    assert ends(thousand[1]) == {frozenset((name(10), name(11))): 2, frozenset((name(a), name(b))): 1}
+    one_way = next(link for link in thousand[1].links if link.ways == 1)
+    assert (one_way.a, one_way.b) == (name(a), name(b))
+    assert one_way.others > 20
+
+
+def test_ratios_are_right_and_have_intervals(thousand: tuple[Machine, Found]) -> None:
+    sends = next(one for node in thousand[1].nodes if node.node == name(41) for one in node.slow)
+    assert sends.ratio == pytest.approx(1.5, rel=0.06)
+    assert sends.interval[0] < 1.5 < sends.interval[1]
+    assert (sends.pairs, sends.of) == (16, 16)
+
+
+def test_fresh_launches_confirm_what_is_there(thousand: tuple[Machine, Found]) -> None:
+    held = confirmed(*thousand, seed=9)
+    assert {node.node for node in held.nodes} == {node.node for node in thousand[1].nodes}
+    assert len(held.links) == 2
+    assert not held.loaded_nodes + held.loaded_links
+    assert not held.gone
+
+
+def test_a_pair_that_is_slow_only_under_load_is_no_slow_link() -> None:
+    machine = Machine(count=64, loaded={(20, 21): 2.5})
+    found = infer(screened(machine, seed=3))
+    assert len(found.links) == 1
+    held = confirmed(machine, found, seed=3)
+    assert (len(held.links), len(held.loaded_links)) == (0, 1)
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 8, 17, 40])
+def test_a_slow_direction_of_a_small_machine_is_found(count: int) -> None:
+    found = infer(screened(Machine(count=count, disturbed=0, sends={1: 2.0}), seed=1))
+    assert measures(found) == {name(1): {"sends"}}
+    assert not found.links
+
+
+@pytest.mark.parametrize("count", [4, 5, 8, 17, 40])
+def test_a_slow_link_of_a_small_machine_is_found(count: int) -> None:
+    found = infer(screened(Machine(count=count, disturbed=0, links={(0, 1): 3.0, (1, 0): 3.0}), seed=1))
+    assert ends(found) == {frozenset((name(0), name(1))): 2}
+    assert not found.nodes
+
+
+def test_a_slow_node_does_not_hide_another_nor_a_link() -> None:
+    machine = Machine(
+        count=16, disturbed=0, sends={1: 3.0, 5: 1.5}, receives={1: 3.0}, latency={1: 3.0}, links={(8, 9): 2.0}
+    )
+    found = infer(screened(machine, seed=1))
+    assert measures(found) == {name(1): {"sends", "receives", "latency"}, name(5): {"sends"}}
+    assert ends(found) == {frozenset((name(8), name(9))): 1}
+
+
+def test_two_launches_show_nothing_beyond_doubt() -> None:
+    found = infer(screened(Machine(count=8, sends={1: 2.0}), seed=1, rounds=2))
+    assert not found.nodes
+
+
+def test_no_healthy_machine_has_a_slow_node_or_link() -> None:
+    """100 machines, each with lasting spread, launches that differ, disturbed values, and racks."""
+    counts = [2, 3, 4, 6, 8, 12, 16, 24, 32, 64] * 9 + [100] * 8 + [1000] * 2
+    for seed, count in enumerate(counts):
+        found = infer(screened(Machine(count=count), seed))
+        assert not found.nodes, (seed, count, measures(found))
+        assert not found.links, (seed, count, found.links)
