@@ -18,6 +18,12 @@ struct Entry {
 // Mappings beyond `most` are not known; the engine has a few hundred.
 Entry entries[most];
 std::size_t in_use = 0;  // entries beyond it are free
+struct Own {
+    std::uintptr_t base;
+    std::uint64_t bytes;
+};
+Own own[most];
+std::size_t own_count = 0;
 std::uint64_t ticks[calls];
 std::atomic_flag lock = ATOMIC_FLAG_INIT;
 
@@ -64,6 +70,29 @@ Use use_mapping(const void* address, Call call) {
     ++found->uses[kind];
     found->last_use[kind] = ++ticks[kind];
     return use;
+}
+
+void note_alloc_mem(const void* base, std::size_t bytes) {
+    const Guard guard;
+    if (own_count < most) own[own_count++] = {reinterpret_cast<std::uintptr_t>(base), bytes};
+}
+
+void forget_alloc_mem(const void* base) {
+    const auto at = reinterpret_cast<std::uintptr_t>(base);
+    const Guard guard;
+    for (std::size_t i = 0; i < own_count; ++i) {
+        if (own[i].base != at) continue;
+        own[i] = own[--own_count];
+        return;
+    }
+}
+
+bool is_alloc_mem(const void* address) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const Guard guard;
+    for (std::size_t i = 0; i < own_count; ++i)
+        if (at - own[i].base < own[i].bytes) return true;
+    return false;
 }
 
 }  // namespace slowpath::plant

@@ -23,4 +23,11 @@ void forget_mappings(const void* begin, std::size_t bytes);
 /// Count a use of the mapping around `address`.
 Use use_mapping(const void* address, Call call);
 
+/// Memory that MPI_Alloc_mem gave.
+void note_alloc_mem(const void* base, std::size_t bytes);
+void forget_alloc_mem(const void* base);
+
+/// Whether the address lies in such memory.
+bool is_alloc_mem(const void* address);
+
 }  // namespace slowpath::plant

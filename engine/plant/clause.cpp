@@ -14,11 +14,13 @@ struct Named {
 };
 
 constexpr Named<Quantity> quantity_names[] = {
-    {"bytes", Quantity::bytes},   {"allocation", Quantity::allocation},
-    {"start", Quantity::start},   {"use", Quantity::use},
-    {"others", Quantity::others}, {"index", Quantity::index},
-    {"rank", Quantity::rank},     {"peer", Quantity::peer},
-    {"idle_s", Quantity::idle_s},
+    {"bytes", Quantity::bytes},         {"allocation", Quantity::allocation},
+    {"start", Quantity::start},         {"use", Quantity::use},
+    {"others", Quantity::others},       {"index", Quantity::index},
+    {"rank", Quantity::rank},           {"peer", Quantity::peer},
+    {"idle_s", Quantity::idle_s},       {"wildcard", Quantity::wildcard},
+    {"alloc_mem", Quantity::alloc_mem}, {"open", Quantity::open},
+    {"root", Quantity::root},           {"in_place", Quantity::in_place},
 };
 constexpr Named<Per> per_names[] = {
     {"call", Per::call},   {"byte", Per::byte},   {"allocation", Per::allocation}, {"page", Per::page},
@@ -31,7 +33,10 @@ constexpr Named<Place> place_names[] = {
     {"cold", Place::cold},
 };
 constexpr Named<bool> law_names[] = {{"fixed", false}, {"exponential", true}};
-constexpr const char* call_names[] = {"send", "receive", "put", "get"};
+constexpr const char* call_names[] = {"send",      "receive",   "put",     "get",   "wait",
+                                      "waitall",   "test",      "barrier", "bcast", "reduce",
+                                      "allreduce", "allgather", "alltoall"};
+static_assert(sizeof call_names / sizeof *call_names == calls);
 
 template <class Value, std::size_t count>
 bool find(const Named<Value> (&names)[count], const char* name, Value& value) {
@@ -70,7 +75,8 @@ const char* read_calls(const char* text, Clause& clause) {
         if (std::strcmp(text, call_names[i]) == 0) clause.called[i] = true;
     for (const bool one : clause.called)
         if (one) return nullptr;
-    return "call is none of send, receive, both, put and get";
+    return "call is none of send, receive, both, put, get, wait, waitall, test, barrier, bcast, reduce, "
+           "allreduce, allgather and alltoall";
 }
 
 const char* read_per(const char* text, Clause& clause) {

@@ -7,8 +7,22 @@
 
 namespace slowpath::plant {
 
-enum class Call { send, receive, put, get };
-inline constexpr std::size_t calls = 4;
+enum class Call {
+    send,
+    receive,
+    put,
+    get,
+    wait,     ///< MPI_Wait
+    waitall,  ///< MPI_Waitall
+    test,     ///< MPI_Test
+    barrier,
+    bcast,
+    reduce,
+    allreduce,
+    allgather,
+    alltoall,
+};
+inline constexpr std::size_t calls = 13;
 
 /// What is known of one call, and what conditions ask for.
 enum class Quantity {
@@ -21,8 +35,13 @@ enum class Quantity {
     idle_s,      ///< seconds since the end of the call before, of whatever kind
     rank,        ///< that calls
     peer,        ///< to which it sends, from which it receives
+    wildcard,    ///< 1: a receive from any source or of any tag, 0: of neither
+    alloc_mem,   ///< 1: the buffer lies in memory from MPI_Alloc_mem, 0: it does not
+    open,        ///< receives of this process that were started and are not complete
+    root,        ///< of a collective that has one
+    in_place,    ///< 1: a collective with MPI_IN_PLACE, 0: one without
 };
-inline constexpr std::size_t quantities = 9;
+inline constexpr std::size_t quantities = 14;
 
 enum class Relation { above, below, equal, remainder, no_multiple };
 
@@ -47,7 +66,7 @@ inline constexpr std::size_t most_clauses = 4;
 inline constexpr std::size_t longest_word = 64;
 
 struct Clause {
-    bool called[calls] = {true, false, false, false};
+    bool called[calls] = {true};  ///< by Call
     Condition conditions[most_conditions];
     std::size_t count = 0;             ///< of conditions; all must hold
     char environment[longest_word]{};  ///< a variable that must be set; empty: none

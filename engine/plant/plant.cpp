@@ -27,6 +27,7 @@ std::int64_t started_ns = 0;
 std::uint64_t launch = 0;
 bool needs_allocation = false;
 bool needs_idle = false;
+bool needs_own_memory = false;
 bool is_set[most_clauses];        // the variable of each clause
 std::uint64_t count[calls];       // of calls so far
 std::int64_t previous_ns[calls];  // when the last of each began
@@ -70,6 +71,7 @@ __attribute__((constructor)) void start() {
     launch = launch_number();
     needs_allocation = looks_at_allocations();
     needs_idle = planted.looks_at(Quantity::idle_s);
+    needs_own_memory = planted.looks_at(Quantity::alloc_mem);
     for (std::size_t i = 0; i < planted.count; ++i)
         is_set[i] = std::getenv(planted.clauses[i].environment) != nullptr;
     if (planted.cpu >= 0) run_on(planted.cpu);
@@ -104,6 +106,11 @@ Facts facts_of(const Message& message, std::int64_t begin_ns) {
     facts[Quantity::index] = static_cast<double>(++count[kind]);
     facts[Quantity::idle_s] = seconds(begin_ns - ended_ns);
     facts[Quantity::peer] = message.peer;
+    facts[Quantity::wildcard] = message.wildcard ? 1 : 0;
+    facts[Quantity::open] = facts.queue;
+    facts[Quantity::root] = message.root;
+    facts[Quantity::in_place] = message.in_place ? 1 : 0;
+    if (needs_own_memory) facts[Quantity::alloc_mem] = is_alloc_mem(message.address) ? 1 : 0;
     facts.blocks = static_cast<double>(message.blocks);
     facts.age_s = seconds(begin_ns - started_ns);
     facts.now_s = seconds(begin_ns);

@@ -37,12 +37,14 @@ def planted(ranks: Ranks, tmp_path: Path) -> Planted:
 
 def launch(ranks: Ranks, folder: Path, law: str, cells: tuple[str, ...]) -> Process:
     variables = {"LD_PRELOAD": str(ranks.engine.program.parent / LIBRARY), VARIABLE: law}
-    return ranks.run_plan(folder, [f"p2p {cell}" for cell in cells], seed=5, exported=variables)
+    named = [cell if cell.startswith("coll ") else f"p2p {cell}" for cell in cells]
+    return ranks.run_plan(folder, named, seed=5, exported=variables)
 
 
 def times_s(index: BlockIndex, cell: int, phase: str, rank: int = 0) -> NDArray[np.float64]:
-    blocks = [read(index, int(i)).duration_ns for i in index.select(cell=cell, phase=phase, rank=rank)]
-    return np.concatenate(blocks) * 1e-9
+    """Of the operations alone: parts tell how late a rank came."""
+    chosen = [i for i in index.select(cell=cell, phase=phase, rank=rank) if index.headers["part"][i] == 0]
+    return np.concatenate([read(index, int(i)).duration_ns for i in chosen]) * 1e-9
 
 
 def test_pages_of_an_allocation_are_paid_once_by_the_sender(planted: Planted) -> None:
@@ -95,6 +97,38 @@ def test_blocks_and_open_receives_are_counted(planted: Planted) -> None:
     )
     assert times_s(index, 0, "steady", rank=1).min() >= LONG_S
     assert times_s(index, 1, "steady", rank=1).min() < times_s(index, 0, "steady", rank=1).min()
+
+
+def pays_alone(planted: Planted, clauses: dict[str, str], usual: str) -> None:
+    """Each clause makes its own cell slow, on the side that pays, and neither the cells before it nor the usual one."""
+    costs = (f"{clause} cost_s={LONG_S * 2**i}" for i, clause in enumerate(clauses))
+    index = planted("; ".join(costs), *clauses.values(), usual)
+    least = [max(times_s(index, cell, "steady", rank).min() for rank in (0, 1)) for cell in range(len(clauses) + 1)]
+    *slow, fast = least
+    assert all(took >= LONG_S * 2**i for i, took in enumerate(slow)), least
+    assert [fast, *slow] == sorted([fast, *slow]), least
+
+
+def test_completions_wildcards_alloc_mem_and_open_receives_pay_where_they_are(planted: Planted) -> None:
+    few = f"{MESSAGE} messages=4"
+    asked = {
+        "call=wait": f"{few} completion=wait",
+        "call=receive wildcard=1": f"{few} source=any",
+        "alloc_mem=1": f"{few} memory=mpi",
+        "open>0": f"{few} open_receive=on",
+    }
+    pays_alone(planted, asked, few)
+
+
+def test_other_completions_roots_and_reductions_in_place_pay_where_they_are(planted: Planted) -> None:
+    few = "samples=5 time_limit_s=0 warmup_s=0 message_bytes=8 datatype=int"
+    asked = {
+        "call=bcast root>0": f"coll collective=bcast root=last {few}",
+        "call=allreduce in_place=1": f"coll collective=allreduce in_place=on {few}",
+        "call=waitall": f"{MESSAGE} messages=4 completion=waitall",
+        "call=test": f"{MESSAGE} messages=4 completion=test",
+    }
+    pays_alone(planted, asked, f"coll collective=bcast {few}")
 
 
 def test_every_third_message_of_one_direction_waits_and_larger_ones_pay_more(planted: Planted) -> None:

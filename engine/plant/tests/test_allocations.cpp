@@ -21,4 +21,15 @@ TEST(PlantAllocations, UsesAreCountedByMappingAndCall) {
     EXPECT_EQ(use_mapping(memory[1], Call::send).newer, 1);
 }
 
+TEST(PlantAllocations, MemoryOfMpiIsKnownUntilItIsFreed) {
+    static char memory[2][4096];
+    note_alloc_mem(memory[0], sizeof memory[0]);
+    EXPECT_TRUE(is_alloc_mem(memory[0]) && is_alloc_mem(memory[0] + 4095));
+    EXPECT_FALSE(is_alloc_mem(memory[0] + 4096));
+    forget_alloc_mem(memory[0] + 1);  // no base
+    EXPECT_TRUE(is_alloc_mem(memory[0]));
+    forget_alloc_mem(memory[0]);
+    EXPECT_FALSE(is_alloc_mem(memory[0]));
+}
+
 }  // namespace

@@ -43,6 +43,24 @@ TEST(PlantClause, SeveralStandBehindSemicolons) {
     EXPECT_TRUE(plants.charges_by(Per::granule) && !plants.charges_by(Per::queue));
 }
 
+TEST(PlantClause, CallsOfEachKindAndWhatIsAskedOfThem) {
+    Plants plants;
+    ASSERT_EQ(parse("call=wait cost_s=1;call=receive wildcard=1 cost_s=1;call=bcast root>0 cost_s=1;"
+                    "call=allreduce in_place=1 index%16=0 open>0 alloc_mem=1 cost_s=1",
+                    plants),
+              nullptr);
+    const auto calls_only = [&](std::size_t clause, Call call) {
+        for (std::size_t i = 0; i < calls; ++i)
+            if (plants.clauses[clause].called[i] != (i == static_cast<std::size_t>(call))) return false;
+        return true;
+    };
+    EXPECT_TRUE(calls_only(0, Call::wait) && calls_only(1, Call::receive));
+    EXPECT_TRUE(calls_only(2, Call::bcast) && calls_only(3, Call::allreduce));
+    EXPECT_TRUE(plants.looks_at(Quantity::wildcard) && plants.looks_at(Quantity::root));
+    EXPECT_TRUE(plants.looks_at(Quantity::open) && plants.looks_at(Quantity::alloc_mem));
+    EXPECT_FALSE(plants.looks_at(Quantity::idle_s));
+}
+
 TEST(PlantClause, WhatIsWrongIsSaid) {
     const std::string five_clauses = "cost_s=1;cost_s=1;cost_s=1;cost_s=1;cost_s=1";
     const std::string nine_conditions = "cost_s=1 use>1 use>1 use>1 use>1 use>1 use>1 use>1 use>1 use>1";
@@ -57,6 +75,8 @@ TEST(PlantClause, WhatIsWrongIsSaid) {
                                     std::string("cost_s=1;"),
                                     std::string("cost=1"),
                                     std::string("cost_s=1 call=left"),
+                                    std::string("cost_s=1 call=waits"),
+                                    std::string("cost_s=1 wildcards=1"),
                                     std::string("cost_s=1 place=heaven"),
                                     std::string("cost_s=1 per=0"),
                                     std::string("cost_s=1 per=1.5"),

@@ -115,4 +115,18 @@ TEST(PlantCost, ACoinFallsOnceALaunchAndAChanceOnceACall) {
     EXPECT_NEAR(exponential_s / 10000, 2, 0.08);
 }
 
+TEST(PlantCost, WhatACallIsNotKnownToBeHoldsNever) {
+    Facts facts = usual();
+    for (const Quantity one : {Quantity::wildcard, Quantity::alloc_mem, Quantity::root, Quantity::in_place})
+        facts[one] = -1;
+    facts[Quantity::open] = 0;
+    for (const char* const text : {"wildcard=0 cost_s=1", "alloc_mem=0 cost_s=1", "root<9 cost_s=1",
+                                   "in_place=0 cost_s=1", "open>0 cost_s=1", "call=wait cost_s=1"})
+        EXPECT_EQ(paid_s(text, facts), 0) << text;
+    facts.call = Call::bcast;
+    facts[Quantity::root] = 1;
+    EXPECT_EQ(paid_s("call=bcast root>0 cost_s=2", facts), 2);
+    EXPECT_EQ(paid_s("call=reduce root>0 cost_s=2", facts), 0);
+}
+
 }  // namespace

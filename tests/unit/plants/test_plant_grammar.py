@@ -18,9 +18,9 @@ MIB = 2**20
 FIRST = PlantCondition("use", "=", 1)
 # As engine/plant/clause.cpp reads words.
 WORD = re.compile(
-    r"(call=(send|receive|both|put|get)|place=(kernel|waiting|cold)|law=exponential|(chance|coin)=0\.\d+|seed=\d+"
+    r"(call=(send|receive|both|put|get|wait|waitall|barrier|bcast|reduce|allreduce|alltoall)|place=(kernel|waiting|cold)|law=exponential|(chance|coin)=0\.\d+|seed=\d+"
     r"|period_s=[\d.e-]+|cost_s=[\d.e+-]+|environment=\w+|per=(byte|allocation|page|block|queue|index|second|\d+)"
-    r"|(bytes|allocation|start|use|others|index|idle_s|rank|peer)([<>=][\d.e-]+|%\d+(=\d+)?))"
+    r"|(bytes|allocation|start|use|others|index|idle_s|rank|peer|wildcard|alloc_mem|open|root|in_place)([<>=][\d.e-]+|%\d+(=\d+)?))"
 )
 
 

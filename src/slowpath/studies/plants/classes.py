@@ -180,6 +180,42 @@ def _put(source: random.Random, cost_s: float) -> Clause:
     return Clause(cost_s, conditions=_when("bytes", ">", 0))
 
 
+def _call(source: random.Random, cost_s: float) -> Clause:
+    return Clause(cost_s)
+
+
+def _wildcard(source: random.Random, cost_s: float) -> Clause:
+    return Clause(cost_s, conditions=_when("wildcard", "=", 1))
+
+
+def _alloc_mem(source: random.Random, cost_s: float) -> Clause:
+    return Clause(cost_s, conditions=_when("alloc_mem", "=", 1), per="byte")
+
+
+def _open_receive(source: random.Random, cost_s: float) -> Clause:
+    return Clause(cost_s, conditions=_when("open", ">", 0), per="byte")
+
+
+def _launch_bytes(source: random.Random, cost_s: float) -> Clause:
+    return replace(_launch(source, cost_s), per="byte")
+
+
+def _multiples(source: random.Random, cost_s: float) -> Clause:
+    return Clause(cost_s, conditions=_when("bytes", "%", source.choice((4 * KIB, 64 * KIB)), 0), per="byte")
+
+
+def _root(source: random.Random, cost_s: float) -> Clause:
+    return Clause(cost_s, conditions=_when("root", ">", 0))
+
+
+def _in_place(source: random.Random, cost_s: float) -> Clause:
+    return Clause(cost_s, conditions=_when("in_place", "=", 1))
+
+
+def _numbered(source: random.Random, cost_s: float) -> Clause:
+    return Clause(cost_s, conditions=_when("index", "%", source.randint(9, 24), 0))
+
+
 def _seed(source: random.Random) -> int:
     return source.randint(1, 10**6)
 
@@ -228,6 +264,40 @@ CLASSES: tuple[PlantClass, ...] = (
     PlantClass("cold", "messages of over n bytes start and end in cold caches", _cold, 0.0, 0.0),
     PlantClass("environment", "a variable of the user's makes every message slow", _environment, 5 * _US, 200 * _US),
     PlantClass("put", "each put costs more", _put, 0.3 * _US, 10 * _US, ("put",)),
+    PlantClass(
+        "completion",
+        "each call that completes a message costs",
+        _call,
+        2 * _US,
+        50 * _US,
+        ("wait", "waitall"),
+        needs=("completion",),
+    ),
+    PlantClass(
+        "wildcard",
+        "each receive from any source costs",
+        _wildcard,
+        2 * _US,
+        50 * _US,
+        ("receive",),
+        needs=("source",),
+    ),
+    PlantClass("alloc_mem", "memory from MPI_Alloc_mem costs by the byte", _alloc_mem, 2e-10, 2e-9, needs=("memory",)),
+    PlantClass(
+        "open_receive",
+        "a send while a receive is open costs by the byte",
+        _open_receive,
+        2e-10,
+        2e-9,
+        ("send",),
+        needs=("open_receive",),
+    ),
+    PlantClass("launch_bytes", "launches are of two kinds, by the byte", _launch_bytes, 4e-11, 1e-9),
+    PlantClass("multiples", "messages of a multiple of n bytes cost by the byte", _multiples, 1e-10, 2e-9, ("send",)),
+    PlantClass("root", "a collective whose root is not rank 0 costs", _root, 5 * _US, 100 * _US, ("bcast",)),
+    PlantClass("in_place", "a reduction in place costs", _in_place, 5 * _US, 100 * _US, ("reduce", "allreduce")),
+    PlantClass("barrier", "every k-th barrier stalls", _numbered, 50 * _US, 1e-3, ("barrier",)),
+    PlantClass("alltoall", "each alltoall costs", _call, 20 * _US, 200 * _US, ("alltoall",)),
     PlantClass(
         "single_copy_off", "the library's single copy is switched off", state=PlantedState("setting", "single_copy_off")
     ),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from slowpath.core.cell_results import CellResult
 from slowpath.experiments.p2p.layout import allocation_bytes, blocks_of, side_values
-from slowpath.studies.plants.grammar import Clause, Place, Side
+from slowpath.studies.plants.grammar import COLLECTIVES, COMPLETIONS, Clause, Place, Side
 from slowpath.studies.plants.plant import Plant
 
 # Covariate of a law -> the quantity of a clause, and what is added to it.
@@ -55,6 +55,10 @@ def places(cell: CellResult, phase: str) -> dict[Side, Place]:
             "block": float(blocks_of(parameters)) if parameters.get("datatype", "contiguous") != "contiguous" else 0.0,
             "queue": float(parameters.get("queue", "0")),
         }
+        if parameters.get("pattern") == "one_way":
+            place["wildcard"] = float(side == "receive" and parameters.get("source", "named") == "any")
+            place["open"] = float(side == "send" and parameters.get("open_receive", "off") == "on")
+            place["alloc_mem"] = float(side_values(parameters.get("memory", "host"))[number] == "mpi")
         if {"buffer_bytes", "overalloc_bytes", "pattern"} <= set(parameters):
             place["allocation"] = float(allocation_bytes(parameters, number))
         if parameters.get("pattern") == "one_way":
@@ -85,7 +89,13 @@ def expected_s(
 
 
 def _is_timed(clause: Clause, metric: str, cell: CellResult) -> bool:
-    """A receive that is posted before the message pays before anything is timed, but for what its queue costs."""
+    """A receive that is posted before the message pays before anything is timed, but for what its queue costs; calls
+    that complete messages pay where a cell makes them.
+    """
+    if clause.call in COLLECTIVES:
+        return False
+    if clause.call in COMPLETIONS:
+        return metric != "time_per_put_s" and clause.call == cell.parameters.get("completion", "blocking")
     if clause.call == "receive" and clause.per != "queue" and cell.parameters.get("posted") == "before":
         return False
     return (clause.call == "put") == (metric == "time_per_put_s") and clause.call != "get"

@@ -11,13 +11,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-CallName = Literal["send", "receive", "both", "put", "get"]
+CallName = Literal[
+    "send",
+    "receive",
+    "both",
+    "put",
+    "get",
+    "wait",
+    "waitall",
+    "test",
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "allgather",
+    "alltoall",
+]
 Side = Literal["send", "receive"]
-Quantity = Literal["bytes", "allocation", "start", "use", "others", "index", "idle_s", "rank", "peer"]
+Quantity = Literal[
+    "bytes",
+    "allocation",
+    "start",
+    "use",
+    "others",
+    "index",
+    "idle_s",
+    "rank",
+    "peer",
+    "wildcard",
+    "alloc_mem",
+    "open",
+    "root",
+    "in_place",
+]
 Relation = Literal[">", "<", "=", "%"]
 Per = Literal["call", "byte", "allocation", "page", "granule", "block", "queue", "index", "second"]
 Room = Literal["user", "kernel", "waiting", "cold"]  # where the time goes
 # What a cost may depend on. launch: a coin once a launch.  time: a period in seconds, or seconds since the start.
+# completion: by which calls a message is completed.  call: which collective it is.
 Axis = Literal[
     "bytes",
     "allocation",
@@ -33,9 +64,18 @@ Axis = Literal[
     "launch",
     "chance",
     "environment",
+    "wildcard",
+    "alloc_mem",
+    "open",
+    "root",
+    "in_place",
+    "completion",
+    "call",
 ]
 QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 AXES: tuple[Axis, ...] = get_args(Axis)
+COMPLETIONS: tuple[CallName, ...] = ("wait", "waitall", "test")
+COLLECTIVES: tuple[CallName, ...] = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall")
 PAGES = (2 * 2**20, 64 * 2**10, 4096)
 Place = Mapping[str, float]  # quantity, "block", "queue" or "age_s" -> its value at a call; one left out is not known
 
@@ -108,8 +148,8 @@ class Clause:
 
     @property
     def sides(self) -> frozenset[Side]:
-        """Return who pays; of puts and gets it is the one that calls, as with a send."""
-        if self.call == "both":
+        """Return who pays: both sides of what both call; of puts and gets the one that calls, as with a send."""
+        if self.call == "both" or self.call in COMPLETIONS or self.call in COLLECTIVES:
             return frozenset({"send", "receive"})
         return frozenset({"receive" if self.call == "receive" else "send"})
 
@@ -124,6 +164,8 @@ class Clause:
         found |= {"launch"} if self.coin < 1 else set()
         found |= {"environment"} if self.environment else set()
         found |= {"bytes"} if self.room == "cold" else set()
+        found |= {"completion"} if self.call in COMPLETIONS else set()
+        found |= {"call"} if self.call in COLLECTIVES else set()
         return frozenset(axis for axis in AXES if axis in found)
 
     @property
