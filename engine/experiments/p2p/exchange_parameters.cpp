@@ -52,6 +52,32 @@ std::vector<Parameter> exchange_parameters() {
                 "posted receives or of unexpected messages, that match nothing while the others are timed",
         },
         {
+            .name = "completion",
+            .type = choice,
+            .role = setting,
+            .default_value = "blocking",
+            .choices = choices_of(completion_words),
+            .meaning = "one_way: MPI_Send and MPI_Recv; or MPI_Isend and MPI_Irecv, each with its MPI_Wait, "
+                       "MPI_Waitall of one request, or MPI_Test until it is complete",
+        },
+        {
+            .name = "source",
+            .type = choice,
+            .role = setting,
+            .default_value = "named",
+            .choices = choices_of(source_words),
+            .meaning = "one_way: whom the receive names: the sender, or MPI_ANY_SOURCE",
+        },
+        {
+            .name = "open_receive",
+            .type = flag,
+            .role = setting,
+            .default_value = "off",
+            .meaning =
+                "one_way: the sender has a receive of its own open while it sends, as in an exchange: an "
+                "empty one of another tag, which is matched after the last message",
+        },
+        {
             .name = "in_flight",
             .type = count,
             .role = covariate,

@@ -3,9 +3,11 @@
 // the call in the timed region.  synchronise=inside: call and MPI_Barrier in the timed region, as the field
 // reproducers have it.  posted=before and after: late_receive.hpp.
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "mpi/check.hpp"
+#include "p2p/completed.hpp"
 #include "p2p/late_receive.hpp"
 #include "p2p/patterns.hpp"
 #include "p2p/preparation.hpp"
@@ -75,6 +77,33 @@ void with_message(const Endpoint& endpoint, const Transfer& transfer, Body&& bod
         body([&transfer, peer](std::byte* data) { return transfer.receive(data, peer, message_tag); });
 }
 
+/// Call `body` with the transfer of a message as the cell's calls have it: decided before anything is timed.
+template <class Body>
+void with_transfer(const Config& config, const MessageEncoding& encoding, Body&& body) {
+    if (!config.calls_otherwise()) return encoding.with_blocking(body);
+    encoding.with_started([&](const auto& transfer) {
+        body(Otherwise<std::decay_t<decltype(transfer)>>{transfer, config.completion, config.source});
+    });
+}
+
+/// The same with the transfers of both lengths, which are called alike.
+template <class Body>
+void with_both_transfers(const Endpoint& endpoint, Body&& body) {
+    const Config& config = endpoint.config();
+    const MessageEncoding &one = endpoint.encoding(), &other = *endpoint.other_encoding();
+    if (!config.calls_otherwise())
+        return one.with_blocking([&](const auto& transfer) {
+            other.with_blocking([&](const auto& other_transfer) { body(transfer, other_transfer); });
+        });
+    one.with_started([&](const auto& transfer) {
+        other.with_started([&](const auto& other_transfer) {
+            body(Otherwise<std::decay_t<decltype(transfer)>>{transfer, config.completion, config.source},
+                 Otherwise<std::decay_t<decltype(other_transfer)>>{other_transfer, config.completion,
+                                                                   config.source});
+        });
+    });
+}
+
 /// Call `body` with what is done before each message: decided before anything is timed.
 template <class Body>
 void with_preparation(Endpoint& endpoint, Body&& body) {
@@ -86,7 +115,7 @@ void with_preparation(Endpoint& endpoint, Body&& body) {
 
 void time_messages(Endpoint& endpoint, std::int64_t messages) {
     const LiveBuffer* buffer = endpoint.next_buffer();
-    endpoint.encoding().with_blocking([&](const auto& transfer) {
+    with_transfer(endpoint.config(), endpoint.encoding(), [&](const auto& transfer) {
         with_message(endpoint, transfer, [&](auto&& message) {
             if (endpoint.config().barrier_inside)
                 return time_with_barrier(endpoint.context().clock, messages, endpoint.samples(), buffer,
@@ -102,13 +131,11 @@ void time_messages(Endpoint& endpoint, std::int64_t messages) {
 void time_both_lengths(Endpoint& endpoint, std::int64_t messages, Samples& others) {
     const LiveBuffer* buffer = endpoint.next_buffer();
     others.start(static_cast<std::size_t>(messages));
-    endpoint.encoding().with_blocking([&](const auto& transfer) {
-        endpoint.other_encoding()->with_blocking([&](const auto& other_transfer) {
-            with_message(endpoint, transfer, [&](auto&& message) {
-                with_message(endpoint, other_transfer, [&](auto&& other) {
-                    with_preparation(endpoint, [&](const auto& prepare) {
-                        time_alternating(endpoint, prepare, messages, buffer, others, message, other);
-                    });
+    with_both_transfers(endpoint, [&](const auto& transfer, const auto& other_transfer) {
+        with_message(endpoint, transfer, [&](auto&& message) {
+            with_message(endpoint, other_transfer, [&](auto&& other) {
+                with_preparation(endpoint, [&](const auto& prepare) {
+                    time_alternating(endpoint, prepare, messages, buffer, others, message, other);
                 });
             });
         });

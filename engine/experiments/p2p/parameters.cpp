@@ -78,6 +78,10 @@ void check_singles(const Config& config) {
             "idle_s and cache are for pattern=one_way with posted=together and synchronise=outside, which "
             "time "
             "messages one by one; leave them out");
+    if (config.calls_otherwise() && (!single || config.packs))
+        throw UsageError(
+            "completion, source and open_receive are for pattern=one_way with posted=together, "
+            "synchronise=outside and pack=none; leave them out");
     if (config.other_bytes && (!single || config.packs || config.datatype != Datatype::contiguous))
         throw UsageError(
             "other_bytes is for pattern=one_way with posted=together, synchronise=outside and "
@@ -156,6 +160,9 @@ Config configure(const Assignment& assignment) {
     config.packs = assignment.text("pack") == "mpi_pack";
     config.posted = posted_of(assignment.text("posted"));
     config.queue = assignment.integer("queue");
+    config.completion = value_of(completion_words, assignment.text("completion"));
+    config.source = value_of(source_words, assignment.text("source"));
+    config.open_receive = assignment.flag("open_receive");
     config.tests = assignment.text("progress") == "test";
     config.reversed = assignment.text("direction") == "reverse";
     config.both_ways = assignment.text("direction") == "both";

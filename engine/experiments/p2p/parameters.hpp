@@ -23,6 +23,17 @@ enum class Datatype { contiguous, vector, indexed };
 /// When the receive is begun: at the same time as the send, before the message is sent, after it has arrived.
 enum class Posted { together, before, after };
 
+/// How a message is sent and received: MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv with what completes
+/// them.
+enum class Completion { blocking, wait, waitall, test };
+inline constexpr Words<Completion, 4> completion_words{{{Completion::blocking, "blocking"},
+                                                        {Completion::wait, "wait"},
+                                                        {Completion::waitall, "waitall"},
+                                                        {Completion::test, "test"}}};
+/// Whom a receive names: its sender, or MPI_ANY_SOURCE.
+enum class Source { named, any };
+inline constexpr Words<Source, 2> source_words{{{Source::named, "named"}, {Source::any, "any"}}};
+
 /// In which order the live buffers are used.
 enum class Order { forward, reverse, shuffled };
 inline constexpr Words<Order, 3> order_words{
@@ -63,9 +74,12 @@ struct Config {
     bool packs;  ///< the program packs a message itself, and sends what it packed
     Posted posted;
     std::int64_t queue;
-    bool tests;      ///< the computation of overlap calls MPI_Testall now and then
-    bool reversed;   ///< rank 0 receives what the last rank or `peer` sends
-    bool both_ways;  ///< windowed: both ends of a pair send and receive at once
+    Completion completion;
+    Source source;
+    bool open_receive;  ///< the sender has a receive of another tag open while it sends
+    bool tests;         ///< the computation of overlap calls MPI_Testall now and then
+    bool reversed;      ///< rank 0 receives what the last rank or `peer` sends
+    bool both_ways;     ///< windowed: both ends of a pair send and receive at once
     Order order;
     double idle_s;                            ///< between the barrier and each message; 0: none
     bool idle_sleeps;                         ///< else it spins
@@ -100,6 +114,10 @@ struct Config {
     /// Whether something happens between the barrier and a message, or before the barrier.
     bool prepares() const {
         return idle_s > 0 || sides[0].cache != Cache::as_is || sides[1].cache != Cache::as_is;
+    }
+    /// Whether its calls are others than MPI_Send and MPI_Recv with a name.
+    bool calls_otherwise() const {
+        return completion != Completion::blocking || source != Source::named || open_receive;
     }
     /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own.
     std::int64_t stride_bytes() const { return (payload().extent_bytes() + 63) / 64 * 64; }

@@ -12,8 +12,14 @@ constexpr int first_tag = message_tag + 100;
 }  // namespace
 
 Queue::Queue(Endpoint& endpoint)
-    : endpoint_(endpoint), unexpected_(endpoint.config().posted == Posted::after) {
-    if (endpoint.roles().side) length_ = static_cast<int>(endpoint.config().queue);
+    : endpoint_(endpoint),
+      unexpected_(endpoint.config().posted == Posted::after),
+      backwards_(endpoint.config().open_receive) {
+    if (endpoint.roles().side) length_ = backwards_ ? 1 : static_cast<int>(endpoint.config().queue);
+}
+
+bool Queue::sends() const {
+    return endpoint_.roles().sends() != backwards_;
 }
 
 void Queue::send_all() const {
@@ -32,7 +38,7 @@ void Queue::post_all() {
 
 void Queue::fill() {
     if (length_ == 0) return;
-    if (endpoint_.roles().receives()) {
+    if (!sends()) {
         if (!unexpected_) return post_all();
         // Messages don't overtake each other (MPI-4.1 section 3.5): when the last one is there, all are.
         mpi::check(
@@ -45,7 +51,7 @@ void Queue::fill() {
 
 void Queue::drain() {
     if (length_ == 0) return;
-    if (endpoint_.roles().sends()) {
+    if (sends()) {
         if (!unexpected_) send_all();
         return;
     }

@@ -20,6 +20,10 @@ from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Numbers, Perio
 
 BySeries = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s")  # the first that a cell has
+# Of collectives: in long series alone, since each cell that is asked makes
+# what is found in the others less certain.
+COLLECTIVE = "collective_work_s"
+FEWEST_CALLS = 256
 FEWEST_LAUNCHES = 3
 BY_CHANCE = 1e-3  # of a period in any cell of a run
 FEWEST_IN_TAIL = 100
@@ -68,10 +72,11 @@ def _in_order(cell: Cell) -> bool:
 
 
 def _launches(cell: int, by_series: BySeries) -> _Launches | None:
-    for metric in METRICS:
+    for metric in (*METRICS, COLLECTIVE):
         rounds = by_series.get((cell, metric, "steady"), {})
         kept = [(launch, one.ordered) for launch, one in rounds.values() if one.ordered is not None]
-        if kept and min(one.times_s.size for _, one in kept) >= FEWEST_MESSAGES:
+        fewest = FEWEST_CALLS if metric == COLLECTIVE else FEWEST_MESSAGES
+        if kept and min(one.times_s.size for _, one in kept) >= fewest:
             numbers, messages = zip(*kept, strict=True)
             return _Launches(cell, metric, numbers, messages)
     return None

@@ -133,6 +133,12 @@ def _default_side(group: Sequence[Slowdown]) -> bool | None:
 
 
 WordingOf = Callable[[Slowdown | Screened], Wording]
+Which = Callable[[Slowdown | Screened], bool]
+
+
+def every(_one: Slowdown | Screened) -> bool:
+    """Whichever side is slow."""
+    return True
 
 
 def levels(one: Slowdown | Screened) -> tuple[str, str]:
@@ -143,17 +149,22 @@ def levels(one: Slowdown | Screened) -> tuple[str, str]:
 
 
 def alone_or_screened(
-    facts: Facts, parameters: Sequence[str], wording: WordingOf, law_of: LawOf | None = None
+    facts: Facts, parameters: Sequence[str], wording: WordingOf, law_of: LawOf | None = None, which: Which = every
 ) -> list[Observation]:
-    """What a parameter does by itself, one observation for each `about`; else what it does in a screening design."""
+    """What a parameter does by itself, one observation for each `about`; else what it does in a screening design.
+
+    Args: which: of the differences, by their slow and fast value.
+    """
     alone = [
-        slowdown for slowdown in facts.slowdowns(*parameters, phase="steady") if not is_switched_out(slowdown.slow)
+        slowdown
+        for slowdown in facts.slowdowns(*parameters, phase="steady")
+        if which(slowdown) and not is_switched_out(slowdown.slow)
     ]
     groups = grouped(alone, lambda one: (wording(one).about, *place_key(one.slow)))
     found = [slowdown_observed(facts, group, wording(_top(group)), law_of) for group in groups]
     there = {(one.about, one.place.mpi, one.place.environment, one.place.placement) for one in found}
     best: dict[Key, Screened] = {}
-    for one in screened_effects(facts, *parameters):
+    for one in filter(which, screened_effects(facts, *parameters)):
         key = (wording(one).about, *place_key(one.slow, "pages"))
         if key not in best or one.excess_s > best[key].excess_s:
             best[key] = one

@@ -64,4 +64,7 @@ def test_the_survey_screens_the_same_factors_at_three_lengths() -> None:
     screenings = [group for group in groups if group.get("design") == "screening"]
     assert [group["parameters"]["message_bytes"] for group in screenings] == ["64KiB", "1KiB", "1MiB"]
     varied = [{n for n, v in group["parameters"].items() if isinstance(v, list)} for group in screenings]
-    assert varied == [{"offset_bytes", "order", "other_bytes", "idle_s", "direction"}] * 3
+    always = {"offset_bytes", "order", "other_bytes", "idle_s", "direction", "completion"}
+    assert varied == [always | {"memory"}, always | {"source"}, always | {"open_receive"}]
+    completions = {one for group in screenings for one in group["parameters"]["completion"]}
+    assert completions == {"blocking", "wait", "waitall", "test"}

@@ -190,6 +190,15 @@ def crowded(run: Planted, slow: bool) -> None:
     run.contrast("environment", WORK, (better, "yields"), (usual, "default"), usual="b")
 
 
+def last_root(run: Planted, slow: bool) -> None:
+    for length in (8, 64 * KIB):
+        more = {"collective": "bcast", "message_bytes": length}
+        first = call(run, 1e-5, root="first", **more)
+        last = call(run, 1e-5 * (1.6 if slow else 1.0), root="last", **more)
+        run.contrast("root", WORK, (first, "first"), (last, "last"))
+        run.cell({"half_round_trip_latency_s": {"steady": 1e-6}}, pattern="ping_pong", message_bytes=length)
+
+
 PLANTS = {
     "SP037": size_cliff,
     "SP038": count_cliff,
@@ -199,4 +208,5 @@ PLANTS = {
     "SP042": path,
     "SP045": arrival,
     "SP046": crowded,
+    "SP069": last_root,
 }

@@ -274,6 +274,21 @@ def launch_lottery(run: Planted, slow: bool) -> None:
     run.launch_kinds += [msgspec.to_builtins(one) for one in kinds]
 
 
+def multiples(run: Planted, slow: bool, each_s: float = 5e-10, granule: int = 4 * KIB, fits: bool = True) -> None:
+    """The survey's neighbouring lengths. fits: those that are multiples of the granule pay, else the others."""
+    lengths = (196616, 196672, 200704, 192 * KIB)
+    cells = [
+        run.cell(
+            {HALF: {"steady": transfer_s(n) + (each_s * n if slow and (n % granule == 0) == fits else 0.0)}},
+            pattern="ping_pong",
+            message_bytes=n,
+        )
+        for n in lengths
+    ]
+    for length, cell in zip(lengths[1:], cells[1:], strict=True):
+        run.contrast("message_bytes", HALF, (cells[0], str(lengths[0])), (cell, str(length)))
+
+
 PLANTS: dict[str, Plant] = {
     "SP001": first_pages,
     "SP002": first_allocation,
@@ -309,6 +324,7 @@ PLANTS: dict[str, Plant] = {
     "SP070": library_default,
     "SP047": inherited_mask,
     "SP048": busy_cores,
+    "SP068": multiples,
     **slower_broadcast.PLANTS,
     **collective_plants.PLANTS,
     **first_use_plants.PLANTS,

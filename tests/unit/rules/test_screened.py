@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP031 to SP034: from a screening design, from one factor alone, and what they must not say."""
+"""SP031 to SP034, SP064 to SP067: from a screening design, from one factor alone, and what they must not say."""
 
 from __future__ import annotations
 
 import pytest
 from planted_results import MIB, Planted, witness
-from screening_plants import screening, slow_where, start_alone
+from screening_plants import CALLS, screening, slow_call, slow_where, start_alone
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
@@ -97,3 +97,29 @@ def test_alone_and_screened_are_one_finding() -> None:
     first = found(run)[0].id
     start_alone(run, 2e-10)
     assert [one.id for one in found(run) if one.rule == "SP031"] == [first]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("completion", "by MPI_Isend, MPI_Irecv and MPI_Wait are "),
+        ("source", "received from MPI_ANY_SOURCE are "),
+        ("open_receive", "whose sender has a receive open are "),
+        ("memory", "in memory from MPI_Alloc_mem are "),
+    ],
+)
+def test_a_call_that_costs_is_named_in_as_many_cells(name: str, words: str) -> None:
+    run = Planted()
+    slow_call(name)(run, True)
+    (one,) = found(run)
+    assert words in one.text
+    assert one.ratio == pytest.approx(2, rel=0.1)
+    assert "with 7 other things varied at once, in 16 cells" in one.text
+    assert one.kind == "fault"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_that_is_faster_is_no_fault(name: str) -> None:
+    run = Planted()
+    slow_call(name, 0.5)(run, True)
+    assert found(run) == []

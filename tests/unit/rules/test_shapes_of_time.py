@@ -14,7 +14,7 @@ from slowpath.core.results import Finding
 from slowpath.core.shape_results import CellShapes
 from slowpath.experiments.registry import ROLES
 from slowpath.slowpaths.evaluate import findings
-from slowpath.slowpaths.order_and_time.periods import is_shown, periods
+from slowpath.slowpaths.order_and_time.periods import about, is_shown, periods
 from slowpath.slowpaths.order_and_time.sp030_growth import lengthenings
 from support.results import a_cell, a_metric, an_estimate
 from support.series import Extra, every, growing, simulated
@@ -115,3 +115,20 @@ def test_few_messages_and_steps_of_the_clock_show_no_alternation() -> None:
     cell = a_cell(0, mpi="mpich", metrics={large.metric: a_metric(phases={"steady": coarse})})
     seen = (replace(large.seen[0], cell=cell), *large.seen[1:])
     assert not is_shown(replace(large, seen=seen))
+
+
+def test_a_stall_of_a_collective_is_named_by_its_call() -> None:
+    barrier = {0: a_cell(0, mpi="mpich", experiment="coll", parameters={"collective": "barrier"})}
+    (one,) = periods(barrier, of(every(16, 2e-4), {8: 8e-7}), 0.03)
+    assert about(one) == "every 16th barrier"
+
+
+def test_messages_and_collectives_are_asked_apart() -> None:
+    """A length that stalls with another number at the same time makes a timer of it; a collective does not."""
+    cells = {**CELLS, 1: a_cell(1, mpi="mpich", experiment="coll", parameters={"collective": "barrier"})}
+    shapes = [
+        *of(every(58, 1e-5), {8: 8e-7}),
+        *of(every(10, 1e-5), {65536: 7e-6}),
+    ]
+    numbered = [_with_cell(one, cell) for cell, one in enumerate(shapes)]
+    assert [about(one) for one in periods(cells, numbered, 0.03)] == ["every 58th message", "every 10th barrier"]

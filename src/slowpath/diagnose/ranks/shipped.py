@@ -9,7 +9,16 @@ from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, Environm
 from slowpath.diagnose.ranks.parts import BRIEF, Pair, Part, parts
 
 # Groups of the campaign, the most valuable first; slow paths name them among their probes.
-EARLY = ("numbered calls", "numbered barriers", "numbered communicators", "waits")
+SERIES = "long series"  # of which each call counts
+EARLY = (
+    "roots",
+    "reductions in place",
+    SERIES,
+    "numbered calls",
+    "numbered barriers",
+    "numbered communicators",
+    "waits",
+)
 GROUPS = (
     *EARLY,
     "thread level",
@@ -56,7 +65,7 @@ def _part(
 ) -> Part:
     names = scalars(group.environment or "default")
     pattern = group.parameters.get("pattern", "calls")
-    brief = BRIEF if pattern == "calls" else {}  # of the others each number counts
+    brief = BRIEF if pattern == "calls" and group.name != SERIES else {}  # of the others each number counts
     return Part(
         _name(group.name),
         {name: _words(value) for name, value in group.parameters.items() if name not in brief},

@@ -42,6 +42,14 @@ _STARTS = ("4096", "16384", "65536", "131072", "262144", "1048576")
 _OFFSETS = ("1", "64", "2048", "4096")
 _ROOM = {"overalloc_bytes": "8192", "live_buffers": "1", "messages": "13"}
 _FEW = {"live_buffers": "1", "messages": "9"}
+# Of factors whose other levels need nothing of their own.
+_VALUES: Mapping[str, Sequence[str]] = {
+    "direction": ("forward", "reverse"),
+    "completion": ("blocking", "wait", "waitall", "test"),
+    "source": ("named", "any"),
+    "open_receive": ("off", "on"),
+    "memory": ("host", "mpi"),
+}
 
 
 def _alone(one: Screened) -> tuple[Alone, ...]:
@@ -58,7 +66,7 @@ def _alone(one: Screened) -> tuple[Alone, ...]:
         return (Alone(("forward", "reverse", "shuffled"), _LENGTHS, {"live_buffers": "8", "messages": "4"}),)
     if one.parameter == "other_bytes":
         return (Alone(("none", "8", "4096", "65536"), _LENGTHS, _FEW),)
-    return (Alone(("forward", "reverse"), _LENGTHS, _FEW),)
+    return (Alone(_VALUES[one.parameter], _LENGTHS, _FEW),)
 
 
 def propose(state: State) -> Iterator[Proposal]:

@@ -13,6 +13,7 @@ from slowpath.slowpaths.collectives import (
     sp041_closes_at_communicator,
     sp042_collective_path,
     sp045_arrival,
+    sp069_root,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -24,4 +25,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp041_closes_at_communicator.SLOW_PATH,
     sp042_collective_path.SLOW_PATH,
     sp045_arrival.SLOW_PATH,
+    sp069_root.SLOW_PATH,
 )

@@ -175,10 +175,13 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     out_of_reach="Which algorithm the library took: time alone does not say.",
     kind="opportunity",
-    probes=tuple(f"{collective} by other calls" for collective in MADE_BY_OTHERS),
+    probes=(
+        *(f"{collective} by other calls" for collective in MADE_BY_OTHERS),
+        "collectives: reductions in place",
+    ),
     remedies=(REPLACED_COLLECTIVE,),
     program_remedies=(PROGRAM_COLLECTIVES,),
-    depends=frozenset({"call"}),
+    depends=frozenset({"call", "in_place"}),
     prices_collectives=CollectivesPrice(
         metric="collective_work_s",
         remedy="collectives by other calls",

@@ -10,6 +10,7 @@ from slowpath.slowpaths.memory import (
     sp008_small_pages,
     sp014_memory_type,
     sp031_buffer_start,
+    sp067_alloc_mem,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -18,4 +19,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp008_small_pages.SLOW_PATH,
     sp014_memory_type.SLOW_PATH,
     sp031_buffer_start.SLOW_PATH,
+    sp067_alloc_mem.SLOW_PATH,
 )

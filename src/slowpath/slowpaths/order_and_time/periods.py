@@ -77,7 +77,7 @@ def periods(cells: Mapping[int, CellResult], shapes: Iterable[CellShapes], minim
     places: dict[tuple[object, ...], list[CellShapes]] = defaultdict(list)
     for shape in shapes:
         cell = cells[shape.cell]
-        places[(cell.mpi, cell.environment, cell.placement)].append(shape)
+        places[(cell.mpi, cell.environment, cell.placement, calls(cell))].append(shape)
     made = (one for place in places.values() for one in _of_place(cells, place, minimum_effect))
     return [one for one in made if one.ratio.beyond]
 
@@ -177,23 +177,30 @@ def is_shown(one: Periodic) -> bool:
     return beyond and counted and top.messages >= FEWEST_ALTERNATING
 
 
+def calls(cell: CellResult) -> str:
+    """What the cell makes again and again: `message`, `barrier`."""
+    return cell.parameters.get("collective", "message")
+
+
 def about(one: Periodic) -> str:
-    """`every 64th message`; `2 of every 4 messages`."""
-    return f"every {ordinal(one.every)} message" if one.count == 1 else f"{one.count} of every {one.every} messages"
+    """`every 64th message`; `2 of every 4 messages`; `every 16th barrier`."""
+    noun = calls(one.slow)
+    return f"every {ordinal(one.every)} {noun}" if one.count == 1 else f"{one.count} of every {one.every} {noun}s"
 
 
 def periodic_observed(facts: Facts, one: Periodic) -> Observation:
     """The observation: what the slow ones take, and what the mean message loses."""
     top, size = one.seen[0], sizes([one.slow])
     cells = tuple(seen.cell for seen in one.seen)
-    words = about(one).replace(" message", f" {size} message") if size else about(one)
+    noun = calls(one.slow)
+    words = about(one).replace(f" {noun}", f" {size} {noun}") if size and noun != "barrier" else about(one)
     verb = "is" if one.count == 1 else "are"
     return observed(
         one,
         about=about(one),
         place=facts.place(cells, where_words(cells)),
         text=f"{words[0].upper()}{words[1:]} {verb} {ratio_words(top.ratio)} slower than the others: "
-        f"{format_time(top.slow_s)} vs {format_time(top.fast_s)}. The mean message is {ratio_words(one.ratio)} "
+        f"{format_time(top.slow_s)} vs {format_time(top.fast_s)}. The mean {noun} is {ratio_words(one.ratio)} "
         "slower than without them.",
         affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in (*cells, *one.lacking)),
@@ -206,7 +213,7 @@ def periodic_observed(facts: Facts, one: Periodic) -> Observation:
 
 def _evidence(one: Periodic) -> tuple[str, ...]:
     lines = [
-        f"{seen.cell.label}: {about(one)} in {seen.launches} launches of {seen.messages} messages: "
+        f"{seen.cell.label}: {about(one)} in {seen.launches} launches of {seen.messages} {calls(seen.cell)}s: "
         f"{format_time(seen.slow_s)} vs {format_time(seen.fast_s)}, one each {format_time(seen.between_s)}; by chance: "
         f"p = {seen.p:.1g}"
         for seen in one.seen

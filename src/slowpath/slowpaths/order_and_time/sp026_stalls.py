@@ -47,7 +47,7 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     needs_cause=True,
-    probes=("long series",),
+    probes=("long series", "collectives: long series"),
     depends=frozenset({"index", "chance", "time"}),
     picture="periods",
 )

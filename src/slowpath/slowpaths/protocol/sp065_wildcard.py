@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP065: receives from any source that are slower than such that name their sender."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, alone_or_screened, levels
+from slowpath.findings.screened import Screened
+from slowpath.findings.slow_path import SlowPath
+
+SOURCE = "source"
+ANY = "any"
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Contrasts of MPI_ANY_SOURCE with a named sender."""
+    return alone_or_screened(facts, (SOURCE,), _wording, which=lambda one: levels(one)[0] == ANY)
+
+
+def _wording(_one: Slowdown | Screened) -> Wording:
+    return Wording("{size}messages received from MPI_ANY_SOURCE", "from a named source", "MPI_ANY_SOURCE", True)
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP065",
+    name="wildcard receive",
+    title="Receives from any source are slower than such that name their sender",
+    what="A receive with MPI_ANY_SOURCE may be matched by each rank and each transport.",
+    shows="The same message takes clearly longer where its receive names no source.",
+    why="The library asks every transport instead of one, can't match in hardware, locks the queues of all sources, "
+    "or looks through all sources in turn.",
+    needs="A screening design that varies the source with other things, then the source by itself over four lengths.",
+    remedy="Name the source where it is known: of an exchange it is. Where it is not, MPI_Probe for it costs the same; "
+    "MPI_Info keys mpi_assert_no_any_source and mpi_assert_no_any_tag help the other communicators.",
+    false_alarms="None are known. Between two ranks there is one other source; with many the price may be higher.",
+    sources=("MPI-4.1 section 3.2.4", "MPI-4.1 section 7.4.4", "docs/reference/engine-interface.md, source"),
+    observe=observe,
+    cause="A receive without a source is matched in another way.",
+    hypotheses=(
+        "every transport is asked instead of one",
+        "matching in hardware, or the queue of one source, can't be used",
+    ),
+    needs_law=False,
+    kind="fault",
+    probes=("screening of short messages",),
+    depends=frozenset({"wildcard"}),
+    factors=(SOURCE,),
+)

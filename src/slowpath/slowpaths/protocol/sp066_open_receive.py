@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP066: messages that are slower while their sender has a receive of its own open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slowpath.findings.difference import Slowdown
+from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, alone_or_screened, levels
+from slowpath.findings.screened import Screened
+from slowpath.findings.slow_path import SlowPath
+
+OPEN = "open_receive"
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Contrasts of sends with and without a receive of the sender that is open."""
+    return alone_or_screened(facts, (OPEN,), _wording, which=lambda one: levels(one)[0] == "on")
+
+
+def _wording(_one: Slowdown | Screened) -> Wording:
+    return Wording(
+        "{size}messages whose sender has a receive open", "those of a sender without one", "open receive", True
+    )
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP066",
+    name="open receive",
+    title="Messages are slower while their sender has a receive open",
+    what="In an exchange each rank posts its receive, then sends: it sends while a receive is open. The open one has "
+    "nothing to do with the message.",
+    shows="The same message takes clearly longer where its sender has an empty receive of another tag open.",
+    why="The library polls for the open receive while it copies, splits its copies to make progress on both, or "
+    "takes a path for both directions at once that is slower than that for one.",
+    needs="A screening design that varies the open receive with other things, then the receive by itself over four "
+    "lengths.",
+    remedy="Send first, where the length allows it, or by MPI_Isend before MPI_Irecv; try MPI_Sendrecv, or another "
+    "transport.",
+    false_alarms="None are known: the two sides differ in one empty receive.",
+    sources=("docs/reference/engine-interface.md, open_receive",),
+    observe=observe,
+    cause="While a receive is open, sends take another path.",
+    hypotheses=(
+        "the library polls for the open receive while it copies",
+        "it takes a path for both directions at once",
+    ),
+    needs_law=False,
+    kind="fault",
+    probes=("screening of long messages",),
+    depends=frozenset({"open"}),
+    factors=(OPEN,),
+)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP068: lengths that are multiples of a granule, and slower or faster than those next to them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.units import format_bytes
+from slowpath.findings.difference import CLEAR_RATIO, Slowdown
+from slowpath.findings.facts import Facts
+from slowpath.findings.observation import Observation
+from slowpath.findings.observed import Wording, place_key, slowdown_observed
+from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import is_switched_out
+
+GROUP = "neighbouring lengths"  # of the survey
+LENGTH = "message_bytes"
+GRANULES = (64, 4096, 65536)
+MOST_APART = 1.05  # lengths of which the longer one takes as long
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Contrasts of a length with one next to it that is a multiple of a granule."""
+    groups: dict[tuple[object, ...], list[Slowdown]] = defaultdict(list)
+    for one in _neighbours(facts):
+        groups[(_is_multiple_slow(one), *place_key(one.slow))].append(one)
+    return [_observation(facts, group) for group in groups.values()]
+
+
+def _neighbours(facts: Facts) -> Iterator[Slowdown]:
+    for one in facts.slowdowns(LENGTH, phase="steady"):
+        lengths = (_length(one.slow), _length(one.fast))
+        near = max(lengths) <= MOST_APART * min(lengths)
+        calm = not (is_switched_out(one.slow) or is_switched_out(one.fast))
+        if near and calm and one.ratio.least >= CLEAR_RATIO and len({_granule(length) for length in lengths}) == 2:
+            yield one
+
+
+def _length(cell: CellResult) -> int:
+    return int(cell.parameters[LENGTH])
+
+
+def _granule(length: int) -> int:
+    """The largest granule of which the length is a multiple; 1: of none."""
+    return max((granule for granule in GRANULES if length % granule == 0), default=1)
+
+
+def _is_multiple_slow(one: Slowdown) -> bool:
+    return _granule(_length(one.slow)) > _granule(_length(one.fast))
+
+
+def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
+    """Of several granules the smallest speaks: multiples of the others are multiples of it."""
+    slow = _is_multiple_slow(group[0])
+    granule = min(max(_granule(_length(one.slow)), _granule(_length(one.fast))) for one in group)
+    multiples = f"a multiple of {format_bytes(granule)}"
+    subject, reference = (f"of {multiples}", "others") if slow else (f"of no {multiples[2:]}", f"those of {multiples}")
+    wording = Wording(
+        f"{{size}}messages, {subject},", f"{reference} next to them", f"multiples of {format_bytes(granule)}", True
+    )
+    return slowdown_observed(facts, group, wording)
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP068",
+    name="multiples",
+    title="Lengths that are multiples of a granule take another time than those next to them",
+    what="Lengths of programs and of benchmarks are mostly multiples of 4 KiB. What only these pay looks like a step "
+    "along their lengths.",
+    shows="Of lengths that differ by 2 % and less, those that are multiples of 64 B, 4 KiB or 64 KiB take clearly "
+    "longer than those that are not, or the other way round.",
+    why="Buffers that begin at the same place of different pages meet in one set of a cache (4 KiB aliasing); a copy "
+    "in pieces ends with a short one; a path for whole pages or blocks is slower, or the other one is.",
+    needs="Four neighbouring lengths: a multiple of 64 KiB, one of 4 KiB alone, one of 64 B alone, and one of none.",
+    remedy="Send some bytes more or less than the multiple, or begin buffers at different places of their pages, and "
+    "measure again.",
+    false_alarms="A switch of protocol between two of the four lengths; none is known at 192 KiB.",
+    sources=("docs/reference/rules/SP013.md",),
+    observe=observe,
+    cause="The library, or a cache, handles whole granules in another way.",
+    hypotheses=(
+        "buffers a multiple of 4 KiB apart meet in the same sets of a cache",
+        "messages of whole pages take another path",
+    ),
+    needs_law=False,
+    kind="fault",
+    probes=(GROUP,),
+    depends=frozenset({"bytes"}),
+)
