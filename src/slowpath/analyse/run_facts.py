@@ -7,8 +7,8 @@ import msgspec
 
 from slowpath.core.place import PlaceFacts, PlaceFault
 from slowpath.core.results import Results, RunResult, nothing_measured
-from slowpath.findings.place import PlaceJob, faults
 from slowpath.findings.tally import RunFacts
+from slowpath.mpi.place import PlaceJob, faults
 
 CHECKS = frozenset({"checkup", "survey"})  # campaigns that ask whether a machine is healthy
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.place import PlaceFault
 from slowpath.diagnose.bench import Bench
-from slowpath.findings.place import PlaceJob, faults
+from slowpath.mpi.place import PlaceJob, faults
 from slowpath.run.place import place_here
 
 

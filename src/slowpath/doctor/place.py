@@ -9,9 +9,9 @@ from slowpath.core.errors import SlowpathError
 from slowpath.core.place import PlaceFacts
 from slowpath.core.units import format_bytes, format_ratio
 from slowpath.doctor.check import Check
-from slowpath.findings import place as judges
-from slowpath.findings.place import PlaceCheck, PlaceJob
+from slowpath.mpi import place as judges
 from slowpath.mpi.find import find_mpi
+from slowpath.mpi.place import PlaceCheck, PlaceJob
 from slowpath.run.place import place_here
 
 RANKS = 2

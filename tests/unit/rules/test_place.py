@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.core.place import PlaceFacts
-from slowpath.findings import place as checks
 from slowpath.findings.conclude import conclude
-from slowpath.findings.place import PLACE_CHECKS, PlaceCheck, PlaceJob, faults, judged
 from slowpath.findings.tally import RunFacts
+from slowpath.mpi import place as checks
+from slowpath.mpi.place import PLACE_CHECKS, PlaceCheck, PlaceJob, faults, judged
 
 MIB = 2**20
 FINE = PlaceFacts(
