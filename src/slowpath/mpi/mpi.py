@@ -84,7 +84,7 @@ WRAPPERS = ("mpicxx", "mpic++", "mpiicpx", CRAY_WRAPPER)
 
 # Packages with a library's headers: of Debian and Ubuntu, and of Fedora and RHEL.
 DEVELOPMENT = {"openmpi": "libopenmpi-dev or openmpi-devel", "mpich": "libmpich-dev or mpich-devel"}
-_HEADERS = ("/usr/include", "/usr/local/include")  # where compilers look without being told
+_HEADERS = ("/usr/include", "/usr/local/include")  # where compilers look without a flag
 
 
 def lacks_header(linked: Linked, prefix: Path) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP065: receives from any source that are slower than such that name their sender."""
+"""SP065: receives from any source that are slower than receives that name their sender."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _wording(_one: Slowdown | Screened) -> Wording:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP065",
     name="wildcard receive",
-    title="Receives from any source are slower than such that name their sender",
+    title="Receives from any source are slower than receives that name their sender",
     what="A receive with MPI_ANY_SOURCE may be matched by each rank and each transport.",
     shows="The same message takes clearly longer where its receive names no source.",
     why="The library asks every transport instead of one, can't match in hardware, locks the queues of all sources, "

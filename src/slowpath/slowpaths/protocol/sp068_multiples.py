@@ -66,7 +66,7 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
 SLOW_PATH: SlowPath = SlowPath(
     code="SP068",
     name="multiples",
-    title="Lengths that are multiples of a granule take another time than those next to them",
+    title="Multiples of a length are slower than the lengths next to them, or faster",
     what="Lengths of programs and of benchmarks are mostly multiples of 4 KiB. What only these pay looks like a step "
     "along their lengths.",
     shows="Of lengths that differ by 2 % and less, those that are multiples of 64 B, 4 KiB or 64 KiB take clearly "
