@@ -33,7 +33,7 @@ def _ucx(
     where: Where = ANY_JOB,
 ) -> Alternative:
     variables = {f"UCX_{key}": value for key, value in variables.items()}
-    return Alternative(f"ucx {name}", _BY_UCX, variables, does, operations, where, _PROTOCOLS, _UCX)
+    return Alternative(f"ucx {name}", _BY_UCX, variables, does, operations, where, _PROTOCOLS, _UCX, known="documented")
 
 
 UCX: tuple[Alternative, ...] = (
@@ -81,6 +81,7 @@ LIBFABRIC: tuple[Alternative, ...] = tuple(
         seen="FI_LOG_LEVEL=info prints the provider that was opened",
         source=_FABRIC,
         needs=needs,
+        known="documented",
     )
     for title, applies, variables, needs in (
         ("ofi", AppliesTo("mpich", ">=4"), {"MPIR_CVAR_CH4_NETMOD": "ofi"}, ("MPIR_CVAR_CH4_NETMOD",)),
