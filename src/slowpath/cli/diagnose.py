@@ -102,6 +102,7 @@ def command(
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render, render_brief
     from slowpath.diagnose.place import behind_place, wrong_place
+    from slowpath.diagnose.program import with_program
     from slowpath.diagnose.ranks.job import PAIR, crowded_lines
     from slowpath.diagnose.records import FILE
     from slowpath.diagnose.start import begin, own_mpi, ranks_of, require_resumable, resume
@@ -125,7 +126,7 @@ def command(
         ranks = max(PAIR, program.ranks)
     job = _job(ranks, dry_run)
     bench = replace(_bench(mpi, cell_timeout, quiet, dry_run, trust, job, budget, begun_s), program=program)
-    wrong = wrong_place(bench)
+    wrong = with_program(program, wrong_place(bench))
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)

@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from slowpath.core.limits import Name
+from slowpath.core.place import PlaceFault
 from slowpath.core.result import NotNegative, Whole
 from slowpath.core.results import Finding, Results
 from slowpath.core.units import format_time
@@ -45,7 +46,7 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
 
 class ProgramUse(msgspec.Struct, frozen=True, kw_only=True):
     """What a watched program does with MPI. span_s, mpi_s: of a rank, seconds.  groups: of the survey's cells that are
-    about it -> seconds of a rank that it spends there.
+    about it -> seconds of a rank that it spends there.  place: what was wrong with where its ranks ran.
     """
 
     name: Name
@@ -54,6 +55,7 @@ class ProgramUse(msgspec.Struct, frozen=True, kw_only=True):
     mpi_s: NotNegative
     spent: list[Spent]
     groups: dict[str, NotNegative] = {}
+    place: list[PlaceFault] = []
 
 
 class Point(Protocol):
@@ -82,6 +84,15 @@ def with_groups(program: ProgramUse, cells: Iterable[Point]) -> ProgramUse:
         for name, cells_of in groups.items()
     }
     return replace(program, groups={name: seconds for name, seconds in found.items() if seconds > 0})
+
+
+def with_program(program: ProgramUse | None, own: Iterable[PlaceFault]) -> list[PlaceFault]:
+    """Return what is wrong with the place of the program's ranks, and of the diagnosis's own where that is another
+    thing: ranks of a program may each be in a container that a diagnosis never enters.
+    """
+    found = list(program.place) if program is not None else []
+    known = {one.check for one in found}
+    return [*found, *(one for one in own if one.check not in known)]
 
 
 def priced(finding: Finding, program: ProgramUse, seen_in: Results) -> Finding:

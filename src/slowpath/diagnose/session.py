@@ -185,7 +185,7 @@ class Session:
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
         findings = first_by_cost(self._priced(after.findings), self._measured)
-        verdict = verdict_of(findings, self._measured)
+        verdict = verdict_of(findings, self._measured, self.diagnosis.program)
         self._write(
             steps=steps,
             findings=findings,

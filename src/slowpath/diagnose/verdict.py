@@ -8,18 +8,26 @@ from collections.abc import Iterator, Sequence
 
 from slowpath.analyse.run_facts import run_facts
 from slowpath.core.results import ContrastResult, Finding, Verdict
+from slowpath.diagnose.program import ProgramUse, with_program
 from slowpath.diagnose.state import MeasuredStep, survey_of
 from slowpath.diagnose.tasks import RepeatTask, SurveyTask
 from slowpath.findings.conclude import conclude
 
 
-def verdict_of(findings: Sequence[Finding], measured: Sequence[MeasuredStep]) -> Verdict:
-    """Headline and counts; its lines are those of the survey.  Args: measured: the survey first."""
+def verdict_of(
+    findings: Sequence[Finding], measured: Sequence[MeasuredStep], program: ProgramUse | None = None
+) -> Verdict:
+    """Headline and counts; its lines are those of the survey.
+
+    Args: measured: the survey first.  program: that the diagnosis is for.
+    """
     survey = survey_of(measured).results
     task = survey_of(measured).step.task
     asked = isinstance(task, SurveyTask) and bool(task.only)
     # A diagnosis is asked for time, not for rounds; one that was asked for a slow path has it named, fault or not.
-    run = dataclasses.replace(run_facts(survey), rounds=0, round_s=None, is_check=not asked)
+    facts = run_facts(survey)
+    wrong = tuple(with_program(program, facts.wrong_place))
+    run = dataclasses.replace(facts, rounds=0, round_s=None, is_check=not asked, wrong_place=wrong)
     cells = {cell.cell: cell for cell in survey.cells}
     return conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
 

@@ -19,6 +19,7 @@ def program_use(results: WatchResults) -> ProgramUse:
         span_s=sum(rank.span_s for rank in results.ranks) / ranks,
         mpi_s=sum(rank.mpi_s for rank in results.ranks) / ranks,
         spent=list(_spent(results)),
+        place=list(results.place or ()),
     )
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from made_results import cell, finding, results
+from msgspec.structs import replace
 
+from slowpath.core.place import PlaceFault
 from slowpath.core.plan import Cell
 from slowpath.diagnose.asked import with_groups_alone
-from slowpath.diagnose.program import ProgramUse, Spent, priced, program_line, with_groups
+from slowpath.diagnose.program import ProgramUse, Spent, priced, program_line, with_groups, with_program
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.findings.conclude import conclude
 from slowpath.findings.order import by_cost
@@ -95,6 +97,14 @@ def test_first_messages_are_priced_by_first_messages() -> None:
     found = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=None, phase="first")
     first = Spent(experiment="p2p", seconds=0.1, low_bytes=1 << 20, high_bytes=1 << 20, is_first=True)
     assert priced(found, program(LONG, first), seen).program_s == pytest.approx(0.05)
+
+
+def test_the_place_of_its_ranks_goes_before_that_of_the_diagnosis() -> None:
+    spaces = PlaceFault(check="single copy", text="ranks are in 2 user namespaces", do="put them in one")
+    same = PlaceFault(check="single copy", text="the kernel refuses it", do="allow it")
+    other = PlaceFault(check="/dev/shm", text="/dev/shm has 64 KiB", do="enlarge it")
+    assert with_program(replace(program(LONG), place=[spaces]), [other, same]) == [spaces, other]
+    assert with_program(program(LONG), [same]) == with_program(None, [same]) == [same]
 
 
 def test_what_costs_the_program_most_comes_first_and_says_so() -> None:
