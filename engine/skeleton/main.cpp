@@ -61,6 +61,27 @@ void report(const Times& times, int rank, int size, const std::string& path) {
     if (!file) throw EnvironmentFailure(path + ": can't be written");
 }
 
+void say(const std::string& what, int rank) {
+    std::cerr << "slowpath-skeleton: error: " + what + " (rank " + std::to_string(rank) + ")\n" << std::flush;
+}
+
+/// Ranks whose scripts can't be read say so, and all end alike: a launcher may lose the output of a job that
+/// is aborted.
+/// @return false on every rank: one of them can't play.
+bool read_scripts(const std::string& folder, int rank, int size, Script& script) {
+    int is_bad = 0;
+    try {
+        script = parse(read_file(folder + "/rank-" + std::to_string(rank) + ".txt"));
+        require_of(script, rank, size);
+    } catch (const std::exception& error) {
+        say(error.what(), rank);
+        is_bad = 1;
+    }
+    int any = 0;
+    mpi::check(MPI_Allreduce(&is_bad, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce");
+    return any == 0;
+}
+
 int run(const std::string& folder, const std::string& out) {
     int rank = 0;
     int size = 1;
@@ -69,14 +90,13 @@ int run(const std::string& folder, const std::string& out) {
         mpi::check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
         mpi::check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
         mpi::check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
-        const Script script = parse(read_file(folder + "/rank-" + std::to_string(rank) + ".txt"));
-        report(play(script, rank, size), rank, size, out);
+        Script script;
+        const bool is_played = read_scripts(folder, rank, size, script);
+        if (is_played) report(play(script), rank, size, out);
         mpi::check(MPI_Finalize(), "MPI_Finalize");
-        return EXIT_SUCCESS;
+        return is_played ? EXIT_SUCCESS : exit_environment;
     } catch (const std::exception& error) {
-        std::cerr << "slowpath-skeleton: error: " + std::string(error.what()) + " (rank " +
-                         std::to_string(rank) + ")\n"
-                  << std::flush;
+        say(error.what(), rank);
     }
     int initialized = 0;
     MPI_Initialized(&initialized);

@@ -206,11 +206,14 @@ void Player::wait(const Operation& operation) {
 
 }  // namespace
 
-Times play(const Script& script, int rank, int size) {
+void require_of(const Script& script, int rank, int size) {
     if (script.rank != rank || script.ranks != size)
         throw EnvironmentFailure("the script is of rank " + std::to_string(script.rank) + " of " +
                                  std::to_string(script.ranks) + ", and this is rank " + std::to_string(rank) +
                                  " of " + std::to_string(size));
+}
+
+Times play(const Script& script) {
     return Player(script).play();
 }
 

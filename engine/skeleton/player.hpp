@@ -18,8 +18,11 @@ struct Times {
     std::int64_t total_ns = 0;
 };
 
+/// @throws EnvironmentFailure: the script is another rank's, or of a job of another size.
+void require_of(const Script& script, int rank, int size);
+
 /// Collective over MPI_COMM_WORLD, from a barrier to the rank's last operation.
-/// @throws mpi::Error, EnvironmentFailure: the script is another rank's.
-Times play(const Script& script, int rank, int size);
+/// @throws mpi::Error.
+Times play(const Script& script);
 
 }  // namespace slowpath::skeleton

@@ -55,7 +55,7 @@ def test_each_parameter_has_its_role(engine: Engine) -> None:
         *("samples", "repetitions", "warmups", "allocations", "messages", "instructions", "validate"),
         *("time_limit_s", "warmup_s", "quiet_wait_s", "uses"),
     }
-    assert roles["setting"] == {"device", "pairs", "peer", "threads"}
+    assert roles["setting"] == {"device", "only", "pairs", "peer", "stride", "threads", "turn"}
     assert roles["covariate"] >= {"message_bytes", "queue", "live_buffers", "n", "puts"}
 
 

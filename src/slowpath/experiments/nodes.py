@@ -86,7 +86,15 @@ NODES = Experiment(
         Pattern(
             pattern,
             _typical(pattern, metric),
-            (Metric(metric, "s", "lower", f"{meaning}, typical {'pair' if pattern in PAIRS else 'node'}"),),
+            (
+                Metric(
+                    metric,
+                    "s",
+                    "lower",
+                    f"{meaning}, typical {'pair' if pattern in PAIRS else 'node'}",
+                    bandwidth=pattern == "stream",
+                ),
+            ),
         )
         for pattern, metric, meaning in _ROWS
     ),

@@ -55,7 +55,8 @@ def _place(ranks: Sequence[RankResources], shares: Sequence[RankShare], started:
     quotas = [one for one in ranks if one.processor_quota is not None]
     least = min(quotas, key=lambda one: one.processor_quota or 0.0, default=None)
     sizes = [(one.shm_bytes, one.shm_free_bytes) for one in ranks if one.shm_bytes is not None]
-    shm_bytes, shm_free_bytes = min(sizes, default=(started.shm_bytes, started.shm_free_bytes))
+    here = (started.shm_bytes, started.shm_free_bytes)
+    shm_bytes, shm_free_bytes = min(sizes, key=lambda size: size[0], default=here)  # a killed rank has no free bytes
     place = replace(
         started,
         user_namespaces=max(len(spaces), 1),
