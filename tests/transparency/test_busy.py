@@ -20,8 +20,8 @@ print(address(None) == address(sys.argv[1]), ctypes.CDLL(None).sched_yield())
 """
 
 
-def test_yielding_is_what_the_preloaded_library_does(tmp_path: Path) -> None:
-    library = without_yield(tmp_path / "made")
+def test_yielding_is_what_the_preloaded_library_does(blankless: Path) -> None:
+    library = without_yield(blankless / "made")  # LD_PRELOAD ends a name at a blank
     assert _where(library, {}) == "False 0"
     assert _where(library, {"LD_PRELOAD": str(library)}) == "True 0"
 
