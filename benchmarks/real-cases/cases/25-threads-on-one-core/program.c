@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
     int given;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &given);
     const double begun = MPI_Wtime();
-    for (int step = 0; step < steps * 5; step++) {
+    for (int step = 0; step < steps * 25; step++) {
         pthread_t other;
         pthread_create(&other, NULL, work, sums[1]);
         work(sums[0]);
