@@ -233,7 +233,7 @@ def with_cause(finding: Finding, results: Results) -> Finding:
     return replace(
         finding,
         status="explained",
-        cause=f"The library chose otherwise by itself than {words}, and that is slower here.",
+        cause=f"What the library does without {words} is slower here.",
         hypotheses=[],
         legs=legs,
         missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],

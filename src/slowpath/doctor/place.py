@@ -81,13 +81,16 @@ def numa_balancing() -> Check:
 def virtual_machine() -> Check:
     """Whether a hypervisor stands below. It is noted and no reason to warn: many machines are such."""
     found = judges.virtual_machine(place_here(), PlaceJob(RANKS))
-    return Check("virtual machine", "yes" if found else "not seen", "ok", found.text if found else "nobody takes cores")
+    return Check(
+        "virtual machine", "yes" if found else "not seen", "ok", found.text if found else "no hypervisor shows itself"
+    )
 
 
 def gpu_driver() -> Check:
     """Version of the GPU driver."""
     place = place_here()
-    return _check(judges.gpu_driver, place, "GPU driver", place.gpu_driver or "none", "its pointer query is quick")
+    fine = "older than those whose pointer query is slow" if place.gpu_driver else "no message asks for GPU memory"
+    return _check(judges.gpu_driver, place, "GPU driver", place.gpu_driver or "none", fine)
 
 
 def _size(count: int) -> str:

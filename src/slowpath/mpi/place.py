@@ -66,7 +66,7 @@ def single_copy(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     loss = _WITHOUT_COPY.get(job.library or "", "long messages are copied twice, or fail")
     instead = f", or set {off}=0 to copy twice instead" if off else ""
     if place.user_namespaces > 1 and place.apart_errno != 0:
-        tried = f" ({errno_name(place.apart_errno)})" if place.apart_errno is not None else ""
+        tried = f" ({errno_name(place.apart_errno)})" if place.apart_errno is not None else " by Linux (not tried here)"
         return PlaceFault(
             check="single copy",
             text=f"{job.ranks} ranks in {place.user_namespaces} user namespaces: a copy between two is refused"
@@ -102,7 +102,10 @@ def _refusal(place: PlaceFacts) -> tuple[str, str]:
             f"Yama's ptrace_scope {place.ptrace_scope}",
             "sysctl kernel.yama.ptrace_scope=0, by an administrator",
         )
-    return "a security module of the kernel", "ask an administrator to allow process_vm_readv between ranks"
+    return (
+        "what may be a security module (neither seccomp nor Yama)",
+        "ask an administrator to allow process_vm_readv between ranks",
+    )
 
 
 def shared_memory(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
@@ -195,8 +198,8 @@ def virtual_machine(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="virtual machine",
-        text="a hypervisor may take processors away, and no counter here shows it: times have tails that a machine of "
-        "metal does not have",
+        text="a hypervisor may take processors away, which ranks see as time that is lost (steal in /proc/stat, where "
+        "the hypervisor says it)",
         do="bind virtual processors to real ones where you may, and compare medians",
         is_fault=False,
     )

@@ -33,7 +33,7 @@ def test_each_line_has_the_node_the_ratio_its_interval_and_its_evidence() -> Non
     lines = verdict_lines(verdict())
     assert lines[0] == "2 nodes are slow, 1 link is slow"
     assert lines[1].startswith("n3: messages from it are 2.00x [1.90, 2.10] slower, to 7 of 7 partners")
-    assert "it receives like the others" in lines[1]
+    assert "messages to it are not slow" in lines[1]
     assert "4 of 8 have to share" in lines[2]
     assert lines[3].startswith("from n1 to n2, one way: messages are 3.00x [2.85, 3.15] slower")
     assert "the 12 other pairs of these two nodes are not slow" in lines[3]

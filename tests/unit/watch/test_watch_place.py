@@ -74,7 +74,7 @@ def test_shared_processors_speak_where_time_was_lost(tmp_path: Path) -> None:
     assert lost.startswith("2 ranks may only use processor 1 of 2")
 
 
-@pytest.mark.parametrize(("seccomp", "by"), [("2", "a seccomp filter"), ("0", "a security module")])
+@pytest.mark.parametrize(("seccomp", "by"), [("2", "a seccomp filter"), ("0", "what may be a security module")])
 def test_a_copy_that_the_library_was_refused_speaks(tmp_path: Path, seccomp: str, by: str) -> None:
     words = [FINE.replace("seccomp=2", f"seccomp={seccomp}")] * 2
     said = first_line(watched(tmp_path, words, refused=str(errno.EPERM)))

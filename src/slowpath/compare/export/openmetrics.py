@@ -2,21 +2,18 @@
 """OpenMetrics text of runs, comparisons and gates, for GitLab's metrics reports and Prometheus' textfile collector.
 
 Every sample is labelled with host, campaign, cell and the date on which the run started.
-
-Source: OpenMetrics 1.0, section "Text format": # TYPE, # UNIT and # HELP of a family before its samples, a unit is the
-suffix of the family's name, labels escape backslash, line feed and quote, and # EOF ends it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowpath.compare.export.values import ExportedValue, values
 from slowpath.compare.gate import judges
-from slowpath.core.clean import text
 from slowpath.core.files import write_atomically
+from slowpath.core.openmetrics import Sample, document, family
 
 if TYPE_CHECKING:
     from slowpath.compare.comparison import Comparison
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
     from slowpath.core.results import Finding
 
 _UNITS = {"s": "seconds", "1": "ratio"}
-Labels = Mapping[str, str]
-Sample = tuple[Labels, float]
 _RATIO = "slowpath_against_baseline"
 
 
@@ -39,18 +34,18 @@ def render(found: Gate, run: RunSource) -> str:
     kinds = {doubt.kind: doubt.accepted for doubt in found.doubts}
     doubts = [({"kind": kind}, float(not accepted)) for kind, accepted in kinds.items()]
     lacking: list[Sample] = [({}, float(len(found.comparison.uncompared)))]
-    return _text(
+    return document(
         [
             *_measured(run),
-            *_family(_RATIO, "ratio", "above 1: worse than in the baseline", _from(run, ratios)),
-            *_family("slowpath_gate", None, "1 for the outcome of the gate", _from(run, states)),
-            *_family(
+            *family(_RATIO, "ratio", "above 1: worse than in the baseline", _from(run, ratios)),
+            *family("slowpath_gate", None, "1 for the outcome of the gate", _from(run, states)),
+            *family(
                 "slowpath_gate_doubt",
                 None,
                 "1 for a doubt that prevents a decision, 0 for an accepted one",
                 _from(run, doubts),
             ),
-            *_family("slowpath_gate_uncompared", None, "cells that were not compared", _from(run, lacking)),
+            *family("slowpath_gate_uncompared", None, "cells that were not compared", _from(run, lacking)),
         ]
     )
 
@@ -58,24 +53,20 @@ def render(found: Gate, run: RunSource) -> str:
 def render_run(run: RunSource, findings: Sequence[Finding]) -> str:
     """Return values and intervals by cell, metric and phase, and the ratio of each finding."""
     slow = [(_finding(finding), finding.ratio) for finding in findings if finding.ratio is not None]
-    return _text(
-        [*_measured(run), *_family("slowpath_finding", "ratio", "slow time over usual time", _from(run, slow))]
+    return document(
+        [*_measured(run), *family("slowpath_finding", "ratio", "slow time over usual time", _from(run, slow))]
     )
 
 
 def render_comparison(found: Comparison, run: RunSource) -> str:
     """Return the values of the second run and their ratios to the first.  Args: run: the second run."""
     ratios = [(_row(row.label, row.metric, row.phase), row.ratio) for row in found.rows if row.ratio is not None]
-    return _text([*_measured(run), *_family(_RATIO, "ratio", "the second run over the first", _from(run, ratios))])
+    return document([*_measured(run), *family(_RATIO, "ratio", "the second run over the first", _from(run, ratios))])
 
 
 def write(path: Path, text: str) -> None:
     """Write the file atomically, so that a collector never reads half of it.  Raises: EnvironmentFailure."""
     write_atomically(path, text)
-
-
-def _text(lines: Iterable[str]) -> str:
-    return "\n".join([*lines, "# EOF"]) + "\n"
 
 
 def _measured(run: RunSource) -> list[str]:
@@ -87,9 +78,9 @@ def _measured(run: RunSource) -> list[str]:
         intervals = [value for value in of_unit if value.interval]
         for end, which in ((0, "low"), (1, "high")):
             samples = [(_labels(value), value.interval[end]) for value in intervals if value.interval]
-            lines += _family(f"slowpath_{which}", name, f"{which} end of the value's interval", _from(run, samples))
+            lines += family(f"slowpath_{which}", name, f"{which} end of the value's interval", _from(run, samples))
         measured = [(_labels(value), value.value) for value in of_unit]
-        lines += _family("slowpath_value", name, "over launches", _from(run, measured))
+        lines += family("slowpath_value", name, "over launches", _from(run, measured))
     return lines
 
 
@@ -116,21 +107,6 @@ def _finding(finding: Finding) -> dict[str, str]:
     }
 
 
-def _family(name: str, unit: str | None, meaning: str, samples: Iterable[Sample]) -> list[str]:
-    full = f"{name}_{unit}" if unit else name
-    head = [f"# TYPE {full} gauge", *([f"# UNIT {full} {unit}"] if unit else []), f"# HELP {full} {meaning}"]
-    lines = [f"{full}{{{_written(labels)}}} {value!r}" for labels, value in samples]
-    return head + lines if lines else []
-
-
 def _labels(value: ExportedValue) -> dict[str, str]:
     found = {"cell": value.label, "experiment": value.experiment, "metric": value.metric, "phase": value.phase}
     return found | ({"mpi": value.mpi} if value.mpi else {})
-
-
-def _written(labels: Mapping[str, str]) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-
-
-def _escaped(value: str) -> str:
-    return text(value).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

@@ -34,7 +34,7 @@ SLOW_PATH: SlowPath = SlowPath(
     why="The library asks every transport instead of one, can't match in hardware, locks the queues of all sources, "
     "or looks through all sources in turn.",
     needs="A screening design that varies the source with other things, then the source by itself over four lengths.",
-    remedy="Name the source where it is known: of an exchange it is. Where it is not, MPI_Probe for it costs the same; "
+    remedy="Name the source where it is known, as in an exchange. "
     "MPI_Info keys mpi_assert_no_any_source and mpi_assert_no_any_tag help the other communicators.",
     false_alarms="None are known. Between two ranks there is one other source; with many the price may be higher.",
     sources=("MPI-4.1 section 3.2.4", "MPI-4.1 section 7.4.4", "docs/reference/engine-interface.md, source"),

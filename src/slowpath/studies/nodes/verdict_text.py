@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from slowpath.core.openmetrics import document, family
 from slowpath.core.units import format_time, ratio_words
 from slowpath.studies.nodes.infer import Slow, SlowLink, SlowNode
 from slowpath.studies.nodes.schedule import MINIMUM_EFFECT, Coverage
@@ -16,7 +17,7 @@ TOGETHER = 3  # nodes with the same symptoms share a line
 
 _SHARED = "a shared part of the network"
 _WORDS: Mapping[str, str] = {
-    "clock": "arithmetic on its fastest processor is {ratio} slower (a lower clock rate)",
+    "clock": "arithmetic on its fastest processor is {ratio} slower",
     "processors": "arithmetic on all of its processors is {ratio} slower{busy}",
     "copy": "copies in memory are {ratio} slower",
     "access": "dependent reads of memory are {ratio} slower",
@@ -106,19 +107,19 @@ def _evidence(measures: set[str]) -> str:
     """Return what else is known: what is not slow, and what this is typical of."""
     network, own = measures & {"sends", "receives", "latency"}, measures - {"sends", "receives", "latency"}
     if network == {"sends"}:
-        text = "; it receives like the others"
+        text = "; messages to it are not slow"
     elif network == {"receives"}:
-        text = "; it sends like the others"
+        text = "; messages from it are not slow"
     else:
         text = ""
     if network and not own:
-        return text + "; pairs without it are not slow, and by itself it is like the others"
+        return text + "; pairs without it are not slow, nor is it by itself"
     if own == {"access", "single_copy"} or own == {"access"}:
         return text + "; copies and arithmetic are not slow: typical of small pages in place of huge ones"
     if "copy" in own and not own & {"clock", "processors"}:
         return text + "; arithmetic is not slow: typical of memory of another NUMA node or a missing memory channel"
     if "clock" in own:
-        return text + "; typical of a power limit, throttling or another frequency governor"
+        return f"{text}; typical of a lower clock rate (power limit, throttling, governor), if nothing else runs there"
     return text
 
 
@@ -212,27 +213,26 @@ def _surely(slow: Sequence[Slow]) -> float:
 
 
 def openmetrics(verdict: NodesVerdict) -> str:
-    """Return the verdict as OpenMetrics 1.0 (format: compare/export/openmetrics.py)."""
-    lines = ["# TYPE slowpath_node_slow_ratio gauge", "# UNIT slowpath_node_slow_ratio ratio"]
-    lines.append("# HELP slowpath_node_slow_ratio time of a slow node over that of the others")
-    lines += [
-        f'slowpath_node_slow_ratio{{node="{node.node}",measure="{one.measure}"}} {one.ratio!r}'
-        for node in verdict.nodes
-        for one in node.slow
-    ]
-    lines += ["# TYPE slowpath_link_slow_ratio gauge", "# UNIT slowpath_link_slow_ratio ratio"]
-    lines.append("# HELP slowpath_link_slow_ratio time of a slow pair over that of the others")
-    lines += [
-        f'slowpath_link_slow_ratio{{a="{link.a}",b="{link.b}",ways="{link.ways}",'
-        f'measure="{one.measure}"}} {one.ratio!r}'
+    """Return the verdict as OpenMetrics."""
+    nodes = [({"node": node.node, "measure": one.measure}, one.ratio) for node in verdict.nodes for one in node.slow]
+    links = [
+        ({"a": link.a, "b": link.b, "ways": str(link.ways), "measure": one.measure}, one.ratio)
         for link in verdict.links
         for one in link.slow
     ]
-    for name, meaning, value in (
+    counts = (
         ("silent", "nodes that do not answer", len(verdict.silent)),
         ("compared", "nodes that were compared", verdict.compared),
         ("pairs", "pairs that were measured", verdict.pairs),
-    ):
-        lines += [f"# TYPE slowpath_nodes_{name} gauge", f"# HELP slowpath_nodes_{name} {meaning}"]
-        lines.append(f"slowpath_nodes_{name} {value}")
-    return "\n".join([*lines, "# EOF"]) + "\n"
+    )
+    return document(
+        [
+            *family("slowpath_node_slow", "ratio", "time of a slow node over that of the others", nodes),
+            *family("slowpath_link_slow", "ratio", "time of a slow pair over that of the others", links),
+            *(
+                line
+                for name, means, count in counts
+                for line in family(f"slowpath_nodes_{name}", None, means, [({}, count)])
+            ),
+        ]
+    )

@@ -294,7 +294,10 @@ class _RankReader:
         return self._of_message(row, kind, number)
 
     def _unnamed(self, row: int, name: str, known: int) -> list[int]:
-        """Requests that the call must have completed as well: MPICH gives short sends one handle, so none is told."""
+        """Requests that the call must have completed as well: short sends of MPICH share a handle, which hides some.
+
+        An MPI_Waitall that completed more than is known takes the oldest open sends.
+        """
         count = int(self.events.requests[row]) - known if name in ("MPI_Wait", "MPI_Waitall") else 0
         sends = [request for request, at in self._posts.items() if self.operations[at].kind != "irecv"]
         for request in sends[: max(count, 0)]:
