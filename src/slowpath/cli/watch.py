@@ -83,9 +83,9 @@ def command(
     Without Python on the nodes: slowpath watch --print-environment -o FOLDER prints the variables to export in a job
     script, and slowpath watch --from FOLDER makes the report afterwards.
 
-    Exit codes: the program's own, 128 + N where signal N ended it; 2 wrong usage, 126 and 127 the command could not be
-    started or found, as in a shell. Where the program ended with 0: 4 no rank left a record, or it could not be read
-    or written.
+    Exit codes: the program's own, 128 + N where signal N ended it, 124 where --hang-after stopped it and its launcher
+    still ended with 0; 2 wrong usage, 126 and 127 the command could not be started or found, as in a shell. Where the
+    program ended with 0: 4 no rank left a record, or it could not be read or written.
     """
     from slowpath.watch.start.session import make_folder, prepare, shown
 

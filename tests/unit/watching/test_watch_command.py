@@ -6,6 +6,7 @@ The programs here write the header of a record by themselves, so that no MPI and
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.watch.folder import read_watch
+from slowpath.watch.start.command import CommandEnd
 from watchdog import WATCHDOG_S
 
 HARMLESS = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line)
@@ -54,6 +56,14 @@ def test_a_good_run_ends_with_0_and_its_verdict_may_go_to_a_file(tmp_path: Path)
     assert (done.returncode, done.stdout) == (0, "")
     assert (tmp_path / "verdict.txt").read_text()
     assert done.stderr == f"watched: {tmp_path / 'w'}\n"
+
+
+def test_a_program_that_was_stopped_never_ends_with_0() -> None:
+    """Intel MPI's mpiexec ends with 0 on SIGTERM at times; a job script would take the hang for success."""
+    stopped = CommandEnd(code=0, signal=None, wall_s=1.0, interrupted=False, until=1.0, hung=True)
+    assert stopped.shell_code == 124
+    assert dataclasses.replace(stopped, code=3).shell_code == 3
+    assert dataclasses.replace(stopped, hung=False).shell_code == 0
 
 
 def test_a_signal_is_reported_as_a_shell_does(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ HANDED_ON = (
     *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH),
 )
 _ASKS_TO_STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+STOPPED = 124  # as of timeout(1)
 GRACE_S = 10.0  # that a program which hangs has to end
 WAKE_S = 1.0  # it looks so often, whatever became of SIGCHLD
 _FROM_THE_KERNEL = 0x80  # SI_KERNEL of sigaction(2): the terminal's
@@ -108,7 +109,9 @@ class CommandEnd:
 
     @property
     def shell_code(self) -> int:
-        """As a shell reports it."""
+        """As a shell reports it; never 0 where it was stopped, which some launchers end with (Intel's mpiexec)."""
+        if self.hung and self.code == 0:
+            return STOPPED
         return self.code if self.code is not None else BY_SIGNAL + (self.signal or 0)
 
 
