@@ -21,13 +21,15 @@ LINES_EACH = 2  # of a sentence that does not fit one line; what is cut off stan
 class Brief:
     """Each is one sentence without a line's end.
 
-    answer: is something wrong here, yes or no.  account: what that consists of; None: nothing to add.  actions: what
-    to do, with its gain and where it applies, the most valuable first.  undecided: what could not be decided, and what
-    would; None: nothing.  notes: what the reader must know of how it was measured.  report: where all of it is.
+    answer: is something wrong here, yes or no.  account: what that consists of; None: nothing to add.  measured: what a
+    study asked, answered.  actions: what to do, with its gain and where it applies, the most valuable first.
+    undecided: what could not be decided, and what would; None: nothing.  notes: what the reader must know of how it was
+    measured.  report: where all of it is.
     """
 
     answer: str
     account: str | None = None
+    measured: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
     undecided: str | None = None
     notes: tuple[str, ...] = ()
@@ -35,17 +37,23 @@ class Brief:
 
     @classmethod
     def of(
-        cls, verdict: Verdict, report: str | None, open_ways: Sequence[str] = (), notes: Sequence[str] = ()
+        cls,
+        verdict: Verdict,
+        report: str | None,
+        open_ways: Sequence[str] = (),
+        notes: Sequence[str] = (),
+        measured: Sequence[str] = (),
     ) -> Brief:
         """The verdict of a run or a diagnosis; one that an older version wrote says its headline alone.
 
-        Args: open_ways: sentences on what was left open beside questions.  notes: see `Brief.notes`.
+        Args: open_ways: sentences on what was left open beside questions.  notes, measured: see `Brief`.
         """
         left_open = [sentence for sentence in (verdict.still_open, *open_ways) if sentence]
         rows = "1 row" if verdict.properties == 1 else f"{verdict.properties} rows"
         profile = f"What this library costs here: {rows} in the report's profile, or --full."
         return cls(
             answer=verdict.answer or verdict.headline,
+            measured=tuple(measured),
             actions=tuple(verdict.actions),
             undecided=" ".join(left_open) or None,
             notes=(*notes, *([profile] if verdict.properties else ())),
@@ -55,6 +63,7 @@ class Brief:
     def lines(self, width: int = 100) -> list[str]:
         """At most MOST_LINES lines; notes give way first, then actions beyond MOST_ACTIONS."""
         head = _cut(self.answer, width) + (_cut(self.account, width) if self.account else [])
+        head += [line for sentence in self.measured for line in _cut(sentence, width)]
         for number, action in enumerate(self.actions[:MOST_ACTIONS], 1):
             head += _cut(action, width, f"  {number}. ")
         tail = _cut(self.undecided, width) if self.undecided else []

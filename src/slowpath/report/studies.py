@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
-from slowpath.report.cannon.view import cannon_lines, cannon_view
+from slowpath.report.cannon.view import cannon_answers, cannon_lines, cannon_view
 from slowpath.report.coll.ways import coll_files, coll_lines, coll_view
 from slowpath.report.first_use.view import first_use_files, first_use_lines, first_use_view
 from slowpath.report.nccl.view import nccl_lines, nccl_view
 from slowpath.report.put.study_files import study_files
-from slowpath.report.put.text import put_lines
+from slowpath.report.put.text import put_answers, put_lines
 from slowpath.report.put.view import put_view
 from slowpath.report.scaling.view import scaling_files, scaling_lines, scaling_view
 
@@ -23,8 +23,8 @@ class View:
     """A section of the report for one experiment.
 
     Args: name: id in the page. title: title in the navigation. page: returns the value that the template shows as
-          `view`, or None. template: file in this folder. lines: lines for a terminal, not wrapped. files: further
-          derived files, content by name.
+          `view`, or None. template: file in this folder. lines: lines for a terminal, not wrapped. answers: sentences
+          that answer what the study asks, for a run of nothing else. files: further derived files, content by name.
     """
 
     name: str
@@ -32,17 +32,25 @@ class View:
     template: str
     page: Callable[[Results], object | None]
     lines: Callable[[Results], list[str]]
+    answers: Callable[[Results], list[str]] = lambda _: []
     files: Callable[[Results], dict[str, str]] = lambda _: {}
 
 
 VIEWS: dict[str, View] = {
     view.name: view
     for view in (
-        View("put", "Put", "put/put.html.j2", put_view, put_lines, study_files),
-        View("coll", "Collectives", "coll/coll.html.j2", coll_view, coll_lines, coll_files),
-        View("scaling", "Over ranks", "scaling/scaling.html.j2", scaling_view, scaling_lines, scaling_files),
-        View("first_use", "First use", "first_use/first_use.html.j2", first_use_view, first_use_lines, first_use_files),
-        View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines),
+        View("put", "Put", "put/put.html.j2", put_view, put_lines, put_answers, study_files),
+        View("coll", "Collectives", "coll/coll.html.j2", coll_view, coll_lines, files=coll_files),
+        View("scaling", "Over ranks", "scaling/scaling.html.j2", scaling_view, scaling_lines, files=scaling_files),
+        View(
+            "first_use",
+            "First use",
+            "first_use/first_use.html.j2",
+            first_use_view,
+            first_use_lines,
+            files=first_use_files,
+        ),
+        View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines, cannon_answers),
         View("nccl", "First use", "nccl/nccl.html.j2", nccl_view, nccl_lines),
     )
 }
@@ -52,3 +60,10 @@ def views_of(results: Results) -> list[View]:
     """Return the sections of the experiments that occur, in the order of the experiments."""
     occurring = {cell.experiment for cell in results.cells}
     return [VIEWS[name] for experiment in EXPERIMENTS if experiment.name in occurring for name in experiment.views]
+
+
+def answers_of(results: Results) -> list[str]:
+    """Return the sentences that answer a study, or [] for a run of several experiments."""
+    if len({cell.experiment for cell in results.cells}) != 1:
+        return []
+    return [sentence for view in views_of(results) for sentence in view.answers(results)]

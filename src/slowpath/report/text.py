@@ -15,7 +15,7 @@ from slowpath.report import format as fmt
 from slowpath.report import view_run
 from slowpath.report.numbers.cells import cell_lines
 from slowpath.report.profile import profile
-from slowpath.report.studies import views_of
+from slowpath.report.studies import answers_of, views_of
 from slowpath.report.view_contrasts import common, questions, title, word
 from slowpath.report.view_findings import FindingView, LegView, RemedyView, by_group, findings
 
@@ -50,7 +50,8 @@ def render_brief(results: Results) -> str:
         *(view_run.ignored_note(mpi) for mpi in results.run.mpis),
     ]
     report = str(PurePath(results.run.folder) / "report.html") if results.run.folder else None
-    brief = Brief.of(verdict, report, notes=[note for note in notes if note])
+    measured = [] if tables else answers_of(results)
+    brief = Brief.of(verdict, report, notes=[note for note in notes if note], measured=measured)
     lines = "\n".join(line.translate(_PLAIN) for line in brief.lines(WIDTH))
     return "\n\n".join(part for part in (*tables, lines) if part) + "\n"
 

@@ -280,10 +280,13 @@ class Execution:
     def _report(self, info: LaunchInfo, failed: list[FailedCell]) -> None:
         labels = {cell.cell: cell.label for cell in self._plan.cells}
         bad = [cell for cell in failed if cell.status != "skipped"]
-        for cell in bad[:3]:
-            self._progress.note(f"launch {info.launch:06d}: {labels[cell.cell]}: {cell.status}: {cell.reason}")
-        if len(bad) > 3:
-            self._progress.note(f"launch {info.launch:06d}: {len(bad) - 3} more cells failed")
+        alike: dict[tuple[str, str], list[str]] = {}
+        for cell in bad:
+            alike.setdefault((cell.status, cell.reason), []).append(labels[cell.cell])
+        for (status, reason), cells in list(alike.items())[:3]:
+            self._progress.note(f"launch {info.launch:06d}: {_few(cells)}: {status}: {reason}")
+        if len(alike) > 3:
+            self._progress.note(f"launch {info.launch:06d}: cells failed for {len(alike) - 3} more reasons")
         if info.ended not in ("ok", "interrupted"):
             self._first_reason = self._first_reason or info.reason
             if not bad:
@@ -320,6 +323,11 @@ class Execution:
         self._notes.append(f"the budget of {self._limits.budget_s:g} s ended the run with {left} launches not started")
         self._progress.note(self._notes[-1])
         return True
+
+
+def _few(labels: Sequence[str]) -> str:
+    """The first three labels, and how many more there are."""
+    return ", ".join(labels[:3]) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
 
 
 def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:

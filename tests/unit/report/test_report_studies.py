@@ -8,8 +8,10 @@ from pathlib import Path
 import slowpath.report
 from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
-from slowpath.report.studies import VIEWS, views_of
+from slowpath.report.studies import VIEWS, answers_of, views_of
+from slowpath.report.text import render_brief
 from slowpath.report.trace.read import KINDS
+from support.change import change
 
 HERE = Path(slowpath.report.__file__).parent
 
@@ -28,3 +30,21 @@ def test_every_view_has_its_template_in_a_room_of_its_own() -> None:
 
 def test_a_run_shows_the_views_of_its_experiments_alone(results: Results, puts: Results, cannon: Results) -> None:
     assert [view.name for document in (results, puts, cannon) for view in views_of(document)] == ["put", "cannon"]
+
+
+def test_a_study_answers_its_question_within_the_verdict(results: Results, puts: Results, cannon: Results) -> None:
+    shown = {name: " ".join(render_brief(run).split()) for name, run in (("put", puts), ("cannon", cannon))}
+    assert "MPI_Put of mpich: 650 instructions in the call, 38.83 ns, 25.75 million a second." in shown["put"]
+    assert "shmem_p, called, checked: 15 instructions in the call" in shown["put"]
+    assert "Take shared_direct from n = 256 on: it is 1.90 [1.80, 2.00] times as fast as" in shown["cannon"]
+    assert "exposes less than half of its time from n = 360 on" in shown["cannon"]
+    assert answers_of(results) == []  # of several experiments: a check-up asks what is slow, and no study's question
+
+
+def test_the_answer_names_the_share_that_is_known(cannon: Results) -> None:
+    assert cannon.cannon is not None
+    group = cannon.cannon.groups[0]
+    change(group, advice=None, advice_reason="ranks share cores")
+    for share in group.critical_n.values():
+        change(share, n=None, reason="not measured")
+    assert answers_of(cannon) == ["No style is advised: ranks share cores."]

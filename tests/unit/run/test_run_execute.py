@@ -178,6 +178,17 @@ def test_environment_that_does_not_start_is_given_up(
     assert "environment 'bad'" in result.notes[0]
 
 
+def test_cells_that_failed_for_one_reason_are_one_line(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
+    heard = io.StringIO()
+    plan = make_plan(["ok"] * 5, 2, [Environment("bad", {"FAKE_INIT": "fail"})])
+    Execution(run_folder, plan, fake_commands, FAST, Quiet(heard)).execute()
+    (line,) = [line for line in heard.getvalue().splitlines() if "no launch starts" in line]
+    labels = [cell.label for cell in plan.cells]
+    assert f": {', '.join(labels[:3])} and 2 more: failed: no launch starts" in line
+
+
 def test_hang_in_the_library_start_up(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     environments = [Environment("bad", {"FAKE_INIT": "hang"})]
     result, infos = execute(run_folder, make_plan(["ok"], 1, environments), fake_commands)

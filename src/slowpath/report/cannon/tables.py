@@ -32,11 +32,8 @@ def critical_lines(group: CannonGroup) -> list[str]:
     lines = []
     for key, words in SHARES:
         own = group.critical_n[key]
-        if own.n is not None:
-            shown = fmt.with_kind(fmt.quantity_interval(own.n, "", own.interval), own.interval_kind)
-            lines.append(
-                f"  {group.reference} exposes less than {words} of its time from n = {own.n:.0f} on ({shown})."
-            )
+        if (sentence := _exposes(group, key, words)) is not None:
+            lines.append(f"  {sentence}")
         elif key == "half":
             lines.append(
                 f"  Where communication becomes the smaller part of {group.reference} is not known: {own.reason}."
@@ -50,6 +47,20 @@ def critical_lines(group: CannonGroup) -> list[str]:
         if own.n is not None and undecided:
             lines.append(f"  Undecided against {group.reference}: {', '.join(undecided)}.")
     return lines
+
+
+def critical_answer(group: CannonGroup) -> list[str]:
+    """Return from which n on the reference exposes the smallest share that is known, or []."""
+    found = [sentence for key, words in SHARES if (sentence := _exposes(group, key, words))]
+    return found[-1:]
+
+
+def _exposes(group: CannonGroup, key: str, words: str) -> str | None:
+    own = group.critical_n[key]
+    if own.n is None:
+        return None
+    shown = fmt.with_kind(fmt.quantity_interval(own.n, "", own.interval), own.interval_kind)
+    return f"{group.reference} exposes less than {words} of its time from n = {own.n:.0f} on ({shown})."
 
 
 def _n(critical: CriticalN) -> str:

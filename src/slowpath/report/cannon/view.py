@@ -22,6 +22,7 @@ from slowpath.report.cannon.curves import curve_figures, scaling_figures, scalin
 from slowpath.report.cannon.tables import (
     clock_lines,
     computation_table,
+    critical_answer,
     critical_lines,
     critical_table,
     kernel_lines,
@@ -332,6 +333,14 @@ def cannon_lines(results: Results) -> list[str]:
     scaled = scaling_lines(results.cannon.scaling) if results.cannon else []
     kernels = [line for shown in results.cannon.kernels for line in kernel_lines(shown)] if results.cannon else []
     return [line for group in groups for line in _group_lines(group)] + kernels + scaled + distribution_lines(results)
+
+
+def cannon_answers(results: Results) -> list[str]:
+    """Return which style to take, and from which n on the reference exposes little; of the first group alone."""
+    if results.cannon is None:
+        return []
+    group = results.cannon.groups[0]
+    return [group.advice or f"No style is advised: {group.advice_reason}.", *critical_answer(group)]
 
 
 def distribution_lines(results: Results) -> list[str]:

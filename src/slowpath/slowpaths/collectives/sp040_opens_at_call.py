@@ -166,6 +166,7 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     needs_law=False,
     kind="opportunity",
+    concerns="communicators that live for a few calls only",
     claim=claim("path", "calls"),
     rivals=OPENS,
     probes=(

@@ -113,6 +113,7 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     needs_law=False,
     kind="opportunity",
+    concerns="hundreds of live communicators",
     claim=claim("path", "communicators"),
     rivals=CLOSES,
     probes=("collectives: numbered communicators",),
