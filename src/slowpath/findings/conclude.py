@@ -115,19 +115,24 @@ def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) ->
     named.sort(key=lambda finding: _urgency(finding, tally.run.is_check))
     said = []
     for first, *others in _alike(named):
-        more = f" The same helps {len(others)} more." if others else ""
+        helps = "helps" if _is_proven(first) else "may help"
+        more = f" The same {helps} {len(others)} more." if others else ""
         said.append(f"{_action(first, contrasts, cells, tally.run.is_check)}{more}")
     said = [*(one.action for one in tally.run.wrong_place), *said]
     return said if tally.run.is_check else [*said, *(line.text for line in tally.unnamed)]
 
 
 def _alike(named: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings that one proven remedy removes, together; all others alone. In the order of their first."""
-    groups: dict[str, list[Finding]] = {}
+    """Findings that one remedy removes, proven or not, together; all others alone. In the order of their first."""
+    groups: dict[tuple[str, bool], list[Finding]] = {}
     for finding in named:
-        proven = finding.lead is not None and finding.lead.verdict == "proven"
-        groups.setdefault(finding.lead.name if finding.lead and proven else finding.id, []).append(finding)
+        key = finding.lead.name if finding.lead else finding.id
+        groups.setdefault((key, _is_proven(finding)), []).append(finding)
     return list(groups.values())
+
+
+def _is_proven(finding: Finding) -> bool:
+    return finding.lead is not None and finding.lead.verdict == "proven"
 
 
 def _urgency(finding: Finding, is_check: bool) -> tuple[bool, bool, bool]:

@@ -20,6 +20,7 @@ from slowpath.report.view_contrasts import common, questions, title, word
 from slowpath.report.view_findings import FindingView, LegView, RemedyView, by_group, findings
 
 WIDTH = 100
+SCREEN = 40  # lines
 LEVELS = {"slow": "SLOW", "ok": "ok", "info": "note", "warning": "WARNING"}
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-", "→": ">", "·": ","})
 
@@ -36,21 +37,24 @@ def render_text(results: Results) -> str:
 
 @cleaned
 def render_brief(results: Results) -> str:
-    """What is wrong and what to do, on one screen; `render_text` has all of it. Studies that ask no question about slow
-    paths answer with their tables.
+    """What is wrong and what to do, on one screen; `render_text` has all of it. A study answers its question in it; a
+    run that asks no question about slow paths shows its tables, unless there is an answer and they fill a screen.
     """
     verdict = results.verdict
+    measured = answers_of(results)
     tables = _tables(results) if verdict.state == "nothing asked" else []
+    if measured and sum(table.count("\n") + 1 for table in tables) > SCREEN:
+        tables, measured = [], [*measured, "The tables: --full."]
     warnings = [line.text for line in verdict.lines if line.level == "warning"]
     notes = [
         *warnings,
         view_run.status_note(results.run),
+        view_run.missing_note(results) if verdict.state != "not measured" else None,
         view_run.spread_note(results),
         "Imported: the times come from a log, not from Slowpath's engine." if results.run.imported else None,
         *(view_run.ignored_note(mpi) for mpi in results.run.mpis),
     ]
     report = str(PurePath(results.run.folder) / "report.html") if results.run.folder else None
-    measured = [] if tables else answers_of(results)
     brief = Brief.of(verdict, report, notes=[note for note in notes if note], measured=measured)
     lines = "\n".join(line.translate(_PLAIN) for line in brief.lines(WIDTH))
     return "\n\n".join(part for part in (*tables, lines) if part) + "\n"

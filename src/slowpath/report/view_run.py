@@ -120,6 +120,22 @@ def ignored_note(mpi: MpiResult) -> str | None:
     return f"Ignored: nothing in UCX reads {', '.join(reported)}."
 
 
+def missing_note(results: Results) -> str | None:
+    """Return how many cells were not measured and the reason of most of them, where they are many."""
+    known = {cell.cell for cell in results.cells}
+    rows = [row for row in results.skipped if row.cell in known]
+    missing = {row.cell for row in rows}
+    if len(missing) <= MANY_MISSING * len(known):
+        return None
+    by_reason: dict[str, set[int | None]] = {}
+    for row in rows:
+        by_reason.setdefault(_OWN_PARAMETER.sub("", row.reason), set()).add(row.cell)
+    reason, cells = max(by_reason.items(), key=lambda one: len(one[1]))
+    which = "" if len(cells) == len(missing) else f", {len(cells)} of them"
+    return f"Not measured: {len(missing)} of {len(known)} cells{which}: {reason}."
+
+
+MANY_MISSING = 0.25  # of a run's cells
 _STATUS = {
     "running": "The run has not ended",
     "interrupted": "The run was interrupted",

@@ -5,13 +5,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
 import slowpath.report
 from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report.studies import VIEWS, answers_of, views_of
-from slowpath.report.text import render_brief
+from slowpath.report.text import render_brief, render_text
 from slowpath.report.trace.read import KINDS
+from slowpath.report.view_run import missing_note
 from support.change import change
+from support.results import a_skipped_row
 
 HERE = Path(slowpath.report.__file__).parent
 
@@ -34,7 +39,7 @@ def test_a_run_shows_the_views_of_its_experiments_alone(results: Results, puts: 
 
 def test_a_study_answers_its_question_within_the_verdict(results: Results, puts: Results, cannon: Results) -> None:
     shown = {name: " ".join(render_brief(run).split()) for name, run in (("put", puts), ("cannon", cannon))}
-    assert "MPI_Put of mpich: 650 instructions in the call, 38.83 ns, 25.75 million a second." in shown["put"]
+    assert "MPI_Put of mpich: 650 instructions in the call, 38.83 ns" in shown["put"]
     assert "shmem_p, called, checked: 15 instructions in the call" in shown["put"]
     assert "Take shared_direct from n = 256 on: it is 1.90 [1.80, 2.00] times as fast as" in shown["cannon"]
     assert "exposes less than half of its time from n = 360 on" in shown["cannon"]
@@ -48,3 +53,22 @@ def test_the_answer_names_the_share_that_is_known(cannon: Results) -> None:
     for share in group.critical_n.values():
         change(share, n=None, reason="not measured")
     assert answers_of(cannon) == ["No style is advised: ranks share cores."]
+
+
+def test_a_long_table_stands_behind_full_where_a_study_answers(
+    cannon: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unasked = replace(cannon, verdict=replace(cannon.verdict, state="nothing asked"))
+    assert "speed-up over sendrecv_replace" in render_brief(unasked)
+    monkeypatch.setattr("slowpath.report.text.SCREEN", 5)
+    shown = render_brief(unasked)
+    assert "The tables: --full." in shown
+    assert len(shown.splitlines()) <= 12
+    assert "speed-up over sendrecv_replace" in render_text(unasked)
+
+
+def test_what_many_cells_lack_is_in_the_verdict(cannon: Results) -> None:
+    assert missing_note(cannon) is None
+    rows = [a_skipped_row(cell=cell.cell, label=cell.label, reason="no CUDA driver") for cell in cannon.cells]
+    many = replace(cannon, skipped=rows[: len(rows) // 2])
+    assert missing_note(many) == f"Not measured: {len(rows) // 2} of {len(rows)} cells: no CUDA driver."

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowpath.core.cannon_results import CannonGroup, CannonPoint, CannonScaling, ScalingPoint, Value
+from slowpath.experiments.cannon.variants import YARDSTICKS
 from slowpath.report import format as fmt
 from slowpath.report.cannon.words import families, points, variant_name
 from slowpath.report.figure import Figure, FigureTable
@@ -330,6 +331,24 @@ def scaling_lines(found: Sequence[CannonScaling]) -> list[str]:
         ]
         lines.append(f"  {_title(curve)}, {curve.variant}: {', '.join(each)}")
     return lines
+
+
+def scaling_answer(found: Sequence[CannonScaling]) -> list[str]:
+    """Return the range of the styles' efficiencies on most ranks with a core each, at the largest n; or []."""
+    known = [
+        (point.ranks, point.n, point.efficiency.value, curve, point)
+        for curve in found
+        for point in curve.points
+        if curve.kind == "strong" and curve.variant not in YARDSTICKS
+        if point.efficiency and point.ranks > curve.base_ranks and not point.oversubscribed
+    ]
+    if not known:
+        return []
+    known = sorted((one for one in known if one[:2] == max(known, key=lambda one: one[:2])[:2]), key=lambda one: one[2])
+    ends = [
+        f"{_claimed(point, curve.base_ranks)[2:-1]} ({curve.variant})" for *_, curve, point in (known[0], known[-1])
+    ]
+    return [f"{_title(known[0][3])}, {known[0][0]} ranks: {' to '.join(dict.fromkeys(ends))}."]
 
 
 def _claimed(point: ScalingPoint, base_ranks: int) -> str:

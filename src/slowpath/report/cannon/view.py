@@ -18,7 +18,14 @@ from slowpath.core.cannon_results import (
 )
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.cannon.curves import curve_figures, scaling_figures, scaling_lines, scaling_note, value_words
+from slowpath.report.cannon.curves import (
+    curve_figures,
+    scaling_answer,
+    scaling_figures,
+    scaling_lines,
+    scaling_note,
+    value_words,
+)
 from slowpath.report.cannon.tables import (
     clock_lines,
     computation_table,
@@ -336,11 +343,17 @@ def cannon_lines(results: Results) -> list[str]:
 
 
 def cannon_answers(results: Results) -> list[str]:
-    """Return which style to take, and from which n on the reference exposes little; of the first group alone."""
+    """Return which style to take, from which n on the reference exposes little, and how the best style scales.
+
+    Of the first group that has an advice, the first of all where none has.
+    """
     if results.cannon is None:
         return []
-    group = results.cannon.groups[0]
-    return [group.advice or f"No style is advised: {group.advice_reason}.", *critical_answer(group)]
+    found = results.cannon.groups
+    group = next((group for group in found if group.advice), found[0])
+    where = f" On {fmt.plural(group.ranks, 'rank')}:" if len({each.ranks for each in found}) > 1 else ""
+    style = group.advice or f"No style is advised: {group.advice_reason}."
+    return [f"{where} {style}".strip(), *critical_answer(group), *scaling_answer(results.cannon.scaling)]
 
 
 def distribution_lines(results: Results) -> list[str]:

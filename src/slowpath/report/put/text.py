@@ -51,14 +51,13 @@ def put_answers(results: Results) -> list[str]:
 
 
 def _cost(row: DesignRow) -> str:
-    """`MPI_Put of mpich 5.0.2: 586 instructions in the call, 41.7 [41.3, 42.0] ns, 24.0 M puts/s.`"""
+    """`MPI_Put of mpich 5.0.2: 586 instructions in the call, 41.7 ns [41.3, 42.0].`"""
     inside, estimate = row.inside, row.estimate
     count = f"{inside.median:g} instructions in the call" if inside else "instructions not counted"
     if estimate is None:
         return f"{row.name}: {count}, time not measured."
-    time = nanoseconds(estimate.value, estimate.interval)
-    rate = millions(estimate.message_rate_per_s, estimate.message_rate_interval)
-    return f"{row.name}: {count}, {time} ns, {_dash(rate)} million a second."
+    ends = fmt.quantity_interval(estimate.value, "s", estimate.interval)
+    return f"{row.name}: {count}, {fmt.time(estimate.value, estimate.interval)}{f' {ends}' if ends else ''}."
 
 
 def busy_lines(results: Results) -> list[str]:
