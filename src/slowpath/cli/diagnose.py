@@ -33,7 +33,8 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     type=DURATION,
     default="2m",
     show_default=True,
-    help="Time that you wait, at most (90s, 5m, 1h). With --resume: in addition to the time already spent.",
+    help="Time that you wait, at most (90s, 5m, 1h). An engine that has to be compiled first comes on top of the "
+    "default, not of a time that you name. With --resume: in addition to the time already spent.",
 )
 @click.option(
     "--only",
@@ -96,7 +97,7 @@ def command(
     With --only, the survey covers that question alone, and the whole budget goes there.
     With --for, it covers the calls, lengths and memory of a watched program, and what costs that program most is first.
     """
-    begun_s = time.monotonic()  # the budget is the time that the user waits: engines that are built count
+    begun_s = time.monotonic()
     from slowpath.cli.finish import exit_code_of, write_openmetrics
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
@@ -125,13 +126,13 @@ def command(
     if program is not None and ranks is None:
         ranks = max(PAIR, program.ranks)
     job = _job(ranks, dry_run)
-    bench = replace(_bench(mpi, cell_timeout, quiet, dry_run, trust, job, budget, begun_s), program=program)
+    built, explicit, begun_s = _built(mpi, quiet, dry_run, begun_s)
+    bench = replace(_bench(built, cell_timeout, quiet, dry_run, trust, job, budget, begun_s), program=program)
     wrong = with_program(program, wrong_place(bench))
     if dry_run:
         for line in planned(bench, only):
             click.echo(line)
         return 0
-    explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
     with ExitStack() as held:
         held.enter_context(behind_place(wrong))
         if resumed:
@@ -179,21 +180,31 @@ def _job(ranks: int | None, dry: bool) -> Job:
     return job
 
 
+def _built(mpi: str | None, quiet: bool, dry: bool, begun_s: float) -> tuple[Library, bool, float]:
+    """Return the MPI with its engine, whether the user named a budget, and from which time on that counts.
+
+    Compiling takes minutes on two cores, so that nothing would be left of the default for a first diagnosis.
+    """
+    from slowpath.run.libraries import one_library
+
+    built = one_library(mpi, os.environ, teller(quiet), dry)
+    explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
+    return built, explicit, begun_s if explicit else time.monotonic()
+
+
 def _bench(
-    mpi: str | None, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float, begun_s: float
+    built: Library, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float, begun_s: float
 ) -> Bench:
-    """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the user waits."""
+    """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the budget counts."""
     from slowpath.core.cpu_list import format_cpu_list
     from slowpath.diagnose.bench import Bench
     from slowpath.diagnose.state import Processors
     from slowpath.run.cores import granted_processors, inherited_processors
     from slowpath.run.engine.describe import describe
-    from slowpath.run.libraries import one_library
     from slowpath.run.others import others_now
     from slowpath.run.progress import choose
 
     tell, mine = teller(quiet), inherited_processors()
-    built = one_library(mpi, os.environ, tell, dry)
     description = describe(built.engine, built.mpi.environ(os.environ))
     gpus, launch_s = _gpus(built, tell, dry)
     return Bench(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a diagnosis' budget is left: it is the time that the user waits, all of it."""
+"""How much of a diagnosis' budget is left: the time that the user waits, once an engine is there."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _FEWEST_CELLS = 50  # of a step that shows what a cell takes: of fewer it is all
 
 @dataclass
 class Clock:
-    """begun_s: when the user began to wait, by `now`; engines that are built afterwards count.  before_s: that earlier
-    commands took for the same diagnosis.  each_s, more_s: a conclusion takes so long for each cell, and besides.
-    most_cells: of a step that was concluded from.
+    """begun_s: when the user began to wait, by `now`, or with the default budget when the engine was there.
+
+    before_s: that earlier commands took for the same diagnosis.  each_s, more_s: a conclusion takes so long for each
+    cell, and besides.  most_cells: of a step that was concluded from.
     """
 
     begun_s: float

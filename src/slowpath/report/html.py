@@ -12,7 +12,7 @@ from slowpath.findings.tally import kinds_words
 from slowpath.report import page, samples, view_cells, view_contrasts, view_findings, view_run
 from slowpath.report.profile import profile
 from slowpath.report.shown import FEWER, PAGE_BYTES, samples_budget, shown_cells
-from slowpath.report.studies import views_of
+from slowpath.report.studies import answers_of, views_of
 from slowpath.report.view_node_pairs import pair_figures
 from slowpath.report.view_places import places
 
@@ -49,6 +49,7 @@ def _shown(results: Results, most: int) -> dict[str, Any]:
     return {
         "run": results.run,
         "verdict": results.verdict,
+        "answers": answers_of(results),
         "place": view_run.place(results),
         "numbers": view_run.numbers(results),
         "spread_note": view_run.spread_note(results),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from made_results import finding, leg, results
 from msgspec.structs import replace
 
+from slowpath.cli import diagnose
 from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.machine import Others
@@ -363,3 +365,17 @@ def test_what_conclusions_take_is_kept_back_by_the_number_of_cells() -> None:
     few = Clock(0.0, now=lambda: 2.0)
     few.concluded(0.0, 3)  # the user's own state, before the survey
     assert few.left_s(60.0, 0.0, 250) == pytest.approx(before_s - 2.0 - 2.0 + 3 * few.each_s)
+
+
+@pytest.mark.parametrize(("words", "counts_from"), [([], "engine"), (["--budget", "2m"], "beginning")])
+def test_compiling_an_engine_counts_only_where_a_budget_was_named(
+    words: list[str], counts_from: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first default diagnosis on two cores compiled for 210 s and had nothing left of its 120 s."""
+    monkeypatch.setattr("slowpath.run.libraries.one_library", lambda *_: None)
+    begun_s = time.monotonic() - 210.0
+    with diagnose.command.make_context("diagnose", list(words)):
+        _, explicit, since_s = diagnose._built(None, True, False, begun_s)
+    assert explicit == bool(words)
+    assert (since_s == begun_s) == (counts_from == "beginning")
+    assert since_s == begun_s or time.monotonic() - since_s < 60

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 import slowpath.report
 from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
+from slowpath.report import render_html
 from slowpath.report.studies import VIEWS, answers_of, views_of
 from slowpath.report.text import render_brief, render_text
 from slowpath.report.trace.read import KINDS
@@ -43,6 +45,7 @@ def test_a_study_answers_its_question_within_the_verdict(results: Results, puts:
     assert "shmem_p, called, checked: 15 instructions in the call" in shown["put"]
     assert "Take shared_direct from n = 256 on: it is 1.90 [1.80, 2.00] times as fast as" in shown["cannon"]
     assert "exposes less than half of its time from n = 360 on" in shown["cannon"]
+    assert all(html.escape(answer) in render_html(cannon) for answer in answers_of(cannon))
     assert answers_of(results) == []  # of several experiments: a check-up asks what is slow, and no study's question
 
 
