@@ -18,3 +18,14 @@ function(slowpath_part part)
     add_library(slowpath_${part} STATIC ${ARGN})
     target_link_libraries(slowpath_${part} PUBLIC slowpath_${part}_headers)
 endfunction()
+
+# slowpath_compiled_together(PART [SOURCE...]): eight sources of it are compiled as one, since the headers of the C++
+# library take most of the time and a user's first command waits for the whole engine; not the sources that are named,
+# which have names of their own that others have as well. Not for parts whose clock, calls or loops are measured: a
+# compiler that sees the callee inlines it.
+function(slowpath_compiled_together part)
+    set_target_properties(slowpath_${part} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    if(ARGN)
+        set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+endfunction()
