@@ -15,6 +15,7 @@ from slowpath.core.brief import Brief
 from slowpath.core.units import format_bytes, format_interval, format_ratio, listed
 from slowpath.slowpaths.registry import known
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
+from slowpath.watch.nccl.text import headline, sentences
 from slowpath.watch.results import BEFORE_THE_RUN, Account, AccountName, Wait, WatchFinding, WatchResults
 from slowpath.watch.verdict import grouped_lines, seconds, stood_still
 
@@ -52,6 +53,10 @@ class _Change:
 def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = None) -> Brief:
     """Return at most twelve lines.  Args: watch: its folder, for commands.  report: path of the page."""
     program = results.program
+    by_nccl = sentences(results.nccl) if results.nccl is not None else []
+    if not results.ranks and results.nccl is not None:
+        notes = (*results.nccl.notes, *results.coverage.notes)
+        return Brief(answer=headline(results.nccl), actions=tuple(by_nccl), notes=notes, report=report)
     if not results.ranks:
         return Brief(answer=f"{program.program}: no rank left a record, so nothing can be said of it", report=report)
     if program.misstart is not None:
@@ -75,7 +80,7 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
         account=account,
         actions=(*(one.action for one in wrong), *(change.text for change in changes)),
         undecided=_undecided(results, watch),
-        notes=(*_phases(results), *results.coverage.notes),
+        notes=(*by_nccl, *_phases(results), *results.coverage.notes),
         report=report,
     )
 

@@ -20,8 +20,9 @@ from slowpath.core.finding_results import RemedyResult
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
 from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
+from slowpath.watch.nccl.results import NcclPart
 from slowpath.watch.resource_results import RankResources, WrongPlace
-from slowpath.watch.standstill_results import Standstill
+from slowpath.watch.standstill_results import WhyStill
 from slowpath.watch.timeline_results import Efficiency, Phase, Slice
 
 WATCH_SCHEMA: Final = 1
@@ -334,9 +335,8 @@ class WatchResults(Result, frozen=True, kw_only=True):
         optional()
     )
     place: WrongPlace = optional()
-    standstill: Annotated[
-        Standstill | None, means("why nothing moved when the program was stopped; null: it moved, or was not stopped")
-    ] = optional()
+    standstill: WhyStill = optional()
+    nccl: NcclPart = optional()
 
 
 def tried_remedy(finding: WatchFinding) -> str | None:

@@ -39,3 +39,8 @@ class Standstill(Result, frozen=True, kw_only=True):
         bool, means("by the user, a signal or --hang-after; false: it failed, or a launcher ended it")
     ]
     ranks: Annotated[tuple[Standing, ...], means("by rank")]
+
+
+WhyStill = Annotated[
+    Standstill | None, means("why nothing moved when the program was stopped; null: it moved, or was not stopped")
+]

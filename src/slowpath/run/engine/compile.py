@@ -75,6 +75,7 @@ OTHER_PROGRAMS = (
     "libslowpath-count.so",
     "libslowpath-witness.so",
     "libslowpath-watch.so",
+    "libslowpath-nccl.so",
     "slowpath-count-ptrace",
     "slowpath-count-names",
     "libslowpath-plant.so",

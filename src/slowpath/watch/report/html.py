@@ -16,6 +16,7 @@ from slowpath.report.shown import PAGE_BYTES
 from slowpath.watch.proof import Proof
 from slowpath.watch.report import view_cards, view_messages, view_run, view_time
 from slowpath.watch.report.view_cards import cards
+from slowpath.watch.report.view_nccl import nccl_view
 from slowpath.watch.report.view_skeleton import skeleton_view
 from slowpath.watch.results import WatchResults
 from slowpath.watch.skeleton_results import SkeletonResults
@@ -96,6 +97,7 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "unpriced": _unsaid(results, results.unpriced),
         "standing": view_run.standing(results),
         "resources": view_run.resources(results),
+        "nccl": nccl_view(results.nccl),
         "waits": view_run.waits(results),
         "bars": view_time.rank_bars(results),
         "accounts": view_time.accounts(results),
