@@ -14,6 +14,7 @@ from slowpath.core.campaign_file import recorded
 from slowpath.core.machine import OtherProcess, Others
 from slowpath.core.results import RankPlace, Results
 from slowpath.diagnose.conclusion import conclude
+from slowpath.diagnose.own_settings.named import named
 from slowpath.diagnose.own_state import first_by_cost
 from slowpath.diagnose.ranks.job import Job
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Processors, State
@@ -141,6 +142,12 @@ def test_which_of_several_it_is_is_searched_before_the_survey() -> None:
     first = of_settings(12.0, settings)
     (found,) = conclude([first], []).findings
     assert found.cause is None
+    suspects = ", ".join(one.name for one in settings)
+    assert found.title == f"Your own settings ({suspects}) make messages slower"
+    assert f"with your settings ({suspects}) are 12" in found.text
+    alone = named(found, [[ASYNC]], ["shown"])
+    assert alone.title == "Your own settings make messages slower"
+    assert "with MPIR_CVAR_ASYNC_PROGRESS=1 are 12" in alone.text
     ways = list(proposals(state([first], settings=settings)))
     assert [one.task.kind for one in ways][:1] == ["settings"]
     assert isinstance(ways[0].task, SettingsTask)

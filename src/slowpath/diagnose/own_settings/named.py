@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from collections.abc import Collection, Sequence
 
@@ -24,11 +25,33 @@ _UNSET = "unset "
 Sets = Sequence[Sequence[OwnSetting]]  # any one of them will do
 
 
-def only_one(finding: Finding, setting: OwnSetting) -> Finding:
-    """A finding about settings where there is one; another finding as it is."""
+MOST_SUSPECTS = 3  # in one sentence
+_SUSPECTS = re.compile(r"(your (?:own )?settings) \([^)]*\)", re.IGNORECASE)
+
+
+def suspected(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
+    """A finding about settings with all that it may be about named; the only one is responsible. Others as they are."""
     if finding.rule not in codes_refined_by("settings"):
         return finding
-    return named(finding, [[setting]], [f"{setting.words} is the only setting that was taken away"])
+    if len(settings) == 1:
+        evidence = [f"{settings[0].words} is the only setting that was taken away"]
+        return named(finding, [[settings[0]]], evidence)
+    more = f" and {len(settings) - MOST_SUSPECTS} more" if len(settings) > MOST_SUSPECTS else ""
+    words = f"({', '.join(one.name for one in settings[:MOST_SUSPECTS])}{more})"
+    bare = _bare(finding)
+    return replace(
+        bare,
+        title=_OWN.sub(rf"\1 {words}", bare.title, count=1),
+        text=_OWN.sub(rf"\1 {words}", bare.text, count=1),
+    )
+
+
+_OWN = re.compile(r"(your (?:own )?settings)", re.IGNORECASE)
+
+
+def _bare(finding: Finding) -> Finding:
+    """The finding without names of suspects."""
+    return replace(finding, title=_SUSPECTS.sub(r"\1", finding.title), text=_SUSPECTS.sub(r"\1", finding.text))
 
 
 def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = True) -> Finding:
@@ -43,6 +66,7 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
     shown = Leg(state="shown", text="taking sets of settings away leaves it alone", evidence=list(evidence))
     legs = replace(finding.legs, explained=shown)
     digest = hashlib.sha256(f"{finding.id}\n{names}".encode()).hexdigest()[:8]
+    finding = _bare(finding)
     return replace(
         finding,
         id=finding.id if own_id else f"{finding.rule}:{digest}",

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, Values
 from slowpath.core.results import ContrastResult, Finding, Results
-from slowpath.diagnose.own_settings.named import only_one
+from slowpath.diagnose.own_settings.named import suspected
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -140,8 +140,8 @@ def apply(before: StepConclusion, task: StateTask, results: Results, history: St
         findings_under(replace(results, contrasts=contrasts), history.forced) if decided else judged(results, history)
     )
     found = [one for one in every if one.rule in codes and _is_clear(one)]
-    if len(settings) == 1:
-        found = [only_one(one, settings[0]) for one in found]
+    if settings:
+        found = [suspected(one, settings) for one in found]
     return before.with_findings([replace(one, run=history.step.folder) for one in found])
 
 

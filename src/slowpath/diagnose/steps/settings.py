@@ -10,7 +10,7 @@ import numpy as np
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.diagnose.own_settings.listing import unread
-from slowpath.diagnose.own_settings.named import Sets, named, without_twins, without_unread
+from slowpath.diagnose.own_settings.named import Sets, named, suspected, without_twins, without_unread
 from slowpath.diagnose.own_settings.outcomes import Share, rounds_for, share
 from slowpath.diagnose.own_settings.search import Responsible, Set, ToTry, search
 from slowpath.diagnose.places import Place, named_places
@@ -156,7 +156,7 @@ def _named(finding: Finding, settings: Sequence[OwnSetting], steps: Sequence[Mea
     for contrast in (contrast for contrast in finding.contrasts if contrast in tried):
         answer = _answer(finding.id, contrast, len(settings), steps)
         if isinstance(answer, ToTry):
-            return [finding]
+            return [suspected(finding, settings)]
         shares = _shares(finding.id, contrast, steps)
         evidence = [_evidence(settings, some, one) for some, one in shares.items() if _matters(some, answer)]
         found.setdefault(answer.sets, []).extend(evidence)

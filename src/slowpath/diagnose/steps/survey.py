@@ -12,7 +12,7 @@ from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, E
 from slowpath.core.results import Results
 from slowpath.diagnose.asked import with_groups_alone
 from slowpath.diagnose.own_settings.listing import unread
-from slowpath.diagnose.own_settings.named import only_one, without_twins, without_unread
+from slowpath.diagnose.own_settings.named import suspected, without_twins, without_unread
 from slowpath.diagnose.own_state import folded, set_aside
 from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
@@ -197,8 +197,8 @@ def apply(before: StepConclusion, task: SurveyTask, results: Results, history: S
     """What the rules see in it, behind what the user's own state showed; the only setting is the responsible one."""
     settings = removable(task.settings)
     found = judged(results, history)
-    if len(settings) == 1:
-        found = [only_one(one, settings[0]) for one in found]
+    if settings:
+        found = [suspected(one, settings) for one in found]
     found = without_twins(without_unread(found, unread(history.measured)), history.forced)
     return StepConclusion(folded(before.findings, found, history.forced))
 
