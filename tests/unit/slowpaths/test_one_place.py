@@ -71,6 +71,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_of_sources(tmp_path_factory.mktemp("copy"))
 
 
+@pytest.mark.needs("minutes")
 def test_each_can_be_taken_out(copy: Path) -> None:
     ends = python(copy, "-c", TAKE_OUT, copy / "src" / "slowpath" / "slowpaths").splitlines()
     assert sorted(ends) == [f"{path.code} 0" for path in SLOW_PATHS]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
@@ -34,6 +34,7 @@ def test_the_paper() -> None:
     assert (holm(PAPER) <= 0.05).sum() == 3
 
 
+@settings(max_examples=15)  # statsmodels takes most of the time
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_as_statsmodels(p: list[float]) -> None:
     assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1])

@@ -29,6 +29,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
         yield Ground(tmp_path_factory.mktemp("fuzz"), 1)
 
 
+@pytest.mark.needs("minutes")
 def test_every_command_bears_every_spoilt_folder(ground: Ground) -> None:
     warm_up()
     found = measure(ground, range(MUTATIONS), each=1)
