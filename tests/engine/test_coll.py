@@ -59,6 +59,8 @@ def test_each_pattern_has_its_blocks(ranks: Ranks, tmp_path: Path) -> None:
         "pattern=communicators calls=3",
         "members=2 duplicates=2",
         "arrival=linear arrival_ratio=5",
+        "pattern=after_barrier",
+        "pattern=back_to_back",
     ]
     cells = [f"coll collective=bcast {one} {EFFORT}" for one in patterns]
     done = ranks.run_plan(tmp_path / "run", cells, ranks=4)
@@ -73,15 +75,17 @@ def test_each_pattern_has_its_blocks(ranks: Ranks, tmp_path: Path) -> None:
             )
             for phase in ("first", "steady")
         }
-        for cell in range(5)
+        for cell in range(len(cells))
     ]
     assert shapes[0] == {"first": [(rank, 0, 1) for rank in range(4)], "steady": [(rank, 0, 8) for rank in range(4)]}
     assert shapes[1] == {"first": [(rank, 0, 7) for rank in range(4)], "steady": []}
     assert shapes[2]["steady"] == [(rank, number, 8) for rank in range(4) for number in range(3)]
     assert shapes[3]["steady"] == [(0, 0, 8), (1, 0, 8)], "the others are outside"
     releases = read_events(tmp_path / "run" / "events.jsonl").of(Release)
-    assert [one.by for one in releases] == ["shared memory"] * 5
-    assert [one.together_ns is not None for one in releases] == [False] * 4 + [True]
+    assert [one.by for one in releases] == ["shared memory"] * 7
+    assert [one.together_ns is not None for one in releases] == [False] * 4 + [True] + [False] * 2
+    assert shapes[5] == shapes[6] == shapes[0]
+    assert [one.late_starts is None for one in releases] == [False] * 5 + [True] * 2, "no deadline in a loop"
     parts = [index.headers["part"][i] for i in index.select(cell=1, phase="first")]
     assert sorted(int(part) for part in parts) == [0] * 4 + [1] * 4, "how late each entry was"
 
@@ -107,6 +111,7 @@ def test_what_cannot_be_meant_is_refused(ranks: Ranks, tmp_path: Path) -> None:
         "collective=barrier op=user": "barrier has no op",
         "collective=barrier root=last": "barrier has no root",
         "pattern=counted arrival=linear": "needs pattern=calls",
+        "pattern=back_to_back arrival=linear": "needs pattern=calls",
     }
     plan = tmp_path / "plan.txt"
     cells = [f"cell {number} coll {text}" for number, text in enumerate(refused)]

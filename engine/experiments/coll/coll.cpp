@@ -73,7 +73,7 @@ std::unique_ptr<Operands> operands_of(const Context& context, const Config& conf
 }
 
 /// What disturbed the release of the ranks (docs/internals/record.md).
-void record_release(Context& context, const Measurement& mine, const Meeting& meeting) {
+void record_release(Context& context, const Measurement& mine, const Meeting& meeting, bool in_loop) {
     const std::vector<std::int64_t> late =
         mpi::reduce(meeting.callers, std::array{mine.late_starts}, MPI_SUM);
     if (context.session.rank() != 0) return;
@@ -82,7 +82,8 @@ void record_release(Context& context, const Measurement& mine, const Meeting& me
     event.text("by", meeting.release.by_messages() ? "messages" : "shared memory");
     event.boolean("one_clock", meeting.release.one_clock());
     event.integer("calls", mine.calls).integer("late_ns", late_start_ns);
-    meeting.release.by_messages() ? event.null("late_starts") : event.integer("late_starts", late[0]);
+    meeting.release.by_messages() || in_loop ? event.null("late_starts")
+                                             : event.integer("late_starts", late[0]);
     mine.together_ns ? event.integer("together_ns", *mine.together_ns) : event.null("together_ns");
     context.record.events += "release " + event.fields() + "\n";
 }
@@ -127,7 +128,7 @@ Outcome run(Context& context, const Assignment& assignment) {
     }
     Measurement measurement(context, config, team, *operands, *meeting);
     failure = measurement.run();
-    record_release(context, measurement, *meeting);
+    record_release(context, measurement, *meeting, config.in_loop());
     if (session.rank() == 0) wake_outside(session.control(), members);
     return finish(context, &measurement, failure);
 }

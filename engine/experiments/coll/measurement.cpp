@@ -61,6 +61,8 @@ std::optional<std::string> Measurement::run() {
     switch (config_.pattern) {
         case Pattern::calls:
         case Pattern::overlap:
+        case Pattern::after_barrier:
+        case Pattern::back_to_back:
             return run_calls();
         case Pattern::counted:
             return run_counted();
@@ -150,6 +152,7 @@ std::optional<std::string> Measurement::run_communicators() {
 }
 
 std::int64_t Measurement::time(Call& call, std::int64_t count, std::int64_t fewest, double limit_s) {
+    if (config_.in_loop()) return time_in_loop(call, count, fewest, limit_s);
     const MonotonicClock clock = context_.clock;
     const std::int64_t enough_ns = clock.now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -255,7 +258,7 @@ void Measurement::end_block(Phase phase) {
     store_witness(header, block_witness_, after);
     append_block(context_.record.blocks, header, samples_.durations_ns(), samples_.begins_ns());
     calls += count;
-    if (meeting_.release.by_messages()) return;
+    if (meeting_.release.by_messages() || config_.in_loop()) return;
     header.part = part::late;
     append_block(context_.record.blocks, header, late_ns_);
     late_starts += std::count_if(late_ns_.begin(), late_ns_.end(),

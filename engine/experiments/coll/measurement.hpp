@@ -46,6 +46,8 @@ class Measurement {
     std::optional<std::string> run_communicators();
     /// messages.cpp
     std::optional<std::string> run_messages();
+    /// loop.cpp: the same of a pattern in which calls follow each other.
+    std::int64_t time_in_loop(Call& call, std::int64_t count, std::int64_t fewest, double limit_s);
     /// overlap.cpp
     void time_overlap(Call& call, std::int64_t steps);
     std::int64_t overlap_steps();

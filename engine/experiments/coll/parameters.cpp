@@ -16,7 +16,8 @@ using enum ParameterType;
 using enum ParameterRole;
 using Words = std::vector<std::string_view>;
 
-constexpr std::array pattern_words{"calls", "counted", "communicators", "messages", "overlap"};
+constexpr std::array pattern_words{"calls",   "counted",       "communicators", "messages",
+                                   "overlap", "after_barrier", "back_to_back"};
 constexpr std::array start_words{"blocking", "nonblocking", "persistent"};
 constexpr std::array element_words{"byte", "int", "double"};
 constexpr std::array op_words{"sum", "user", "user_ordered"};
@@ -82,7 +83,9 @@ std::vector<Parameter> what_is_called() {
                "calls: the first call, then later ones; counted: the first calls of a fresh communicator, in "
                "their order; communicators: fresh communicators one after the other, all kept; messages: "
                "nothing is timed, a witnessed launch logs the messages of each call, a rank late in each; "
-               "overlap: a nonblocking call alone, computing alone, and computing between start and wait"),
+               "overlap: a nonblocking call alone, computing alone, and computing between start and wait; "
+               "after_barrier: an MPI_Barrier before each call, as OSU and IMB time one; back_to_back: each "
+               "call right after the one before, as IMB does with -sync off"),
         one_of("collective", "allreduce", collective_words(), "MPI_Allreduce, MPI_Bcast, ..."),
         one_of("way", "library", way_words(), "the library's own call, or other calls that do the same"),
         one_of("start", "blocking", listed(start_words),
@@ -178,40 +181,58 @@ constexpr std::array metric_kinds{
 constexpr std::array overlap_metrics{
     Metric{.name = "collective_own_s",
            .unit = "s",
-           .pattern = "overlap",
+           .pattern = "",
            .meaning = "T_own of the slowest rank: the longest time from its entry to its exit",
            .definition = "longest of all ranks' samples"},
     Metric{.name = "compute_s",
            .unit = "s",
-           .pattern = "overlap",
+           .pattern = "",
            .meaning = "computing about as long, with no message under way",
            .definition = "longest of all ranks' samples of part 2"},
     Metric{.name = "overlapped_s",
            .unit = "s",
-           .pattern = "overlap",
+           .pattern = "",
            .meaning = "messages started, computing, messages waited for",
            .definition = "longest of all ranks' samples of part 3"},
     Metric{.name = "exposed_s",
            .unit = "s",
-           .pattern = "overlap",
+           .pattern = "",
            .meaning = "what communication adds to the time of the computation around it",
            .definition = "overlapped_s - compute_s"},
     Metric{.name = "exposed_communication_ratio",
            .unit = "1",
-           .pattern = "overlap",
+           .pattern = "",
            .meaning = "the part of the communication that computing does not hide",
            .definition = "exposed_s / collective_own_s"},
 };
 
+constexpr std::array loop_metrics{
+    Metric{.name = "collective_loop_mean_s",
+           .unit = "s",
+           .pattern = "",
+           .meaning = "one of calls in a loop, mean over ranks, as OSU prints it and IMB as t_avg",
+           .definition = "mean of ten calls, mean over ranks"},
+    Metric{.name = "collective_loop_slowest_s",
+           .unit = "s",
+           .pattern = "",
+           .meaning = "one of calls in a loop on the slowest rank, as IMB prints it as t_max",
+           .definition = "mean of ten calls, of the rank where it is longest"},
+};
+
+template <class Kinds>
+void add(std::vector<Metric>& all, const Kinds& kinds, std::string_view pattern) {
+    for (Metric metric : kinds) {
+        metric.pattern = pattern;
+        all.push_back(metric);
+    }
+}
+
 std::vector<Metric> metric_table() {
     std::vector<Metric> all;
-    for (const std::string_view pattern : pattern_words)
-        for (Metric metric : metric_kinds) {
-            if (pattern == "messages" || pattern == "overlap") continue;  // counted, and timed in parts
-            metric.pattern = pattern;
-            all.push_back(metric);
-        }
-    all.insert(all.end(), overlap_metrics.begin(), overlap_metrics.end());
+    for (const std::string_view pattern : {"calls", "counted", "communicators"})
+        add(all, metric_kinds, pattern);
+    add(all, overlap_metrics, "overlap");
+    for (const std::string_view pattern : {"after_barrier", "back_to_back"}) add(all, loop_metrics, pattern);
     return all;
 }
 

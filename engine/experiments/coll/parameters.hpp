@@ -13,7 +13,7 @@
 
 namespace slowpath::coll {
 
-enum class Pattern { calls, counted, communicators, messages, overlap };
+enum class Pattern { calls, counted, communicators, messages, overlap, after_barrier, back_to_back };
 enum class Start { blocking, nonblocking, persistent };
 enum class Element { byte, integer, real };
 enum class Op { sum, user, user_ordered };
@@ -46,6 +46,8 @@ struct Config {
     /// Elements of a block.
     std::int64_t count() const { return message_bytes / element_bytes(); }
     bool by_library() const { return way == "library"; }
+    /// Calls follow each other as in a benchmark, and no rank waits for a deadline.
+    bool in_loop() const { return pattern == Pattern::after_barrier || pattern == Pattern::back_to_back; }
 };
 
 std::span<const Parameter> parameters();

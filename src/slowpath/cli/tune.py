@@ -57,10 +57,14 @@ def command(
     """Find the fastest algorithm of each collective and write the files that select it.
 
     Measures each collective at each length with every algorithm that the library can select, and built from other
-    calls. Proves the best in separate launches, and verifies the files as a whole in further launches. Where no faster
-    algorithm is proven, the library's choice stays. Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and
-    tuning.json for libslowpath-coll.so, and prints the lines to copy.
+    calls. Proves the best in separate launches, and verifies the files as a whole in further launches: after a barrier,
+    back to back, and with late ranks. Promises the least of the three; where that is no gain, the library's choice
+    stays. Writes MPICH's JSON, Open MPI's rules or Intel MPI's variables, and tuning.json for libslowpath-coll.so, and
+    prints the lines to copy.
     """
+    from slowpath.core.files import write_atomically
+    from slowpath.diagnose.tune.promise import FILE as PROMISES
+    from slowpath.diagnose.tune.promise import promises, promises_text
     from slowpath.diagnose.tune.request import load, save
     from slowpath.diagnose.tune.session import Session, found_preload
     from slowpath.diagnose.tune.shares import Shares
@@ -85,6 +89,7 @@ def command(
     for line in session.costs():
         tell(line)
     tuned = replace(session, preload=found_preload(session.first())).tuned()
+    write_atomically(folder / PROMISES, promises_text(request.identity, promises(tuned.factors)))
     shown = lines(request, tuned)
     (folder / "tuned.txt").write_text("\n".join(shown) + "\n", encoding="utf-8")
     for line in shown:

@@ -111,9 +111,9 @@ def _check_comparable(table: ContrastTable, group: GroupCells) -> None:
 
 def _check_measured(cell: Cell, experiment: DescribedExperiment, name: str, verdicts: Verdicts) -> None:
     """A cell must yield the metric that it is compared by."""
-    pattern = next(metric.pattern for metric in experiment.metrics if metric.name == name)
-    if pattern and cell.parameters.get("pattern", pattern) != pattern:
-        raise UsageError(f"key metric: '{name}' is measured with pattern={pattern} only; narrow where")
+    patterns = [metric.pattern or "" for metric in experiment.metrics if metric.name == name]
+    if all(patterns) and cell.parameters.get("pattern", patterns[0]) not in patterns:
+        raise UsageError(f"key metric: '{name}' is measured with pattern={' or '.join(patterns)} only; narrow where")
     _require_metric(cell, verdicts, name)
 
 

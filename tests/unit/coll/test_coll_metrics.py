@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from slowpath.experiments.coll.experiment import COLL
-from slowpath.experiments.coll.metrics import OWN, SPAN, WORK
+from slowpath.experiments.coll.metrics import LOOP_MEAN, LOOP_SLOWEST, OWN, SPAN, WORK
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import reduce
 from slowpath.experiments.measured.series import Absent, MetricSamples, SampleBlock
@@ -213,3 +213,19 @@ def test_a_record_is_not_longer_than_estimated() -> None:
     """60 calls, of each the call and its lateness on each of 4 ranks, in blocks of 128 bytes."""
     assert COLL.recorded_bytes(CELL, 4) >= 4 * 2 * (60 * 16 + 128)
     assert COLL.recorded_bytes({**CELL, "pattern": "communicators"}, 4) >= 4 * 2 * 16 * (60 * 16 + 128)
+
+
+@pytest.mark.parametrize("pattern", ["after_barrier", "back_to_back"])
+def test_a_loop_is_ten_calls_together_over_ranks_and_on_the_slowest_one(pattern: str) -> None:
+    # A root that runs ahead: nine quick calls, then one that waits for all; single calls would say a third of it.
+    root, other = [1000] * 9 + [21000], [3000] * 10
+    found = derived([block(0, None, root * 2), block(1, None, other * 2)], pattern=pattern)
+    assert values(found[LOOP_MEAN]) == [3000, 3000]
+    assert values(found[LOOP_SLOWEST]) == [3000, 3000]
+    found = derived([block(0, None, [1000] * 25), block(1, None, [2000] * 25)], pattern=pattern)
+    assert values(found[LOOP_MEAN]) == [1500, 1500], "what is left over joins the others"
+    assert values(found[LOOP_SLOWEST]) == [2000, 2000]
+    found = derived([block(0, None, [1000] * 8), block(1, None, [2000] * 8)], pattern=pattern)
+    assert values(found[LOOP_SLOWEST]) == [2000]
+    other_shape = derived([block(0, None, [1000] * 8), block(1, None, [2000] * 7)], pattern=pattern)
+    assert isinstance(other_shape[LOOP_MEAN], Absent)

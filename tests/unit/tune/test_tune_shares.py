@@ -11,9 +11,9 @@ from slowpath.diagnose.tune.shares import Shares
 def test_each_step_gets_its_share_of_what_is_left() -> None:
     now_s = [100.0]
     shares = Shares(100.0, lambda: now_s[0])
-    assert shares.next_s("choose", 1) == pytest.approx(40.0)
+    assert shares.next_s("choose", 1) == pytest.approx(100 * 4 / 14)
     now_s[0] += 10.0  # quicker than its share: the rest is for the others
-    assert shares.next_s("prove", 1) == pytest.approx(90 * 2 / 6)
+    assert shares.next_s("prove", 1) == pytest.approx(90 * 2 / 10)
     now_s[0] += 30.0
     assert shares.next_s("verify", 1) == pytest.approx(30.0), "half: it may have to be repeated"
     now_s[0] += 200.0
@@ -23,11 +23,12 @@ def test_each_step_gets_its_share_of_what_is_left() -> None:
 def test_numbers_of_ranks_share_a_step() -> None:
     now_s = [0.0]
     shares = Shares(100.0, lambda: now_s[0])
-    assert shares.next_s("choose", 2) == pytest.approx(20.0)
-    now_s[0] += 20.0
-    assert shares.next_s("choose", 2) == pytest.approx(20.0)
-    now_s[0] += 20.0
-    assert shares.next_s("prove", 2) == pytest.approx(10.0)
+    each_s = 100 * 4 / 28
+    assert shares.next_s("choose", 2) == pytest.approx(each_s)
+    now_s[0] += each_s
+    assert shares.next_s("choose", 2) == pytest.approx(each_s)
+    now_s[0] += each_s
+    assert shares.next_s("prove", 2) == pytest.approx(each_s / 2)
 
 
 def test_without_a_budget_nothing_is_shared() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,12 +24,13 @@ class Factor:
     """Tuned over default of a cell.
 
     pairs: default and tuned, seconds, of launches next to each other; at least one.  pick: what the cell takes; None:
-    the library's own choice.
+    the library's own choice.  view: how the cell was timed, by name.
     """
 
     cell: Cell
     pairs: tuple[tuple[float, float], ...]
     pick: Pick | None = None
+    view: str = "together"
 
     @cached_property
     def _found(self) -> ContrastEstimate:
@@ -74,6 +76,16 @@ class Factor:
         return found.level is not None and found.low is not None and found.low > 1 and found.ratio > WORSE_RATIO
 
     @property
+    def times_faster(self) -> float:
+        """Default over tuned; above 1, tuned is faster."""
+        return 1 / self.ratio
+
+    @property
+    def at_least(self) -> float | None:
+        """Lower end of the interval of times_faster; None: too few launches."""
+        return None if self.interval is None else 1 / self.interval[1]
+
+    @property
     def promising(self) -> bool:
         """Worth further launches: neither proven to be faster nor the same."""
         return not self.faster and not self.worse and self.ratio < 1 / WORSE_RATIO
@@ -88,12 +100,12 @@ class Mean:
 
 
 def pooled(runs: Iterable[Sequence[Factor]]) -> list[Factor]:
-    """Factors of several runs of the same files: the pairs of each cell together."""
-    found: dict[Cell, Factor] = {}
+    """Factors of several runs of the same files: the pairs of each cell and view together."""
+    found: dict[tuple[Cell, str], Factor] = {}
     for one in (one for run in runs for one in run):
-        before = found.get(one.cell)
-        found[one.cell] = one if before is None else replace(before, pairs=before.pairs + one.pairs)
-    return [found[cell] for cell in sorted(found)]
+        before = found.get((one.cell, one.view))
+        found[one.cell, one.view] = one if before is None else replace(before, pairs=before.pairs + one.pairs)
+    return [found[place] for place in sorted(found, key=lambda place: place[0])]
 
 
 def with_picks(factors: Sequence[Factor], chosen: Sequence[Pick]) -> list[Factor]:
@@ -110,14 +122,16 @@ def proven(factors: Sequence[Factor]) -> list[Pick]:
 def to_go(factors: Sequence[Factor]) -> set[Pick]:
     """Picks that a verification speaks against.
 
-    One whose own cell gains nothing any more; all of a collective with a cell that got worse, since a file, or a look
-    into a table, reaches its other lengths too. A cell of a collective without any pick speaks against the library's
-    file as a whole, which is read for all collectives; there are many such cells, so their level is corrected for that.
+    One whose own cell gains nothing any more in any view; all of a collective with a cell that got worse, since a file,
+    or a look into a table, reaches its other lengths too; the level is corrected for the views of the cell. A cell of a
+    collective without any pick speaks against the library's file as a whole, which is read for all collectives; there
+    are many such cells, so their level is corrected for that.
     """
     gone = {factor.pick for factor in factors if factor.pick is not None and factor.ratio > 1 / WORSE_RATIO}
     picks = {factor.pick for factor in factors if factor.pick is not None}
     reached = {(pick.collective, pick.ranks) for pick in picks}
-    spoilt = {_group(factor) for factor in factors if factor.worse}
+    views = Counter(factor.cell for factor in factors)
+    spoilt = {_group(one) for one in factors if one.worse_at(1 - (1 - _LEVEL) / views[one.cell])}
     gone |= {pick for pick in picks if (pick.collective, pick.ranks) in spoilt}
     untouched = [factor for factor in factors if _group(factor) not in reached]
     level = 1 - (1 - _LEVEL) / max(1, len(untouched))

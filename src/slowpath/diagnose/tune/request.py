@@ -15,7 +15,7 @@ from slowpath.mpi.forced_algorithms import ALGORITHMS
 from slowpath.mpi.guidelines import GUIDELINES
 
 FILE: Final = "tune.json"
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 DEFAULT_COLLECTIVES: Final = (
     "barrier",
     "bcast",

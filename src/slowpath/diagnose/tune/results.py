@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
-from slowpath.diagnose.tune.campaigns import METRIC, TUNED
+from slowpath.diagnose.tune.campaigns import TOGETHER, TUNED, view_of
 from slowpath.diagnose.tune.choose import Cell, Trial
 from slowpath.diagnose.tune.factors import Factor
 from slowpath.diagnose.tune.request import TuneRequest
@@ -39,10 +39,12 @@ def factors(results: Results, ranks: int) -> tuple[list[Factor], dict[tuple[Cell
     by_file: list[Factor] = []
     by_way: dict[tuple[Cell, str], Factor] = {}
     for contrast in results.contrasts:
-        if contrast.metric != METRIC or not contrast.pairs:
+        cell = cells[contrast.b.cell]
+        view = view_of(cell.parameters, contrast.metric)
+        if view is None or not contrast.pairs:
             continue
-        place = cell_of(cells[contrast.b.cell], ranks)
-        factor = Factor(place, tuple((a_s, b_s) for a_s, b_s in contrast.pairs))
+        place = cell_of(cell, ranks)
+        factor = Factor(place, tuple((a_s, b_s) for a_s, b_s in contrast.pairs), view=view.name)
         if contrast.axis == "environment" and contrast.b.value == TUNED:
             by_file.append(factor)
         elif contrast.axis == "way":
@@ -56,6 +58,6 @@ def cell_of(cell: CellResult, ranks: int) -> Cell:
 
 
 def _time_s(cell: CellResult) -> float | None:
-    metric = cell.metrics.get(METRIC)
+    metric = cell.metrics.get(TOGETHER.metric)
     estimate = metric.phases.get("steady") if metric is not None else None
     return None if estimate is None else estimate.value

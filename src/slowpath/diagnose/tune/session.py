@@ -11,10 +11,11 @@ from pathlib import Path
 from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
-from slowpath.diagnose.tune.campaigns import Grid, choosing, comparing, grid_of, whole
+from slowpath.diagnose.tune.campaigns import VIEWS, Grid, choosing, comparing, grid_of, whole
 from slowpath.diagnose.tune.choose import Cell, picks
 from slowpath.diagnose.tune.factors import Factor, pooled, proven, to_go, with_picks
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside, written
+from slowpath.diagnose.tune.promise import broken
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.results import factors, trials
 from slowpath.diagnose.tune.shares import Shares
@@ -30,12 +31,14 @@ from slowpath.run.reopen import Terms
 
 MOST_PROOFS = 2  # of one choice: what is neither proven nor refuted by then keeps the library's own choice
 MOST_VERIFICATIONS = 6  # runs; each file that does badly is measured twice before something of it goes
+WAYS_OF_TIMING = len({tuple(sorted(view.parameters.items())) for view in VIEWS})
 _LEAST_ROUNDS = 5  # of a step that the budget would make shorter
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a tuning came to. factors: of the last files that were verified, each cell.  variables: that switch them on.
+    """What a tuning came to. factors: of the last files that were verified, each cell in each view.  variables: that
+    switch them on.
 
     mockups: picks proven against the library in one process, where no preload could be verified with the files.
     unverified: what was taken out after the last verification, for which no further one was left.
@@ -83,13 +86,14 @@ class Session:
         return self.prepared(self.first_campaign(), self.request.ranks[0])
 
     def costs(self, *, dry: bool = False) -> list[str]:
-        """What all steps take, a line for each number of ranks: verifying measures each cell twice a round."""
+        """What all steps take, a line for each number of ranks: verifying measures each cell in three ways, with and
+        without the files."""
         said, total_s, request = [], 0.0, self.request
         for ranks in request.ranks:
             prepared = self.prepared(choosing(request, self.bind(ranks)), ranks, dry=dry)
             choose_s, environments = prepared.cost.wall_s, max(1, prepared.cost.launches // prepared.plan.rounds)
             round_s = 2 * choose_s / ((environments + 1) * prepared.plan.rounds)  # of each cell with and without
-            prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * round_s
+            prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * WAYS_OF_TIMING * round_s
             total_s += choose_s + prove_s + verify_s
             said.append(
                 f"{ranks} ranks: {len(prepared.plan.cells)} cells, choosing about {duration(choose_s)}, proving up to "
@@ -162,9 +166,10 @@ class Session:
         return [*found, *(way for way in ways if way is not None)]
 
     def _verified(self, kept: list[Pick], mockups: Sequence[Factor]) -> Tuned:
-        """Files of what was proven, all cells against the library without them, in fresh launches.
+        """Files of what was proven, all cells against the library without them, in fresh launches, timed in each view.
 
-        Files with a cell that does badly are measured a second time; what both runs together speak against goes.
+        Files with a cell that does badly, or of which nothing can be promised, are measured a second time; what both
+        runs together speak against goes.
         """
         runs: list[list[Factor]] = []
         gone: set[Pick] = set()
@@ -175,7 +180,7 @@ class Session:
                 return Tuned((), tuple(kept), variables, tuple(mockups), number - 1)
             runs.append(self._verification(number, whole(self.request), variables))
             found = with_picks(pooled(runs), checked)
-            gone = to_go(found)
+            gone = to_go(found) | broken(found)
             if not gone:
                 return Tuned(tuple(found), tuple(kept), variables, tuple(mockups), number)
             if len(runs) > 1:
@@ -189,7 +194,9 @@ class Session:
     def _verification(self, number: int, grid: Grid, variables: Mapping[str, str]) -> list[Factor]:
         found: list[Factor] = []
         for ranks in self.request.ranks:
-            campaign = comparing(self.request, grid, variables, self.bind(ranks), self.request.verifying_rounds)
+            campaign = comparing(
+                self.request, grid, variables, self.bind(ranks), self.request.verifying_rounds, views=VIEWS
+            )
             found += factors(self._measured(f"verify-{number}-{ranks}", campaign, ranks, variables), ranks)[0]
         return found
 

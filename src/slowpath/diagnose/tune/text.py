@@ -6,15 +6,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes, format_time
+from slowpath.diagnose.tune.campaigns import AFTER_BARRIER, VIEWS, View
+from slowpath.diagnose.tune.choose import Cell
 from slowpath.diagnose.tune.factors import WORSE_RATIO, Factor, Mean, counts, geometric_mean
 from slowpath.diagnose.tune.files import export_lines
+from slowpath.diagnose.tune.promise import Promise, promises
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.session import Tuned
+from slowpath.mpi.tuning import Pick
+
+# One for each way of timing: those that share cells share a column.
+COLUMNS = tuple(
+    view for number, view in enumerate(VIEWS) if all(view.parameters != one.parameters for one in VIEWS[:number])
+)
 
 
 def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     """The whole text."""
-    shown = [*table(tuned.factors), *_mockups(tuned), *_gains(request, tuned)]
+    found = promises(tuned.factors)
+    shown = [*promised_table(found), *_mockups(tuned), *_gains(request, tuned, found)]
     if not tuned.picks:
         return [
             *shown,
@@ -26,23 +36,34 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
 
 
-def _gains(request: TuneRequest, tuned: Tuned) -> list[str]:
+def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list[str]:
     """All cells as they were measured, those that take another way by themselves, and what got worse."""
-    changed = [factor for factor in tuned.factors if factor.pick is not None]
-    mean, of_changed = geometric_mean(tuned.factors), geometric_mean(changed)
-    if mean is None or of_changed is None:
+    if not found:
         return []
-    launches, number = max(len(factor.pairs) for factor in tuned.factors), counts(tuned.factors)
-    longer = [factor for factor in tuned.factors if factor.ratio > WORSE_RATIO]
-    worst = max(tuned.factors, key=lambda one: one.ratio)
+    launches = max(len(factor.pairs) for factor in tuned.factors)
+    changed = [one for one in found if one.pick is not None]
     shown = [
         "",
-        f"{request.identity}: {len(tuned.factors)} cells measured anew, {launches} launches with the files and as many"
-        f" without: {_mean(mean)} times faster in the geometric mean",
-        f"the {len(changed)} that take another way: {_mean(of_changed)} times faster",
-        f"{number['better']} faster, {number['worse']} slower, {number['same']} neither, by whole intervals;"
-        f" {len(longer)} took over 2 % longer in these launches, the worst {name_of(worst)}: {_factor(worst)}",
+        f"{request.identity}: {len(found)} cells measured anew, {launches} launches with the files and as many without;"
+        " times faster in the geometric mean:",
     ]
+    for view in VIEWS:
+        mine = [factor for factor in tuned.factors if factor.view == view.name]
+        mean, of_changed = geometric_mean(mine), geometric_mean([one for one in mine if one.pick is not None])
+        if mean is not None:
+            taken = "" if of_changed is None else f"; the {len(changed)} that take another way {_mean(of_changed)}"
+            shown.append(f"  {view.name}: {_mean(mean)}{taken}")
+    least = sorted(one.times_faster for one in changed if one.times_faster is not None)
+    if least:
+        shown.append(f"promised, the least of all of them: {least[0]:.2f} to {least[-1]:.2f} times faster")
+    number = counts(tuned.factors)
+    longer = [factor for factor in tuned.factors if factor.ratio > WORSE_RATIO]
+    worst = max(tuned.factors, key=lambda one: one.ratio)
+    shown.append(
+        f"{number['better']} faster, {number['worse']} slower, {number['same']} neither, by whole intervals of"
+        f" {len(tuned.factors)}; {len(longer)} took over 2 % longer in these launches, the worst {name_of(worst.cell)}"
+        f" {worst.view}: {_factor(worst)}"
+    )
     if tuned.unverified:
         cells = ", ".join(f"{one.collective} {format_bytes(one.bytes)}" for one in tuned.unverified)
         shown.append(f"taken out after the last verification, so that the files as they are were not measured: {cells}")
@@ -55,29 +76,50 @@ def _mean(mean: Mean) -> str:
     return f"{mean.ratio:.3f} [{mean.interval[0]:.3f}, {mean.interval[1]:.3f}]"
 
 
-def table(factors: Sequence[Factor]) -> list[str]:
-    """A row for each cell."""
-    if not factors:
+def promised_table(found: Sequence[Promise]) -> list[str]:
+    """A row for each cell: what it takes, how much faster it is in each view, and the least of them."""
+    if not found:
         return []
+    rows = [("cell", "default", "tuned", "by", *(view.name for view in COLUMNS), "promised")]
+    for one in found:
+        first = one.seen(AFTER_BARRIER.name) or one.factors[0]
+        least = "" if one.pick is None or one.times_faster is None else f"{one.times_faster:.2f}"
+        seen = [_seen(one, view) for view in COLUMNS]
+        rows.append((name_of(one.cell), *_times(first), _by(one.pick), *seen, least))
+    return _aligned(rows)
+
+
+def _seen(one: Promise, column: View) -> str:
+    """The least of the views that share the column's cells."""
+    names = [view.name for view in VIEWS if view.parameters == column.parameters]
+    found = [factor for factor in one.factors if factor.view in names]
+    return _factor(min(found, key=lambda factor: factor.at_least or 0.0)) if found else ""
+
+
+def _table(factors: Sequence[Factor]) -> list[str]:
+    """A row for each cell in one view."""
     rows = [("cell", "default", "tuned", "by", "times faster")]
-    rows += [
-        (
-            name_of(one),
-            format_time(one.default_s),
-            format_time(one.tuned_s),
-            one.pick.name if one.pick else "the library's own choice",
-            _factor(one),
-        )
-        for one in sorted(factors, key=lambda one: one.cell)
-    ]
+    rows += [(name_of(one.cell), *_times(one), _by(one.pick), _factor(one)) for one in factors]
+    return _aligned(rows)
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def name_of(one: Factor) -> str:
+def _times(one: Factor) -> tuple[str, str]:
+    return format_time(one.default_s), format_time(one.tuned_s)
+
+
+def _by(pick: Pick | None) -> str:
+    return pick.name if pick else "the library's own choice"
+
+
+def name_of(cell: Cell) -> str:
     """`bcast, 64 KiB, 4 ranks`."""
-    length = "" if one.cell.collective == "barrier" else f", {format_bytes(one.cell.bytes)}"
-    return f"{one.cell.collective}{length}, {one.cell.ranks} ranks"
+    length = "" if cell.collective == "barrier" else f", {format_bytes(cell.bytes)}"
+    return f"{cell.collective}{length}, {cell.ranks} ranks"
 
 
 def _mockups(tuned: Tuned) -> list[str]:
@@ -88,13 +130,13 @@ def _mockups(tuned: Tuned) -> list[str]:
     return [
         "",
         "Proven in one process against the library's own call; libslowpath-coll.so was not there to verify the file:",
-        *table(alone),
+        *_table(sorted(alone, key=lambda one: one.cell)),
     ]
 
 
 def _factor(one: Factor) -> str:
     """Default over tuned with its interval."""
     if one.interval is None:
-        return f"{1 / one.ratio:.2f}"
+        return f"{one.times_faster:.2f}"
     low, high = one.interval
-    return f"{1 / one.ratio:.2f} [{1 / high:.2f}, {1 / low:.2f}]" if low > 0 else f"{1 / one.ratio:.2f}"
+    return f"{one.times_faster:.2f} [{1 / high:.2f}, {1 / low:.2f}]" if low > 0 else f"{one.times_faster:.2f}"

@@ -15,6 +15,7 @@ from slowpath.experiments.measured.overlap import longest, with_exposed
 from slowpath.experiments.measured.series import (
     MEDIAN,
     NO_SAMPLES,
+    NS,
     PHASES,
     Absent,
     Derived,
@@ -29,6 +30,8 @@ from slowpath.experiments.measured.series import (
 LOCATION = 0.25
 
 WORK, SPAN, OWN = "collective_work_s", "collective_span_s", "collective_own_s"
+LOOP_MEAN, LOOP_SLOWEST = "collective_loop_mean_s", "collective_loop_slowest_s"
+CALLS_OF_A_SAMPLE = 10  # that follow each other: a call that fills a buffer is as much of a loop as one that waits
 
 
 def call_by_call(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
@@ -61,6 +64,26 @@ def by_communicator(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: La
         if not isinstance(phases, Absent):
             phases.update({phase: _medians(one, whose[phase]) for phase, one in phases.items()})
     return derived
+
+
+def in_loop(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+    """pattern=after_barrier and pattern=back_to_back: the mean of calls that follow each other, as benchmarks print it:
+    over the ranks, and on the slowest one.
+    """
+    found: dict[str, dict[str, MetricSamples]] = {LOOP_MEAN: {}, LOOP_SLOWEST: {}}
+    for phase in PHASES:
+        one = calls(p, blocks, job, phase)
+        if isinstance(one, Absent):
+            if one is not NO_SAMPLES:
+                return dict.fromkeys(found, one)
+            continue
+        count = one.duration_ns.shape[1]
+        parts = np.array_split(one.duration_ns, max(1, count // CALLS_OF_A_SAMPLE), axis=1)
+        by_rank_s = np.array([part.mean(axis=1) for part in parts]) * NS  # shape (samples, ranks)
+        batch = max(1, min(count, CALLS_OF_A_SAMPLE))
+        found[LOOP_MEAN][phase] = MetricSamples(by_rank_s.mean(axis=1), batch, location=LOCATION)
+        found[LOOP_SLOWEST][phase] = MetricSamples(by_rank_s.max(axis=1), batch, location=LOCATION)
+    return {metric: phases or NO_SAMPLES for metric, phases in found.items()}
 
 
 def overlap(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planted pairs of launches in each view: what a cell is promised, which picks go, and what is recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from slowpath.diagnose.tune.campaigns import TOGETHER, VIEWS, comparing, view_of, whole
+from slowpath.diagnose.tune.choose import Cell
+from slowpath.diagnose.tune.factors import Factor, with_picks
+from slowpath.diagnose.tune.promise import broken, promises, promises_text
+from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.diagnose.tune.session import Session
+from slowpath.diagnose.tune.text import promised_table
+from slowpath.mpi.tuning import Pick
+
+REQUEST = TuneRequest("mpich", "mpich-5.0.2", None, ("bcast",), (2,), (8, 1024), 8)
+RING = Pick("bcast", 2, 1024, "algorithm", "ring")
+STEPS = (-3, -1, 0, 1, 3, -2, 2, 0)  # so many parts of the spread is each launch off
+
+
+def seen(
+    view: str, times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING
+) -> Factor:
+    """Eight pairs in one view."""
+    pairs = tuple((1e-6, 1e-6 / (times_faster * (1 + step * spread))) for step in STEPS)
+    return Factor(Cell("bcast", 2, length), pairs, pick, view)
+
+
+def in_views(*times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING) -> list[Factor]:
+    """One for each view, in their order."""
+    return [seen(view.name, one, spread, length, pick) for view, one in zip(VIEWS, times_faster, strict=True)]
+
+
+def test_the_least_lower_end_of_all_views_is_promised() -> None:
+    (one,) = promises(in_views(1.5, 1.4, 1.2, 1.3))
+    assert one.times_faster == pytest.approx(1.2 * 0.98, rel=0.01)
+    assert one.times_faster is not None
+    assert one.times_faster < 1.2, "the lower end, not the estimate"
+    assert one.holds
+    assert broken(in_views(1.5, 1.4, 1.2, 1.3)) == set()
+
+
+@pytest.mark.parametrize("worst", range(len(VIEWS)))
+def test_one_view_without_a_gain_takes_the_cell_back(worst: int) -> None:
+    times = [1.5] * len(VIEWS)
+    times[worst] = 1.0
+    assert broken(in_views(*times)) == {RING}
+    times[worst] = 1.1
+    assert broken(in_views(*times)) == set()
+    noisy = [seen(one.view, 1.1, 0.2) if at == worst else one for at, one in enumerate(in_views(*times))]
+    assert broken(noisy) == {RING}, "the interval reaches below 1"
+
+
+def test_too_few_launches_promise_nothing() -> None:
+    few = [Factor(one.cell, one.pairs[:2], one.pick, one.view) for one in in_views(2, 2, 2, 2)]
+    (one,) = promises(few)
+    assert one.times_faster is None
+    assert broken(few) == {RING}
+
+
+def test_cells_left_alone_are_recorded_and_not_judged() -> None:
+    left = in_views(0.9, 0.9, 0.9, 0.9, length=8, pick=None)
+    assert broken(left) == set()
+    read = msgspec.json.decode(promises_text("mpich-5.0.2", promises([*left, *in_views(1.5, 1.4, 1.2, 1.3)])))
+    alone, tuned = read["rows"]
+    assert (alone["by"], alone["promised"]) == (None, None)
+    assert alone["views"]["skewed"]["times_faster"] == pytest.approx(0.9, rel=0.01)
+    assert (tuned["by"], tuned["bytes"]) == ("ring", 1024)
+    assert tuned["promised"] == min(view["interval"][0] for view in tuned["views"].values())
+    assert set(tuned["views"]) == {view.name for view in VIEWS}
+
+
+def test_the_table_has_the_three_side_by_side() -> None:
+    head, row = promised_table(promises(in_views(1.5, 1.4, 1.2, 1.3)))
+    columns = ["after a barrier", "back to back", "skewed", "promised"]
+    assert [head.index(name) for name in columns] == sorted(head.index(name) for name in columns)
+    assert "1.40 [" in row, "the less of the mean and the slowest rank"
+    assert "1.50 [" not in row
+    assert row.split()[-1].startswith("1.1")
+
+
+def test_a_verification_times_each_cell_in_three_ways() -> None:
+    campaign = comparing(REQUEST, whole(REQUEST), {"A": "b"}, "core", 16, views=VIEWS)
+    assert [group.parameters["pattern"] for group in campaign.cells] == ["after_barrier", "back_to_back", "calls"]
+    assert campaign.cells[-1].parameters["arrival"] == "random"
+    assert [contrast.metric for contrast in campaign.contrasts] == [view.metric for view in VIEWS]
+    names = {group.name for group in campaign.cells}
+    assert {contrast.cells for contrast in campaign.contrasts} == names
+    for contrast, view in zip(campaign.contrasts, VIEWS, strict=True):
+        group = next(one for one in campaign.cells if one.name == contrast.cells)
+        given = {name: str(value) for name, value in group.parameters.items()}
+        assert view_of(given, contrast.metric) == view
+    assert view_of({"pattern": "calls", "arrival": "together"}, TOGETHER.metric) == TOGETHER
+    assert view_of({"pattern": "calls", "arrival": "together"}, "collective_own_s") is None
+
+
+def test_a_cell_is_measured_twice_before_it_goes_back_to_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scatter = Pick("scatter", 2, 8, "algorithm", "ring")
+    runs = []
+
+    def verification(*_: object) -> list[Factor]:
+        runs.append(1)
+        kept = with_picks(in_views(1.5, 1.4, 1.0, 1.3), [RING])
+        good = [Factor(Cell("scatter", 2, 8), one.pairs, scatter, one.view) for one in in_views(2, 2, 2, 2)]
+        return [*kept, *good]
+
+    monkeypatch.setattr(Session, "_verification", verification)
+    monkeypatch.setattr("slowpath.diagnose.tune.session.written", lambda *_: {"A": "b"})
+    told: list[str] = []
+    mpi: Any = SimpleNamespace()
+    session = Session(tmp_path, REQUEST, mpi, {}, told.append, True, (), 2)
+    tuned = session._verified([RING, scatter], [])
+    assert tuned.picks == (scatter,), "back to back RING gains nothing"
+    assert len(runs) == 3, "twice with both, once with what is left"
+    assert told == ["1 cell not confirmed: the library's own choice is kept there"]
