@@ -23,7 +23,7 @@ def test_programs_run_with_the_files(ranks: Ranks, blankless: Path) -> None:
     library = ranks.mpi.name
     request = TuneRequest(library, f"{library}-x", None, ("alltoall",), (2,), (64, 4096), 5)
     picks = [Pick("alltoall", 2, 64, "algorithm", ALGORITHMS[library]["alltoall"][1])]
-    variables = written(blankless, request, picks, ranks.mpi, ranks.environ(), None)
+    variables = written(blankless, request, picks, {("alltoall", 2): (64, 4096)}, ranks.mpi, ranks.environ(), None)
     done = ranks.run_plan(blankless / "run", CELLS, of_all=variables, exported=variables)
     assert done.returncode == 0, done.stderr
     if library != "mpich":

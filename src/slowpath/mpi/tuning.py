@@ -7,8 +7,8 @@ engine/replace/table.cpp has the other side.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -83,39 +83,46 @@ class Pick:
     name: str
 
 
+Measured = Mapping[tuple[str, int], Sequence[int]]  # collective, ranks -> all lengths that were measured
+
+
 @dataclass(frozen=True)
 class Range:
-    """Neighbouring lengths of the grid that take the same; both ends were proven."""
+    """Neighbouring measured lengths that take the same; both ends were proven.
+
+    measured: all of them; lengths between two of these are taken to be like them.
+    """
 
     collective: str
     ranks: int
     first: int
     last: int
     name: str
+    measured: tuple[int, ...] = ()
 
 
-def ranges(picks: Sequence[Pick], kind: Kind, grid: Sequence[int]) -> list[Range]:
-    """Picks of one kind with lengths next to each other in the grid put together; no length outside of them."""
+def ranges(picks: Sequence[Pick], kind: Kind, measured: Measured) -> list[Range]:
+    """Picks of one kind with lengths next to each other among the measured ones put together; none outside of them."""
     found: list[Range] = []
-    place = {length: number for number, length in enumerate(sorted(set(grid)))}
+    places = {where: {length: at for at, length in enumerate(sorted(set(all_)))} for where, all_ in measured.items()}
     for pick in sorted(candidate for candidate in picks if candidate.kind == kind):
-        last = found[-1] if found else None
+        last, place = found[-1] if found else None, places[pick.collective, pick.ranks]
         if (
             last is not None
             and (last.collective, last.ranks, last.name) == (pick.collective, pick.ranks, pick.name)
             and place[pick.bytes] == place[last.last] + 1
         ):
-            found[-1] = Range(last.collective, last.ranks, last.first, pick.bytes, last.name)
+            found[-1] = replace(last, last=pick.bytes, measured=(*last.measured, pick.bytes))
         else:
-            found.append(Range(pick.collective, pick.ranks, pick.bytes, pick.bytes, pick.name))
+            found.append(Range(pick.collective, pick.ranks, pick.bytes, pick.bytes, pick.name, (pick.bytes,)))
     return found
 
 
-def tuning_text(mpi: str, picks: Sequence[Pick], grid: Sequence[int]) -> str:
+def tuning_text(mpi: str, picks: Sequence[Pick], measured: Measured) -> str:
     """tuning.json of the mock-ups among `picks`."""
     rows = [
         TuningRow(picked.collective, (picked.ranks, picked.ranks), (picked.first, picked.last), picked.name)
-        for picked in ranges(picks, "mockup", grid)
+        for picked in ranges(picks, "mockup", measured)
     ]
     text = msgspec.json.format(msgspec.json.encode(TuningFile(mpi, tuple(rows))), indent=1)
     return text.decode() + "\n"

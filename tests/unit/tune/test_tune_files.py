@@ -14,7 +14,8 @@ from slowpath.mpi import tuning_files
 from slowpath.mpi.forced_algorithms import ALGORITHMS, environments, forced
 from slowpath.mpi.tuning import Pick, Range, TuningFile, ranges, tuning_text
 
-GRID = (8, 64, 1024, 65536)
+LENGTHS = (8, 64, 1024, 65536)
+GRID = {("bcast", ranks): LENGTHS for ranks in (2, 4)}
 ALLTOALL = Range("alltoall", 4, 64, 1024, "pairwise")
 GATHERED = Range("allgather", 4, 8, 8, "ring")
 GENERAL = {
@@ -32,9 +33,9 @@ def test_neighbouring_lengths_become_one_range() -> None:
     picks = [Pick("bcast", 4, length, "algorithm", "ring") for length in (8, 64, 65536)]
     picks += [Pick("bcast", 4, 1024, "algorithm", "binomial"), Pick("bcast", 4, 8, "mockup", "padded")]
     assert ranges(picks, "algorithm", GRID) == [
-        Range("bcast", 4, 8, 64, "ring"),
-        Range("bcast", 4, 1024, 1024, "binomial"),
-        Range("bcast", 4, 65536, 65536, "ring"),
+        Range("bcast", 4, 8, 64, "ring", (8, 64)),
+        Range("bcast", 4, 1024, 1024, "binomial", (1024,)),
+        Range("bcast", 4, 65536, 65536, "ring", (65536,)),
     ]
 
 

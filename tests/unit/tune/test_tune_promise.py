@@ -24,9 +24,7 @@ RING = Pick("bcast", 2, 1024, "algorithm", "ring")
 STEPS = (-3, -1, 0, 1, 3, -2, 2, 0)  # so many parts of the spread is each launch off
 
 
-def seen(
-    view: str, times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING
-) -> Factor:
+def seen(view: str, times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING) -> Factor:
     """Eight pairs in one view."""
     pairs = tuple((1e-6, 1e-6 / (times_faster * (1 + step * spread))) for step in STEPS)
     return Factor(Cell("bcast", 2, length), pairs, pick, view)
@@ -117,7 +115,7 @@ def test_a_cell_is_measured_twice_before_it_goes_back_to_the_library(
     told: list[str] = []
     mpi: Any = SimpleNamespace()
     session = Session(tmp_path, REQUEST, mpi, {}, told.append, True, (), 2)
-    tuned = session._verified([RING, scatter], [])
+    tuned = session._verified([RING, scatter], [], {2: {"bcast": (1024,), "scatter": (8,)}})
     assert tuned.picks == (scatter,), "back to back RING gains nothing"
     assert len(runs) == 3, "twice with both, once with what is left"
     assert told == ["1 cell not confirmed: the library's own choice is kept there"]

@@ -11,7 +11,7 @@ from slowpath.diagnose.tune.shares import Shares
 def test_each_step_gets_its_share_of_what_is_left() -> None:
     now_s = [100.0]
     shares = Shares(100.0, lambda: now_s[0])
-    assert shares.next_s("choose", 1) == pytest.approx(100 * 4 / 14)
+    assert shares.next_s("choose", 1) == pytest.approx(100 * 4 / 16)
     now_s[0] += 10.0  # quicker than its share: the rest is for the others
     assert shares.next_s("prove", 1) == pytest.approx(90 * 2 / 10)
     now_s[0] += 30.0
@@ -23,12 +23,13 @@ def test_each_step_gets_its_share_of_what_is_left() -> None:
 def test_numbers_of_ranks_share_a_step() -> None:
     now_s = [0.0]
     shares = Shares(100.0, lambda: now_s[0])
-    each_s = 100 * 4 / 28
+    each_s = 100 * 4 / 32
     assert shares.next_s("choose", 2) == pytest.approx(each_s)
     now_s[0] += each_s
     assert shares.next_s("choose", 2) == pytest.approx(each_s)
     now_s[0] += each_s
-    assert shares.next_s("prove", 2) == pytest.approx(each_s / 2)
+    assert shares.next_s("finer", 2) == pytest.approx((100 - 2 * each_s) / 24), "half: there may be further steps"
+    assert shares.next_s("prove", 2) == pytest.approx((100 - 2 * each_s) * 2 / 20)
 
 
 def test_without_a_budget_nothing_is_shared() -> None:

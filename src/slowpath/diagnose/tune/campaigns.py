@@ -20,6 +20,9 @@ _EFFORT: Final = {"samples": "100", "time_limit_s": "0.02", "warmup_s": "0.004"}
 _MINIMUM_EFFECT: Final = 0.02
 
 
+Grid = Mapping[str, Sequence[int]]  # lengths by collective
+
+
 @dataclass(frozen=True)
 class View:
     """How people time a collective, by name. parameters, metric: of the experiment coll."""
@@ -54,23 +57,21 @@ def mockups_of(collective: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
-def choosing(request: TuneRequest, bind: str) -> Campaign:
-    """Every algorithm that can be forced, and every mock-up, at every length."""
+def choosing(request: TuneRequest, bind: str, grid: Grid | None = None) -> Campaign:
+    """Every algorithm that can be forced, and every mock-up, at every length.  Args: grid: None: all cells."""
+    grid = whole(request) if grid is None else grid
     forced = environments(request.library, request.collectives)
     tables = [EnvironmentTable(DEFAULT)]
     tables += [EnvironmentTable(f"forced {n + 1}", variables) for n, (_, variables) in enumerate(forced)]
     groups = []
-    for collective in request.collectives:
+    for collective, lengths in grid.items():
         places = [f"forced {n + 1}" for n, (chosen, _) in enumerate(forced) if collective in chosen]
-        groups.append(_cells(request, collective, collective, [DEFAULT, *places]))
+        groups.append(_cells(collective, collective, [DEFAULT, *places], lengths=lengths))
         if ways := mockups_of(collective):
             name = f"{collective} by other calls"
-            groups.append(_cells(request, name, collective, [DEFAULT], list(ways)))
+            groups.append(_cells(name, collective, [DEFAULT], list(ways), lengths))
     title, rounds = "Ways of collectives", request.choosing_rounds
     return _campaign("tune-choose", title, request, tables, groups, [], bind, rounds)
-
-
-Grid = Mapping[str, Sequence[int]]  # lengths by collective
 
 
 def whole(request: TuneRequest) -> Grid:
@@ -107,13 +108,13 @@ def comparing(
                 name = f"{collective} {view.name}"
                 same = next((one for one in views[:number] if one.parameters == view.parameters), None)
                 if same is None:
-                    groups.append(_cells(request, name, collective, places, lengths=lengths, view=view))
+                    groups.append(_cells(name, collective, places, lengths=lengths, view=view))
                 cells = f"{collective} {(same or view).name}"
                 contrasts.append(_contrast(name, cells, "environment", DEFAULT, TUNED, view.metric))
     for collective, way in dict.fromkeys((one.collective, one.name) for one in alone):
         lengths = [one.bytes for one in alone if (one.collective, one.name) == (collective, way)]
         name = f"{collective} by {way}"
-        groups.append(_cells(request, name, collective, [DEFAULT], ["library", way], lengths))
+        groups.append(_cells(name, collective, [DEFAULT], ["library", way], lengths))
         contrasts.append(_contrast(name, name, "way", "library", way, TOGETHER.metric))
     return _campaign("tune-compare", "Tuned collectives", request, tables, groups, contrasts, bind, rounds)
 
@@ -143,19 +144,17 @@ def _campaign(
 
 
 def _cells(
-    request: TuneRequest,
     name: str,
     collective: str,
     environment: Sequence[str],
     ways: Sequence[str] = ("library",),
-    lengths: Sequence[int] | None = None,
+    lengths: Sequence[int] = (),
     view: View = TOGETHER,
 ) -> CellsTable:
-    sizes = request.lengths(collective) if lengths is None else lengths
-    whole = all(length % 8 == 0 for length in sizes)
+    whole = all(length % 8 == 0 for length in lengths)
     parameters: dict[str, Values] = {
         "collective": collective,
-        "message_bytes": [str(length) for length in sizes],
+        "message_bytes": [str(length) for length in lengths],
         "datatype": "double" if collective in _REDUCES and whole else "byte",
         "way": list(ways),
         **view.parameters,

@@ -14,7 +14,7 @@ from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.mpi import tuning_files
 from slowpath.mpi.library_file import library_file
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.tuning import FILE_VARIABLE, Pick, ranges, tuning_text
+from slowpath.mpi.tuning import FILE_VARIABLE, Measured, Pick, Range, ranges, tuning_text
 
 TUNING: Final = "tuning.json"
 PRELOAD: Final = "LD_PRELOAD"
@@ -26,19 +26,21 @@ def written(
     folder: Path,
     request: TuneRequest,
     picks: Sequence[Pick],
+    measured: Measured,
     mpi: Mpi,
     environ: Mapping[str, str],
     preload: Path | None,
 ) -> dict[str, str]:
     """Write the files of `picks` into `folder`.
 
-    Args:    preload: libslowpath-coll.so; None: it is not there, and the mock-ups are left to tuning.json.
+    Args:    measured: all lengths that were.  preload: libslowpath-coll.so; None: it is not there, and the mock-ups are
+             left to tuning.json.
     Returns: the variables that make the library, and the preload, read them; none where nothing was picked.
     Raises:  EnvironmentFailure: the disk refuses; the library does not show what its file has to begin with.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / TUNING, tuning_text(request.identity, picks, (*request.bytes, 0)))
-    variables = _of_library(folder, request, picks, mpi, environ)
+    write_atomically(folder / TUNING, tuning_text(request.identity, picks, measured))
+    variables = _of_library(folder, request.library, ranges(picks, "algorithm", measured), mpi, environ)
     if preload is not None and any(pick.kind == "mockup" for pick in picks):
         variables = {**variables, FILE_VARIABLE: str(folder / TUNING), PRELOAD: str(preload)}
     return variables
@@ -56,16 +58,15 @@ def preload_beside(engine: Path) -> Path | None:
 
 
 def _of_library(
-    folder: Path, request: TuneRequest, picks: Sequence[Pick], mpi: Mpi, environ: Mapping[str, str]
+    folder: Path, library: str, chosen: Sequence[Range], mpi: Mpi, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    chosen = ranges(picks, "algorithm", (*request.bytes, 0))
     if not chosen:
         return {}
-    if request.library == "mpich":
+    if library == "mpich":
         for name, text in tuning_files.mpich_files(_library_bytes(mpi, environ), chosen).items():
             write_atomically(folder / name, text)
         return tuning_files.mpich_variables(str(folder))
-    if request.library == "openmpi":
+    if library == "openmpi":
         write_atomically(folder / tuning_files.OPENMPI_FILE, tuning_files.openmpi_text(chosen))
         return tuning_files.openmpi_variables(str(folder / tuning_files.OPENMPI_FILE))
     write_atomically(folder / tuning_files.INTEL_FILE, tuning_files.intel_text(chosen))

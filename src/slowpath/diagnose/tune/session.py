@@ -11,6 +11,7 @@ from pathlib import Path
 from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
+from slowpath.diagnose.tune.between import MOST_STEPS, between, joined
 from slowpath.diagnose.tune.campaigns import VIEWS, Grid, choosing, comparing, grid_of, whole
 from slowpath.diagnose.tune.choose import Cell, picks
 from slowpath.diagnose.tune.factors import Factor, pooled, proven, to_go, with_picks
@@ -20,7 +21,7 @@ from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.results import factors, trials
 from slowpath.diagnose.tune.shares import Shares
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.tuning import Pick
+from slowpath.mpi.tuning import Measured, Pick
 from slowpath.report.rebuild import rebuild
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import RunLimits
@@ -41,7 +42,8 @@ class Tuned:
     switch them on.
 
     mockups: picks proven against the library in one process, where no preload could be verified with the files.
-    unverified: what was taken out after the last verification, for which no further one was left.
+    unverified: what was taken out after the last verification, for which no further one was left.  measured: all
+    lengths, those between the asked ones included.
     """
 
     factors: tuple[Factor, ...]
@@ -50,6 +52,7 @@ class Tuned:
     mockups: tuple[Factor, ...] = ()
     verifications: int = 0
     unverified: tuple[Pick, ...] = ()
+    measured: Measured = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,11 @@ class Session:
                 f"{ranks} ranks: {len(prepared.plan.cells)} cells, choosing about {duration(choose_s)}, proving up to "
                 f"{duration(prove_s)}, each verification {duration(verify_s)}"
             )
-        return [*said, f"all steps: about {duration(total_s)}, with one verification"]
+        return [
+            *said,
+            f"all steps: about {duration(total_s)}, with one verification; lengths between neighbours that choose "
+            "differently come on top",
+        ]
 
     def first_campaign(self) -> Campaign:
         """The campaign of the first step."""
@@ -111,23 +118,39 @@ class Session:
 
     def tuned(self) -> Tuned:
         """All steps; those that were measured before are not measured again.  Raises: Interrupted; as `run`."""
-        chosen = [pick for ranks in self.request.ranks for pick in self._chosen(ranks)]
-        kept, mockups = self._proven(chosen)
-        return self._verified(kept, mockups)
+        chosen: list[Pick] = []
+        grids: dict[int, Grid] = {}
+        for ranks in self.request.ranks:
+            found, grids[ranks] = self._chosen(ranks)
+            chosen += found
+        kept, mockups = self._proven(chosen, measured_of(grids))
+        return self._verified(kept, mockups, grids)
 
-    def _chosen(self, ranks: int) -> list[Pick]:
-        results = self._measured(f"choose-{ranks}", choosing(self.request, self.bind(ranks)), ranks)
-        found = picks(trials(results, self.request, ranks))
+    def _chosen(self, ranks: int) -> tuple[list[Pick], Grid]:
+        """What seems fastest, and all lengths that this took: those between neighbours that choose differently, too."""
+        grid, bind = whole(self.request), self.bind(ranks)
+        ways = trials(self._measured(f"choose-{ranks}", choosing(self.request, bind), ranks), self.request, ranks)
+        found = picks(ways)
+        for number in range(1, MOST_STEPS + 1):
+            more = between(grid, found)
+            if not more:
+                break
+            cells = _cells(sum(map(len, more.values())))
+            self.tell(f"{ranks} ranks: {cells} between lengths that choose differently")
+            results = self._measured(f"finer-{number}-{ranks}", choosing(self.request, bind, more), ranks)
+            ways, grid = {**ways, **trials(results, self.request, ranks)}, joined(grid, more)
+            found = picks(ways)
         self.tell(f"{ranks} ranks: {_cells(len(found))} with a way that seems 5 % faster, now to be proven")
-        return found
+        return found, grid
 
-    def _proven(self, chosen: Sequence[Pick]) -> tuple[list[Pick], list[Factor]]:
+    def _proven(self, chosen: Sequence[Pick], measured: Measured) -> tuple[list[Pick], list[Factor]]:
         """Their cells alone, by the files as they will be used; once more where that leaves it open."""
         alone = [one for one in chosen if one.kind == "mockup" and self.preload is None]
         variables = written(
             self.folder / "candidates",
             self.request,
             [one for one in chosen if one not in alone],
+            measured,
             self.mpi,
             self.environ,
             self.preload,
@@ -165,7 +188,7 @@ class Session:
         ways = [by_way.get((Cell(one.collective, one.ranks, one.bytes), one.name)) for one in asked if one in alone]
         return [*found, *(way for way in ways if way is not None)]
 
-    def _verified(self, kept: list[Pick], mockups: Sequence[Factor]) -> Tuned:
+    def _verified(self, kept: list[Pick], mockups: Sequence[Factor], grids: Mapping[int, Grid]) -> Tuned:
         """Files of what was proven, all cells against the library without them, in fresh launches, timed in each view.
 
         Files with a cell that does badly, or of which nothing can be promised, are measured a second time; what both
@@ -173,29 +196,30 @@ class Session:
         """
         runs: list[list[Factor]] = []
         gone: set[Pick] = set()
+        measured = measured_of(grids)
         for number in range(1, MOST_VERIFICATIONS + 1):
             checked = [one for one in kept if one.kind == "algorithm" or self.preload is not None]
-            variables = written(self.folder, self.request, kept, self.mpi, self.environ, self.preload)
+            variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
             if not checked:
-                return Tuned((), tuple(kept), variables, tuple(mockups), number - 1)
-            runs.append(self._verification(number, whole(self.request), variables))
+                return Tuned((), tuple(kept), variables, tuple(mockups), number - 1, (), measured)
+            runs.append(self._verification(number, grids, variables))
             found = with_picks(pooled(runs), checked)
             gone = to_go(found) | broken(found)
             if not gone:
-                return Tuned(tuple(found), tuple(kept), variables, tuple(mockups), number)
+                return Tuned(tuple(found), tuple(kept), variables, tuple(mockups), number, (), measured)
             if len(runs) > 1:
                 self.tell(f"{_cells(len(gone))} not confirmed: the library's own choice is kept there")
                 kept, runs = [one for one in kept if one not in gone], []
         kept = [one for one in kept if one not in gone]
-        variables = written(self.folder, self.request, kept, self.mpi, self.environ, self.preload)
+        variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
         left = tuple(with_picks(found, kept))
-        return Tuned(left, tuple(kept), variables, tuple(mockups), MOST_VERIFICATIONS, tuple(sorted(gone)))
+        return Tuned(left, tuple(kept), variables, tuple(mockups), MOST_VERIFICATIONS, tuple(sorted(gone)), measured)
 
-    def _verification(self, number: int, grid: Grid, variables: Mapping[str, str]) -> list[Factor]:
+    def _verification(self, number: int, grids: Mapping[int, Grid], variables: Mapping[str, str]) -> list[Factor]:
         found: list[Factor] = []
         for ranks in self.request.ranks:
             campaign = comparing(
-                self.request, grid, variables, self.bind(ranks), self.request.verifying_rounds, views=VIEWS
+                self.request, grids[ranks], variables, self.bind(ranks), self.request.verifying_rounds, views=VIEWS
             )
             found += factors(self._measured(f"verify-{number}-{ranks}", campaign, ranks, variables), ranks)[0]
         return found
@@ -245,6 +269,11 @@ def found_preload(prepared: PreparedRun) -> Path | None:
     engine = prepared.libraries[0].engine
     program = getattr(engine, "program", None)
     return preload_beside(program) if isinstance(program, Path) else None
+
+
+def measured_of(grids: Mapping[int, Grid]) -> Measured:
+    """All lengths of all numbers of ranks."""
+    return {(name, ranks): tuple(lengths) for ranks, grid in grids.items() for name, lengths in grid.items()}
 
 
 def _cells(count: int) -> str:

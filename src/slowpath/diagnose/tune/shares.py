@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-# Verifying times each cell in three ways, and is asked for twice, since it may have to be repeated.
-WEIGHTS: Final[Mapping[str, float]] = {"choose": 4, "prove": 2, "verify": 8}
+# Verifying times each cell in three ways. It and the lengths between are asked for twice: they may be repeated.
+WEIGHTS: Final[Mapping[str, float]] = {"choose": 4, "finer": 2, "prove": 2, "verify": 8}
 
 
 @dataclass
@@ -37,5 +37,5 @@ class Shares:
         here = max(1, numbers - self._taken.get(step, 0))
         self._taken[step] = self._taken.get(step, 0) + 1
         weight = WEIGHTS[step]
-        repeated = weight / 2 if step == "verify" else weight
+        repeated = weight / 2 if step in ("finer", "verify") else weight
         return left_s * repeated / (weight * here + later)

@@ -13,7 +13,7 @@ from slowpath.diagnose.tune.files import export_lines
 from slowpath.diagnose.tune.promise import Promise, promises
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.session import Tuned
-from slowpath.mpi.tuning import Pick
+from slowpath.mpi.tuning import Kind, Pick, ranges
 
 # One for each way of timing: those that share cells share a column.
 COLUMNS = tuple(
@@ -24,7 +24,7 @@ COLUMNS = tuple(
 def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     """The whole text."""
     found = promises(tuned.factors)
-    shown = [*promised_table(found), *_mockups(tuned), *_gains(request, tuned, found)]
+    shown = [*promised_table(found), *_mockups(tuned), *_covered(tuned), *_gains(request, tuned, found)]
     if not tuned.picks:
         return [
             *shown,
@@ -34,6 +34,20 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     if not tuned.variables:
         return [*shown, "", "tuning.json holds them for libslowpath-coll.so, which this engine does not have"]
     return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
+
+
+def _covered(tuned: Tuned) -> list[str]:
+    """Which lengths are chosen for, and which of them were measured."""
+    kinds: tuple[Kind, ...] = ("algorithm", "mockup")
+    found = [one for kind in kinds for one in ranges(tuned.picks, kind, tuned.measured) if one.collective != "barrier"]
+    if not found:
+        return []
+    shown = ["", "Lengths that the files choose for; between measured ones by their neighbours, which choose the same:"]
+    for one in sorted(found, key=lambda picked: (picked.collective, picked.ranks, picked.first)):
+        lengths = ", ".join(map(format_bytes, one.measured))
+        span = " to ".join(map(format_bytes, dict.fromkeys((one.first, one.last))))
+        shown.append(f"  {one.collective}, {one.ranks} ranks: {one.name} for {span} (measured: {lengths})")
+    return shown
 
 
 def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list[str]:
