@@ -65,7 +65,7 @@ def test_too_few_launches_promise_nothing() -> None:
 def test_cells_left_alone_are_recorded_and_not_judged() -> None:
     left = in_views(0.9, 0.9, 0.9, 0.9, length=8, pick=None)
     assert broken(left) == set()
-    read = msgspec.json.decode(promises_text("mpich-5.0.2", promises([*left, *in_views(1.5, 1.4, 1.2, 1.3)])))
+    read = msgspec.json.decode(promises_text("mpich", "mpich-5.0.2", promises([*left, *in_views(1.5, 1.4, 1.2, 1.3)])))
     alone, tuned = read["rows"]
     assert (alone["by"], alone["promised"]) == (None, None)
     assert alone["views"]["skewed"]["times_faster"] == pytest.approx(0.9, rel=0.01)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,36 @@ LIBRARY: Final = "libslowpath-coll.so"
 _SONAMES: Final = ("libmpi.so.12", "libmpi.so")
 
 
+@dataclass(frozen=True)
+class Contents:
+    """Files by name, and the variables that make the library, and the preload, read them."""
+
+    files: Mapping[str, str]
+    variables: Mapping[str, str]
+
+
+def contents(
+    folder: Path,
+    library: str,
+    identity: str,
+    picks: Sequence[Pick],
+    measured: Measured,
+    mpi: Mpi,
+    environ: Mapping[str, str],
+    preload: Path | None,
+) -> Contents:
+    """The files of `picks` as they will stand in `folder`.
+
+    Args:   library, identity: its name; with its version.  measured: all lengths that were.  preload:
+            libslowpath-coll.so; None: it is not there, and the mock-ups are left to tuning.json.
+    Raises: EnvironmentFailure: the library does not show what its file has to begin with.
+    """
+    files, variables = _of_library(folder, library, ranges(picks, "algorithm", measured), mpi, environ)
+    if preload is not None and any(pick.kind == "mockup" for pick in picks):
+        variables = {**variables, FILE_VARIABLE: str(folder / TUNING), PRELOAD: str(preload)}
+    return Contents({**files, TUNING: tuning_text(identity, picks, measured)}, variables)
+
+
 def written(
     folder: Path,
     request: TuneRequest,
@@ -30,20 +61,17 @@ def written(
     mpi: Mpi,
     environ: Mapping[str, str],
     preload: Path | None,
-) -> dict[str, str]:
+) -> Mapping[str, str]:
     """Write the files of `picks` into `folder`.
 
-    Args:    measured: all lengths that were.  preload: libslowpath-coll.so; None: it is not there, and the mock-ups are
-             left to tuning.json.
-    Returns: the variables that make the library, and the preload, read them; none where nothing was picked.
-    Raises:  EnvironmentFailure: the disk refuses; the library does not show what its file has to begin with.
+    Returns: the variables that switch them on; none where nothing was picked.
+    Raises:  EnvironmentFailure: the disk refuses; as `contents`.
     """
+    made = contents(folder, request.library, request.identity, picks, measured, mpi, environ, preload)
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / TUNING, tuning_text(request.identity, picks, measured))
-    variables = _of_library(folder, request.library, ranges(picks, "algorithm", measured), mpi, environ)
-    if preload is not None and any(pick.kind == "mockup" for pick in picks):
-        variables = {**variables, FILE_VARIABLE: str(folder / TUNING), PRELOAD: str(preload)}
-    return variables
+    for name, text in made.files.items():
+        write_atomically(folder / name, text)
+    return made.variables
 
 
 def export_lines(variables: Mapping[str, str]) -> list[str]:
@@ -59,18 +87,17 @@ def preload_beside(engine: Path) -> Path | None:
 
 def _of_library(
     folder: Path, library: str, chosen: Sequence[Range], mpi: Mpi, environ: Mapping[str, str]
-) -> dict[str, str]:
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Its own files and variables."""
     if not chosen:
-        return {}
+        return {}, {}
     if library == "mpich":
-        for name, text in tuning_files.mpich_files(_library_bytes(mpi, environ), chosen).items():
-            write_atomically(folder / name, text)
-        return tuning_files.mpich_variables(str(folder))
+        files = tuning_files.mpich_files(_library_bytes(mpi, environ), chosen)
+        return files, tuning_files.mpich_variables(str(folder))
     if library == "openmpi":
-        write_atomically(folder / tuning_files.OPENMPI_FILE, tuning_files.openmpi_text(chosen))
-        return tuning_files.openmpi_variables(str(folder / tuning_files.OPENMPI_FILE))
-    write_atomically(folder / tuning_files.INTEL_FILE, tuning_files.intel_text(chosen))
-    return tuning_files.intel_variables(chosen)
+        name = tuning_files.OPENMPI_FILE
+        return {name: tuning_files.openmpi_text(chosen)}, tuning_files.openmpi_variables(str(folder / name))
+    return {tuning_files.INTEL_FILE: tuning_files.intel_text(chosen)}, tuning_files.intel_variables(chosen)
 
 
 def _library_bytes(mpi: Mpi, environ: Mapping[str, str]) -> bytes:

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cell is promised to gain: the least of all ways in which people time a collective. Pure."""
+"""What a cell is promised to gain: the least of all ways in which people time a collective."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
+from slowpath.core.decoding import Versioned, decoded
+from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.files import read_bytes
+from slowpath.core.result import AtLeastOne, Count, Name
+from slowpath.diagnose.tune.campaigns import mockups_of
 from slowpath.diagnose.tune.choose import Cell
 from slowpath.diagnose.tune.factors import Factor
-from slowpath.mpi.tuning import Pick
+from slowpath.mpi.forced_algorithms import ALGORITHMS
+from slowpath.mpi.tuning import Kind, Measured, Pick
 
 FILE = "promises.json"
 SCHEMA = 1
@@ -54,7 +61,9 @@ def broken(factors: Sequence[Factor]) -> set[Pick]:
     return {one.pick for one in promises(factors) if one.pick is not None and not one.holds}
 
 
-class _Seen(msgspec.Struct, frozen=True):
+class Seen(msgspec.Struct, frozen=True):
+    """A cell in one view; interval: 95 %, of times_faster."""
+
     default_s: float
     tuned_s: float
     times_faster: float
@@ -62,29 +71,76 @@ class _Seen(msgspec.Struct, frozen=True):
     launches: int
 
 
-class _Row(msgspec.Struct, frozen=True):
-    collective: str
-    ranks: int
-    bytes: int
-    kind: str | None
-    by: str | None
+class PromisedRow(msgspec.Struct, frozen=True):
+    """A verified cell. kind, by: of its pick; null: the library's own choice."""
+
+    collective: Name
+    ranks: AtLeastOne
+    bytes: Count
+    kind: Kind | None
+    by: Name | None
     promised: float | None
-    views: dict[str, _Seen]
+    views: dict[str, Seen]
 
 
-class _File(msgspec.Struct, frozen=True):
-    mpi: str
-    rows: list[_Row]
+class Promised(msgspec.Struct, frozen=True):
+    """promises.json: every verified cell of a library with its version."""
+
+    library: Name
+    mpi: Name
+    rows: list[PromisedRow]
     schema: int = SCHEMA
 
+    @property
+    def measured(self) -> Measured:
+        """All lengths that were verified."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for row in self.rows:
+            found.setdefault((row.collective, row.ranks), []).append(row.bytes)
+        return found
 
-def promises_text(mpi: str, found: Sequence[Promise]) -> bytes:
+    @property
+    def picks(self) -> list[Pick]:
+        """What is promised to be faster."""
+        return [
+            Pick(row.collective, row.ranks, row.bytes, row.kind, row.by)
+            for row in self.rows
+            if row.kind is not None and row.by is not None and (row.promised or 0) > 1
+        ]
+
+
+def promises_text(library: str, mpi: str, found: Sequence[Promise]) -> bytes:
     """promises.json: every verified cell, what was promised, and what each view measured."""
-    return msgspec.json.format(msgspec.json.encode(_File(mpi, [_row(one) for one in found])), indent=1) + b"\n"
+    return encoded(Promised(library, mpi, [_row(one) for one in found]))
 
 
-def _row(one: Promise) -> _Row:
-    return _Row(
+def encoded(promised: Promised) -> bytes:
+    """As a file."""
+    return msgspec.json.format(msgspec.json.encode(promised), indent=1) + b"\n"
+
+
+def read_promises(folder: Path) -> Promised:
+    """Of a folder that anybody may have made: of its words those alone are taken that this Slowpath knows.
+
+    Raises: UsageError: there is none.  RecordError: it is damaged, or names what no tuning chooses.
+    """
+    file = folder / FILE
+    if not file.is_file():
+        raise UsageError(f"{folder}: no {FILE}; name a folder that slowpath tune has finished")
+    content, advice = read_bytes(file), "tune anew"
+    if decoded(content, Versioned, file, advice, "holds no promises").schema != SCHEMA:
+        raise UsageError(f"{file}: by another version of slowpath; tune anew")
+    found = decoded(content, Promised, file, advice)
+    known = ALGORITHMS.get(found.library, {})
+    for one in found.picks:
+        names = known.get(one.collective, ()) if one.kind == "algorithm" else mockups_of(one.collective)
+        if one.name not in names:
+            raise RecordError(f"{file}: '{one.name}' is no {one.kind} of {one.collective}; {advice}")
+    return found
+
+
+def _row(one: Promise) -> PromisedRow:
+    return PromisedRow(
         one.cell.collective,
         one.cell.ranks,
         one.cell.bytes,
@@ -95,6 +151,6 @@ def _row(one: Promise) -> _Row:
     )
 
 
-def _seen(one: Factor) -> _Seen:
+def _seen(one: Factor) -> Seen:
     interval = None if one.interval is None else (1 / one.interval[1], 1 / one.interval[0])
-    return _Seen(one.default_s, one.tuned_s, one.times_faster, interval, len(one.pairs))
+    return Seen(one.default_s, one.tuned_s, one.times_faster, interval, len(one.pairs))
