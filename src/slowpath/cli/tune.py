@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--ranks", type=RANKS, help="MPI ranks, one or several: 2,4.  [default: 2]")
 @click.option("--collectives", help="Collectives, with commas.  [default: all twelve that have alternatives]")
 @click.option("--bytes", "lengths", help="Message lengths, as 8,1KiB..1MiB*16.  [default: five from 8 B to 1 MiB]")
+@click.option("--for", "watch", type=click.Path(path_type=Path), help="Tune what the program of this watch uses.")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, openmpi, ...  [default: the one in PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/tune-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the tuning in this folder.")
@@ -49,6 +50,7 @@ def command(
     ranks: tuple[int, ...] | None,
     collectives: str | None,
     lengths: str | None,
+    watch: Path | None,
     mpi: str | None,
     out: Path | None,
     resumed: Path | None,
@@ -82,12 +84,15 @@ def command(
 
     tell = teller(quiet)
     if installed is not None or remove or prefix is not None:
-        given = (ranks, collectives, lengths, out, resumed, budget, dry_run or None)
+        given = (ranks, collectives, lengths, watch, out, resumed, budget, dry_run or None)
         return _for_a_site(installed, remove, prefix, mpi, tell, others=any(one is not None for one in given))
     request = load(resumed) if resumed is not None else None
     found = find_mpi(request.mpi if request else mpi)
     if request is None:
-        request = _request(found, mpi, ranks, collectives, lengths, rounds)
+        if watch is None:
+            request = _request(found, mpi, ranks, collectives, lengths, rounds)
+        else:
+            request = _for_program(watch, found, mpi, rounds, tell, others=(ranks, collectives, lengths))
     cores = len(os.sched_getaffinity(0))
     words = ["slowpath", *sys.argv[1:]]
     if dry_run:
@@ -100,7 +105,10 @@ def command(
     for line in session.costs():
         tell(line)
     tuned = replace(session, preload=found_preload(session.first())).tuned()
-    write_atomically(folder / PROMISES, promises_text(request.library, request.identity, promises(tuned.factors)))
+    write_atomically(
+        folder / PROMISES,
+        promises_text(request.library, request.identity, promises(tuned.factors), classes=bool(request.uses)),
+    )
     shown = lines(request, tuned)
     (folder / "tuned.txt").write_text("\n".join(shown) + "\n", encoding="utf-8")
     for line in shown:
@@ -133,6 +141,40 @@ def _request(
     )
     requests.require_known(made)
     return made
+
+
+def _for_program(
+    watch: Path, found: Mpi, mpi: str | None, rounds: int, tell: Tell, others: tuple[object, ...]
+) -> TuneRequest:
+    """Return what the program of a watch uses.  Raises: RecordError.  UsageError: nothing that can be tuned."""
+    from slowpath.core.errors import UsageError
+    from slowpath.core.units import format_time
+    from slowpath.diagnose.tune import request as requests
+    from slowpath.watch.results import read_watch_results
+    from slowpath.watch.spending import collective_uses
+
+    if any(one is not None for one in others):
+        raise UsageError("--for chooses collectives, lengths and ranks by the program: leave the other options out")
+    results = read_watch_results(watch)
+    uses, left = collective_uses(results, found.name)
+    for call, seconds in left.items():
+        tell(f"{call}: {format_time(seconds)} of a rank, can't be tuned under {found.name}")
+    kept = requests.most_of(uses)
+    if not kept:
+        raise UsageError(f"--for {watch}: no blocking collective that can be tuned was recorded; watch it again")
+    if len(kept) < len(uses):
+        tell(f"{len(kept)} of {len(uses)} kinds of calls, in which the program works most")
+    return requests.TuneRequest(
+        library=found.name,
+        identity=f"{found.name}-{found.version or 'unknown'}",
+        mpi=mpi,
+        collectives=tuple(dict.fromkeys(use.collective for use in kept)),
+        ranks=tuple(dict.fromkeys(use.ranks for use in kept)),
+        bytes=tuple(sorted({use.bytes for use in kept})),
+        rounds=rounds,
+        program=results.program.program,
+        uses=kept,
+    )
 
 
 def _dry(session: Session, tell: Tell) -> int:

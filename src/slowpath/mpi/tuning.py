@@ -101,8 +101,11 @@ class Range:
     measured: tuple[int, ...] = ()
 
 
-def ranges(picks: Sequence[Pick], kind: Kind, measured: Measured) -> list[Range]:
-    """Picks of one kind with lengths next to each other among the measured ones put together; none outside of them."""
+def ranges(picks: Sequence[Pick], kind: Kind, measured: Measured, *, classes: bool = False) -> list[Range]:
+    """Picks of one kind with lengths next to each other among the measured ones put together; none outside of them.
+
+    Args: classes: a length stands for all of its class, from a power of two to below the next one.
+    """
     found: list[Range] = []
     places = {where: {length: at for at, length in enumerate(sorted(set(all_)))} for where, all_ in measured.items()}
     for pick in sorted(candidate for candidate in picks if candidate.kind == kind):
@@ -115,14 +118,20 @@ def ranges(picks: Sequence[Pick], kind: Kind, measured: Measured) -> list[Range]
             found[-1] = replace(last, last=pick.bytes, measured=(*last.measured, pick.bytes))
         else:
             found.append(Range(pick.collective, pick.ranks, pick.bytes, pick.bytes, pick.name, (pick.bytes,)))
-    return found
+    return [_of_classes(one) for one in found] if classes else found
 
 
-def tuning_text(mpi: str, picks: Sequence[Pick], measured: Measured) -> str:
-    """tuning.json of the mock-ups among `picks`."""
+def _of_classes(one: Range) -> Range:
+    if one.last == 0:
+        return one
+    return replace(one, first=1 << max(0, one.first.bit_length() - 1), last=(1 << one.last.bit_length()) - 1)
+
+
+def tuning_text(mpi: str, picks: Sequence[Pick], measured: Measured, *, classes: bool = False) -> str:
+    """tuning.json of the mock-ups among `picks`.  Args: as `ranges`."""
     rows = [
         TuningRow(picked.collective, (picked.ranks, picked.ranks), (picked.first, picked.last), picked.name)
-        for picked in ranges(picks, "mockup", measured)
+        for picked in ranges(picks, "mockup", measured, classes=classes)
     ]
     text = msgspec.json.format(msgspec.json.encode(TuningFile(mpi, tuple(rows))), indent=1)
     return text.decode() + "\n"

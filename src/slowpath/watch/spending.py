@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from slowpath.diagnose.program import ProgramUse, Spent
+from slowpath.diagnose.tune.request import Use, tunable
 from slowpath.watch.messages import MEMORY
 from slowpath.watch.results import WatchResults
 
@@ -52,3 +55,31 @@ def _spent(results: WatchResults) -> Iterator[Spent]:
                 high_bytes=call.bytes,
                 collective=call.collective,
             )
+
+
+def collective_uses(results: WatchResults, library: str) -> tuple[list[Use], dict[str, float]]:
+    """The blocking collectives of the program, most time of a rank first; and those that no tuning knows, with theirs.
+
+    Lengths of one size class are one use. A communicator that not all ranks are in counts for those that are.
+
+    Args: library: that is to be tuned.
+    """
+    world, known = max(1, results.program.ranks), set(tunable(library))
+    found: dict[tuple[str, int, int], Use] = {}
+    others: dict[str, float] = {}
+    for kind in results.collectives or ():
+        seconds = kind.work_s * kind.count * kind.ranks / world
+        if kind.collective not in known:
+            others[kind.call] = others.get(kind.call, 0.0) + seconds
+            continue
+        length = 0 if kind.collective == "barrier" else _whole(kind.bytes)
+        key = (kind.collective, kind.ranks, length.bit_length())
+        before = found.get(key, Use(kind.collective, kind.ranks, length, 0, 0.0))
+        found[key] = replace(before, calls=before.calls + kind.count, seconds=before.seconds + seconds)
+    uses = sorted(found.values(), key=lambda use: use.seconds, reverse=True)
+    return uses, dict(sorted(others.items(), key=lambda item: -item[1]))
+
+
+def _whole(length: int) -> int:
+    """A length of the same class that is a whole number of doubles, or of ints."""
+    return length - length % 8 if length >= 8 else length - length % 4 if length >= 4 else length

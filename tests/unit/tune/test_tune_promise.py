@@ -84,7 +84,7 @@ def test_the_table_has_the_three_side_by_side() -> None:
 
 
 def test_a_verification_times_each_cell_in_three_ways() -> None:
-    campaign = comparing(REQUEST, whole(REQUEST), {"A": "b"}, "core", 16, views=VIEWS)
+    campaign = comparing(REQUEST, whole(REQUEST, 2), {"A": "b"}, "core", 16, views=VIEWS)
     assert [group.parameters["pattern"] for group in campaign.cells] == ["after_barrier", "back_to_back", "calls"]
     assert campaign.cells[-1].parameters["arrival"] == "random"
     assert [contrast.metric for contrast in campaign.contrasts] == [view.metric for view in VIEWS]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from slowpath.watch.results import CollectiveClass
-from slowpath.watch.spending import program_use
+from slowpath.watch.spending import collective_uses, program_use
 from support.watch_results import a_program, results
 
 
@@ -27,3 +27,36 @@ def test_a_collective_is_spent_by_the_ranks_of_its_communicator() -> None:
     )
     found = program_use(results(program=a_program(), collectives=(half,)))
     assert [part.seconds for part in found.spent if part.collective == "allreduce"] == pytest.approx([0.05])
+
+
+def a_kind(collective: str, length: int, work_s: float, ranks: int = 4, call: str | None = None) -> CollectiveClass:
+    return CollectiveClass(
+        id=0,
+        collective=collective,
+        call=call or f"MPI_{collective.capitalize()}",
+        bytes=length,
+        ranks=ranks,
+        count=100,
+        work_s=work_s,
+        sites=(0,),
+    )
+
+
+def test_what_a_tuning_is_for_has_most_time_first_and_one_use_a_size_class() -> None:
+    kinds = (
+        a_kind("bcast", 65540, 3e-3),
+        a_kind("bcast", 66000, 1e-3, call="MPI_Bcast_c"),
+        a_kind("allreduce", 8, 2e-3, ranks=2),
+        a_kind("alltoallv", 1024, 9e-3),
+        a_kind("barrier", 0, 5e-3),
+        a_kind("reduce", 6, 1e-4),
+    )
+    uses, others = collective_uses(results(program=a_program(), collectives=kinds), "mpich")
+    assert [(use.collective, use.ranks, use.bytes, use.calls) for use in uses] == [
+        ("barrier", 4, 0, 100),
+        ("bcast", 4, 65536, 200),
+        ("allreduce", 2, 8, 100),
+        ("reduce", 4, 4, 100),
+    ]
+    assert [use.seconds for use in uses] == pytest.approx([0.5, 0.4, 0.1, 0.01])
+    assert others == {"MPI_Alltoallv": pytest.approx(0.9)}

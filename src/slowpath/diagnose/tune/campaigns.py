@@ -16,6 +16,7 @@ from slowpath.mpi.tuning import Pick
 
 DEFAULT, TUNED = "default", "tuned"
 _REDUCES: Final = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")
+_ELEMENTS: Final = {"double": 8, "int": 4}
 _EFFORT: Final = {"samples": "100", "time_limit_s": "0.02", "warmup_s": "0.004"}
 _MINIMUM_EFFECT: Final = 0.02
 
@@ -57,9 +58,8 @@ def mockups_of(collective: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
-def choosing(request: TuneRequest, bind: str, grid: Grid | None = None) -> Campaign:
-    """Every algorithm that can be forced, and every mock-up, at every length.  Args: grid: None: all cells."""
-    grid = whole(request) if grid is None else grid
+def choosing(request: TuneRequest, bind: str, grid: Grid) -> Campaign:
+    """Every algorithm that can be forced, and every mock-up, at every length of a grid."""
     forced = environments(request.library, request.collectives)
     tables = [EnvironmentTable(DEFAULT)]
     tables += [EnvironmentTable(f"forced {n + 1}", variables) for n, (_, variables) in enumerate(forced)]
@@ -74,9 +74,10 @@ def choosing(request: TuneRequest, bind: str, grid: Grid | None = None) -> Campa
     return _campaign("tune-choose", title, request, tables, groups, [], bind, rounds)
 
 
-def whole(request: TuneRequest) -> Grid:
-    """All cells."""
-    return {collective: request.lengths(collective) for collective in request.collectives}
+def whole(request: TuneRequest, ranks: int) -> Grid:
+    """All cells of one number of ranks."""
+    grid = {collective: request.lengths(collective, ranks) for collective in request.collectives}
+    return {collective: lengths for collective, lengths in grid.items() if lengths}
 
 
 def grid_of(picks: Sequence[Pick]) -> Grid:
@@ -151,11 +152,11 @@ def _cells(
     lengths: Sequence[int] = (),
     view: View = TOGETHER,
 ) -> CellsTable:
-    whole = all(length % 8 == 0 for length in lengths)
+    datatype = next((name for name, size in _ELEMENTS.items() if all(length % size == 0 for length in lengths)), "byte")
     parameters: dict[str, Values] = {
         "collective": collective,
         "message_bytes": [str(length) for length in lengths],
-        "datatype": "double" if collective in _REDUCES and whole else "byte",
+        "datatype": datatype if collective in _REDUCES else "byte",
         "way": list(ways),
         **view.parameters,
         **_EFFORT,

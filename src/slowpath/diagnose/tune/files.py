@@ -40,17 +40,20 @@ def contents(
     mpi: Mpi,
     environ: Mapping[str, str],
     preload: Path | None,
+    *,
+    classes: bool = False,
 ) -> Contents:
     """The files of `picks` as they will stand in `folder`.
 
     Args:   library, identity: its name; with its version.  measured: all lengths that were.  preload:
-            libslowpath-coll.so; None: it is not there, and the mock-ups are left to tuning.json.
+            libslowpath-coll.so; None: it is not there, and the mock-ups are left to tuning.json.  classes: as `ranges`.
     Raises: EnvironmentFailure: the library does not show what its file has to begin with.
     """
-    files, variables = _of_library(folder, library, ranges(picks, "algorithm", measured), mpi, environ)
+    chosen = ranges(picks, "algorithm", measured, classes=classes)
+    files, variables = _of_library(folder, library, chosen, mpi, environ)
     if preload is not None and any(pick.kind == "mockup" for pick in picks):
         variables = {**variables, FILE_VARIABLE: str(folder / TUNING), PRELOAD: str(preload)}
-    return Contents({**files, TUNING: tuning_text(identity, picks, measured)}, variables)
+    return Contents({**files, TUNING: tuning_text(identity, picks, measured, classes=classes)}, variables)
 
 
 def written(
@@ -67,7 +70,8 @@ def written(
     Returns: the variables that switch them on; none where nothing was picked.
     Raises:  EnvironmentFailure: the disk refuses; as `contents`.
     """
-    made = contents(folder, request.library, request.identity, picks, measured, mpi, environ, preload)
+    about = (folder, request.library, request.identity)
+    made = contents(*about, picks, measured, mpi, environ, preload, classes=bool(request.uses))
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in made.files.items():
         write_atomically(folder / name, text)

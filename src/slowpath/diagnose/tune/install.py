@@ -114,6 +114,7 @@ def installation(
         mpi,
         environ,
         folder / LIBRARY if replaced else None,
+        classes=promised.classes,
     )
     files = {name: text.encode() for name, text in made.files.items()}
     if replaced and preload is not None:

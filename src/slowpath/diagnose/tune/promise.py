@@ -84,11 +84,12 @@ class PromisedRow(msgspec.Struct, frozen=True):
 
 
 class Promised(msgspec.Struct, frozen=True):
-    """promises.json: every verified cell of a library with its version."""
+    """promises.json: every verified cell of a library with its version. classes: each stands for a class of lengths."""
 
     library: Name
     mpi: Name
     rows: list[PromisedRow]
+    classes: bool = False
     schema: int = SCHEMA
 
     @property
@@ -109,9 +110,9 @@ class Promised(msgspec.Struct, frozen=True):
         ]
 
 
-def promises_text(library: str, mpi: str, found: Sequence[Promise]) -> bytes:
+def promises_text(library: str, mpi: str, found: Sequence[Promise], *, classes: bool = False) -> bytes:
     """promises.json: every verified cell, what was promised, and what each view measured."""
-    return encoded(Promised(library, mpi, [_row(one) for one in found]))
+    return encoded(Promised(library, mpi, [_row(one) for one in found], classes))
 
 
 def encoded(promised: Promised) -> bytes:

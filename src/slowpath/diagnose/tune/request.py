@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,11 +12,14 @@ import msgspec
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import UsageError
 from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.result import AtLeastOne, Count, Name, NotNegative
 from slowpath.mpi.forced_algorithms import ALGORITHMS
 from slowpath.mpi.guidelines import GUIDELINES
 
 FILE: Final = "tune.json"
 SCHEMA: Final = 2
+MOST_USES: Final = 40
+_NEARLY_ALL: Final = 0.99
 DEFAULT_COLLECTIVES: Final = (
     "barrier",
     "bcast",
@@ -33,11 +37,26 @@ DEFAULT_COLLECTIVES: Final = (
 DEFAULT_BYTES: Final = (8, 1024, 16384, 131072, 1048576)
 
 
+class Use(msgspec.Struct, frozen=True):
+    """Calls of a watched program that are alike: one collective, communicators of one size, lengths of one size class.
+
+    bytes: mean.  seconds: of a rank, from the last rank's entry to the last exit, all of them.
+    """
+
+    collective: Name
+    ranks: AtLeastOne
+    bytes: Count
+    calls: Count
+    seconds: NotNegative
+
+
 class TuneRequest(msgspec.Struct, frozen=True):
     """mpi: as the user names it; null: the one in use.  identity: library and version, as tuning.json has it.
 
     bytes: of the message, as `message_bytes` of the experiment coll.
     rounds: launches of an environment that prove; half as many choose, twice as many verify.
+    program, uses: that a watch saw, most time first; then these cells alone are tuned, and a choice is for all lengths
+    of the class.
     """
 
     library: str
@@ -47,6 +66,8 @@ class TuneRequest(msgspec.Struct, frozen=True):
     ranks: tuple[int, ...]
     bytes: tuple[int, ...]
     rounds: int
+    program: str | None = None
+    uses: tuple[Use, ...] = ()
     schema: int = SCHEMA
 
     @property
@@ -59,9 +80,22 @@ class TuneRequest(msgspec.Struct, frozen=True):
         """Many: a cell that is left alone must not look worse by luck."""
         return 2 * self.rounds
 
-    def lengths(self, collective: str) -> tuple[int, ...]:
-        """A barrier has one."""
+    def lengths(self, collective: str, ranks: int) -> tuple[int, ...]:
+        """All, ascending; a barrier has one."""
+        if self.uses:
+            return tuple(sorted({one.bytes for one in self.uses if (one.collective, one.ranks) == (collective, ranks)}))
         return (0,) if collective == "barrier" else self.bytes
+
+
+def most_of(uses: Sequence[Use]) -> tuple[Use, ...]:
+    """Those that hold nearly all time, most first.  Args: uses: most time first."""
+    whole_s, held_s, kept = sum(use.seconds for use in uses), 0.0, list[Use]()
+    for use in uses[:MOST_USES]:
+        if held_s >= _NEARLY_ALL * whole_s:
+            break
+        kept.append(use)
+        held_s += use.seconds
+    return tuple(kept)
 
 
 def save(folder: Path, request: TuneRequest) -> None:
@@ -80,9 +114,14 @@ def load(folder: Path) -> TuneRequest:
     return decoded(content, TuneRequest, file, advice)
 
 
+def tunable(library: str) -> list[str]:
+    """Collectives that have another way under this library."""
+    return sorted({one.collective for one in GUIDELINES if one.mockup} | set(ALGORITHMS.get(library, {})))
+
+
 def require_known(request: TuneRequest) -> None:
     """Raises: UsageError: a collective that can't be tuned."""
-    known = sorted({one.collective for one in GUIDELINES if one.mockup} | set(ALGORITHMS.get(request.library, {})))
+    known = tunable(request.library)
     for name in request.collectives:
         if name not in known:
             raise UsageError(f"--collectives {name}: can't be tuned under {request.library}; one of {', '.join(known)}")

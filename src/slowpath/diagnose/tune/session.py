@@ -93,7 +93,7 @@ class Session:
         without the files."""
         said, total_s, request = [], 0.0, self.request
         for ranks in request.ranks:
-            prepared = self.prepared(choosing(request, self.bind(ranks)), ranks, dry=dry)
+            prepared = self.prepared(choosing(request, self.bind(ranks), whole(request, ranks)), ranks, dry=dry)
             choose_s, environments = prepared.cost.wall_s, max(1, prepared.cost.launches // prepared.plan.rounds)
             round_s = 2 * choose_s / ((environments + 1) * prepared.plan.rounds)  # of each cell with and without
             prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * WAYS_OF_TIMING * round_s
@@ -110,7 +110,8 @@ class Session:
 
     def first_campaign(self) -> Campaign:
         """The campaign of the first step."""
-        return choosing(self.request, self.bind(self.request.ranks[0]))
+        ranks = self.request.ranks[0]
+        return choosing(self.request, self.bind(ranks), whole(self.request, ranks))
 
     def bind(self, ranks: int) -> str:
         """Ranks that share cores are not bound."""
@@ -128,11 +129,12 @@ class Session:
 
     def _chosen(self, ranks: int) -> tuple[list[Pick], Grid]:
         """What seems fastest, and all lengths that this took: those between neighbours that choose differently, too."""
-        grid, bind = whole(self.request), self.bind(ranks)
-        ways = trials(self._measured(f"choose-{ranks}", choosing(self.request, bind), ranks), self.request, ranks)
+        grid, bind = whole(self.request, ranks), self.bind(ranks)
+        results = self._measured(f"choose-{ranks}", choosing(self.request, bind, grid), ranks)
+        ways = trials(results, self.request, ranks)
         found = picks(ways)
         for number in range(1, MOST_STEPS + 1):
-            more = between(grid, found)
+            more = {} if self.request.uses else between(grid, found)
             if not more:
                 break
             cells = _cells(sum(map(len, more.values())))

@@ -11,7 +11,7 @@ from slowpath.diagnose.tune.choose import Cell
 from slowpath.diagnose.tune.factors import WORSE_RATIO, Factor, Mean, counts, geometric_mean
 from slowpath.diagnose.tune.files import export_lines
 from slowpath.diagnose.tune.promise import Promise, promises
-from slowpath.diagnose.tune.request import TuneRequest
+from slowpath.diagnose.tune.request import TuneRequest, Use
 from slowpath.diagnose.tune.session import Tuned
 from slowpath.mpi.tuning import Kind, Pick, ranges
 
@@ -24,7 +24,8 @@ COLUMNS = tuple(
 def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     """The whole text."""
     found = promises(tuned.factors)
-    shown = [*promised_table(found), *_mockups(tuned), *_covered(tuned), *_gains(request, tuned, found)]
+    shown = [*promised_table(found, request.uses), *_mockups(tuned), *_covered(request, tuned)]
+    shown += _gains(request, tuned, found)
     if not tuned.picks:
         return [
             *shown,
@@ -36,10 +37,12 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
 
 
-def _covered(tuned: Tuned) -> list[str]:
+def _covered(request: TuneRequest, tuned: Tuned) -> list[str]:
     """Which lengths are chosen for, and which of them were measured."""
     kinds: tuple[Kind, ...] = ("algorithm", "mockup")
-    found = [one for kind in kinds for one in ranges(tuned.picks, kind, tuned.measured) if one.collective != "barrier"]
+    classes = bool(request.uses)
+    chosen = [one for kind in kinds for one in ranges(tuned.picks, kind, tuned.measured, classes=classes)]
+    found = [one for one in chosen if one.collective != "barrier"]
     if not found:
         return []
     shown = ["", "Lengths that the files choose for; between measured ones by their neighbours, which choose the same:"]
@@ -70,6 +73,7 @@ def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list
     least = sorted(one.times_faster for one in changed if one.times_faster is not None)
     if least:
         shown.append(f"promised, the least of all of them: {least[0]:.2f} to {least[-1]:.2f} times faster")
+    shown += _of_program(request, found)
     number = counts(tuned.factors)
     longer = [factor for factor in tuned.factors if factor.ratio > WORSE_RATIO]
     worst = max(tuned.factors, key=lambda one: one.ratio)
@@ -90,17 +94,47 @@ def _mean(mean: Mean) -> str:
     return f"{mean.ratio:.3f} [{mean.interval[0]:.3f}, {mean.interval[1]:.3f}]"
 
 
-def promised_table(found: Sequence[Promise]) -> list[str]:
-    """A row for each cell: what it takes, how much faster it is in each view, and the least of them."""
+def promised_table(found: Sequence[Promise], uses: Sequence[Use] = ()) -> list[str]:
+    """A row for each cell: what it takes, how much faster it is in each view, and the least of them.
+
+    Args: uses: of a program: its seconds stand in front, most first.
+    """
     if not found:
         return []
     rows = [("cell", "default", "tuned", "by", *(view.name for view in COLUMNS), "promised")]
-    for one in found:
+    if uses:
+        rows = [("program", *rows[0], "saves at least")]
+    order = {Cell(use.collective, use.ranks, use.bytes): use for use in uses}
+    for one in sorted(found, key=lambda promise: -order[promise.cell].seconds if promise.cell in order else 0):
         first = one.seen(AFTER_BARRIER.name) or one.factors[0]
         least = "" if one.pick is None or one.times_faster is None else f"{one.times_faster:.2f}"
         seen = [_seen(one, view) for view in COLUMNS]
-        rows.append((name_of(one.cell), *_times(first), _by(one.pick), *seen, least))
+        row = (name_of(one.cell), *_times(first), _by(one.pick), *seen, least)
+        if uses:
+            use = order.get(one.cell)
+            row = (format_time(use.seconds) if use else "", *row, format_time(_saved_s(one, use)) if least else "")
+        rows.append(row)
     return _aligned(rows)
+
+
+def _saved_s(one: Promise, use: Use | None) -> float:
+    """What the program's calls take less, by the promise."""
+    if use is None or one.pick is None or one.times_faster is None:
+        return 0.0
+    return use.seconds * (1 - 1 / one.times_faster)
+
+
+def _of_program(request: TuneRequest, found: Sequence[Promise]) -> list[str]:
+    """What the program as a whole has of it."""
+    if not request.uses:
+        return []
+    uses = {Cell(use.collective, use.ranks, use.bytes): use for use in request.uses}
+    saved_s = sum(_saved_s(one, uses.get(one.cell)) for one in found)
+    all_s = sum(use.seconds for use in request.uses)
+    return [
+        f"{request.program}: of {format_time(all_s)} that a rank worked in these collectives, the promises save at "
+        f"least {format_time(saved_s)}"
+    ]
 
 
 def _seen(one: Promise, column: View) -> str:
