@@ -16,7 +16,9 @@ from slowpath.core.errors import UsageError
 from slowpath.core.secrets import clean_text, has_credential, looks_secret
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 from slowpath.diagnose.trials.replaced_calls import replaced_words
-from slowpath.diagnose.tune import request
+from slowpath.diagnose.tune import install, promise, request
+from slowpath.diagnose.tune.choose import Cell
+from slowpath.diagnose.tune.factors import Factor
 from slowpath.mpi import tuning_files
 from slowpath.mpi.allocation import MAX_HOSTS, expand_hostlist, names_in_file
 from slowpath.mpi.batch_systems import find_allocation
@@ -24,7 +26,7 @@ from slowpath.mpi.control_variables import read_control_variables
 from slowpath.mpi.install.place import MANIFEST, Manifest, read_manifest
 from slowpath.mpi.own_settings import ParameterFile, own_settings
 from slowpath.mpi.recorded_variables import recorded_variables
-from slowpath.mpi.tuning import REPLACED_CALLS
+from slowpath.mpi.tuning import REPLACED_CALLS, Pick
 from slowpath.run.engine.cache import NOTE, EngineNote, cached_engine
 from slowpath.run.stacks import innermost
 from slowpath.studies.plants import folder as plants
@@ -132,6 +134,23 @@ def _requests(folder: Path) -> list[bytes]:
     return [msgspec.json.encode(made)]
 
 
+def _promises(folder: Path) -> list[bytes]:
+    pairs = tuple((1e-6, 0.5e-6 * (1 + 0.001 * step)) for step in range(8))
+    found = [promise.Promise(Cell("bcast", 2, 8), (Factor(Cell("bcast", 2, 8), pairs),), None)]
+    pick = Pick("alltoall", 2, 64, "algorithm", "pairwise")
+    found.append(promise.Promise(Cell("alltoall", 2, 64), (Factor(Cell("alltoall", 2, 64), pairs, pick),), pick))
+    return [promise.promises_text("mpich", "mpich-5.0.2", found)]
+
+
+INSTALLED = (
+    b'{"files":{"share/slowpath/tuned/x/environment.sh":["00"]},"folders":["share","share/slowpath"],"schema":1}'
+)
+
+
+def _installed(folder: Path) -> object:
+    return install.read_manifest(folder / install.MANIFEST, "x")
+
+
 def _selections(folder: Path) -> list[bytes]:
     text = json.dumps({"collective=bcast": {"algorithm=MPIR_Bcast_intra_binomial": {}},
                        "collective=ibarrier": {"algorithm=own": {}}}, separators=(",", ":"))  # fmt: skip
@@ -178,6 +197,8 @@ MACHINE_TARGETS = (
     Target("manifest", _manifests, of_file(MANIFEST, read_manifest), is_json=True),
     Target("cache-note", _engine_notes, of_file(NOTE, cached_engine), is_json=True),
     Target("tune-request", _requests, of_file(request.FILE, request.load), is_json=True),
+    Target("promises", _promises, of_file(promise.FILE, promise.read_promises), is_json=True),
+    Target("installed", always(INSTALLED), of_file(install.MANIFEST, _installed), is_json=True),
     Target("plants", always(PLANTED), of_file("plants.json", plants.read), is_json=True),
     Target("stacks", always(STACK), _text(innermost)),
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from pathlib import Path
@@ -205,7 +206,7 @@ def test_a_strangers_manifest_takes_nothing_else_away(tmp_path: Path) -> None:
     manifest = one.script.parent / MANIFEST
     content = json.loads(manifest.read_text())
     for name in ("../victim", f"share/slowpath/tuned/{one.identity}/../../../../../victim", str(victim)):
-        content["files"] = {name: ["e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"]}
+        content["files"] = {name: [hashlib.sha256(b"").hexdigest()]}
         manifest.write_text(json.dumps(content))
         with pytest.raises(RecordError, match="is no file of an installation"):
             remove(one.prefix, None)
@@ -213,4 +214,14 @@ def test_a_strangers_manifest_takes_nothing_else_away(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(content))
     with pytest.raises(RecordError, match="is no folder of an installation"):
         remove(one.prefix, None)
+    content["folders"] = []
+    content["files"] = {f"share/slowpath/tuned/{one.identity}/notes": [hashlib.sha256(b"").hexdigest()]}
+    manifest.write_text(json.dumps(content))
+    elsewhere = tmp_path / "elsewhere"
+    one.script.parent.rename(elsewhere)
+    (elsewhere / "notes").write_text("")
+    one.script.parent.symlink_to(elsewhere)
+    with pytest.raises(UsageError, match="nothing of slowpath tune"):
+        remove(one.prefix, None)
     assert victim.exists()
+    assert (elsewhere / "notes").exists()

@@ -38,6 +38,7 @@ _MODULES: Final = "share/modulefiles"
 _SCHEMA: Final = 1
 # In shells, Tcl or the lists of ld.so they end a word or begin something else.
 _ODD: Final = re.compile(r"""[\x00-\x1f\x7f"'`$\\{}\[\];]""")
+_NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
 _ODD_FOR_PRELOAD: Final = re.compile(r"[ :]")
 
 
@@ -136,7 +137,7 @@ def install(wanted: Installation) -> list[Path]:
              EnvironmentFailure: the disk refuses.
     """
     prefix, manifest_path = wanted.prefix, wanted.prefix / _folder(wanted.identity) / MANIFEST
-    before = _manifest(manifest_path, wanted.identity)
+    before = read_manifest(manifest_path, wanted.identity)
     for name, content in wanted.files.items():
         there = _hash_of(prefix / name)
         if there is not None and there not in (_hash(content), *before.files.get(name, ())):
@@ -165,7 +166,7 @@ def remove(prefix: Path, identity: str | None) -> Removed:
     Raises: UsageError: nothing is installed there.  RecordError: a manifest is damaged.
     """
     found = sorted((prefix / _FOLDER).glob(f"*/{MANIFEST}"))
-    found = [path for path in found if identity in (None, path.parent.name)]
+    found = [path for path in found if identity in (None, path.parent.name) and _is_inside(path, prefix)]
     if not found:
         for_what = f" for {identity}" if identity else ""
         raise UsageError(
@@ -175,10 +176,11 @@ def remove(prefix: Path, identity: str | None) -> Removed:
     left: list[Path] = []
     folders: set[str] = set()
     for path in found:
-        manifest = _manifest(path, path.parent.name)
+        manifest = read_manifest(path, path.parent.name)
         for name, hashes in manifest.files.items():
-            if (prefix / name).is_symlink() or (prefix / name).exists():
-                (taken if _take_away(prefix / name, hashes) else left).append(prefix / name)
+            file = prefix / name
+            if file.is_symlink() or file.exists():
+                (taken if _is_inside(file, prefix) and _take_away(file, hashes) else left).append(file)
         path.unlink()
         folders.update(manifest.folders)
     for folder in sorted(folders, reverse=True):  # innermost first
@@ -191,7 +193,7 @@ def _folder(identity: str) -> str:
     return f"{_FOLDER}/{identity}"
 
 
-def _manifest(path: Path, identity: str) -> Manifest:
+def read_manifest(path: Path, identity: str) -> Manifest:
     """What was installed; names beyond those that an installation has are a stranger's.  Raises: RecordError."""
     if not path.is_file():
         return Manifest({})
@@ -201,7 +203,8 @@ def _manifest(path: Path, identity: str) -> Manifest:
     found = decoded(content, Manifest, path, advice)
     own, module = _folder(identity), f"{_MODULES}/{MODULE}/{identity}"
     for name in found.files:
-        if name != module and (Path(name).parent.as_posix() != own or Path(name).name in ("..", MANIFEST)):
+        folder, _, last = name.rpartition("/")
+        if name != module and (folder != own or last in (".", "..", MANIFEST) or not _NAME.fullmatch(last)):
             raise RecordError(f"{path}: {name} is no file of an installation; {advice}")
     for name in found.folders:
         if not any(f"{whole}/".startswith(f"{name}/") for whole in (own, module)):
@@ -217,6 +220,11 @@ def _made_folders(prefix: Path, names: Mapping[str, bytes]) -> tuple[str, ...]:
     """Folders below the prefix that are not there yet."""
     parents = {parent for name in names for parent in Path(name).parents if parent != Path()}
     return tuple(sorted(str(parent) for parent in parents if not (prefix / parent).exists()))
+
+
+def _is_inside(path: Path, prefix: Path) -> bool:
+    """No link leads elsewhere."""
+    return path.parent.resolve().is_relative_to(prefix.resolve())
 
 
 def _make(folder: Path) -> None:
