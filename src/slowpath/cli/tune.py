@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--collectives", help="Collectives, with commas.  [default: all twelve that have alternatives]")
 @click.option("--bytes", "lengths", help="Message lengths, as 8,1KiB..1MiB*16.  [default: five from 8 B to 1 MiB]")
 @click.option("--for", "watch", type=click.Path(path_type=Path), help="Tune what the program of this watch uses.")
+@click.option("--at-once", is_flag=True, help="Verify two communicators of a job that call at once, too.")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, openmpi, ...  [default: the one in PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/tune-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the tuning in this folder.")
@@ -51,6 +53,7 @@ def command(
     collectives: str | None,
     lengths: str | None,
     watch: Path | None,
+    at_once: bool,
     mpi: str | None,
     out: Path | None,
     resumed: Path | None,
@@ -93,6 +96,7 @@ def command(
             request = _request(found, mpi, ranks, collectives, lengths, rounds)
         else:
             request = _for_program(watch, found, mpi, rounds, tell, others=(ranks, collectives, lengths))
+        request = msgspec.structs.replace(request, at_once=at_once)
     cores = len(os.sched_getaffinity(0))
     words = ["slowpath", *sys.argv[1:]]
     if dry_run:

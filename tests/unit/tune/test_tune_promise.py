@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from slowpath.diagnose.tune.campaigns import TOGETHER, VIEWS, comparing, view_of, whole
+from slowpath.diagnose.tune.campaigns import AT_ONCE, TOGETHER, VIEWS, comparing, view_of, whole
 from slowpath.diagnose.tune.choose import Cell
 from slowpath.diagnose.tune.factors import Factor, with_picks
 from slowpath.diagnose.tune.promise import broken, promises, promises_text
@@ -119,3 +119,27 @@ def test_a_cell_is_measured_twice_before_it_goes_back_to_the_library(
     assert tuned.picks == (scatter,), "back to back RING gains nothing"
     assert len(runs) == 3, "twice with both, once with what is left"
     assert told == ["1 cell not confirmed: the library's own choice is kept there"]
+
+
+def test_two_communicators_at_once_are_the_halves_of_a_job_of_twice_the_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int, Any]] = []
+
+    def measured(self: Session, name: str, campaign: Any, ranks: int, *_: object) -> Any:
+        asked.append((name, ranks, campaign))
+        return SimpleNamespace(cells=[], contrasts=[])
+
+    monkeypatch.setattr(Session, "_measured", measured)
+    mpi: Any = SimpleNamespace()
+    request = msgspec.structs.replace(REQUEST, at_once=True)
+    session = Session(tmp_path, request, mpi, {}, lambda _: None, True, (), 2)
+    assert session._verification(1, {2: {"bcast": (8,)}}, {"A": "b"}) == []
+    assert [(name, ranks) for name, ranks, _ in asked] == [("verify-1-2", 2), ("verify-1-2-at-once", 4)]
+    (group,) = asked[1][2].cells
+    assert group.parameters["communicator"] == "halves"
+    given = {name: str(value) for name, value in group.parameters.items()}
+    assert view_of(given, AT_ONCE.metric) == AT_ONCE
+    head, row = promised_table(promises([*in_views(1.5, 1.5, 1.5, 1.5), seen(AT_ONCE.name, 1.2)]))
+    assert "two at once" in head
+    assert row.split()[-1].startswith("1.1"), "the least"

@@ -55,6 +55,7 @@ class TuneRequest(msgspec.Struct, frozen=True):
 
     bytes: of the message, as `message_bytes` of the experiment coll.
     rounds: launches of an environment that prove; half as many choose, twice as many verify.
+    at_once: whether two communicators of one job, which call at once, are a view, too.
     program, uses: that a watch saw, most time first; then these cells alone are tuned, and a choice is for all lengths
     of the class.
     """
@@ -66,6 +67,7 @@ class TuneRequest(msgspec.Struct, frozen=True):
     ranks: tuple[int, ...]
     bytes: tuple[int, ...]
     rounds: int
+    at_once: bool = False
     program: str | None = None
     uses: tuple[Use, ...] = ()
     schema: int = SCHEMA

@@ -12,7 +12,7 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
 from slowpath.diagnose.tune.between import MOST_STEPS, between, joined
-from slowpath.diagnose.tune.campaigns import VIEWS, Grid, choosing, comparing, grid_of, whole
+from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, Grid, choosing, comparing, grid_of, whole
 from slowpath.diagnose.tune.choose import Cell, picks
 from slowpath.diagnose.tune.factors import Factor, pooled, proven, to_go, with_picks
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside, written
@@ -96,7 +96,8 @@ class Session:
             prepared = self.prepared(choosing(request, self.bind(ranks), whole(request, ranks)), ranks, dry=dry)
             choose_s, environments = prepared.cost.wall_s, max(1, prepared.cost.launches // prepared.plan.rounds)
             round_s = 2 * choose_s / ((environments + 1) * prepared.plan.rounds)  # of each cell with and without
-            prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * WAYS_OF_TIMING * round_s
+            ways = WAYS_OF_TIMING + request.at_once
+            prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * ways * round_s
             total_s += choose_s + prove_s + verify_s
             said.append(
                 f"{ranks} ranks: {len(prepared.plan.cells)} cells, choosing about {duration(choose_s)}, proving up to "
@@ -220,10 +221,13 @@ class Session:
     def _verification(self, number: int, grids: Mapping[int, Grid], variables: Mapping[str, str]) -> list[Factor]:
         found: list[Factor] = []
         for ranks in self.request.ranks:
-            campaign = comparing(
-                self.request, grids[ranks], variables, self.bind(ranks), self.request.verifying_rounds, views=VIEWS
-            )
+            rounds = self.request.verifying_rounds
+            campaign = comparing(self.request, grids[ranks], variables, self.bind(ranks), rounds, views=VIEWS)
             found += factors(self._measured(f"verify-{number}-{ranks}", campaign, ranks, variables), ranks)[0]
+            if self.request.at_once:
+                bind, name = self.bind(2 * ranks), f"verify-{number}-{ranks}-at-once"
+                campaign = comparing(self.request, grids[ranks], variables, bind, rounds, views=(AT_ONCE,))
+                found += factors(self._measured(name, campaign, 2 * ranks, variables), ranks)[0]
         return found
 
     def _measured(

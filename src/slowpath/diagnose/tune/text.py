@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.diagnose.tune.campaigns import AFTER_BARRIER, VIEWS, View
+from slowpath.diagnose.tune.campaigns import AFTER_BARRIER, AT_ONCE, VIEWS, View
 from slowpath.diagnose.tune.choose import Cell
 from slowpath.diagnose.tune.factors import WORSE_RATIO, Factor, Mean, counts, geometric_mean
 from slowpath.diagnose.tune.files import export_lines
@@ -64,7 +64,7 @@ def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list
         f"{request.identity}: {len(found)} cells measured anew, {launches} launches with the files and as many without;"
         " times faster in the geometric mean:",
     ]
-    for view in VIEWS:
+    for view in (*VIEWS, AT_ONCE):
         mine = [factor for factor in tuned.factors if factor.view == view.name]
         mean, of_changed = geometric_mean(mine), geometric_mean([one for one in mine if one.pick is not None])
         if mean is not None:
@@ -101,14 +101,15 @@ def promised_table(found: Sequence[Promise], uses: Sequence[Use] = ()) -> list[s
     """
     if not found:
         return []
-    rows = [("cell", "default", "tuned", "by", *(view.name for view in COLUMNS), "promised")]
+    columns = (*COLUMNS, AT_ONCE) if any(one.seen(AT_ONCE.name) for one in found) else COLUMNS
+    rows = [("cell", "default", "tuned", "by", *(view.name for view in columns), "promised")]
     if uses:
         rows = [("program", *rows[0], "saves at least")]
     order = {Cell(use.collective, use.ranks, use.bytes): use for use in uses}
     for one in sorted(found, key=lambda promise: -order[promise.cell].seconds if promise.cell in order else 0):
         first = one.seen(AFTER_BARRIER.name) or one.factors[0]
         least = "" if one.pick is None or one.times_faster is None else f"{one.times_faster:.2f}"
-        seen = [_seen(one, view) for view in COLUMNS]
+        seen = [_seen(one, view) for view in columns]
         row = (name_of(one.cell), *_times(first), _by(one.pick), *seen, least)
         if uses:
             use = order.get(one.cell)
@@ -139,7 +140,7 @@ def _of_program(request: TuneRequest, found: Sequence[Promise]) -> list[str]:
 
 def _seen(one: Promise, column: View) -> str:
     """The least of the views that share the column's cells."""
-    names = [view.name for view in VIEWS if view.parameters == column.parameters]
+    names = [view.name for view in (*VIEWS, AT_ONCE) if view.parameters == column.parameters]
     found = [factor for factor in one.factors if factor.view in names]
     return _factor(min(found, key=lambda factor: factor.at_least or 0.0)) if found else ""
 
