@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "skeleton/player.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,23 +83,51 @@ class Player {
     std::int64_t open_ = 0;
 };
 
+/// What one look at the clock takes, ns: the shortest of many runs, since other programs only add to it.
+std::int64_t look_ns(const MonotonicClock& clock) {
+    constexpr int runs = 50;
+    constexpr int looks = 100;
+    std::int64_t least_ns = std::numeric_limits<std::int64_t>::max();
+    for (int i = 0; i < runs; ++i) {
+        const std::int64_t begin_ns = clock.now_ns();
+        std::int64_t end_ns = begin_ns;
+        for (int k = 0; k < looks; ++k) end_ns = clock.now_ns();
+        least_ns = std::min(least_ns, (end_ns - begin_ns) / looks);
+    }
+    return least_ns;
+}
+
+/// Scripts are longer than the caches: what comes next is fetched while the rank computes or calls.
+void prefetch(const std::vector<Operation>& operations, std::size_t i) {
+    constexpr std::size_t ahead = 6;
+    constexpr std::size_t ahead_requests = 3;  // their operation is there by then
+    if (i + ahead >= operations.size()) return;
+    const auto* const next = reinterpret_cast<const char*>(&operations[i + ahead]);
+    __builtin_prefetch(next);
+    __builtin_prefetch(next + sizeof(Operation) - 1);
+    __builtin_prefetch(operations[i + ahead_requests].requests.data());
+}
+
 Times Player::play() {
     Times times;
     const MonotonicClock clock;
+    const std::int64_t own_ns = look_ns(clock);
     check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     const std::int64_t begin_ns = clock.now_ns();
     std::int64_t last_ns = begin_ns;
     for (std::size_t i = 0; i < script_.operations.size(); ++i) {
         const Operation& operation = script_.operations[i];
+        prefetch(script_.operations, i);
+        std::int64_t now_ns = 0;
         if (operation.kind == Kind::compute) {
             memory_.release(open_ > 0);
             if (i + 1 < script_.operations.size()) memory_.prepare(script_.operations[i + 1]);
-            while (clock.now_ns() - last_ns < operation.length_ns) {
-            }
+            do now_ns = clock.now_ns();
+            while (now_ns - last_ns < operation.length_ns - own_ns);
         } else {
             run(operation);
+            now_ns = clock.now_ns();
         }
-        const std::int64_t now_ns = clock.now_ns();
         const auto kind = static_cast<std::size_t>(operation.kind);
         ++times.calls[kind];
         times.length_ns[kind] += now_ns - last_ns;

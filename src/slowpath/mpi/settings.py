@@ -45,17 +45,20 @@ class Refusal:
     reason: str
 
 
-def _gpus(state: str, library: str, since: str, value: str, verified: str, more: str = "") -> Setting:
+def _gpus(
+    state: str, library: str, since: str, value: str, verified: str, more: str = "", transport: str | None = None
+) -> Setting:
     """GPU support on or off; value: `VARIABLE=VALUE`."""
     off = "no message asks the GPU's driver about its buffer; no message from GPU memory is possible"
     does = off if state == "off" else f"messages from GPU memory are possible{more}"
     name, _, word = value.partition("=")
-    applies = AppliesTo(library, since)
+    applies = AppliesTo(library, since, transport)
     return Setting(f"gpu_support_{state}", applies, {name: word}, does, verified, of_gpus=True, slow=False)
 
 
 _PDPOTRF = "not run; on GH200 pdpotrf from host memory took 0.218 s with it and 4.34 s without (CSCS)"
 _REFUSED = "MPICH 5 built with CUDA, on H200: a message from GPU memory ends in process_vm_readv failed (errno 14)"
+_UCX_GPU = "Open MPI 5.0.11 on UCX 1.22, H100: campaign gpu-support"
 _BUILT = " where the library was built for GPUs; the library's default"
 _GTL = "; the program has to be linked with the GTL, as CC does where a craype-accel module is loaded"
 
@@ -65,6 +68,8 @@ SETTINGS: tuple[Setting, ...] = (
     _gpus("off", "mpich", ">=4", "MPIR_CVAR_ENABLE_GPU=0", _REFUSED),
     _gpus("on", "mpich", ">=4", "MPIR_CVAR_ENABLE_GPU=1", "MPICH 5 built with CUDA, on H200: they arrive", _BUILT),
     _gpus("off", "openmpi", ">=5", "OMPI_MCA_accelerator=null", "5.0.11: ompi_info names it; not run with a GPU"),
+    _gpus("off", "openmpi", ">=4", "UCX_TLS=^cuda", _UCX_GPU, transport="ucx"),
+    _gpus("on", "openmpi", ">=4", "UCX_TLS=all", _UCX_GPU, _BUILT, "ucx"),
     Setting(
         "single_copy_off",
         AppliesTo("mpich", ">=4.2"),

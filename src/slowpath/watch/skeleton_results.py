@@ -35,7 +35,7 @@ class KindTime(Result, frozen=True, kw_only=True):
 class Fidelity(Result, frozen=True, kw_only=True):
     """Whether the skeleton takes what the program took."""
 
-    program_s: Annotated[NotNegative, means("from the first call to the last, as recorded")]
+    program_s: Annotated[NotNegative, means("from the first call to the last, as recorded, less the watch's own time")]
     skeleton_s: Annotated[NotNegative, means("of the slowest rank, mean of the launches as it is")]
     ratio: Annotated[ProofEffect, means("skeleton over program")]
     kinds: Annotated[tuple[KindTime, ...], means("most time first")]

@@ -61,6 +61,24 @@ def test_calls_keep_their_order_lengths_partners_and_the_computing_between(tmp_p
     assert text_of(found.script, 0).splitlines()[:3] == ["slowpath-skeleton 1", "rank 0 of 2", "requests 2"]
 
 
+def test_what_the_watch_takes_between_calls_is_neither_played_nor_the_programs(tmp_path: Path) -> None:
+    """250 ns between the sends of a loop; rank 1 has none, and computes what it is given the time of the watch in."""
+    job = Job(2)
+    at_s = 0.001
+    for _ in range(200):
+        job.ranks[0].send(1, tag=1, start_s=at_s, end_s=at_s + 1e-6)
+        job.ranks[1].receive(0, tag=1, start_s=at_s, end_s=at_s + 1.1e-6)
+        at_s += 1.25e-6
+    job.ranks[0].collective("MPI_Barrier", start_s=at_s + 0.001, end_s=at_s + 0.0011)
+    job.ranks[1].collective("MPI_Barrier", start_s=at_s + 0.001, end_s=at_s + 0.0011)
+    found = played(job, tmp_path)
+    computed = [operation.seconds for operation in found.script.ranks[0] if operation.kind == "compute"]
+    assert max(computed) == pytest.approx(0.001, rel=1e-3)
+    assert sum(computed) == pytest.approx(0.001, abs=3e-6)
+    assert found.recorded.span_s == pytest.approx(200 * 1e-6 + 0.0011, rel=0.01)
+    assert any("the watch's own" in statement for statement in found.statements)
+
+
 def test_a_receive_for_any_source_is_played_from_the_one_that_came_and_says_so(tmp_path: Path) -> None:
     job = Job(3)
     zero = job.ranks[0]

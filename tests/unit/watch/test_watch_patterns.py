@@ -232,6 +232,17 @@ def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: 
     assert faulty.saved_s == pytest.approx(sum(finding.saved_s or 0.0 for finding in findings), rel=0.05)
 
 
+def test_rounds_in_which_all_send_at_once_are_no_chain(tmp_path: Path) -> None:
+    program = Program(4)
+    for number in range(100):
+        program.now = [at + 0.3e-6 * ((7 * rank + 3 * number) % 5) for rank, at in enumerate(program.now)]
+        sent = [program.send(rank, (rank + 1) % 4, 2048, offset=64) for rank in range(4)]
+        program.compute(20e-6)
+        for rank in range(4):
+            program.receive(rank, (rank + 3) % 4, sent[(rank + 3) % 4], 2048, offset=4096)
+    assert not program.watched(tmp_path).findings
+
+
 def test_several_that_are_made_together_in_each_iteration_are_named(tmp_path: Path) -> None:
     program = Program(4)
     for _ in range(ITERATIONS):

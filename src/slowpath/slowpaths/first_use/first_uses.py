@@ -21,9 +21,11 @@ from slowpath.findings.observed import observed
 from slowpath.findings.sweeps import launch_times
 from slowpath.findings.witness import SAMPLED, _pages, _shown, account, faults_words, is_sampled, sides
 from slowpath.findings.words import (
+    HUGE_PAGE_BYTES,
     SMALL_PAGE_BYTES,
     buffer_words,
     gpus,
+    is_device,
     memory,
     ratio_words,
     sizes,
@@ -188,6 +190,8 @@ def _over_allocations(sources: Sources) -> Iterator[FirstUse]:
             continue
         law = with_bound(line.law, line.sweep)
         by = payer(law)
+        if by in ("constant", "unknown"):
+            by = "pages" if _is_remainder(line, slow, reference) else "unknown"
         yield FirstUse(
             slow=line.cells[slow],
             fast=reference,
@@ -195,12 +199,23 @@ def _over_allocations(sources: Sources) -> Iterator[FirstUse]:
             slow_s=float(line.centre_s[slow]),
             fast_s=fast_s,
             ratio=ratio,
-            by=by if by != "constant" else "unknown",
+            by=by,
             fast_phase="first",
             law=law,
             cells=line.cells,
             contrasts=(contrast,) if contrast else (),
         )
+
+
+def _is_remainder(line: Line, slow: int, reference: CellResult) -> bool:
+    """Whether GPU memory is slow by the remainder of its length alone: memory that is less than one large page shorter,
+    and whole pages long, is fast. Pages pay then, also where launches vary too much for a law of what each one costs.
+    """
+    if not is_device(line.cells[slow]) or reference not in line.cells:
+        return False
+    fast = line.cells.index(reference)
+    lengths = [line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied()]
+    return all(0 < one[slow] - one[fast] < HUGE_PAGE_BYTES and one[fast] % HUGE_PAGE_BYTES == 0 for one in lengths)
 
 
 def _lengths(line: Line) -> Floats:

@@ -35,7 +35,8 @@ SLOW_PATH: SlowPath = SlowPath(
     why="The mapping uses the largest page that divides length and base: 1 GiB + 1 byte takes 262145 pages of "
     "4 KiB, 1 GiB takes 512 of 2 MiB. GPU drivers do this when another process opens the handle.",
     needs="A sweep of allocation lengths with and without a remainder, at one message length: law 'granules' or "
-    "'pages', with the cost of a page. Explained when page faults or system time grow alike.",
+    "'pages', with the cost of a page; of GPU memory a remainder alone, against a multiple of 2 MiB that is less than "
+    "2 MiB shorter. Explained when page faults or system time grow alike.",
     remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; keep buffers.",
     false_alarms="Memory that is first touched inside the message (touch=none) costs by pages, too: that is "
     "SP012's, wherever the same buffers were measured touched as well.",

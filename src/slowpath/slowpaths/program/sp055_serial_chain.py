@@ -60,6 +60,7 @@ def _chains(calls: ProgramCalls) -> _Chains | None:
     before = np.maximum(sent - 1, 0)
     parent = np.where((sent > 0) & (calls.thread[before] == calls.thread[sent]), came[before], NONE)
     parent = np.where((parent != NONE) & _passes_on(calls, usable, parent), parent, NONE)
+    parent = np.where((parent != NONE) & _in_turn(calls, usable, parent), parent, NONE)
     parent_of = np.full(len(messages), NONE, dtype=np.int64)
     parent_of[usable] = parent
     # What a chain begins with, and how far each message is from it: pointers that jump twice as far each time.
@@ -82,6 +83,22 @@ def _passes_on(calls: ProgramCalls, message: Ints, parent: Ints) -> Bools:
     fits &= (calls.offset[sent] != calls.offset[received]) & ~calls.is_collective[received]
     fits &= received != messages.sent[message]
     found: Bools = fits & (calls.gap_s[sent] <= np.maximum(SHORT_S, 0.5 * calls.own_s[sent]))
+    return found
+
+
+def _in_turn(calls: ProgramCalls, message: Ints, parent: Ints) -> Bools:
+    """Whether the sender of each message was behind its parent's: where all send at once, round after round, its last
+    message to the same rank left about when the parent did, and nearer to it than this one, which is of the next round.
+    """
+    messages = calls.messages
+    at_s = calls.start_s[messages.sent[message]]
+    order = np.lexsort((at_s, messages.destination[message], messages.source[message]))
+    source, destination = messages.source[message][order], messages.destination[message][order]
+    again = np.concatenate([[False], (source[1:] == source[:-1]) & (destination[1:] == destination[:-1])])
+    last_s = np.full(message.size, -np.inf)
+    last_s[order[again]] = at_s[order[np.flatnonzero(again) - 1]]
+    from_s = calls.start_s[np.maximum(messages.sent[np.maximum(parent, 0)], 0)]
+    found: Bools = at_s - from_s < np.abs(from_s - last_s)
     return found
 
 

@@ -77,6 +77,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "stand-ins": "{} calls of scans and of MPI_Reduce_scatter are played as MPI_Allreduce",
     "dup": "{} calls that make a communicator are played as MPI_Comm_dup",
     "merged": "{} communicators are played as one for each set of ranks",
+    "watching": "{} ns between two calls are the watch's own: they are not played, and taken off the program's time",
     "left open": "{} requests that nobody waited for are waited for at the end",
 }
 

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.events import Events, Ints, World
 from slowpath.watch.match import NO_EVENT
@@ -29,6 +31,8 @@ from slowpath.watch.skeleton.script import (
     why_inconsistent,
 )
 
+MOST_OWN_S: Final = 1e-6  # between two calls: more is the program's
+LEAST_SHORT: Final = 100  # times between calls, to say what the watch takes of them
 MOST_COMMUNICATORS: Final = 64  # more are those of the same ranks, made anew: they are played as one
 # Collectives with a result of all that came before, or a part of one of all.
 STAND_INS: Final[tuple[str, ...]] = ("MPI_Scan", "MPI_Exscan", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block")
@@ -68,7 +72,9 @@ _REFUSED_FAMILIES: Final = {
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the program took. kinds: by rank, kind -> (calls, seconds).  span_s: from the first call to the last."""
+    """What the program took. kinds: by rank, kind -> (calls, seconds).  span_s: from the first call to the last, less
+    what the watch itself took between the calls of the rank that it held up most.
+    """
 
     kinds: tuple[Mapping[Kind, tuple[int, float]], ...]
     span_s: float
@@ -94,9 +100,10 @@ def skeleton_of(found: Attributed) -> Skeleton | Refused:
     seen = Counter[str](merged)
     halves = _halves(events, found.parents)
     begin_s = float(events.start_s.min())
+    own_s = own_time_s(events, len(world.records))
     ranks, kinds = [], []
     for record in range(len(world.records)):
-        reader = _RankReader(world, events, numbers, seen, halves)
+        reader = _RankReader(world, events, numbers, seen, halves, own_s[record])
         reason = reader.read(record, begin_s)
         if reason is not None:
             return Refused(f"rank {world.records[record].rank}: {reason}")
@@ -107,7 +114,10 @@ def skeleton_of(found: Attributed) -> Skeleton | Refused:
     script = levelled(script, seen)
     if (why := why_inconsistent(script)) is not None:
         return Refused(why)
-    span_s = float(events.end_s.max()) - begin_s
+    calls = [sum(count for count, _ in of_rank.values()) for of_rank in kinds]
+    watching_s = max(each_s * count for each_s, count in zip(own_s, calls, strict=True))
+    span_s = float(events.end_s.max()) - begin_s - watching_s
+    seen["watching"] = round(1e9 * max(own_s))
     return Skeleton(script, Recorded(tuple(kinds), span_s), statements(seen))
 
 
@@ -127,6 +137,23 @@ def _why_not_whole(world: World, events: Events) -> str | None:
     if events.has(EventKind.CANCELLED).any():
         return "a request was cancelled"
     return None
+
+
+def own_time_s(events: Events, records: int) -> list[float]:
+    """Of each rank what the watch itself took between two calls; 0 where no rank makes calls in a row.
+
+    A loop of nothing but calls takes a few ns between them, and the watch some hundred. The lower quarter of such short
+    times is it: of the rank's own where it has some, else of all.
+    """
+    is_part = events.has(EventKind.DONE) | (events.has(EventKind.PART) & ~events.has(EventKind.POST))
+    short = []
+    for record in range(records):
+        rows = np.flatnonzero((events.record == record) & ~is_part)
+        between_s = events.start_s[rows][1:] - events.end_s[rows][:-1]
+        short.append(between_s[(between_s > 0) & (between_s < MOST_OWN_S)])
+    every = np.concatenate(short)
+    usual_s = float(np.percentile(every, 25)) if every.size >= LEAST_SHORT else 0.0
+    return [float(np.percentile(one, 25)) if one.size >= LEAST_SHORT else usual_s for one in short]
 
 
 def _halves(events: Events, parents: Ints) -> dict[int, list[int]]:
@@ -167,13 +194,16 @@ def _communicators(world: World, events: Events) -> tuple[Numbered | Refused, di
 
 @dataclass
 class _RankReader:
-    """One rank. seen: what is played as something else, by key of STATEMENTS.  halves: of calls, as `_halves`."""
+    """One rank. seen: what is played as something else, by key of STATEMENTS.  halves: of calls, as `_halves`.
+    own_s: of the watch, between two calls.
+    """
 
     world: World
     events: Events
     numbers: Numbered
     seen: Counter[str]
     halves: Mapping[int, Sequence[int]]
+    own_s: float = 0.0
     operations: list[Operation] = field(default_factory=list)
     times: dict[Kind, tuple[int, float]] = field(default_factory=dict)
     _posts: dict[int, int] = field(default_factory=dict)  # request -> operation that started it
@@ -203,7 +233,7 @@ class _RankReader:
                 start_s = min(start_s, max(polling_s, last_s))
                 self.seen["polls"] += 1
             polling_s = None
-            self._add(operation, row, start_s - last_s, end_s - start_s)
+            self._add(operation, row, start_s - last_s - self.own_s, end_s - start_s)
             last_s = max(end_s, last_s)
         if self._open:
             self.seen["left open"] += len(self._open)
