@@ -78,6 +78,7 @@ WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
         "Account",
         "RankResources",
         "PlaceFault",
+        "FileTime",
         "ResourceMoment",
         "CallCount",
         "Slice",

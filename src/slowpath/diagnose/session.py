@@ -180,7 +180,8 @@ class Session:
         forced = self._bench.library.forced(self._bench_for(step.task).environ)
         after = advance(before, self._measured, forced)
         acted = replaced_words(inside(self.folder, step.folder))
-        done = replace(done, summary="; ".join(filter(None, (kind.summary(step.task, before, after), acted))))
+        words = (kind.summary(step.task, before, after), kind.numbers(self._measured[-1].results), acted)
+        done = replace(done, summary="; ".join(filter(None, words)))
         steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)

@@ -23,6 +23,7 @@ from slowpath.watch.collective_classes import collectives_of
 from slowpath.watch.conclude import Asking, asking, concluded
 from slowpath.watch.efficiency import efficiencies_of
 from slowpath.watch.events import Events, Floats
+from slowpath.watch.files import file_time, start_seconds
 from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.misstart import alone_note, misstart
@@ -108,7 +109,12 @@ def watched(folder: Path) -> AttributedWatch:
         standstill=_standstill(found, info),
         nccl=nccl,
     )
-    results = replace(results, place=_wrong_place(info, results))
+    results = replace(
+        results,
+        place=_wrong_place(info, results),
+        start_s=start_seconds(results),
+        files=file_time(results, info.variables),
+    )
     return AttributedWatch(results, found, weight, keys, site_of)
 
 

@@ -17,10 +17,11 @@ from slowpath.slowpaths.registry import known
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
 from slowpath.watch.nccl.text import headline, sentences
 from slowpath.watch.results import BEFORE_THE_RUN, Account, AccountName, Wait, WatchFinding, WatchResults
-from slowpath.watch.verdict import grouped_lines, seconds, stood_still
+from slowpath.watch.verdict import grouped_lines, seconds, start_words, stood_still
 
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 LITTLE_MPI: Final = 0.05  # of the run
+LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
 MOST_NAMES: Final = 5
 WIDTH: Final = 100
 # Time that no program has to spend, or of which nobody knows.
@@ -80,9 +81,19 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
         account=account,
         actions=(*(one.action for one in wrong), *(change.text for change in changes)),
         undecided=_undecided(results, watch),
-        notes=(*by_nccl, *_phases(results), *results.coverage.notes),
+        notes=(*by_nccl, *_phases(results), *_apart(results), *results.coverage.notes),
         report=report,
     )
+
+
+def _apart(results: WatchResults) -> list[str]:
+    """Files and the start of MPI, which no rule judges, where they are worth a line."""
+    lines, run_s = [], _run_s(results)
+    if results.files is not None and results.files.share >= LEAST_SHARE:
+        lines.append(f"{results.files.text}.")
+    if results.start_s is not None and results.start_s >= LONG_START * run_s:
+        lines.append(f"{start_words(results.start_s)}.")
+    return lines
 
 
 def _answer(results: WatchResults, changes: list[_Change]) -> str:

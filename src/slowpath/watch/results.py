@@ -20,6 +20,7 @@ from slowpath.core.finding_results import RemedyResult
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
 from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
+from slowpath.watch.file_results import Files, StartTime
 from slowpath.watch.nccl.results import NcclPart
 from slowpath.watch.resource_results import RankResources, WrongPlace
 from slowpath.watch.standstill_results import WhyStill
@@ -328,15 +329,16 @@ class WatchResults(Result, frozen=True, kw_only=True):
         tuple[Account, ...] | None, means("the ranks' time in MPI by name, longest first; null: an older version")
     ] = optional()
     efficiency: Annotated[Efficiency | None, means("of the whole run; null: an older version, or no rank")] = optional()
-    windows: Annotated[tuple[Efficiency, ...] | None, means("of at most 60 windows of time; null: too short")] = (
-        optional()
-    )
-    phases: Annotated[tuple[Phase, ...] | None, means("stretches at another level than most; null: too short")] = (
-        optional()
-    )
+    windows: Annotated[tuple[Efficiency, ...] | None, means("at most 60 of its time; null: too short")] = optional()
+    phases: Annotated[tuple[Phase, ...] | None, means("at another level than most; null: too short")] = optional()
     place: WrongPlace = optional()
     standstill: WhyStill = optional()
     nccl: NcclPart = optional()
+    start_s: StartTime = optional()
+    files: Files = optional()
+    standstill: Annotated[
+        Standstill | None, means("why nothing moved when the program was stopped; null: it moved, or was not stopped")
+    ] = optional()
 
 
 def tried_remedy(finding: WatchFinding) -> str | None:

@@ -41,10 +41,19 @@ def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
     if results.efficiency is not None:
         lines.append(f"  {efficiency_words(results.efficiency)}")
     lines += [f"  {'phase':<{_CODE}} {phase.text}" for phase in results.phases or ()]
+    if results.files is not None:
+        lines.append(f"  {'files':<{_CODE}} {results.files.text}")
+    if results.start_s is not None:
+        lines.append(f"  {'start':<{_CODE}} {start_words(results.start_s)}")
     lines += [_row("late", _who(wait), seconds(wait.seconds), wait.text) for wait in results.waits[:MOST_WAITS]]
     lines += [f"  {'fine':<{_CODE}} {fine.text}" for fine in results.fine]
     lines += [f"  not priced: {line}" for line in results.unpriced]
     return (*lines, f"  {coverage(results)}", *(f"  note: {note}" for note in results.coverage.notes))
+
+
+def start_words(start_s: float) -> str:
+    """`MPI_Init takes 0.31 s a rank, which is before the run`."""
+    return f"MPI_Init takes {seconds(start_s)} a rank, which is before the run"
 
 
 def grouped_lines(found: Standstill) -> list[str]:

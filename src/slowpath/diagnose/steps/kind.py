@@ -61,6 +61,7 @@ class StepKind(Generic[T]):
     required: no diagnosis without it: it is measured whatever the budget, and its failure ends the diagnosis.
     adds_evidence: it changes what the rules see in other runs, so that all steps are applied anew after it.
     most_s: wall time after which none of its launches is started; None: no limit of its own.
+    numbers: what it measured that no rule judges, in words; None: nothing.
     against: what its launches are held against, so that one that takes many times as long is ended; None: nothing.
     """
 
@@ -70,4 +71,5 @@ class StepKind(Generic[T]):
     required: bool = False
     adds_evidence: bool = False
     most_s: float | None = None
+    numbers: Callable[[Results], str | None] = lambda _: None
     against: Callable[[T], Against | None] = lambda _: None

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.results import Results
+from slowpath.core.units import format_time
 from slowpath.diagnose.asked import with_groups_alone
 from slowpath.diagnose.own_settings.listing import unread
 from slowpath.diagnose.own_settings.named import suspected, without_twins, without_unread
@@ -118,6 +119,13 @@ def _devices(gpus: int) -> Values:
 
 
 GPU_SURVEY_S = 45.0  # of a survey with GPU memory, so that a default diagnosis tries remedies there
+_FIRST_USE = "first_use"
+_START = "start"  # the group of campaigns/survey.toml
+_ONCE = {
+    "init": ("init_s", "MPI_Init"),
+    "communicator": ("communicator_s", "the first communicator"),
+    "collective": ("collective_first_s", "the first allreduce"),
+}
 SIDES = ("threads", "network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
 
 
@@ -208,7 +216,22 @@ def summary(_: SurveyTask, __: StepConclusion, after: StepConclusion) -> str:
     return kinds_words(after.findings) or "no slow path by name"
 
 
-SURVEY = StepKind(SurveyTask, apply, summary, required=True)
+def start_words(results: Results) -> str | None:
+    """`MPI_Init 61.0 ms, the first communicator 82.0 us (later ones 21.0 us), the first allreduce ...`."""
+    words = []
+    for cell in results.cells:
+        pattern = cell.parameters.get("pattern", "")
+        if cell.experiment != _FIRST_USE or cell.group != _START or pattern not in _ONCE:
+            continue
+        metric, what = _ONCE[pattern]
+        first, later = (cell.estimate(metric, phase) for phase in ("first", "steady"))
+        if first is not None:
+            after = f" (later ones {format_time(later.value)})" if later is not None else ""
+            words.append(f"{what} {format_time(first.value)}{after}")
+    return ", ".join(words) or None
+
+
+SURVEY = StepKind(SurveyTask, apply, summary, required=True, numbers=start_words)
 
 
 def survey_campaign(shipped: Campaign, own: Sequence[OwnSetting], gpus: int) -> Campaign:
