@@ -109,9 +109,11 @@ def _message_rate(given: Given) -> Values | None:
     if found is None or found.message_rate_per_s is None:
         return None
     megabytes = _over(found.bandwidth_bytes_per_s, MB)
+    slowest, fastest = (found.message_rate_per_s * found.value / each(found.launch_values) for each in (max, min))
+    columns = (found.message_rate_per_s, slowest, fastest)
     if megabytes is None:  # empty messages: the rate alone has a value
-        return Values((0.0, found.message_rate_per_s), None, found.launches)
-    return Values((megabytes, found.message_rate_per_s), _scaled(found.bandwidth_interval, MB), found.launches)
+        return Values((0.0, *columns), None, found.launches)
+    return Values((megabytes, *columns), _scaled(found.bandwidth_interval, MB), found.launches)
 
 
 def _is_collective(cell: CellResult) -> bool:
@@ -244,10 +246,11 @@ BIDIRECTIONAL = TableKind(
 MESSAGE_RATE = TableKind(
     name="message-rate",
     title="messages of all pairs and threads",
-    columns=("MB/s", "Messages/s"),
-    keys=("value", "messages_per_s"),
+    columns=("MB/s", "Messages/s", "Slowest launch", "Fastest launch"),
+    keys=("value", "messages_per_s", "slowest_launch_per_s", "fastest_launch_per_s"),
     unit="MB/s",
-    means="MB/s, Messages/s: all pairs and threads together over the median time (osu_mbw_mr: over a mean)",
+    means="MB/s, Messages/s: all pairs and threads together over the median time (osu_mbw_mr: over a mean). Slowest, "
+    "Fastest launch: Messages/s of the two launches that lie farthest apart",
     takes=lambda cell: _p2p("windowed")(cell) and _several(cell),
     values=_message_rate,
     needs="p2p cells with pattern=windowed and pairs or threads above 1",
