@@ -11,6 +11,9 @@
 #pragma weak MPI_Recv_c
 #pragma weak MPI_Isend_c
 #pragma weak MPI_Irecv_c
+#pragma weak MPI_Mrecv_c
+#pragma weak MPI_Send_init_c
+#pragma weak MPI_Recv_init_c
 #endif
 #ifdef SLOWPATH_HAVE_RMA_COUNT
 #pragma weak MPI_Put_c
@@ -21,6 +24,7 @@
 #ifdef SLOWPATH_HAVE_MPI_PARTITIONED
 #pragma weak MPI_Psend_init
 #pragma weak MPI_Precv_init
+#pragma weak MPI_Pready
 #pragma weak MPI_Pready_range
 #endif
 

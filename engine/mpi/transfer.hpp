@@ -28,6 +28,15 @@ struct SmallTransfer {
     int start_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
         return MPI_Irecv(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, request);
     }
+    int receive_matched(std::byte* data, MPI_Message* message) const {
+        return MPI_Mrecv(data, bytes, MPI_BYTE, message, MPI_STATUS_IGNORE);
+    }
+    int make_send(const std::byte* data, int to, int tag, MPI_Request* request) const {
+        return MPI_Send_init(data, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, request);
+    }
+    int make_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
+        return MPI_Recv_init(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, request);
+    }
 };
 
 #ifdef SLOWPATH_HAVE_MPI_COUNT
@@ -45,6 +54,15 @@ struct LargeTransfer {
     }
     int start_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
         return MPI_Irecv_c(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, request);
+    }
+    int receive_matched(std::byte* data, MPI_Message* message) const {
+        return MPI_Mrecv_c(data, bytes, MPI_BYTE, message, MPI_STATUS_IGNORE);
+    }
+    int make_send(const std::byte* data, int to, int tag, MPI_Request* request) const {
+        return MPI_Send_init_c(data, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, request);
+    }
+    int make_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
+        return MPI_Recv_init_c(data, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, request);
     }
 };
 #endif

@@ -23,6 +23,15 @@ struct TypedTransfer {
     int start_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
         return MPI_Irecv(data, 1, type, from, tag, MPI_COMM_WORLD, request);
     }
+    int receive_matched(std::byte* data, MPI_Message* message) const {
+        return MPI_Mrecv(data, 1, type, message, MPI_STATUS_IGNORE);
+    }
+    int make_send(const std::byte* data, int to, int tag, MPI_Request* request) const {
+        return MPI_Send_init(data, 1, type, to, tag, MPI_COMM_WORLD, request);
+    }
+    int make_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
+        return MPI_Recv_init(data, 1, type, from, tag, MPI_COMM_WORLD, request);
+    }
 };
 
 /// The same element, packed by the program into memory of its own (MPI-4.1 section 5.2).

@@ -17,6 +17,7 @@
 #include "core/error.hpp"
 #include "mpi/check.hpp"
 #include "mpi/launch_info.hpp"
+#include "mpi/spawned.hpp"
 #include "shell/run.hpp"
 #include "version.hpp"
 
@@ -120,6 +121,8 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
     try {
         const std::vector<std::string_view> words(argv + 1, argv + argc);
+        if (words.size() == 1 && words.front() == mpi::spawned_word)
+            return mpi::be_spawned() ? exit_ok : exit_usage;
         return run(parse_arguments(words));
     } catch (const UsageError& error) {
         // All processes of the job read the same command line; one complains, and the others give it the time

@@ -39,6 +39,18 @@ int MPI_Irecv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm 
     note("post", tag);
     return PMPI_Irecv(data, n, type, from, tag, comm, request);
 }
+int MPI_Iprobe(int from, int tag, MPI_Comm comm, int* found, MPI_Status* status) {
+    note("iprobe", tag);
+    return PMPI_Iprobe(from, tag, comm, found, status);
+}
+int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+    note("mprobe", tag);
+    return PMPI_Mprobe(from, tag, comm, message, status);
+}
+int MPI_Mrecv(void* data, int n, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
+    note("matched", 77);
+    return PMPI_Mrecv(data, n, type, message, status);
+}
 int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
     note("probe", tag);
     return PMPI_Probe(from, tag, comm, status);
@@ -84,6 +96,39 @@ def test_what_the_library_sees_of_late_messages(ranks: Ranks, blankless: Path, t
             *(("post", tag) for tag in others),
         ]
     assert event(out, "cell_end")["status"] == "ok"
+
+
+def told(ranks: Ranks, blankless: Path, tmp_path: Path, words: list[str]) -> list[list[str]]:
+    """The calls with the tag of messages that each rank makes after the exchange before anything counts."""
+    (blankless / "shim.c").write_text(SHIM)
+    shim, out = ranks.compiled(blankless / "shim.c"), tmp_path / "out"
+    ran(ranks, [*words, "--out", str(out)], {"LD_PRELOAD": str(shim), "SHIM_OUT": str(tmp_path / "told")})
+    assert event(out, "cell_end")["status"] == "ok"
+    lines = [(tmp_path / f"told-{r}").read_text().splitlines() for r in (0, 1)]
+    return [[line.split()[0] for line in of_rank if line.endswith(" 77")][2:] for of_rank in lines]
+
+
+@pytest.mark.parametrize(("completion", "calls"), [("probe", ["probe", "receive"]), ("mprobe", ["mprobe", "matched"])])
+def test_what_the_library_sees_of_probes(
+    ranks: Ranks, blankless: Path, tmp_path: Path, completion: str, calls: list[str]
+) -> None:
+    words = ["--pattern", "one_way", "--completion", completion, "--messages", "3"]
+    sent, received = told(ranks, blankless, tmp_path, words)
+    assert sent == 4 * ["send"]
+    assert received == [*(3 * calls), "receive"]  # the last one is the check
+
+
+def test_a_poll_comes_before_its_message(ranks: Ranks, blankless: Path, tmp_path: Path) -> None:
+    """Rank 0 polls, and in each phase receives what it asked for; nothing is sent before."""
+    words = ["--pattern", "polling", "--samples", "8", "--warmup-s", "0", "--time-limit-s", "0"]
+    asked, sent = told(ranks, blankless, tmp_path, words)
+    assert set(sent) == {"send"}
+    assert len(sent) == asked.count("receive")
+    assert asked[0] == "iprobe"
+    assert asked.count("iprobe") >= 1 + 4 + 8  # the first one, warm-up, samples of a poll or more
+    index = scan(tmp_path / "out" / "samples.blk")
+    assert index.select(cell=0, rank=0, phase="steady").size
+    assert not index.select(cell=0, rank=1, phase="steady").size
 
 
 def test_the_three_parts_of_overlap(ranks: Ranks, tmp_path: Path) -> None:

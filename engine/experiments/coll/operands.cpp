@@ -107,6 +107,11 @@ void Operands::set_counts() {
     const int units = config_.one_type ? 1 : static_cast<int>(place_.count);
     const std::size_t blocks = blocks_of(place_);
     counts_.assign(blocks, units);
+    if (place_.to_neighbours && !traits(config_.collective).between_neighbours) {
+        counts_.assign(blocks, 0);
+        for (const int other : neighbours_of(place_.ranks, place_.rank))
+            counts_[static_cast<std::size_t>(other)] = units;
+    }
     types_.assign(blocks, type_);
     const bool in_bytes = config_.collective == Collective::alltoallw;
     for (std::size_t i = 0; i < blocks; ++i) {

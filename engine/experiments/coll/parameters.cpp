@@ -114,6 +114,10 @@ std::vector<Parameter> what_is_called() {
 
 std::vector<Parameter> who_calls() {
     return {
+        one_of(
+            "destinations", "all", {"all", "neighbours"},
+            "alltoallv and alltoallw: for whom a rank has a block that is not empty: for each rank, or for "
+            "its two neighbours on either side in a ring, as neighbor_alltoallv has it"),
         one_of("communicator", "world", listed(group_words),
                "MPI_COMM_WORLD itself, a fresh duplicate, its two halves at once, or its even and its odd "
                "ranks at once"),
@@ -259,6 +263,12 @@ void check_kind(const Config& config, const Traits& kind) {
         refuse("MPI_SUM takes no derived type: shape=one_type in " + name + " needs op=user");
     if (config.one_type && config.collective == Collective::barrier)
         refuse("a barrier has no elements: shape=elements");
+    const bool by_neighbours =
+        config.collective == Collective::alltoallv || config.collective == Collective::alltoallw;
+    if (config.to_neighbours && !by_neighbours && !kind.between_neighbours)
+        refuse(name + " has no empty blocks: destinations=all, the default");
+    if (config.to_neighbours && (!config.by_library() || config.in_place))
+        refuse("destinations=neighbours is for way=library and in_place=off");
     if (config.root_is_last && !kind.rooted) refuse(name + " has no root: root=first, the default");
 }
 
@@ -327,6 +337,7 @@ Config configure(const Assignment& assignment) {
         .one_type = word("shape") == "one_type",
         .op = word_of<Op>(op_words, word("op")),
         .in_place = assignment.flag("in_place"),
+        .to_neighbours = word("destinations") == "neighbours",
         .group = word_of<Group>(group_words, word("communicator")),
         .members = word("members") == "all" ? std::nullopt
                                             : std::optional(static_cast<int>(assignment.integer("members"))),

@@ -30,6 +30,7 @@ struct Config {
     bool one_type;  ///< one element of a contiguous type instead of n elements
     Op op;
     bool in_place;
+    bool to_neighbours;  ///< alltoallv, alltoallw: blocks for other ranks are empty
     Group group;
     std::optional<int> members;  ///< nullopt: all
     std::int64_t duplicates;

@@ -81,6 +81,14 @@ std::vector<Piece> from_neighbours(const Place& place, bool own_block_each) {
     return all;
 }
 
+/// Those of from_each() that come from neighbours.
+std::vector<Piece> from_neighbours_of_all(const Place& place, std::int64_t index) {
+    std::vector<Piece> all;
+    for (const int from : neighbours_of(place.ranks, place.rank))
+        all.push_back({from * place.count, place.count, from, from, index});
+    return all;
+}
+
 std::vector<Piece> folded(const Place& place, int last, std::int64_t index) {
     if (last < 0) return {};
     return {{0, place.count, 0, last, index}};
@@ -177,7 +185,7 @@ std::vector<Piece> pieces(const Place& place) {
         case alltoall:
         case alltoallv:
         case alltoallw:
-            return from_each(place, own);
+            return place.to_neighbours ? from_neighbours_of_all(place, own) : from_each(place, own);
         case reduce:
             return place.is_root() ? folded(place, place.ranks - 1, 0) : std::vector<Piece>{};
         case allreduce:

@@ -17,7 +17,8 @@ struct Place {
     int ranks;
     int rank;
     int root;
-    std::int64_t count;  ///< of a block
+    std::int64_t count;          ///< of a block
+    bool to_neighbours = false;  ///< alltoallv, alltoallw: blocks of and for other ranks are empty
 
     bool is_root() const { return rank == root; }
 };

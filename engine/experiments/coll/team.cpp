@@ -35,7 +35,8 @@ Team::~Team() {
 }
 
 Place Team::place() const {
-    return {config_.collective, size_, rank_, config_.root_is_last ? size_ - 1 : 0, config_.count()};
+    return {config_.collective,   size_, rank_, config_.root_is_last ? size_ - 1 : 0, config_.count(),
+            config_.to_neighbours};
 }
 
 int Team::make(MPI_Comm& made) {

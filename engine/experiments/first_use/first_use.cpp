@@ -86,6 +86,8 @@ std::unique_ptr<Use> use_of(const Context& context, const Config& config) {
             return persistent_use(context, config);
         case Pattern::partitioned:
             return partitioned_use(context, config);
+        case Pattern::spawn:
+            return spawn_use(context, config);
         case Pattern::init:
         case Pattern::peer:
             break;
@@ -96,9 +98,9 @@ std::unique_ptr<Use> use_of(const Context& context, const Config& config) {
 /// Of one phase: part 0, and the parts.
 using Spans = std::array<std::vector<Span>, most_parts + 1>;
 
-/// @param number Of the first use, from 0.
-void measure(Context& context, mpi::SharedRelease& release, Use& use, Phase phase, std::int64_t number,
-             std::int64_t uses) {
+/// @param number Of the first use, from 0.  @return Why the library refused; nothing is recorded then.
+std::optional<std::string> measure(Context& context, mpi::SharedRelease& release, Use& use, Phase phase,
+                                   std::int64_t number, std::int64_t uses) {
     const MonotonicClock clock = context.clock;
     Spans spans;
     KernelTotal kernel;
@@ -112,6 +114,7 @@ void measure(Context& context, mpi::SharedRelease& release, Use& use, Phase phas
         const std::int64_t end_ns = clock.now_ns();
         kernel.add(before, read_witness());
         mpi::check(code, "the call of this pattern");
+        if (auto reason = use.refusal()) return reason;
         const std::array<std::int64_t, most_parts + 1> ends{begin_ns, marks.first_ns, marks.second_ns,
                                                             end_ns};
         spans[0].push_back({begin_ns, end_ns});
@@ -122,6 +125,7 @@ void measure(Context& context, mpi::SharedRelease& release, Use& use, Phase phas
     record_spans(context, phase, 0, number, spans[0], kernel.total());
     for (std::size_t part = 1; part < spans.size(); ++part)
         record_spans(context, phase, part, number, spans[part]);
+    return std::nullopt;
 }
 
 Outcome run_uses(Context& context, const Config& config) {
@@ -130,10 +134,11 @@ Outcome run_uses(Context& context, const Config& config) {
     if (const auto reason = mpi::first_text(control, use->obstacle())) return skipped(*reason);
     mpi::SharedRelease release(control);
     context.calls.begin();
-    measure(context, release, *use, Phase::first, 0, 1);
+    if (const auto reason = measure(context, release, *use, Phase::first, 0, 1)) return skipped(*reason);
     context.calls.end(Phase::first, 1);
     context.calls.begin();
-    measure(context, release, *use, Phase::steady, 1, config.uses - 1);
+    if (const auto reason = measure(context, release, *use, Phase::steady, 1, config.uses - 1))
+        return skipped(*reason);
     context.calls.end(Phase::steady, config.uses - 1);
     Outcome outcome = done(config.uses - 1);
     const std::array mine{use->compared_bytes, use->wrong_bytes};

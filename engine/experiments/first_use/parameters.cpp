@@ -41,7 +41,7 @@ std::vector<Parameter> table() {
     return {
         word("pattern", "init",
              {"init", "peer", "communicator", "collective", "window", "shared_window", "persistent",
-              "partitioned"},
+              "partitioned", "spawn"},
              "what is used for the first time"),
         word("order", "ascending", {"ascending", "xor"},
              "pattern=peer: rank r meets ranks 0, 1, 2, ..., or r xor 1, r xor 2, ...; the launch's "
@@ -53,10 +53,10 @@ std::vector<Parameter> table() {
              "pattern=collective: which one"),
         word("communicator", "duplicate", {"world", "duplicate"},
              "pattern=collective: MPI_COMM_WORLD, or a fresh duplicate of it"),
-        word("made_by", "duplicate", {"duplicate", "split", "create"},
-             "pattern=communicator: MPI_Comm_dup, MPI_Comm_split (all ranks, one colour) or MPI_Comm_create "
-             "(of the "
-             "group of all ranks)"),
+        word("made_by", "duplicate", {"duplicate", "split", "create", "intercommunicator", "merge"},
+             "pattern=communicator: MPI_Comm_dup, MPI_Comm_split (all ranks, one colour), MPI_Comm_create "
+             "(of the group of all ranks), MPI_Intercomm_create (between the lower and the upper half of "
+             "the ranks) or MPI_Intercomm_merge of the two halves"),
         word("window", "allocate", {"allocate", "create"},
              "pattern=window: MPI_Win_allocate, or MPI_Win_create on fresh memory"),
         word("memory", "library", {"library", "program"},
@@ -77,6 +77,18 @@ std::vector<Parameter> table() {
             "multiples of 8"),
         length("window_bytes", "1MiB", "4096", "17179869184",
                "pattern=window and shared_window: each rank's part of the window"),
+        {
+            .name = "processes",
+            .type = count,
+            .role = covariate,
+            .unit = "processes",
+            .default_value = "1",
+            .minimum = "1",
+            .maximum = "1024",
+            .meaning =
+                "pattern=spawn: how many processes one MPI_Comm_spawn of all ranks together starts; they "
+                "start MPI, disconnect and end",
+        },
         {
             .name = "uses",
             .type = count,
@@ -144,6 +156,7 @@ std::vector<Metric> metric_list() {
         time("partitioned_start_s", "partitioned", "the first start, all partitions and completion",
              together),
         time("partitioned_again_s", "partitioned", "the second start of the same requests", together),
+        time("spawn_s", "spawn", "MPI_Comm_spawn, until the processes are connected", together),
     };
 }
 
@@ -180,6 +193,7 @@ Config configure(const Assignment& assignment) {
         .persistent = chosen<Persistent>(assignment, "persistent"),
         .message_bytes = assignment.integer("message_bytes"),
         .window_bytes = assignment.integer("window_bytes"),
+        .processes = assignment.integer("processes"),
         .uses = assignment.integer("uses"),
         .validate = assignment.flag("validate"),
     };

@@ -20,6 +20,7 @@ enum class Pattern {
     shared_window,  ///< MPI_Win_allocate_shared
     persistent,     ///< MPI_Send_init or MPI_Allreduce_init, and the first start
     partitioned,    ///< MPI_Psend_init, and the first start
+    spawn,          ///< MPI_Comm_spawn
 };
 
 enum class Collective {
@@ -37,7 +38,7 @@ enum class Collective {
 };
 
 enum class Communicator { world, duplicate };
-enum class MadeBy { duplicate, split, create };
+enum class MadeBy { duplicate, split, create, intercommunicator, merge };
 enum class WindowKind { allocate, create };
 /// Who provides a window's memory and touches it: the library's call, or the same without MPI.
 enum class Memory { library, program };
@@ -55,7 +56,8 @@ struct Config {
     Persistent persistent;
     std::int64_t message_bytes;
     std::int64_t window_bytes;
-    std::int64_t uses;  ///< the first one and later ones
+    std::int64_t processes;  ///< of one spawn
+    std::int64_t uses;       ///< the first one and later ones
     bool validate;
 };
 

@@ -33,6 +33,8 @@ class Use {
     virtual void prepare() {}
     /// Timed.  @return The first MPI error code that is not MPI_SUCCESS.
     virtual int use(Marks& marks) = 0;
+    /// Collective where it can be, not timed.  @return Why the library refused the last use, on all ranks.
+    virtual std::optional<std::string> refusal() const { return std::nullopt; }
     /// Collective, not timed: check what arrived, give back what is not to be kept.
     virtual void finish() {}
 
@@ -54,6 +56,7 @@ std::unique_ptr<Use> communicator_use(const Context& context, const Config& conf
 std::unique_ptr<Use> collective_use(const Context& context, const Config& config);
 std::unique_ptr<Use> window_use(const Context& context, const Config& config);
 std::unique_ptr<Use> persistent_use(const Context& context, const Config& config);
+std::unique_ptr<Use> spawn_use(const Context& context, const Config& config);
 std::unique_ptr<Use> partitioned_use(const Context& context, const Config& config);
 
 }  // namespace slowpath::first_use

@@ -37,7 +37,8 @@ std::vector<Parameter> exchange_parameters() {
             .choices = {"together", "before", "after"},
             .meaning = "one_way: when the receive is posted: together with the send, before it, or after the "
                        "message has arrived; for the last two the receiver enters the library only when the "
-                       "message is on its way",
+                       "message is on its way; polling: which queue is not empty, that of posted receives or "
+                       "that of unexpected messages",
         },
         {
             .name = "queue",
@@ -48,8 +49,9 @@ std::vector<Parameter> exchange_parameters() {
             .minimum = "0",
             .maximum = "4096",
             .meaning =
-                "one_way, posted=before or after: empty messages of other tags in front, in the queue of "
-                "posted receives or of unexpected messages, that match nothing while the others are timed",
+                "one_way, polling, posted=before or after: empty messages of other tags in front, in the "
+                "queue "
+                "of posted receives or of unexpected messages, that match nothing while the others are timed",
         },
         {
             .name = "completion",
@@ -58,7 +60,9 @@ std::vector<Parameter> exchange_parameters() {
             .default_value = "blocking",
             .choices = choices_of(completion_words),
             .meaning = "one_way: MPI_Send and MPI_Recv; or MPI_Isend and MPI_Irecv, each with its MPI_Wait, "
-                       "MPI_Waitall of one request, or MPI_Test until it is complete",
+                       "MPI_Waitall of one request, or MPI_Test until it is complete; or MPI_Send, and "
+                       "MPI_Probe and MPI_Recv, MPI_Iprobe until it is there and MPI_Recv, MPI_Mprobe and "
+                       "MPI_Mrecv, MPI_Improbe until it is there and MPI_Mrecv",
         },
         {
             .name = "source",
@@ -66,7 +70,16 @@ std::vector<Parameter> exchange_parameters() {
             .role = setting,
             .default_value = "named",
             .choices = choices_of(source_words),
-            .meaning = "one_way: whom the receive names: the sender, or MPI_ANY_SOURCE",
+            .meaning = "one_way, polling: whom the receive or the poll names: the sender, or MPI_ANY_SOURCE",
+        },
+        {
+            .name = "poll",
+            .type = choice,
+            .role = setting,
+            .default_value = "iprobe",
+            .choices = choices_of(poll_words),
+            .meaning = "polling: MPI_Iprobe, MPI_Improbe, or MPI_Test or MPI_Testall of one receive that is "
+                       "open; what it asks for is sent after the timed region",
         },
         {
             .name = "open_receive",
@@ -86,6 +99,16 @@ std::vector<Parameter> exchange_parameters() {
             .minimum = "1",
             .maximum = "65536",
             .meaning = "windowed: messages per window",
+        },
+        {
+            .name = "requests",
+            .type = choice,
+            .role = setting,
+            .default_value = "fresh",
+            .choices = choices_of(requests_words),
+            .meaning = "windowed: MPI_Isend and MPI_Irecv; persistent requests, made before and started by "
+                       "MPI_Startall; or one partitioned message (MPI-4.0) of as many partitions as messages "
+                       "in flight, each marked by MPI_Pready",
         },
         {
             .name = "pairs",
@@ -117,7 +140,8 @@ std::vector<Parameter> exchange_parameters() {
             .maximum = "1000000",
             .choices = {"last"},
             .meaning =
-                "one_way, ping_pong, overlap: the rank that receives what rank 0 sends; the others wait",
+                "one_way, ping_pong, overlap: the rank that receives what rank 0 sends; polling: the other "
+                "end; the others wait",
         },
         {
             .name = "direction",
@@ -127,8 +151,9 @@ std::vector<Parameter> exchange_parameters() {
             .choices = {"forward", "reverse", "both"},
             .meaning =
                 "one_way, ping_pong: rank 0 sends and the last rank or peer receives, or the other way "
-                "round; the sender begins and is the one that times round trips; both: windowed, each end "
-                "of a pair sends a window and receives one, with no answers",
+                "round; the sender begins and is the one that times round trips; polling: rank 0 polls, or "
+                "the other one; both: windowed, each end of a pair sends a window and receives one, with no "
+                "answers",
         },
         {
             .name = "idle_s",

@@ -15,9 +15,10 @@ std::vector<Parameter> message_parameters() {
             .type = choice,
             .role = setting,
             .default_value = "ping_pong",
-            .choices = {"one_way", "ping_pong", "windowed", "overlap"},
+            .choices = {"one_way", "ping_pong", "windowed", "overlap", "polling"},
             .meaning = "one_way: single messages from fresh memory; ping_pong: round trips; windowed: many "
-                       "messages in flight; overlap: messages both ways while both sides compute",
+                       "messages in flight; overlap: messages both ways while both sides compute; polling: "
+                       "rank 0 asks for a message that was not sent",
         },
         {
             .name = "memory",

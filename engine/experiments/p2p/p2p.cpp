@@ -37,6 +37,8 @@ std::optional<std::string> obstacle(const Context& context, const Config& config
         return "threads=" + std::to_string(config.threads) +
                " needs MPI_THREAD_MULTIPLE, and MPI was started with " +
                context.session.thread_levels().provided + "; set SLOWPATH_THREAD_LEVEL=multiple";
+    if (config.is_partitioned() && !has_partitioned())
+        return "requests=partitioned: this MPI library has no MPI_Psend_init (MPI-4.0)";
     const Roles roles = roles_of(config, context.session.rank(), size);
     if (!roles.side) return std::nullopt;
     const SideConfig& side = config.side(*roles.side);
@@ -57,6 +59,8 @@ Steps steps_of(Endpoint& endpoint) {
             return windowed(endpoint);
         case Pattern::overlap:
             return overlap(endpoint);
+        case Pattern::polling:
+            return polling(endpoint);
     }
     throw std::logic_error("unknown pattern");
 }

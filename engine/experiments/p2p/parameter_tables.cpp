@@ -88,6 +88,13 @@ constexpr std::array metric_table{
         .bandwidth = true,
     },
     Metric{
+        .name = "poll_s",
+        .unit = "s",
+        .pattern = "polling",
+        .meaning = "one call that finds nothing",
+        .definition = "sample of the rank that polls / batch",
+    },
+    Metric{
         .name = "time_per_message_s",
         .unit = "s",
         .pattern = "windowed",

@@ -22,6 +22,7 @@ Pattern pattern_of(const std::string& word) {
     if (word == "one_way") return Pattern::one_way;
     if (word == "ping_pong") return Pattern::ping_pong;
     if (word == "overlap") return Pattern::overlap;
+    if (word == "polling") return Pattern::polling;
     return Pattern::windowed;
 }
 
@@ -45,15 +46,16 @@ std::int64_t needed_bytes(const Config& config, Side which) {
 /// What only some patterns have.
 void check_pattern(const Config& config) {
     const bool one_way = config.pattern == Pattern::one_way;
-    if (config.posted != Posted::together && !one_way)
-        throw UsageError("posted=before and after are for pattern=one_way; leave posted out");
+    const bool polls = config.pattern == Pattern::polling;
+    if (config.posted != Posted::together && !one_way && !polls)
+        throw UsageError("posted=before and after are for pattern=one_way and polling; leave posted out");
     if (config.posted != Posted::together && config.barrier_inside)
         throw UsageError(
             "posted=before and after time the receiver, and synchronise=inside the sender; leave one out");
     if (config.queue > 0 && config.posted == Posted::together)
         throw UsageError(
             "queue " + std::to_string(config.queue) +
-            " needs to know which queue: take pattern=one_way and posted=before or posted=after");
+            " needs to know which queue: take pattern=one_way or polling, and posted=before or posted=after");
     if (config.packs &&
         ((!one_way && config.pattern != Pattern::ping_pong) || config.posted != Posted::together))
         throw UsageError(
@@ -65,8 +67,26 @@ void check_pattern(const Config& config) {
         throw UsageError("progress=test is for pattern=overlap; leave progress out");
     if (config.both_ways && config.pattern != Pattern::windowed)
         throw UsageError("direction=both is for pattern=windowed; leave direction out");
+    if (config.poll != Poll::iprobe && !polls)
+        throw UsageError("poll is for pattern=polling; leave poll out");
     if (config.threads > 1 && config.pattern != Pattern::windowed)
         throw UsageError("threads is for pattern=windowed; leave threads out");
+}
+
+/// Requests that are made before they are timed belong to one buffer.
+void check_requests(const Config& config) {
+    if (config.requests == RequestKind::fresh) return;
+    if (config.pattern != Pattern::windowed || config.live_buffers > 1)
+        throw UsageError(
+            "requests=persistent and partitioned are for pattern=windowed with live_buffers 1; leave "
+            "requests "
+            "out");
+    if (config.is_partitioned() && (config.both_ways || config.datatype != Datatype::contiguous))
+        throw UsageError(
+            "requests=partitioned is for direction=forward and datatype=contiguous; leave requests out");
+    if (config.is_partitioned() && config.message_bytes > INT_MAX)
+        throw UsageError("message_bytes " + std::to_string(config.message_bytes) + " is over " +
+                         std::to_string(INT_MAX) + ", the most that requests=partitioned takes");
 }
 
 /// What is done between single messages, which only some patterns have.
@@ -78,16 +98,21 @@ void check_singles(const Config& config) {
             "idle_s and cache are for pattern=one_way with posted=together and synchronise=outside, which "
             "time "
             "messages one by one; leave them out");
-    if (config.calls_otherwise() && (!single || config.packs))
+    const bool names_source = config.source != Source::named && config.pattern == Pattern::polling &&
+                              config.completion == Completion::blocking && !config.open_receive;
+    if (config.calls_otherwise() && (!single || config.packs) && !names_source)
         throw UsageError(
             "completion, source and open_receive are for pattern=one_way with posted=together, "
-            "synchronise=outside and pack=none; leave them out");
+            "synchronise=outside and pack=none, and source for pattern=polling; leave them out");
     if (config.other_bytes && (!single || config.packs || config.datatype != Datatype::contiguous))
         throw UsageError(
             "other_bytes is for pattern=one_way with posted=together, synchronise=outside and "
             "datatype=contiguous; leave it out");
-    if (config.reversed && !one_way && config.pattern != Pattern::ping_pong)
-        throw UsageError("direction=reverse is for pattern=one_way and ping_pong; leave direction out");
+    const bool has_ends =
+        one_way || config.pattern == Pattern::ping_pong || config.pattern == Pattern::polling;
+    if (config.reversed && !has_ends)
+        throw UsageError(
+            "direction=reverse is for pattern=one_way, ping_pong and polling; leave direction out");
 }
 
 /// All later messages of a set are kept one by one.
@@ -162,6 +187,8 @@ Config configure(const Assignment& assignment) {
     config.queue = assignment.integer("queue");
     config.completion = value_of(completion_words, assignment.text("completion"));
     config.source = value_of(source_words, assignment.text("source"));
+    config.poll = value_of(poll_words, assignment.text("poll"));
+    config.requests = value_of(requests_words, assignment.text("requests"));
     config.open_receive = assignment.flag("open_receive");
     config.tests = assignment.text("progress") == "test";
     config.reversed = assignment.text("direction") == "reverse";
@@ -184,6 +211,7 @@ Config configure(const Assignment& assignment) {
     config.validate = assignment.flag("validate");
     check_messages(config);
     check_pattern(config);
+    check_requests(config);
     config.sides = {side_config(assignment, config, Side::sender),
                     side_config(assignment, config, Side::receiver)};
     check_singles(config);

@@ -18,18 +18,31 @@ namespace slowpath::p2p {
 std::span<const Parameter> parameters();
 std::span<const Metric> metrics();
 
-enum class Pattern { one_way, ping_pong, windowed, overlap };
+enum class Pattern { one_way, ping_pong, windowed, overlap, polling };
 enum class Datatype { contiguous, vector, indexed };
 /// When the receive is begun: at the same time as the send, before the message is sent, after it has arrived.
 enum class Posted { together, before, after };
 
-/// How a message is sent and received: MPI_Send and MPI_Recv, or MPI_Isend and MPI_Irecv with what completes
-/// them.
-enum class Completion { blocking, wait, waitall, test };
-inline constexpr Words<Completion, 4> completion_words{{{Completion::blocking, "blocking"},
+/// How a message is sent and received: MPI_Send and MPI_Recv; MPI_Isend and MPI_Irecv with what completes
+/// them; or MPI_Send, and a receive that looks for the message first.
+enum class Completion { blocking, wait, waitall, test, probe, iprobe, mprobe, improbe };
+inline constexpr Words<Completion, 8> completion_words{{{Completion::blocking, "blocking"},
                                                         {Completion::wait, "wait"},
                                                         {Completion::waitall, "waitall"},
-                                                        {Completion::test, "test"}}};
+                                                        {Completion::test, "test"},
+                                                        {Completion::probe, "probe"},
+                                                        {Completion::iprobe, "iprobe"},
+                                                        {Completion::mprobe, "mprobe"},
+                                                        {Completion::improbe, "improbe"}}};
+/// By which call the receiver asks, in pattern=polling, for a message that is not there.
+enum class Poll { iprobe, improbe, test, testall };
+inline constexpr Words<Poll, 4> poll_words{
+    {{Poll::iprobe, "iprobe"}, {Poll::improbe, "improbe"}, {Poll::test, "test"}, {Poll::testall, "testall"}}};
+/// What the messages of a window are: fresh nonblocking ones, persistent ones, or the partitions of one.
+enum class RequestKind { fresh, persistent, partitioned };
+inline constexpr Words<RequestKind, 3> requests_words{{{RequestKind::fresh, "fresh"},
+                                                       {RequestKind::persistent, "persistent"},
+                                                       {RequestKind::partitioned, "partitioned"}}};
 /// Whom a receive names: its sender, or MPI_ANY_SOURCE.
 enum class Source { named, any };
 inline constexpr Words<Source, 2> source_words{{{Source::named, "named"}, {Source::any, "any"}}};
@@ -76,6 +89,8 @@ struct Config {
     std::int64_t queue;
     Completion completion;
     Source source;
+    Poll poll;
+    RequestKind requests;
     bool open_receive;  ///< the sender has a receive of another tag open while it sends
     bool tests;         ///< the computation of overlap calls MPI_Testall now and then
     bool reversed;      ///< rank 0 receives what the last rank or `peer` sends
@@ -119,13 +134,18 @@ struct Config {
     bool calls_otherwise() const {
         return completion != Completion::blocking || source != Source::named || open_receive;
     }
-    /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own.
-    std::int64_t stride_bytes() const { return (payload().extent_bytes() + 63) / 64 * 64; }
+    bool is_partitioned() const { return requests == RequestKind::partitioned; }
+    /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own,
+    /// and partitions where the one before them ends.
+    std::int64_t stride_bytes() const {
+        const std::int64_t one = payload().extent_bytes();
+        return is_partitioned() ? one : (one + 63) / 64 * 64;
+    }
     /// Messages that stand side by side in a buffer: pending receives must not share memory (MPI-4.1
     /// section 3.7.2); pending sends may (section 3.7.2, since MPI-2.2).
     std::int64_t slots(Side which) const {
-        const bool receives = pattern == Pattern::windowed && (which == Side::receiver || both_ways);
-        return receives ? in_flight * threads : 1;
+        const bool apart = which == Side::receiver || both_ways || is_partitioned();
+        return pattern == Pattern::windowed && apart ? in_flight * threads : 1;
     }
     /// Messages of a pair in one window of all its threads, in both directions.
     std::int64_t window_messages() const { return in_flight * threads * (both_ways ? 2 : 1); }

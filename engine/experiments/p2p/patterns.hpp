@@ -18,6 +18,10 @@ Steps one_way(Endpoint& endpoint);
 Steps ping_pong(Endpoint& endpoint);
 Steps windowed(Endpoint& endpoint);
 Steps overlap(Endpoint& endpoint);
+Steps polling(Endpoint& endpoint);
+
+/// Whether the library in use has partitioned messages.
+bool has_partitioned();
 
 /// Ranks that take no part: they are needed only where the timed region holds a barrier over MPI_COMM_WORLD.
 void stand_by(const Config& config);

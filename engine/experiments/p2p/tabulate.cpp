@@ -95,6 +95,11 @@ TableRow windowed_row(const Config& config, const CellNumbers& numbers) {
     return {{"Size", "Bandwidth (MB/s)", "Messages/s"}, config.message_bytes, {megabytes_per_s, rate}};
 }
 
+TableRow polling_row(const Config& config, const CellNumbers& numbers) {
+    const std::uint32_t who = rank_of(Side::receiver, config, numbers);
+    return {{"Size", "Poll (us)"}, config.message_bytes, {median(times_us(numbers, Phase::steady, who, 1))}};
+}
+
 /// Rank 0's; the metrics are those of the slower end (docs/reference/metrics.md).
 TableRow overlap_row(const Config& config, const CellNumbers& numbers) {
     const auto part = [&](std::uint64_t number) {
@@ -111,6 +116,7 @@ TableRow tabulate(const Assignment& assignment, const CellNumbers& numbers) {
     const Config config = configure(assignment);
     if (config.pattern == Pattern::one_way) return one_way_row(config, numbers);
     if (config.pattern == Pattern::windowed) return windowed_row(config, numbers);
+    if (config.pattern == Pattern::polling) return polling_row(config, numbers);
     if (config.pattern == Pattern::overlap) return overlap_row(config, numbers);
     const std::uint32_t from = rank_of(Side::sender, config, numbers);
     return {

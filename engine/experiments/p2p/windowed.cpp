@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of in_flight messages, each window in the next of the live buffers, from each pair's sender,
 // answered by a message of no bytes; or, with direction=both, a window from each of the two, and no answer.
+// requests=persistent: the same messages by requests that were made before; requests=partitioned: one message
+// of as many partitions (ready_made.hpp).
 // Each thread of a rank has windows of its own.  All pairs start each sample together: our barrier before it,
 // outside the timed region.
 #include <cstdint>
@@ -8,27 +10,13 @@
 
 #include "mpi/check.hpp"
 #include "p2p/crew.hpp"
+#include "p2p/lane.hpp"
 #include "p2p/patterns.hpp"
+#include "p2p/ready_made.hpp"
 #include "p2p/stages.hpp"
 
 namespace slowpath::p2p {
 namespace {
-
-/// One thread's windows of one end.
-struct Lane {
-    const LiveBuffer* buffer;
-    bool is_sender;  ///< what it sends stands in `forth`
-    int peer;
-    int tag;  ///< of its messages; that of its answers follows
-    int in_flight;
-    std::int64_t place_bytes;   ///< from the buffer's begin to its first message to receive
-    std::int64_t stride_bytes;  ///< from there to the next one
-    std::vector<MPI_Request> requests;
-
-    int answer_tag() const { return tag + 1; }
-    std::byte* out() const { return is_sender ? buffer->forth : buffer->back; }
-    std::byte* in() const { return (is_sender ? buffer->back : buffer->forth) + place_bytes; }
-};
 
 /// @return The first MPI error code that is not MPI_SUCCESS, as all of these functions do.
 template <class Transfer>
@@ -114,6 +102,12 @@ class Windowed {
 
     void run_samples(std::int64_t samples, std::uint32_t batch) {
         std::vector<Lane> lanes = this->lanes();
+        if (endpoint_.config().requests != RequestKind::fresh) {
+            std::vector<ReadyMade> ready = make_ready(endpoint_, lanes);
+            return time_samples(samples, endpoint_.roles().sends(), [&](int thread) {
+                return ready[static_cast<std::size_t>(thread)].run(batch);
+            });
+        }
         endpoint_.encoding().with_started([&](const auto& transfer) {
             if (endpoint_.config().both_ways)
                 time_samples(samples, endpoint_.roles().sends(), [&](int thread) {
@@ -135,6 +129,12 @@ class Windowed {
     void check_only(Side from) {
         std::vector<Lane> lanes = this->lanes();
         const bool sends = endpoint_.roles().side == from;
+        if (endpoint_.config().requests != RequestKind::fresh && !endpoint_.config().both_ways) {
+            std::vector<ReadyMade> ready = make_ready(endpoint_, lanes);
+            return mpi::check(
+                crew_.run([&](int thread) { return ready[static_cast<std::size_t>(thread)].run(1); }),
+                "a window of messages");
+        }
         endpoint_.encoding().with_started([&](const auto& transfer) {
             mpi::check(crew_.run([&](int thread) {
                 Lane& lane = lanes[static_cast<std::size_t>(thread)];

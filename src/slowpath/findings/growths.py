@@ -26,7 +26,8 @@ class Growth(Difference):
     cells: tuple[CellResult, ...]
 
 
-GROWTH_METRICS = (*SPEAKING, "receive_s")
+POLL = "poll_s"  # of a call that finds nothing
+GROWTH_METRICS = (*SPEAKING, "receive_s", POLL)
 
 
 def growths(facts: Facts, covariate: str, names: Sequence[str], *, phase: str = "steady") -> Iterator[Growth]:

@@ -11,7 +11,7 @@ from typing import Any
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import Difference, Slowdown
 from slowpath.findings.facts import Facts
-from slowpath.findings.growths import Growth, growths
+from slowpath.findings.growths import POLL, Growth, growths
 from slowpath.findings.observation import Observation
 from slowpath.findings.screened import Screened, screened_effects
 from slowpath.findings.words import (
@@ -200,7 +200,9 @@ def _screened(facts: Facts, one: Screened, wording: Wording) -> Observation:
 
 @dataclass(frozen=True)
 class GrowthWording:
-    """covariate: what is swept. about: as Observation.about. slow, fast: sentences with the places {slow}, {fast}."""
+    """covariate: what is swept. about: as Observation.about. slow, fast: sentences with the places {slow}, {fast}; slow
+    may have the place {what}: A message, or A poll that finds nothing.
+    """
 
     covariate: str
     about: str
@@ -215,7 +217,8 @@ def growths_observed(facts: Facts, wording: GrowthWording, laws: Sequence[str]) 
 
 def _growth(facts: Facts, wording: GrowthWording, one: Growth) -> Observation:
     limits = "".join(f"; the step lies above {b.above:g}, up to {b.up_to:g}" for b in one.law.brackets)
-    subject = wording.slow.format(slow=f"{one.slow_value:g}")
+    what = "A poll that finds nothing" if one.metric == POLL else "A message"
+    subject = wording.slow.format(slow=f"{one.slow_value:g}", what=what)
     reference = wording.fast.format(fast=f"{one.fast_value:g}")
     return observed(
         one,

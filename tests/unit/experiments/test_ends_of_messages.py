@@ -11,7 +11,7 @@ from slowpath.experiments.measured.series import MetricSamples, SampleBlock
 from slowpath.experiments.p2p.cost import p2p_seconds
 from slowpath.experiments.p2p.experiment import P2P
 from slowpath.experiments.p2p.layout import allocation_bytes, ends_of
-from slowpath.experiments.p2p.metrics import ends, one_way, ping_pong
+from slowpath.experiments.p2p.metrics import ends, one_way, ping_pong, polling
 from slowpath.experiments.p2p.who_pays import splits
 
 JOB = LaunchContext(3, True, hosts=("a", "a", "a"))
@@ -49,6 +49,8 @@ def value_s(found: object) -> float:
         ({"peer": "1"}, (0, 1)),
         ({"direction": "reverse"}, (2, 0)),
         ({"direction": "reverse", "peer": "1"}, (1, 0)),
+        ({"pattern": "polling"}, (2, 0)),
+        ({"pattern": "polling", "direction": "reverse", "peer": "1"}, (0, 1)),
     ],
 )
 def test_who_sends_and_who_receives(given: dict[str, str], pair: tuple[int, int]) -> None:
@@ -66,6 +68,19 @@ def test_a_reversed_message_is_timed_from_the_last_rank_to_rank_0() -> None:
     assert isinstance(shares, dict)
     assert shares["steady"].both == pytest.approx(0.4)
     assert value_s(ping_pong(p, [block(2, 0, 80)], JOB)["half_round_trip_latency_s"]) == pytest.approx(40e-9)
+
+
+def test_a_poll_is_timed_where_it_is_made() -> None:
+    blocks = [block(0, 0, 70), block(2, 0, 5)]
+    assert value_s(polling({"pattern": "polling"}, blocks, JOB)["poll_s"]) == pytest.approx(70e-9)
+    reverse = polling({"pattern": "polling", "direction": "reverse"}, blocks, JOB)
+    assert value_s(reverse["poll_s"]) == pytest.approx(5e-9)
+
+
+def test_partitions_lie_side_by_side_on_both_sides() -> None:
+    windowed = {**FULL, "pattern": "windowed", "message_bytes": "100", "in_flight": "8"}
+    assert [allocation_bytes(windowed, side) for side in (0, 1)] == [100, 7 * 128 + 100]
+    assert [allocation_bytes({**windowed, "requests": "partitioned"}, side) for side in (0, 1)] == [800, 800]
 
 
 def test_the_other_length_is_not_in_the_metrics() -> None:

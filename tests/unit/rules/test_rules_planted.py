@@ -78,6 +78,16 @@ def test_the_cost_is_right_within_a_tenth(code: str) -> None:
     assert term.interval is not None
 
 
+@pytest.mark.parametrize("entry_s", [0.0, 3e-8])
+def test_a_poll_past_a_long_queue_is_named_as_a_poll(entry_s: float) -> None:
+    run = Planted(1)
+    for entries in (0, 16, 64, 256, 1024):
+        times = {"poll_s": {"steady": 1e-7 + entries * entry_s}}
+        run.cell(times, pattern="polling", message_bytes=8, posted="after", queue=entries)
+    named = [one for one in findings(run.results(), ROLES) if one.rule == "SP021"]
+    assert [one.text.split(" with ")[0] for one in named] == (["A poll that finds nothing"] if entry_s else [])
+
+
 def test_limits_lie_where_they_were_planted() -> None:
     assert [(b.above, b.up_to) for b in found("SP003", True, 1)[0].law.brackets] == [(16, 32)]
     assert [(b.above, b.up_to) for b in found("SP004", True, 1)[0].law.brackets] == [(4, 5)]

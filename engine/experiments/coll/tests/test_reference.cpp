@@ -72,6 +72,18 @@ TEST(Reference, NeighboursHaveEachOther) {
         }
 }
 
+TEST(Reference, BlocksOfOthersThanNeighboursAreEmpty) {
+    Place here = place(Collective::alltoallv, 7, 3);
+    here.to_neighbours = true;
+    std::set<int> named;
+    for (const Piece& piece : pieces(here)) {
+        named.insert(piece.first);
+        EXPECT_EQ(piece.at, piece.first * 3) << "where it lies among the blocks of all";
+        EXPECT_EQ(piece.index, 3 * 3) << "the block for rank 3";
+    }
+    EXPECT_EQ(named, (std::set<int>{1, 2, 4, 5}));
+}
+
 TEST(Reference, TheOrderedOpIsAssociativeAndDoesNotCommute) {
     for (const Element element : {Element::byte, Element::real}) {
         const auto op = [&](std::uint32_t a, std::uint32_t b) {

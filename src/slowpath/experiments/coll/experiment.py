@@ -56,6 +56,7 @@ COLL = Experiment(
         "shape": "setting",
         "op": "setting",
         "in_place": "setting",
+        "destinations": "setting",
         "communicator": "setting",
         "members": "covariate",
         "duplicates": "covariate",

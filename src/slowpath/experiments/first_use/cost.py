@@ -19,6 +19,7 @@ class FirstUseCost:
     cell_s: float = 0.003
     use_s: float = 0.0004  # a communicator, a request; ranks that share cores take turns
     release_s: float = 0.00005
+    spawned_s: float = 0.3  # one process more
     pages_per_s: float = 0.4e6
     page_bytes: int = 4096
     checks: int = 2
@@ -35,6 +36,8 @@ def first_use_seconds(p: Parameters, ranks: int) -> float:
     each = _COST.use_s + _COST.release_s * ranks
     if pattern == "peer":
         each *= max(1, ranks - 1)
+    if pattern == "spawn":
+        each += _COST.spawned_s * int(p["processes"])
     if pattern in ("window", "shared_window"):
         passes = 1 + (_COST.checks if p["validate"] == "on" else 0) / 4
         each += ranks * int(p["window_bytes"]) / _COST.page_bytes / _COST.pages_per_s * passes

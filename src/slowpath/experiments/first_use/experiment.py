@@ -28,6 +28,7 @@ FIRST_USE = Experiment(
         Pattern("shared_window", by_parts(_parts(metrics.SHARED_WINDOW)), metrics.SHARED_WINDOW),
         Pattern("persistent", by_parts(_parts(metrics.PERSISTENT, 1)), metrics.PERSISTENT),
         Pattern("partitioned", by_parts(_parts(metrics.PARTITIONED, 1)), metrics.PARTITIONED),
+        Pattern("spawn", by_parts(_parts(metrics.SPAWN)), metrics.SPAWN),
     ),
     roles={
         "pattern": "setting",
@@ -41,6 +42,7 @@ FIRST_USE = Experiment(
         "persistent": "setting",
         "message_bytes": "covariate",
         "window_bytes": "covariate",
+        "processes": "covariate",
         "uses": "effort",
         "validate": "effort",
     },

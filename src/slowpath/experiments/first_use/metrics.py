@@ -61,6 +61,7 @@ PARTITIONED = (
     _time("partitioned_start_s", "the first start, all partitions and completion"),
     _time("partitioned_again_s", "the second start of the same requests"),
 )
+SPAWN = (_time("spawn_s", "MPI_Comm_spawn, until the processes are connected"),)
 # What no other rank takes part in.
 _ALONE = frozenset(
     ("start_s", "library_load_s", "constructors_s", "init_s", "window_touch_s", "shared_window_touch_s")

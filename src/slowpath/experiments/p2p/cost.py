@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slowpath.experiments.p2p.layout import TOGETHER, allocation_bytes, other_bytes, side_values, window_messages
+from slowpath.experiments.p2p.layout import (
+    POLLING,
+    TOGETHER,
+    allocation_bytes,
+    other_bytes,
+    side_values,
+    window_messages,
+)
 
 _DEVICE_KINDS = ("device", "device_pool", "device_vmm")
 
@@ -21,6 +28,7 @@ class P2pCost:
     check_s_per_byte: float = 1.0e-9  # filling, poisoning and comparing
     line_s_per_byte: float = 0.5e-9  # reading lines or throwing them out of the caches
     message_s: float = 10e-6
+    poll_s: float = 1e-6
     message_bytes_per_s: float = 4e9
     device_bytes_per_s: float = 20e9
     batch_s: float = 5e-6  # a batch lasts at least 100 clock quanta
@@ -46,10 +54,10 @@ def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
             each += one + other / bytes_per_s + float(p.get("idle_s", "0"))
         moving = live * int(p["messages"]) * each + int(p.get("queue", "0")) * _COST.message_s
     else:
-        operation = one * _messages_of_an_operation(p)
+        operation = _COST.poll_s if p["pattern"] == POLLING else one * _messages_of_an_operation(p)
         sampled = int(p["samples"]) * max(operation, _COST.batch_s)
         steady = max(_COST.fewest_samples * operation, min(float(p["time_limit_s"]), sampled))
-        moving = steady + max(4 * operation, float(p["warmup_s"]))
+        moving = steady + max(4 * operation, float(p["warmup_s"])) + int(p.get("queue", "0")) * _COST.message_s
     return _COST.cell_s + int(p["allocations"]) * (live * fresh + moving)
 
 

@@ -10,7 +10,7 @@ from slowpath.experiments.measured.recorded import recorded_bytes
 from slowpath.experiments.metric import AROUND_COMPUTING, Metric
 from slowpath.experiments.p2p.cost import p2p_seconds
 from slowpath.experiments.p2p.layout import ends_of, other_bytes, with_blocks
-from slowpath.experiments.p2p.metrics import one_way, ping_pong, windowed
+from slowpath.experiments.p2p.metrics import one_way, ping_pong, polling, windowed
 from slowpath.experiments.p2p.overlap import overlap
 from slowpath.experiments.p2p.who_pays import splits
 
@@ -43,6 +43,7 @@ _OVERLAP = (
     Metric("communication_s", "s", "lower", "a message each way at once, started and waited for", bandwidth=True),
     *AROUND_COMPUTING,
 )
+_POLLING = (Metric("poll_s", "s", "lower", "one call that finds nothing"),)
 
 # Short messages, some about where protocols change, and long ones.
 MESSAGES = SideEffect(
@@ -63,6 +64,7 @@ P2P = Experiment(
         Pattern("one_way", one_way, _ONE_WAY),
         Pattern("windowed", windowed, _WINDOWED),
         Pattern("overlap", overlap, _OVERLAP),
+        Pattern("polling", polling, _POLLING),
     ),
     roles={
         "pattern": "setting",
@@ -87,8 +89,10 @@ P2P = Experiment(
         "queue": "covariate",
         "completion": "setting",
         "source": "setting",
+        "poll": "setting",
         "open_receive": "setting",
         "in_flight": "covariate",
+        "requests": "setting",
         "pairs": "setting",
         "threads": "setting",
         "peer": "setting",

@@ -15,6 +15,8 @@ AUTO = "auto"
 CONTIGUOUS, TOGETHER, LAST = "contiguous", "together", "last"
 FORWARD, REVERSE, BOTH_WAYS = "forward", "reverse", "both"
 NO_LENGTH = "none"
+FRESH, PARTITIONED = "fresh", "partitioned"
+POLLING = "polling"
 _PLACE_BYTES = 64  # a cache line
 
 
@@ -43,12 +45,14 @@ def span_bytes(parameters: Parameters, side: int) -> int:
     """Bytes from the first to the last one that the messages of a side occupy.
 
     Who receives a window has a place for each message in flight of each thread, on a multiple of 64 bytes, as the
-    engine does.
+    engine does. Partitions follow one another without a gap, on both sides.
     """
     message = max(extent_bytes(parameters), other_bytes(parameters) or 0)
-    receives = parameters["pattern"] == "windowed" and (side == 1 or is_both_ways(parameters))
-    places = int(parameters["in_flight"]) * threads_of(parameters) if receives else 1
-    return (places - 1) * (-(-message // _PLACE_BYTES) * _PLACE_BYTES) + message
+    partitions = parameters.get("requests", FRESH) == PARTITIONED
+    apart = parameters["pattern"] == "windowed" and (side == 1 or is_both_ways(parameters) or partitions)
+    places = int(parameters["in_flight"]) * threads_of(parameters) if apart else 1
+    stride = message if partitions else -(-message // _PLACE_BYTES) * _PLACE_BYTES
+    return (places - 1) * stride + message
 
 
 def is_both_ways(parameters: Parameters) -> bool:
@@ -87,9 +91,10 @@ def side_values(value: str) -> tuple[str, str]:
 
 
 def ends_of(parameters: Parameters) -> tuple[int | None, int | None]:
-    """Sender and receiver of patterns of one pair; None: the last rank."""
+    """Sender and receiver of patterns of one pair; None: the last rank. Who polls is the receiver: rank 0 of itself."""
     other = receiver_of(parameters)
-    return (other, 0) if parameters.get("direction", FORWARD) == REVERSE else (0, other)
+    to_first = (parameters.get("direction", FORWARD) == REVERSE) != (parameters.get("pattern") == POLLING)
+    return (other, 0) if to_first else (0, other)
 
 
 def receiver_of(parameters: Parameters) -> int | None:

@@ -123,6 +123,12 @@ def ping_pong(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchCo
     return {"half_round_trip_latency_s": per_operation(blocks, sender, 2, batches=True) or NO_SAMPLES}
 
 
+def polling(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+    """Calls that find nothing, timed on the rank that makes them: the one that receives in the end."""
+    _, asks = ends(p, job.size)
+    return {"poll_s": per_operation(blocks, asks, 1, batches=True) or NO_SAMPLES}
+
+
 def windowed(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
     """All pairs together: the longest sample of any pair, over the messages of all pairs, threads and directions."""
     pairs, each = int(p.get("pairs", "1")), window_messages(p)

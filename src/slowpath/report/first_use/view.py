@@ -80,6 +80,7 @@ _RUNGS: dict[str, tuple[tuple[str, str, Name], ...]] = {
         ("partitioned_init_s", "partitioned init", lambda _: ""),
         ("partitioned_start_s", "partitioned start", lambda _: ""),
     ),
+    "spawn": (("spawn_s", "spawned processes", lambda _: ""),),
 }
 
 

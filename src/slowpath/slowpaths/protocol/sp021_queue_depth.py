@@ -14,7 +14,7 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 
-_WORDING = GrowthWording("queue", "queue", "A message with {slow} entries in front of it", "with {fast}")
+_WORDING = GrowthWording("queue", "queue", "{what} with {slow} entries in front of it", "with {fast}")
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
@@ -46,8 +46,8 @@ SLOW_PATH: SlowPath = SlowPath(
     name="queue depth",
     title="Matching is slow with many posted receives or unexpected messages",
     what="To match a message the library searches its list of posted receives, or of unexpected messages.",
-    shows="The time of a short message grows with the number of receives or messages that stand in front and do "
-    "not match.",
+    shows="The time of a short message, or of a poll that finds nothing, grows with the number of receives or messages "
+    "that stand in front and do not match.",
     why="Lists are searched entry by entry: 10 to 100 ns each, more once the list has left the caches. "
     "Network cards match up to some hundreds, and hand over to software then.",
     needs="The same message with 0 to some thousand entries in front: law 'queue' with the cost of an entry.",
