@@ -14,7 +14,6 @@ class FileTime(Result, frozen=True, kw_only=True):
     seconds: Annotated[NotNegative, means("in MPI_File calls, a rank")]
     share: Annotated[Share, means("of the run")]
     calls: Annotated[Count, means("all ranks")]
-    bytes: Annotated[Count, means("all ranks")]
     call: Annotated[Name, means("that takes most of it")]
     module: Annotated[Name | None, means("of the library: ompio or ROMIO; null: not known")]
     module_reason: Annotated[Text, means("what says so: no library reports which one it took")]

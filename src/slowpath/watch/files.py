@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from slowpath.core.units import format_bytes, format_ratio
+from slowpath.core.units import format_ratio
 from slowpath.mpi.applies import version_tuple
 from slowpath.mpi.identify import named_in
 from slowpath.watch.file_results import FileTime
@@ -77,18 +77,17 @@ def file_time(results: WatchResults, variables: Mapping[str, str]) -> FileTime |
     whole_s, most = sum(call.time_s for call in calls), max(calls, key=lambda call: call.time_s)
     run_s = results.program.span_s or 0.0
     share = min(whole_s / run_s, 1.0) if run_s > 0 else 0.0
-    count, moved = sum(call.calls for call in calls), sum(call.bytes for call in calls)
-    where = f"by {module.name} ({module.why})" if module.name else f"by a module that is not known ({module.why})"
-    trial = f"; {module.other} takes the other module, where it was built" if module.other else ""
+    count = sum(call.calls for call in calls)
+    where = f"in {module.name} ({module.why})" if module.name else f"in a module that is not known ({module.why})"
+    trial = f"; {module.other} takes the other one" if module.other else ""
     text = (
         f"MPI-IO takes {seconds(whole_s)} a rank, {format_ratio(100 * share)} % of the run, {where}: {count} calls, "
-        f"{format_bytes(moved)}, most of it in {most.name}{trial}"
+        f"most of it in {most.name}{trial}"
     )
     return FileTime(
         seconds=whole_s,
         share=share,
         calls=count,
-        bytes=moved,
         call=most.name,
         module=module.name,
         module_reason=module.why,

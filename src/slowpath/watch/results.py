@@ -336,9 +336,6 @@ class WatchResults(Result, frozen=True, kw_only=True):
     nccl: NcclPart = optional()
     start_s: StartTime = optional()
     files: Files = optional()
-    standstill: Annotated[
-        Standstill | None, means("why nothing moved when the program was stopped; null: it moved, or was not stopped")
-    ] = optional()
 
 
 def tried_remedy(finding: WatchFinding) -> str | None:

@@ -37,7 +37,7 @@ def first_use_seconds(p: Parameters, ranks: int) -> float:
     if pattern == "peer":
         each *= max(1, ranks - 1)
     if pattern == "spawn":
-        each += _COST.spawned_s * int(p["processes"])
+        each += _COST.spawned_s * int(p.get("processes", "1"))
     if pattern in ("window", "shared_window"):
         passes = 1 + (_COST.checks if p["validate"] == "on" else 0) / 4
         each += ranks * int(p["window_bytes"]) / _COST.page_bytes / _COST.pages_per_s * passes
