@@ -127,7 +127,7 @@ static void* start_coll(communicator* one, int call, void* api) {
     const char* func = is_even(call) ? "AllReduce" : "AllGather";
     const size_t count = is_even(call) ? 1 << 20 : 4096;
 #define COMMON(e) (e).type = COLL; (e).rank = rank; (e).coll.seq = (uint64_t)call; (e).coll.count = count; \
-    (e).coll.channels = CHANNELS
+    (e).coll.channels = CHANNELS; (e).coll.warps = 16
 #define NAMES(e) (e).coll.func = func; (e).coll.datatype = "ncclFloat32"; (e).coll.algo = "RING"; \
     (e).coll.proto = "SIMPLE"
 #define IDENTITY(e, part) (e).part.name = "pair"; (e).part.id = 1000 + (uint64_t)one->number

@@ -57,6 +57,18 @@ def test_a_rank_that_is_late_in_some_collectives_is_named_by_those(tmp_path: Pat
     assert late[1].waited_s == pytest.approx(1000 * 7e-6, rel=1e-3)
 
 
+def test_a_rank_that_is_late_in_two_communicators_has_one_line(tmp_path: Path) -> None:
+    processes = late_job()
+    for rank, process in enumerate(processes):
+        number = process.communicator(rank, 2, identity=78)
+        for i in range(30):
+            process.call(number, "Reduce", 100, 4 * S + i * 10 * MS, (1 if rank else 9) * MS)
+    use = used(tmp_path, processes)
+    assert len(use.late) == 2
+    (line,) = [line for line in sentences(use) if "comes last" in line]
+    assert "AllReduce" in line
+
+
 def test_ranks_that_come_together_are_not_late(tmp_path: Path) -> None:
     assert used(tmp_path, late_job(late_ns=2 * US)).late == ()
 

@@ -27,7 +27,10 @@ def headline(use: NcclUse) -> str:
 
 def sentences(use: NcclUse) -> list[str]:
     """What is worth knowing, the most costly first; empty: NCCL takes little, and waits for nobody."""
-    found = [late_words(late, use) for late in use.late if late.share >= LEAST_LATE][:MOST_LATE]
+    # A process is often in several communicators, and late in all of them.
+    late_ranks = {(late.host, late.rank, late.ranks): late for late in reversed(use.late) if late.share >= LEAST_LATE}
+    worst = sorted(late_ranks.values(), key=lambda late: -late.waited_s)
+    found = [late_words(late, use) for late in worst[:MOST_LATE]]
     if use.share is not None and use.busy_s is not None and use.share >= LEAST_SHARE and use.operations:
         found.insert(0, _most_words(use, use.operations[0]))
     first = next(iter(use.first_uses), None)
@@ -63,7 +66,7 @@ def late_words(late: NcclLateRank, use: NcclUse) -> str:
     return (
         f"NCCL: rank {late.rank}{where} comes last in {_percent(late.last_share)} of {late.calls:,} {late.function} of "
         f"{format_bytes(late.bytes)}, by {format_ratio(late.late_s * 1e3, half)} ms{ends}; {others} for it for "
-        f"{_seconds(late.waited_s)} in all collectives ({_percent(late.share)} of the run)"
+        f"{_seconds(late.waited_s)} in all collectives of this communicator ({_percent(late.share)} of the run)"
     )
 
 
