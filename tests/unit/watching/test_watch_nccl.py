@@ -146,6 +146,20 @@ def test_the_first_call_of_a_communicator_is_apart(tmp_path: Path) -> None:
     assert any(line.startswith("NCCL first use: the first AllReduce") for line in sentences(use))
 
 
+def test_the_first_message_of_a_communicator_is_apart(tmp_path: Path) -> None:
+    processes = late_job()
+    for rank, process in enumerate(processes):
+        for i in range(5):
+            launch_ns = (300 if i == 0 else 1) * MS
+            process.call(0, "Recv" if rank else "Send", 10, 5 * S + i * MS, MS, peer=1 - rank, launch_ns=launch_ns)
+    use = used(tmp_path, processes)
+    assert [(first.function, round(first.launch_s, 6)) for first in use.first_uses] == [
+        ("AllReduce", 0.4),
+        ("Send", 0.3),
+    ]
+    assert any(line.startswith("NCCL first use: the first Send") for line in sentences(use))
+
+
 def test_nothing_is_said_of_the_first_call_where_the_interface_does_not_report_it(tmp_path: Path) -> None:
     processes = late_job()
     for process in processes:

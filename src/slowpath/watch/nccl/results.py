@@ -39,7 +39,7 @@ class NcclOperation(Result, frozen=True, kw_only=True):
 
 
 class NcclFirstUse(Result, frozen=True, kw_only=True):
-    """The first call of a communicator, in which NCCL connects its ranks."""
+    """The first collective or message of a communicator, in which NCCL connects its ranks."""
 
     function: Annotated[Name, means("of that call")]
     bytes: Annotated[Count, means("as nccl-tests counts them")]

@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Final
 
 from slowpath.core.units import format_bytes, format_interval, format_rate, format_ratio, format_time
-from slowpath.watch.nccl.results import NcclLateRank, NcclOperation, NcclUse
+from slowpath.watch.nccl.results import NcclFirstUse, NcclLateRank, NcclOperation, NcclUse
 
 LEAST_SHARE: Final = 0.10  # of the run, from which NCCL's time is worth a sentence
 LEAST_LATE: Final = 0.01  # of the run, that others wait for a late rank
 LEAST_FIRST: Final = 0.01  # of the run, that the first call of a communicator takes
 MOST_LATE: Final = 2  # sentences
+MOST_FIRST: Final = 2  # sentences
 MOST_ROWS: Final = 40  # of the table in the verdict; results.json has all
 _WAITS: Final = 0.05  # of a call's time, from which waiting is worth words
 
@@ -33,15 +34,19 @@ def sentences(use: NcclUse) -> list[str]:
     found = [late_words(late, use) for late in worst[:MOST_LATE]]
     if use.share is not None and use.busy_s is not None and use.share >= LEAST_SHARE and use.operations:
         found.insert(0, _most_words(use, use.operations[0]))
-    first = next(iter(use.first_uses), None)
-    if first is not None and use.run_s > 0 and first.launch_s >= LEAST_FIRST * use.run_s:
-        later = f" (later ones {format_time(first.later_launch_s)})" if first.later_launch_s is not None else ""
-        found.append(
-            f"NCCL first use: the first {first.function} on a communicator of {first.ranks} ranks holds up rank "
-            f"{first.rank} for {_seconds(first.launch_s)}{later}, {_percent(first.launch_s / use.run_s)} of the run, "
-            "because NCCL connects its ranks in it"
-        )
+    if use.run_s > 0:
+        firsts = [first for first in use.first_uses if first.launch_s >= LEAST_FIRST * use.run_s]
+        found += [_first_words(first, use) for first in firsts[:MOST_FIRST]]
     return found
+
+
+def _first_words(first: NcclFirstUse, use: NcclUse) -> str:
+    later = f" (later ones {format_time(first.later_launch_s)})" if first.later_launch_s is not None else ""
+    return (
+        f"NCCL first use: the first {first.function} on a communicator of {first.ranks} ranks holds up rank "
+        f"{first.rank} for {_seconds(first.launch_s)}{later}, {_percent(first.launch_s / use.run_s)} of the run, "
+        "because NCCL connects its ranks in it"
+    )
 
 
 def _most_words(use: NcclUse, most: NcclOperation) -> str:

@@ -52,6 +52,7 @@ _DATATYPE_BYTES: Final[Mapping[str, int]] = {
 }
 _OF_ALL_RANKS: Final = frozenset({"AllGather", "ReduceScatter", "AlltoAll", "Gather", "Scatter"})
 _ROOTED: Final = frozenset({"Broadcast", "Reduce", "Send", "Recv"})
+_MESSAGES: Final = [b"Send", b"Recv"]
 SENDS_AND_RECEIVES: Final = 2  # calls in a group that nccl-tests' sendrecv makes
 
 
@@ -227,36 +228,42 @@ def _rate_ends(factor: float | None, length: int, ends: Interval | None) -> Inte
 
 
 def _first_uses(every: Sequence[WholeCommunicator]) -> tuple[NcclFirstUse, ...]:
-    """Of communicators whose interface reports the program's call: with older ones the connecting was before."""
+    """First collective and first message of each communicator: NCCL connects ranks for either.
+
+    Only where the interface reports the program's call: with older ones the connecting was before.
+    """
     found = []
     for communicator in every:
-        firsts = [
-            (member, row)
-            for member in communicator.members
-            if int(member.record.header["interface_version"]) >= KNOWS_CALLS and (row := _first_row(member)) is not None
-        ]
-        if not firsts:
-            continue
-        member, row = max(firsts, key=lambda pair: int(pair[1]["first_host_ns"]))
-        key, later = key_of(row, communicator.ranks), int(row["host_calls"])
-        found.append(
-            NcclFirstUse(
-                function=key.function,
-                bytes=key.bytes,
-                ranks=communicator.ranks,
-                launch_s=int(row["first_host_ns"]) * 1e-9,
-                rank=member.rank,
-                later_launch_s=int(row["host_ns"]) * 1e-9 / later if later else None,
+        for of_messages in (False, True):
+            firsts = [
+                (member, row)
+                for member in communicator.members
+                if int(member.record.header["interface_version"]) >= KNOWS_CALLS
+                and (row := _first_row(member, of_messages)) is not None
+            ]
+            if not firsts:
+                continue
+            member, row = max(firsts, key=lambda pair: int(pair[1]["first_host_ns"]))
+            key, later = key_of(row, communicator.ranks), int(row["host_calls"])
+            found.append(
+                NcclFirstUse(
+                    function=key.function,
+                    bytes=key.bytes,
+                    ranks=communicator.ranks,
+                    launch_s=int(row["first_host_ns"]) * 1e-9,
+                    rank=member.rank,
+                    later_launch_s=int(row["host_ns"]) * 1e-9 / later if later else None,
+                )
             )
-        )
     return tuple(sorted(found, key=lambda one: -one.launch_s)[:MOST_LISTED])
 
 
-def _first_row(member: Member) -> np.void | None:
+def _first_row(member: Member, of_messages: bool) -> np.void | None:
     numbers: NDArray[Any] = member.rows
-    if not numbers.size:
-        return None
     rows = member.record.rows[numbers]
+    rows = rows[np.isin(rows["function"], _MESSAGES) == of_messages]
+    if not rows.size:
+        return None
     found: np.void = rows[np.argmin(rows["first_start_ns"])]
     return found
 
