@@ -19,6 +19,7 @@ from slowpath.watch.nccl.record import Member, NcclRecord, WholeCommunicator
 
 MOST_TIMES: Final = 8_000_000  # of one communicator, over all ranks
 LEAST_SPAN_S: Final = 1.0  # in which a timer's rate is seen to be another
+MOST_RATE: Final = 1000.0  # no timer is so slow
 NEAR: Final = 0.02  # a rate that is so near 1 is 1
 _ALL_KEPT: Final = 2**64 - 1
 
@@ -71,7 +72,7 @@ def timer_rate(record: NcclRecord) -> float:
     if host_ns < LEAST_SPAN_S * 1e9 or gpu_ns <= 0:
         return 1.0
     rate = host_ns / gpu_ns
-    return 1.0 if abs(rate - 1) <= NEAR else rate
+    return 1.0 if abs(rate - 1) <= NEAR or not 1 / MOST_RATE <= rate <= MOST_RATE else rate
 
 
 def matched_collectives(communicator: WholeCommunicator, rates: dict[int, float]) -> MatchedCalls | None:

@@ -27,7 +27,7 @@ MOST_BYTES: Final = 16 * 2**20
 MOST_RECORDS: Final = 65_536
 _MOST: Final = {"communicators": 1024, "rows": 4096, "samples": 32768}
 _LONGEST_NS: Final = 10**16  # 116 days: no duration is longer
-_MOST_COUNT: Final = 2**40
+_MOST_COUNT: Final = 2**36
 
 _SECTION: Final = [("offset", "<u8"), ("element_bytes", "<u4"), ("used", "<u4")]
 HEADER: Final = np.dtype(
@@ -191,6 +191,7 @@ def read_nccl(path: Path) -> NcclRecord:
     # What is left out stays in its place where others refer to it by its number.
     is_sound = (rows["communicator"] < communicators.size) & (rows["calls"] > 0)
     is_sound &= (rows["calls"] < _MOST_COUNT) & (rows["count"] < _MOST_COUNT)
+    is_sound &= (rows["gpu_calls"] < rows["calls"]) & (rows["host_calls"] < rows["calls"])  # the first is in neither
     for name in ("first_host_ns", "first_gpu_ns", "host_ns", "gpu_ns"):
         is_sound &= rows[name] < _LONGEST_NS
     rows["calls"][~is_sound] = 0
