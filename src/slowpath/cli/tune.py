@@ -81,7 +81,7 @@ def command(
     from slowpath.diagnose.tune.request import load, save
     from slowpath.diagnose.tune.session import Session, found_preload
     from slowpath.diagnose.tune.shares import Shares
-    from slowpath.diagnose.tune.text import lines
+    from slowpath.diagnose.tune.text import crowded, lines
     from slowpath.mpi.find import find_mpi
     from slowpath.run.measure import new_folder
 
@@ -97,7 +97,7 @@ def command(
         else:
             request = _for_program(watch, found, mpi, rounds, tell, others=(ranks, collectives, lengths))
         request = msgspec.structs.replace(request, at_once=at_once)
-    cores = len(os.sched_getaffinity(0))
+    cores, busy_before = len(os.sched_getaffinity(0)), os.getloadavg()[0]  # before an engine is compiled
     words = ["slowpath", *sys.argv[1:]]
     if dry_run:
         return _dry(Session(Path(), request, found, os.environ, tell, quiet, words, cores), tell)
@@ -106,14 +106,18 @@ def command(
         save(folder, request)
     tell(f"folder: {folder}")
     session = Session(folder, request, found, os.environ, tell, quiet, words, cores, cell_timeout, Shares(budget))
+    if busy := crowded(busy_before, cores):
+        tell(busy)
     for line in session.costs():
         tell(line)
     tuned = replace(session, preload=found_preload(session.first())).tuned()
     write_atomically(
         folder / PROMISES,
-        promises_text(request.library, request.identity, promises(tuned.factors), classes=bool(request.uses)),
+        promises_text(
+            request.library, request.identity, promises(tuned.factors), busy_before, classes=bool(request.uses)
+        ),
     )
-    shown = lines(request, tuned)
+    shown = [*lines(request, tuned), *([busy] if busy else [])]
     (folder / "tuned.txt").write_text("\n".join(shown) + "\n", encoding="utf-8")
     for line in shown:
         click.echo(line)

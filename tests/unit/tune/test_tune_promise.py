@@ -16,7 +16,7 @@ from slowpath.diagnose.tune.factors import Factor, with_picks
 from slowpath.diagnose.tune.promise import broken, promises, promises_text
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.session import Session
-from slowpath.diagnose.tune.text import promised_table
+from slowpath.diagnose.tune.text import crowded, promised_table
 from slowpath.mpi.tuning import Pick
 
 REQUEST = TuneRequest("mpich", "mpich-5.0.2", None, ("bcast",), (2,), (8, 1024), 8)
@@ -143,3 +143,11 @@ def test_two_communicators_at_once_are_the_halves_of_a_job_of_twice_the_ranks(
     head, row = promised_table(promises([*in_views(1.5, 1.5, 1.5, 1.5), seen(AT_ONCE.name, 1.2)]))
     assert "two at once" in head
     assert row.split()[-1].startswith("1.1"), "the least"
+
+
+def test_a_busy_machine_is_said() -> None:
+    assert crowded(0.9, 2) is None
+    busy = crowded(9.0, 2)
+    assert busy is not None
+    assert "load 9.0, 2 processors" in busy
+    assert msgspec.json.decode(promises_text("mpich", "mpich-5.0.2", [], 9.0))["load"] == 9.0

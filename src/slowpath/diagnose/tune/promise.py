@@ -84,12 +84,16 @@ class PromisedRow(msgspec.Struct, frozen=True):
 
 
 class Promised(msgspec.Struct, frozen=True):
-    """promises.json: every verified cell of a library with its version. classes: each stands for a class of lengths."""
+    """promises.json: every verified cell of a library with its version.
+
+    classes: each cell stands for a class of lengths.  load: of the machine in the minute before; null: not known.
+    """
 
     library: Name
     mpi: Name
     rows: list[PromisedRow]
     classes: bool = False
+    load: float | None = None
     schema: int = SCHEMA
 
     @property
@@ -110,9 +114,11 @@ class Promised(msgspec.Struct, frozen=True):
         ]
 
 
-def promises_text(library: str, mpi: str, found: Sequence[Promise], *, classes: bool = False) -> bytes:
+def promises_text(
+    library: str, mpi: str, found: Sequence[Promise], load: float | None = None, *, classes: bool = False
+) -> bytes:
     """promises.json: every verified cell, what was promised, and what each view measured."""
-    return encoded(Promised(library, mpi, [_row(one) for one in found], classes))
+    return encoded(Promised(library, mpi, [_row(one) for one in found], classes, load))
 
 
 def encoded(promised: Promised) -> bytes:

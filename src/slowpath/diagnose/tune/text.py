@@ -15,6 +15,8 @@ from slowpath.diagnose.tune.request import TuneRequest, Use
 from slowpath.diagnose.tune.session import Tuned
 from slowpath.mpi.tuning import Kind, Pick, ranges
 
+_FREE_SHARE = 0.5  # of the processors that others may use before the machine is called busy
+
 # One for each way of timing: those that share cells share a column.
 COLUMNS = tuple(
     view for number, view in enumerate(VIEWS) if all(view.parameters != one.parameters for one in VIEWS[:number])
@@ -35,6 +37,19 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     if not tuned.variables:
         return [*shown, "", "tuning.json holds them for libslowpath-coll.so, which this engine does not have"]
     return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
+
+
+def crowded(load: float, cores: int) -> str | None:
+    """What other work on the machine means for the promises; None: the cores are mostly free.
+
+    Args: load: average of the last minute before the tuning.
+    """
+    if load < _FREE_SHARE * cores:
+        return None
+    return (
+        f"other programs used this machine (load {load:.1f}, {cores} processors): what is promised holds for one as "
+        "busy as that; tune again on a quiet one"
+    )
 
 
 def _covered(request: TuneRequest, tuned: Tuned) -> list[str]:
