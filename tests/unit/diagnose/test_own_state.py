@@ -60,12 +60,16 @@ def kinds(of: State, name_only: bool = False) -> list[str]:
     return [one.task.kind for one in proposals(of, name_only)]
 
 
-def of_settings(ratio: float, settings: Sequence[OwnSetting] = (ASYNC,), metric: str = METRIC) -> MeasuredStep:
-    """The step where two sizes take so many times as long with these settings."""
+def of_settings(
+    ratio: float, settings: Sequence[OwnSetting] = (ASYNC,), metric: str = METRIC, long: float | None = None
+) -> MeasuredStep:
+    """The step where two sizes take so many times as long with these settings. long: in place of it, of 1 MiB."""
     cells, contrasts = [], []
     for number, length in enumerate(("8", "1048576")):
         parameters = {"message_bytes": length, "pattern": "ping_pong"}
-        times = [1e-6 * (1 + 0.01 * launch) for launch in range(5)]
+        of_long = number == 1 and long is not None
+        ratio = long if of_long and long is not None else ratio
+        times = [(1e-4 if of_long else 1e-6) * (1 + 0.01 * launch) for launch in range(5)]
         slow = [value * ratio * (1 + 0.02 * (launch % 2)) for launch, value in enumerate(times)]
         cells.append(cell(2 * number, parameters, times, environment=WITHOUT_USER, placement=STARTED))
         cells.append(cell(2 * number + 1, parameters, slow, placement=STARTED))
@@ -154,6 +158,13 @@ def test_which_of_several_it_is_is_searched_before_the_survey() -> None:
     assert set(map(tuple, ways[0].task.taken.values())) == {(0,), (1,), (2,)}
     assert {one.bind for one in ways[0].campaign.placements} == {"inherited"}
     assert ways[-1].task.kind == "survey"
+
+
+def test_a_long_message_that_is_a_little_slower_does_not_hide_a_short_one_that_is_many_times_slower() -> None:
+    (found,) = conclude([of_settings(5.0, long=1.15)], []).findings
+    assert "8 B messages" in found.text
+    assert found.interval is not None
+    assert found.interval[0] > 4
 
 
 @pytest.mark.parametrize("ratio", [0.1, 1.0, 1.1, 1.2])
