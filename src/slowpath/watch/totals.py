@@ -243,7 +243,7 @@ def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
 
 
 def _own_cost_s(found: Attributed) -> float:
-    """Calls times the cost of one, and the library's own work, a rank."""
+    """The library's own work, a rank, and calls times the cost of one where the record says it (0: not measured)."""
     world = found.world
     total = 0.0
     for record, clock in zip(world.records, world.clocks, strict=True):
