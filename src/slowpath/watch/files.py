@@ -32,7 +32,7 @@ class FileModule(NamedTuple):
 def module_of(
     library: str | None, version: str | None, variables: Mapping[str, str], command: Sequence[str]
 ) -> FileModule:
-    """The module by which a library's files go.
+    """The module by which a library's files go. Whoever asked for one needs no other named.
 
     No library says which one it took: it follows from what was asked for, and else from the library's own default.
 
@@ -45,7 +45,7 @@ def module_of(
     if asked := _on_command_line(command) or variables.get(_ASKED):
         names = asked.removeprefix("^").split(",")
         is_ompio = ("ompio" in names) != asked.startswith("^")
-        return FileModule("ompio" if is_ompio else "ROMIO", f"io {asked} was asked for", _other(is_ompio))
+        return FileModule("ompio" if is_ompio else "ROMIO", "as was asked for", None)
     number = version_tuple(version)
     if number is None:
         return FileModule(None, "the library's version is not known", None)

@@ -34,6 +34,13 @@ def test_the_time_in_files_is_named_with_its_module_and_another_one() -> None:
     assert any(note.startswith("MPI-IO takes 8.25 s a rank, 20") for note in brief_of(found).notes)
 
 
+def test_whoever_asked_for_a_module_is_named_no_other() -> None:
+    found = written(OMPI_MCA_io="^ompio")
+    assert found.files is not None
+    assert (found.files.module, found.files.module_reason) == ("ROMIO", "as was asked for")
+    assert "ompio" not in found.files.text
+
+
 def test_files_that_take_little_are_no_note() -> None:
     found = results(calls=(replace(WRITE, time_s=0.001 * SPAN_S),))
     found = replace(found, files=file_time(found, {}))
