@@ -3,6 +3,8 @@
 #include "mpi/spawned.hpp"
 
 #include <array>
+#include <cstdlib>
+#include <string_view>
 
 #include "first_use/use.hpp"
 #include "mpi/agree.hpp"
@@ -17,6 +19,17 @@ class SpawnUse final : public Use {
         : control_(context.session.control()),
           program_(mpi::own_program()),
           processes_(static_cast<int>(config.processes)) {}
+
+    std::optional<std::string> obstacle() const override {
+        // 2021.18 crashes in MPI_Comm_spawn without it.
+        std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> library{};
+        int length = 0;
+        mpi::check(MPI_Get_library_version(library.data(), &length), "MPI_Get_library_version");
+        const bool is_intel = std::string_view(library.data()).find("Intel") != std::string_view::npos;
+        if (is_intel && std::getenv("I_MPI_SPAWN") == nullptr)
+            return "Intel MPI starts processes only where I_MPI_SPAWN=on is set";
+        return std::nullopt;
+    }
 
     int use(Marks&) override {
         std::array<char*, 2> words{word_.data(), nullptr};

@@ -32,6 +32,10 @@ std::string both_sides(Bytes&& bytes) {
 std::optional<std::string> too_few_ranks(const Config& config, int ranks) {
     if (config.pattern == Pattern::windowed && 2 * config.pairs > ranks)
         return too_few("pairs=" + std::to_string(config.pairs), 2 * config.pairs, ranks);
+    // Open MPI's first partitioned message waits for all ranks of MPI_COMM_WORLD.
+    if (config.is_partitioned() && 2 * config.pairs < ranks)
+        return "requests=partitioned needs every rank in a pair: pairs=" + std::to_string(config.pairs) +
+               ", the job has " + std::to_string(ranks) + " ranks";
     if (config.pattern != Pattern::windowed && config.peer && *config.peer >= ranks)
         return too_few("peer=" + std::to_string(*config.peer), *config.peer + 1, ranks);
     return std::nullopt;
