@@ -165,7 +165,8 @@ static void test(std::size_t iterations, std::size_t sub_iterations, std::size_t
     const std::size_t message = std::min(p2p_size, alloc_size);
     const bool takes_part = rank == 0 || rank == last_rank;
     const std::size_t bytes =
-        rank == 0 ? alloc_size : p2p_size;  // the receiver's buffer is never over-allocated
+        rank == 0 ? alloc_size : p2p_size;  // the receiver's buffer is never over-allocated: where
+                                            // the library writes into it (UCX on one node), swap both
     barrier();
     if (rank == 1) {
         spin(0.1);
