@@ -66,7 +66,7 @@ def test_a_receive_that_nobody_sends_to_is_named_with_its_place(
     assert still.text.endswith("but rank 0 is in MPI_Finalize, or past it")
 
 
-def test_long_sends_round_a_ring_are_a_circle(mpi: Mpi, watch_library: Path, program: Path, tmp_path: Path) -> None:
+def test_sends_round_a_ring_are_a_circle(mpi: Mpi, watch_library: Path, program: Path, tmp_path: Path) -> None:
     _, still = hung(mpi, watch_library, program, tmp_path, "cycle")
     assert (still.cause, still.late) == ("circle", (0, 1, 2, 3))
-    assert "all in MPI_Send at cycle (hang.c:" in still.text
+    assert "all in MPI_Ssend at cycle (hang.c:" in still.text
