@@ -17,7 +17,7 @@ from slowpath.experiments.cannon.groups import CellGroup
 from slowpath.experiments.cannon.points import Measured
 from slowpath.experiments.cannon.scaling import scaling
 from slowpath.record.events import Repetitions
-from slowpath.report.cannon.curves import scaling_figures, scaling_lines, scaling_note
+from slowpath.report.cannon.curves import scaling_answer, scaling_figures, scaling_lines, scaling_note
 
 ORDERS = (192, 384)
 OVERHEAD = {1: 1.0, 2: 1.25, 4: 1.5}  # how much longer than work / ranks
@@ -86,6 +86,12 @@ def test_more_ranks_than_cores_claim_nothing() -> None:
     assert "Oversubscribed with 4 ranks" in scaling_note([first])
     assert "4: " in scaling_lines([first])[1]
     assert "(oversubscribed)" in scaling_lines([first])[1]
+
+
+def test_the_answer_is_of_most_ranks_that_have_a_core_each() -> None:
+    assert ", 4 ranks: efficiency " in scaling_answer(planted())[0]
+    assert ", 2 ranks: efficiency " in scaling_answer(planted(cores=2))[0]
+    assert scaling_answer([]) == []
 
 
 def test_one_number_of_ranks_is_no_curve() -> None:

@@ -59,7 +59,7 @@ def test_a_good_run_ends_with_0_and_its_verdict_may_go_to_a_file(tmp_path: Path)
 
 
 def test_a_program_that_was_stopped_never_ends_with_0() -> None:
-    """Intel MPI's mpiexec ends with 0 on SIGTERM at times; a job script would take the hang for success."""
+    """A launcher may end with 0 on SIGTERM; a job script would take the hang for success."""
     stopped = CommandEnd(code=0, signal=None, wall_s=1.0, interrupted=False, until=1.0, hung=True)
     assert stopped.shell_code == 124
     assert dataclasses.replace(stopped, code=3).shell_code == 3

@@ -336,7 +336,7 @@ def scaling_lines(found: Sequence[CannonScaling]) -> list[str]:
 def scaling_answer(found: Sequence[CannonScaling]) -> list[str]:
     """Return the range of the styles' efficiencies on most ranks with a core each, at the largest n; or []."""
     known = [
-        (point.ranks, point.n, point.efficiency.value, curve, point)
+        (point.ranks, point.n, point.efficiency, curve)
         for curve in found
         for point in curve.points
         if curve.kind == "strong" and curve.variant not in YARDSTICKS
@@ -344,11 +344,10 @@ def scaling_answer(found: Sequence[CannonScaling]) -> list[str]:
     ]
     if not known:
         return []
-    known = sorted((one for one in known if one[:2] == max(known, key=lambda one: one[:2])[:2]), key=lambda one: one[2])
-    ends = [
-        f"{_claimed(point, curve.base_ranks)[2:-1]} ({curve.variant})" for *_, curve, point in (known[0], known[-1])
-    ]
-    return [f"{_title(known[0][3])}, {known[0][0]} ranks: {' to '.join(dict.fromkeys(ends))}."]
+    ranks, n = max((ranks, n) for ranks, n, *_ in known)
+    shown = sorted((one for one in known if one[:2] == (ranks, n)), key=lambda one: one[2].value)
+    ends = dict.fromkeys(f"{_share_words(share)} ({curve.variant})" for *_, share, curve in (shown[0], shown[-1]))
+    return [f"{_title(shown[0][3])}, {ranks} ranks: efficiency {' to '.join(ends)}."]
 
 
 def _claimed(point: ScalingPoint, base_ranks: int) -> str:
@@ -359,6 +358,10 @@ def _claimed(point: ScalingPoint, base_ranks: int) -> str:
         return f" ({point.reason})"
     if point.ranks == base_ranks:
         return ""
-    ends = point.efficiency.interval
-    shown = f"[{fmt.percent(ends[0])}, {fmt.percent(ends[1])}]" if ends else point.efficiency.interval_kind
-    return f" (efficiency {fmt.percent(point.efficiency.value)} {shown})"
+    return f" (efficiency {_share_words(point.efficiency)})"
+
+
+def _share_words(share: Value) -> str:
+    ends = share.interval
+    shown = f"[{fmt.percent(ends[0])}, {fmt.percent(ends[1])}]" if ends else share.interval_kind
+    return f"{fmt.percent(share.value)} {shown}"

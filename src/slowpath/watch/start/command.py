@@ -109,7 +109,7 @@ class CommandEnd:
 
     @property
     def shell_code(self) -> int:
-        """As a shell reports it; never 0 where it was stopped, which some launchers end with (Intel's mpiexec)."""
+        """As a shell reports it; never 0 where it was stopped, so that no job script takes a hang for success."""
         if self.hung and self.code == 0:
             return STOPPED
         return self.code if self.code is not None else BY_SIGNAL + (self.signal or 0)
