@@ -106,7 +106,7 @@ def command(
         save(folder, request)
     tell(f"folder: {folder}")
     session = Session(folder, request, found, os.environ, tell, quiet, words, cores, cell_timeout, Shares(budget))
-    if busy := crowded(busy_before, cores):
+    if busy := crowded(busy_before, cores, max(request.ranks) * (1 + request.at_once)):
         tell(busy)
     for line in session.costs():
         tell(line)

@@ -146,8 +146,14 @@ def test_two_communicators_at_once_are_the_halves_of_a_job_of_twice_the_ranks(
 
 
 def test_a_busy_machine_is_said() -> None:
-    assert crowded(0.9, 2) is None
-    busy = crowded(9.0, 2)
+    assert crowded(0.9, 2, 2) is None
+    busy = crowded(9.0, 2, 2)
     assert busy is not None
     assert "load 9.0, 2 processors" in busy
     assert msgspec.json.decode(promises_text("mpich", "mpich-5.0.2", [], 9.0))["load"] == 9.0
+
+
+def test_ranks_that_share_processors_promise_nothing_for_those_that_do_not() -> None:
+    shared = crowded(0.1, 2, 4)
+    assert shared is not None
+    assert shared.startswith("4 ranks share 2 processors")

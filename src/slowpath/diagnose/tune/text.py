@@ -39,11 +39,16 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
 
 
-def crowded(load: float, cores: int) -> str | None:
-    """What other work on the machine means for the promises; None: the cores are mostly free.
+def crowded(load: float, cores: int, ranks: int) -> str | None:
+    """What a lack of processors means for the promises; None: each rank has one, and they are mostly free.
 
-    Args: load: average of the last minute before the tuning.
+    Args: load: average of the last minute before the tuning.  ranks: the most that are tuned for.
     """
+    if ranks > cores:
+        return (
+            f"{ranks} ranks share {cores} processors: their times are those of the scheduler, so what is promised for "
+            f"them holds for ranks that share processors as here; for others tune with {cores} ranks or fewer"
+        )
     if load < _FREE_SHARE * cores:
         return None
     return (
