@@ -31,7 +31,7 @@ int main(int count, char** words) {
     int rank, value = 0;
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 1 && getenv("FAST") == NULL) usleep(250000);
+    if (rank == 1 && getenv("FAST") == NULL) sleep(1);
     if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
     if (rank == 0) MPI_Recv(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank == 0) printf("result 42\\ntime %d\\n", (int)getpid());
@@ -81,7 +81,7 @@ def test_a_variable_that_makes_a_program_faster_is_proven_and_one_that_does_not_
     watch = watch_of(tmp_path, str(mpi.mpiexec), "-n", "2", "./app")
     done = slowpath(
         "prove", str(watch), "--try", "FAST=1", "--trust", "--ignore", "^time", "--budget", "10m", "--json",
-        "--minimum-effect", "20%",  # FAST takes two thirds away: far from it, and so is any control
+        "--minimum-effect", "20%",  # FAST takes most away, however long a busy machine needs to start two ranks
         env=environ,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr + done.stdout
@@ -98,14 +98,17 @@ def test_a_variable_that_makes_a_program_faster_is_proven_and_one_that_does_not_
 
 
 @pytest.mark.parametrize(
-    ("program", "words"),
-    [("import sys; sys.exit(3)", "fails as it is"), ("import time; time.sleep(1000)", "not done after 0.5 s")],
+    ("program", "limit", "words"),
+    [
+        ("import sys; sys.exit(3)", "900s", "fails as it is"),
+        ("import time; time.sleep(1000)", "0.5s", "not done after 0.5 s"),
+    ],
 )
 def test_a_command_that_fails_or_hangs_is_one_line(
-    slowpath: Slowpath, tmp_path: Path, program: str, words: str
+    slowpath: Slowpath, tmp_path: Path, program: str, limit: str, words: str
 ) -> None:
     watch = watch_of(tmp_path, sys.executable, "-c", program)
-    done = slowpath("prove", str(watch), "--try", "A=1", "--limit", "0.5s", "--quiet", "--trust")
+    done = slowpath("prove", str(watch), "--try", "A=1", "--limit", limit, "--quiet", "--trust")
     assert done.returncode == 4
     assert words in done.stderr
     assert done.stderr.count("\n") == 1

@@ -134,12 +134,12 @@ def test_other_completions_roots_and_reductions_in_place_pay_where_they_are(plan
 def test_every_third_message_of_one_direction_waits_and_larger_ones_pay_more(planted: Planted) -> None:
     """The engine's decisions between messages are neither counted nor delayed."""
     slow = f"rank=0 peer=1 index%3=0 bytes=4096 cost_s={LONG_S} place=waiting"
-    cells = [f"{MESSAGE} messages=9", "pattern=one_way message_bytes=65536 messages=9"]
+    cells = [f"{MESSAGE} messages=27", "pattern=one_way message_bytes=65536 messages=9"]
     index = planted(f"{slow}; bytes>4096 start%4096=0 cost_s={LONG_S / 65536} per=byte place=kernel", *cells)
-    alternating = np.concatenate([times_s(index, 0, phase) for phase in ("first", "steady")])
-    is_slow = alternating >= LONG_S
-    assert is_slow.sum() == alternating.size // 3
-    assert np.all(np.diff(np.flatnonzero(is_slow)) == 3)
+    turns = np.concatenate([times_s(index, 0, phase) for phase in ("first", "steady")]).reshape(9, 3)
+    waits = turns.min(axis=0) >= LONG_S
+    assert waits.sum() == 1, turns
+    assert np.all(np.median(turns[:, ~waits], axis=0) < LONG_S), "a busy machine delays some, too"
     assert times_s(index, 1, "steady").min() >= LONG_S
 
 

@@ -29,7 +29,7 @@ PLANTED = {
     "leak": ("SP057", "leak"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
-MORE_ITERATIONS = {"chain": 200}
+MORE_ITERATIONS = {"chain": 100}
 ALSO = {"leak": {"SP052"}}  # what is made in each iteration is that in both twins
 
 
