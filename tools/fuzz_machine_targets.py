@@ -17,8 +17,8 @@ from slowpath.core.secrets import clean_text, has_credential, looks_secret
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.diagnose.tune import install, promise, request
-from slowpath.diagnose.tune.choose import Cell
-from slowpath.diagnose.tune.factors import Factor
+from slowpath.diagnose.tune.choose import CollectiveCell
+from slowpath.diagnose.tune.factors import CellFactor
 from slowpath.mpi import tuning_files
 from slowpath.mpi.allocation import MAX_HOSTS, expand_hostlist, names_in_file
 from slowpath.mpi.batch_systems import find_allocation
@@ -136,9 +136,13 @@ def _requests(folder: Path) -> list[bytes]:
 
 def _promises(folder: Path) -> list[bytes]:
     pairs = tuple((1e-6, 0.5e-6 * (1 + 0.001 * step)) for step in range(8))
-    found = [promise.Promise(Cell("bcast", 2, 8), (Factor(Cell("bcast", 2, 8), pairs),), None)]
+    found = [promise.Promise(CollectiveCell("bcast", 2, 8), (CellFactor(CollectiveCell("bcast", 2, 8), pairs),), None)]
     pick = Pick("alltoall", 2, 64, "algorithm", "pairwise")
-    found.append(promise.Promise(Cell("alltoall", 2, 64), (Factor(Cell("alltoall", 2, 64), pairs, pick),), pick))
+    found.append(
+        promise.Promise(
+            CollectiveCell("alltoall", 2, 64), (CellFactor(CollectiveCell("alltoall", 2, 64), pairs, pick),), pick
+        )
+    )
     return [promise.promises_text("mpich", "mpich-5.0.2", found)]
 
 

@@ -16,7 +16,7 @@ from slowpath.core.units import format_bytes, format_time, ratio_words, whole_nu
 from slowpath.experiments.measured.fixed_work import fixed_work
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
-from slowpath.experiments.p2p.ways import Message, Way, message_of
+from slowpath.experiments.p2p.ways import ByteWay, TimedMessage, message_of
 from slowpath.experiments.registry import experiment_named
 from slowpath.record.events import FixedWork
 from slowpath.stats.estimate import estimate_over_launches
@@ -54,7 +54,7 @@ def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchReco
     )
 
 
-def _time_s(launch: LaunchRecord, way: Way, message: Message) -> float | None:
+def _time_s(launch: LaunchRecord, way: ByteWay, message: TimedMessage) -> float | None:
     """Least of one launch's samples, seconds; None: not measured there.
 
     A floor is what the machine can do: whatever disturbs a sample makes it longer.
@@ -70,7 +70,7 @@ def _time_s(launch: LaunchRecord, way: Way, message: Message) -> float | None:
     return min(one.samples_ns) * 1e-9 / one.operations or None
 
 
-def _reason(launch: LaunchRecord, way: Way) -> str | None:
+def _reason(launch: LaunchRecord, way: ByteWay) -> str | None:
     """Why the way could not be measured for any length."""
     return next(
         (
@@ -82,7 +82,7 @@ def _reason(launch: LaunchRecord, way: Way) -> str | None:
     )
 
 
-def _floor(way: Way, message: Message, launches: Sequence[LaunchRecord]) -> Floor:
+def _floor(way: ByteWay, message: TimedMessage, launches: Sequence[LaunchRecord]) -> Floor:
     times = [time for launch in launches if (time := _time_s(launch, way, message))]
     if not times:
         reason = next((why for launch in launches if (why := _reason(launch, way))), NOT_MEASURED)
@@ -98,7 +98,7 @@ def _floor(way: Way, message: Message, launches: Sequence[LaunchRecord]) -> Floo
     )
 
 
-def lowest(message: Message, launch: LaunchRecord) -> tuple[float, str] | None:
+def lowest(message: TimedMessage, launch: LaunchRecord) -> tuple[float, str] | None:
     """Seconds and name of what no message can undercut in this launch; None: not measured.
 
     Every message needs the hand-over, and its bytes at least the fastest copy that is possible here.
@@ -120,7 +120,9 @@ def _is_calm(launch: LaunchRecord) -> bool:
     return True
 
 
-def _over(cell: int, message: Message, launches: Sequence[LaunchRecord], measurements: Measurements) -> OverFloor | str:
+def _over(
+    cell: int, message: TimedMessage, launches: Sequence[LaunchRecord], measurements: Measurements
+) -> OverFloor | str:
     series = measurements.by_series.get((cell, message.metric, "steady"), {})
     if not series:
         return f"{message.metric} was not measured"

@@ -76,7 +76,7 @@ def command(
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
     from slowpath.studies.nodes import measure, verdict_text
-    from slowpath.studies.nodes.steps import Bench
+    from slowpath.studies.nodes.steps import NodeBench
 
     if count is not None and not dry_run:
         raise UsageError("--nodes is for --dry-run; the nodes of a run are those of the allocation")
@@ -85,7 +85,7 @@ def command(
     found, names = (count, ()) if count is not None else measure.nodes_here(environ)
     words = ["slowpath", *sys.argv[1:]]
     limits = RunLimits(cell_timeout)
-    bench = Bench(
+    bench = NodeBench(
         environ, tell, limits, lambda: choose(quiet), words, names, mpi, Terms(mpi), parse_bytes(message_bytes)
     )
     if dry_run:

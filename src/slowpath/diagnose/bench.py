@@ -20,7 +20,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.ranks.job import A_PAIR, Job
-from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Processors, State
+from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, NodeProcessors, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.control_variables import listed_by
 from slowpath.mpi.mpi import as_library_is
@@ -59,7 +59,7 @@ class Bench:
     job: Job = A_PAIR
     budget_s: float = math.inf
     launch_s: float | None = None
-    processors: Processors | None = None
+    processors: NodeProcessors | None = None
     others: Others | None = None
     program: ProgramUse | None = None
 

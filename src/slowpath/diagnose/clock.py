@@ -13,7 +13,7 @@ _FEWEST_CELLS = 50  # of a step that shows what a cell takes: of fewer it is all
 
 
 @dataclass
-class Clock:
+class BudgetClock:
     """begun_s: when the user began to wait, by `now`, or with the default budget when the engine was there.
 
     before_s: that earlier commands took for the same diagnosis.  each_s, more_s: a conclusion takes so long for each

@@ -10,7 +10,7 @@ from slowpath.core.campaign import PlacementTable
 
 
 @dataclass(frozen=True)
-class Place:
+class LaunchPlace:
     """A placement without its name. ranks: None: as many as the campaign has.  nodes, ranks_per_node, spread: None:
     as the launcher has it.
     """
@@ -26,9 +26,9 @@ class Place:
         return PlacementTable(name, self.bind, self.spread, self.nodes, self.ranks_per_node, ranks=self.ranks)
 
 
-ANYWHERE = Place()  # each rank bound to a core, as the launcher has them
+ANYWHERE = LaunchPlace()  # each rank bound to a core, as the launcher has them
 
 
-def named_places(places: Mapping[str, Place]) -> list[PlacementTable]:
+def named_places(places: Mapping[str, LaunchPlace]) -> list[PlacementTable]:
     """Return the placements of a campaign, by their names."""
     return [place.named(name) for name, place in places.items()]

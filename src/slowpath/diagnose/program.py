@@ -25,7 +25,7 @@ NEAR = 2.0  # a message is like a cell whose length is within this factor, or be
 LONGEST_BYTES = 4 * 2**20  # of a survey: what is slow up to there is taken to be slow beyond
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramSpent(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of the program that are alike.
 
     experiment: that measures such calls.  collective: as experiment coll has it; None: of no collective.
@@ -53,7 +53,7 @@ class ProgramUse(msgspec.Struct, frozen=True, kw_only=True):
     ranks: Whole
     span_s: NotNegative
     mpi_s: NotNegative
-    spent: list[Spent]
+    spent: list[ProgramSpent]
     groups: dict[str, NotNegative] = {}
     place: list[PlaceFault] = []
 
@@ -119,7 +119,7 @@ def program_line(program: ProgramUse) -> str:
     return f"For {program_words(program)}, asked about: {groups}."
 
 
-def _is_about(part: Spent, cells: Iterable[Point], is_first: bool, is_exact: bool) -> bool:
+def _is_about(part: ProgramSpent, cells: Iterable[Point], is_first: bool, is_exact: bool) -> bool:
     """Whether calls of the program are like what these cells measure.
 
     Args: is_first: of fresh allocations alone.  is_exact: of several lengths, those between them alone.
@@ -136,7 +136,7 @@ def _is_about(part: Spent, cells: Iterable[Point], is_first: bool, is_exact: boo
     return part.high_bytes >= low / NEAR and part.low_bytes <= high * NEAR
 
 
-def _is_alike(part: Spent, cell: Point, is_first: bool) -> bool:
+def _is_alike(part: ProgramSpent, cell: Point, is_first: bool) -> bool:
     given = cell.parameters
     if part.experiment == "coll":
         return part.collective in given.get("collective", "").split(":")

@@ -17,7 +17,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.alternatives import changes_start, screening_of
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
-from slowpath.diagnose.clock import Clock
+from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.conclusion import advance
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, set_aside
@@ -50,12 +50,12 @@ class Session:
         bench: Bench,
         diagnosis: Diagnosis,
         asked: Asked = EVERYTHING,
-        clock: Clock | None = None,
+        clock: BudgetClock | None = None,
     ) -> None:
         """clock: None: the user waits from now on."""
         self.folder, self.diagnosis, self.asked = folder, diagnosis, asked
         self._bench = bench
-        self._clock = clock or Clock(time.monotonic(), diagnosis.spent_s)
+        self._clock = clock or BudgetClock(time.monotonic(), diagnosis.spent_s)
         self._measured: list[MeasuredStep] = []
         self._scale = 1.0  # measured over estimated wall time
         self._refused: set[str] = set()  # proposals that this engine can't measure

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from slowpath.core.campaign import EnvironmentTable, PlacementTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, EnvironmentResult, Finding, Results
-from slowpath.diagnose.places import ANYWHERE, Place, named_places
+from slowpath.diagnose.places import ANYWHERE, LaunchPlace, named_places
 from slowpath.findings.words import SPEAKING
 
 
@@ -23,10 +23,10 @@ class Condition:
     placement: str
     bind: str
     setting: str | None = None
-    at: Place = ANYWHERE
+    at: LaunchPlace = ANYWHERE
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LaunchPlace:
         """Of its launches."""
         return replace(self.at, bind=self.bind)
 
@@ -151,7 +151,7 @@ def condition(cell: CellResult, results: Results) -> Condition:
         placement=cell.placement,
         bind=(at.bind if at else None) or "core",
         setting=environment.setting if environment else None,
-        at=Place("core", at.ranks, at.nodes, at.ranks_per_node, at.spread) if at else ANYWHERE,
+        at=LaunchPlace("core", at.ranks, at.nodes, at.ranks_per_node, at.spread) if at else ANYWHERE,
     )
 
 

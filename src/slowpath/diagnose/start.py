@@ -16,7 +16,7 @@ from slowpath.core.secrets import clean_words
 from slowpath.core.version import __version__
 from slowpath.diagnose.asked import Asked, asked_for
 from slowpath.diagnose.bench import Bench
-from slowpath.diagnose.clock import Clock
+from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.program import program_line, with_groups
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import PAIR, Job, crowded_lines
@@ -126,8 +126,8 @@ def resume(
     return session
 
 
-def _clock(begun_s: float | None, before_s: float = 0.0) -> Clock:
-    return Clock(time.monotonic() if begun_s is None else begun_s, before_s)
+def _clock(begun_s: float | None, before_s: float = 0.0) -> BudgetClock:
+    return BudgetClock(time.monotonic() if begun_s is None else begun_s, before_s)
 
 
 def _budget_s(diagnosis: Diagnosis, added_s: float | None, usual_s: float) -> float:

@@ -74,7 +74,7 @@ def settings_of(measured: Sequence[MeasuredStep]) -> Sequence[OwnSetting]:
 
 
 @dataclass(frozen=True)
-class Processors:
+class NodeProcessors:
     """Of this node, as `0-2,5`. inherited: by launches.  granted: by the kernel to whoever asks for all."""
 
     inherited: str
@@ -123,7 +123,7 @@ class State:
     estimate: Estimate | None = None
     budget_s: float = math.inf
     preload: Path | None = None
-    processors: Processors | None = None
+    processors: NodeProcessors | None = None
     program: ProgramUse | None = None
     others: Others | None = None
     listed: Callable[[], frozenset[str] | None] | None = None

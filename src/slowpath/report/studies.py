@@ -19,7 +19,7 @@ from slowpath.report.scaling.view import scaling_files, scaling_lines, scaling_v
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class StudyView:
     """A section of the report for one experiment.
 
     Args: name: id in the page. title: title in the navigation. page: returns the value that the template shows as
@@ -36,13 +36,13 @@ class View:
     files: Callable[[Results], dict[str, str]] = lambda _: {}
 
 
-VIEWS: dict[str, View] = {
+VIEWS: dict[str, StudyView] = {
     view.name: view
     for view in (
-        View("put", "Put", "put/put.html.j2", put_view, put_lines, put_answers, study_files),
-        View("coll", "Collectives", "coll/coll.html.j2", coll_view, coll_lines, files=coll_files),
-        View("scaling", "Over ranks", "scaling/scaling.html.j2", scaling_view, scaling_lines, files=scaling_files),
-        View(
+        StudyView("put", "Put", "put/put.html.j2", put_view, put_lines, put_answers, study_files),
+        StudyView("coll", "Collectives", "coll/coll.html.j2", coll_view, coll_lines, files=coll_files),
+        StudyView("scaling", "Over ranks", "scaling/scaling.html.j2", scaling_view, scaling_lines, files=scaling_files),
+        StudyView(
             "first_use",
             "First use",
             "first_use/first_use.html.j2",
@@ -50,13 +50,13 @@ VIEWS: dict[str, View] = {
             first_use_lines,
             files=first_use_files,
         ),
-        View("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines, cannon_answers),
-        View("nccl", "First use", "nccl/nccl.html.j2", nccl_view, nccl_lines),
+        StudyView("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines, cannon_answers),
+        StudyView("nccl", "First use", "nccl/nccl.html.j2", nccl_view, nccl_lines),
     )
 }
 
 
-def views_of(results: Results) -> list[View]:
+def views_of(results: Results) -> list[StudyView]:
     """Return the sections of the experiments that occur, in the order of the experiments."""
     occurring = {cell.experiment for cell in results.cells}
     return [VIEWS[name] for experiment in EXPERIMENTS if experiment.name in occurring for name in experiment.views]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from slowpath.diagnose.program import ProgramUse, Spent
+from slowpath.diagnose.program import ProgramSpent, ProgramUse
 from slowpath.diagnose.tune.request import Use, tunable
 from slowpath.watch.messages import MEMORY
 from slowpath.watch.results import WatchResults
@@ -26,7 +26,7 @@ def program_use(results: WatchResults) -> ProgramUse:
     )
 
 
-def _spent(results: WatchResults) -> Iterator[Spent]:
+def _spent(results: WatchResults) -> Iterator[ProgramSpent]:
     families = {call.name: call.family for call in results.calls}
     for alike in results.classes:
         waited_s = alike.wait_s or 0.0
@@ -34,7 +34,7 @@ def _spent(results: WatchResults) -> Iterator[Spent]:
         family = families.get(alike.call)
         if family not in ("point to point", "one-sided") or seconds <= 0:
             continue
-        yield Spent(
+        yield ProgramSpent(
             experiment="put" if family == "one-sided" else "p2p",
             seconds=seconds,
             low_bytes=alike.bytes_low,
@@ -48,7 +48,7 @@ def _spent(results: WatchResults) -> Iterator[Spent]:
         # One call is a call on each of its ranks: a rank outside of its communicator spends nothing there.
         seconds = call.work_s * call.count * call.ranks / max(1, results.program.ranks)
         if seconds > 0:
-            yield Spent(
+            yield ProgramSpent(
                 experiment="coll",
                 seconds=seconds,
                 low_bytes=call.bytes,

@@ -15,12 +15,12 @@ from slowpath.core.plan import Cell
 from slowpath.core.twins import Twins
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
-from slowpath.experiments.p2p.ways import WAYS, Message, message_of
+from slowpath.experiments.p2p.ways import WAYS, TimedMessage, message_of
 from slowpath.record.events import FixedWork, LaunchEvents, Yardstick
 from slowpath.record.folder import LaunchInfo
 
 KIB = 1024
-HOST = Message(64 * KIB, ("host", "host"), 0, 1, "half_round_trip_latency_s")
+HOST = TimedMessage(64 * KIB, ("host", "host"), 0, 1, "half_round_trip_latency_s")
 
 
 def yardstick(name: str, each_ns: int, length: int = 64 * KIB, **more: Any) -> Yardstick:
@@ -146,7 +146,7 @@ def test_missing_has_a_reason() -> None:
 def test_the_ways_follow_the_memory_of_both_ends() -> None:
     def names(memory: str) -> set[str]:
         message = message_of({"pattern": "one_way", "message_bytes": "8", "memory": memory}, (0, None))
-        assert isinstance(message, Message)
+        assert isinstance(message, TimedMessage)
         return {way.name for way in message.ways()}
 
     assert names("device:device_pool") == {"flag", "gpu_copy", "gpu_peer_copy"}

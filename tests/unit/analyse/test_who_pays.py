@@ -12,12 +12,12 @@ import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.p2p.metrics import Messages
+from slowpath.experiments.p2p.metrics import MessageMetrics
 from slowpath.experiments.p2p.who_pays import split, splits, statement
 
 
-def messages(send: tuple[int, int], receive: tuple[int, int]) -> Messages:
-    return Messages(*(np.array([end], dtype=np.int64) for end in (*send, *receive)))
+def messages(send: tuple[int, int], receive: tuple[int, int]) -> MessageMetrics:
+    return MessageMetrics(*(np.array([end], dtype=np.int64) for end in (*send, *receive)))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_parts_of_random_messages_add_up() -> None:
     rng = np.random.default_rng(1)
     begin, length = rng.integers(0, 1000, (2, 500)), rng.integers(1, 2000, (2, 500))
     end = np.maximum(begin[1] + length[1], begin[0] + 1)
-    found = split(Messages(begin[0], begin[0] + length[0], begin[1], end))
+    found = split(MessageMetrics(begin[0], begin[0] + length[0], begin[1], end))
     assert found is not None
     assert sum(astuple(found)[:4]) == pytest.approx(1.0)
     assert min(astuple(found)[:4]) >= 0

@@ -17,7 +17,7 @@ from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.own_settings.named import named
 from slowpath.diagnose.own_state import first_by_cost
 from slowpath.diagnose.ranks.job import Job
-from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Processors, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, NodeProcessors, State
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.own_state import (
@@ -46,7 +46,7 @@ from slowpath.slowpaths.registry import known
 ASYNC = OwnSetting("MPIR_CVAR_ASYNC_PROGRESS", "1")
 TCP = OwnSetting("UCX_TLS", "tcp")
 LOAD = Others(0.3, 2, 1.0, [OtherProcess("stress", 4711, 1.0)])
-MASKED = Processors("0", "0-1")
+MASKED = NodeProcessors("0", "0-1")
 LIBRARY = LibraryFacts("mpich", "5.0.2")
 
 
@@ -86,7 +86,7 @@ def measured_step(task: StateTask, made: Results) -> MeasuredStep:
 
 def test_it_is_made_first_where_there_is_something_to_take_away_and_costs_nothing_elsewhere() -> None:
     assert kinds(state()) == ["survey"]
-    assert kinds(state(processors=Processors("0-1", "0-1"), others=Others(0.3, 16, 1.0))) == ["survey"]
+    assert kinds(state(processors=NodeProcessors("0-1", "0-1"), others=Others(0.3, 16, 1.0))) == ["survey"]
     for more in ({"settings": [ASYNC]}, {"processors": MASKED}, {"others": LOAD}):
         assert kinds(state(**more)) == ["state", "survey"], more
     assert kinds(state(settings=[OwnSetting("PMI_RANK", "0", left_in="it starts ranks")])) == ["survey"]

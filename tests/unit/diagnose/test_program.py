@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from slowpath.core.place import PlaceFault
 from slowpath.core.plan import Cell
 from slowpath.diagnose.asked import with_groups_alone
-from slowpath.diagnose.program import ProgramUse, Spent, priced, program_line, with_groups, with_program
+from slowpath.diagnose.program import ProgramSpent, ProgramUse, priced, program_line, with_groups, with_program
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.findings.conclude import conclude
 from slowpath.findings.order import by_cost
@@ -22,13 +22,13 @@ from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 
 SURVEY = survey_campaign(load("survey"), (), 0)
-LONG = Spent(experiment="p2p", seconds=0.3, low_bytes=1 << 20, high_bytes=1 << 20)
-STRIDED = Spent(experiment="p2p", seconds=0.1, low_bytes=65536, high_bytes=65536, is_strided=True)
-ON_GPU = Spent(experiment="p2p", seconds=0.2, low_bytes=1 << 20, high_bytes=1 << 20, memory="device")
-PUTS = Spent(experiment="put", seconds=0.4, low_bytes=8, high_bytes=8)
+LONG = ProgramSpent(experiment="p2p", seconds=0.3, low_bytes=1 << 20, high_bytes=1 << 20)
+STRIDED = ProgramSpent(experiment="p2p", seconds=0.1, low_bytes=65536, high_bytes=65536, is_strided=True)
+ON_GPU = ProgramSpent(experiment="p2p", seconds=0.2, low_bytes=1 << 20, high_bytes=1 << 20, memory="device")
+PUTS = ProgramSpent(experiment="put", seconds=0.4, low_bytes=8, high_bytes=8)
 
 
-def program(*spent: Spent) -> ProgramUse:
+def program(*spent: ProgramSpent) -> ProgramUse:
     return ProgramUse(name="heat", ranks=2, span_s=3.0, mpi_s=1.0, spent=list(spent))
 
 
@@ -47,7 +47,7 @@ def plan_cells(description: dict[str, Any]) -> list[Cell]:
     ],
 )
 def test_groups_are_those_of_the_programs_calls_lengths_and_memory(
-    plan_cells: list[Cell], spent: Spent, asked: set[str], not_asked: set[str]
+    plan_cells: list[Cell], spent: ProgramSpent, asked: set[str], not_asked: set[str]
 ) -> None:
     found = with_groups(program(spent), plan_cells)
     assert asked <= set(found.groups)
@@ -74,7 +74,7 @@ def test_a_finding_costs_at_most_what_the_program_spends_on_its_messages() -> No
 def test_between_slow_lengths_and_beyond_the_longest_it_costs_and_below_it_does_not() -> None:
     seen = results([cell(n, {"message_bytes": str(size << 20), "memory": "host"}) for n, size in enumerate((2, 4))])
     found = finding(cells=[0, 1], slow_cells=[0, 1], ratio=2.0, interval=None)
-    longer = Spent(experiment="p2p", seconds=0.5, low_bytes=1 << 24, high_bytes=1 << 24)
+    longer = ProgramSpent(experiment="p2p", seconds=0.5, low_bytes=1 << 24, high_bytes=1 << 24)
     assert priced(found, program(LONG), seen).program_s == 0.0
     assert priced(found, program(longer), seen).program_s == pytest.approx(0.25)
 
@@ -95,7 +95,7 @@ def test_a_fault_of_the_machine_is_one_whatever_the_program_does() -> None:
 def test_first_messages_are_priced_by_first_messages() -> None:
     seen = results([cell(0, {"message_bytes": "1048576", "memory": "host"})])
     found = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=None, phase="first")
-    first = Spent(experiment="p2p", seconds=0.1, low_bytes=1 << 20, high_bytes=1 << 20, is_first=True)
+    first = ProgramSpent(experiment="p2p", seconds=0.1, low_bytes=1 << 20, high_bytes=1 << 20, is_first=True)
     assert priced(found, program(LONG, first), seen).program_s == pytest.approx(0.05)
 
 

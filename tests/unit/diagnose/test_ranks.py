@@ -14,7 +14,7 @@ from slowpath.core.campaign import Campaign, EnvironmentTable
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
 from slowpath.diagnose.bench import known_patterns
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.ranks import parts as table
 from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_possible
@@ -60,34 +60,34 @@ def seconds(description: Json) -> Callable[[Campaign], float]:
 
 
 def test_ranks_of_one_node_have_a_core_each_and_a_second_place_where_there_is_one() -> None:
-    assert dict(Job(4, cores=4).timed_places) == {"4 ranks": Place("core", 4)}
+    assert dict(Job(4, cores=4).timed_places) == {"4 ranks": LaunchPlace("core", 4)}
     two = dict(Job(4, cores=16, spreads=("core_group", "numa")).timed_places)
-    assert two == {"4 ranks": Place("core", 4), "4 ranks, over numas": Place("core", 4, spread="numa")}
+    assert two == {"4 ranks": LaunchPlace("core", 4), "4 ranks, over numas": LaunchPlace("core", 4, spread="numa")}
     full = Job(16, cores=16, spreads=("numa",)).timed_places
     assert list(full) == ["16 ranks"], "all cores are taken: spread or packed is the same"
 
 
 def test_an_allocation_spreads_ranks_over_all_nodes_and_packs_them_on_the_fewest() -> None:
     assert dict(Job(8, cores=8, nodes=4).timed_places) == {
-        "8 ranks, 4 nodes": Place("core", 8, 4, 2),
-        "8 ranks, 1 node": Place("core", 8, 1, 8),
+        "8 ranks, 4 nodes": LaunchPlace("core", 8, 4, 2),
+        "8 ranks, 1 node": LaunchPlace("core", 8, 1, 8),
     }
-    assert dict(Job(32, cores=8, nodes=4).timed_places) == {"32 ranks, 4 nodes": Place("core", 32, 4, 8)}
-    assert dict(Job(7, cores=4, nodes=2).timed_places) == {"7 ranks": Place("core", 7)}, "the launcher divides 7"
+    assert dict(Job(32, cores=8, nodes=4).timed_places) == {"32 ranks, 4 nodes": LaunchPlace("core", 32, 4, 8)}
+    assert dict(Job(7, cores=4, nodes=2).timed_places) == {"7 ranks": LaunchPlace("core", 7)}, "the launcher divides 7"
 
 
 def test_more_ranks_than_cores_are_counted_and_the_times_are_those_of_fewer() -> None:
     job = Job(16, cores=2)
     assert (job.is_crowded, job.timed_ranks) == (True, 2)
-    assert job.counted_place == ("16 ranks, counted", Place("none", 16))
+    assert job.counted_place == ("16 ranks, counted", LaunchPlace("none", 16))
     lines = crowded_lines(job)
     assert lines[0].startswith("16 ranks on 2 cores: ")
     assert any("measured with 2" in one for one in lines)
     assert any(one.startswith("still concluded with 16: what is counted") for one in lines)
     assert crowded_lines(Job(2, cores=2)) == []
     assert Job(8, cores=None).is_crowded is False
-    assert Job(24, cores=4, nodes=3).counted_place == ("24 ranks, counted", Place("none", 24, 3, 8))
-    assert Job(1024, cores=1024).counted_place == ("64 ranks, counted", Place("none", 64))
+    assert Job(24, cores=4, nodes=3).counted_place == ("24 ranks, counted", LaunchPlace("none", 24, 3, 8))
+    assert Job(1024, cores=1024).counted_place == ("64 ranks, counted", LaunchPlace("none", 64))
 
 
 @pytest.mark.parametrize(

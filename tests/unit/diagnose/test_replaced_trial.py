@@ -13,7 +13,7 @@ import pytest
 
 from slowpath.core.campaign_file import recorded
 from slowpath.core.cell_results import CellResult
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.replaced import replaceable
@@ -85,7 +85,7 @@ def test_the_control_is_what_the_table_leaves_alone(
 def test_the_row_has_the_ranks_that_call(description: Json) -> None:
     at = sides(description)
     assert table(at, ranks=8)["rows"][0]["ranks"] == [8, 8]
-    four = replace(at, slow_under=replace(DEFAULT, at=Place("core", 4)))
+    four = replace(at, slow_under=replace(DEFAULT, at=LaunchPlace("core", 4)))
     assert table(four)["rows"][0]["ranks"] == [4, 4]
     assert table(sides(description, members="3"), ranks=8)["rows"][0]["ranks"] == [3, 3]
 

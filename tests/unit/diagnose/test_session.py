@@ -22,7 +22,7 @@ from slowpath.core.machine import Others
 from slowpath.core.results import Finding, Legs, Results
 from slowpath.diagnose import session, start
 from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.clock import Clock
+from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.own_settings.named import named
 from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
@@ -273,7 +273,7 @@ def test_a_budget_is_the_time_that_the_user_waits(
     """`--budget 60s` took 87 s: engines that are built, launches beyond their estimate and analysis count as well."""
     waiting = Waiting()
     waiting.measured_on(bench, monkeypatch, launches_s, results_s)
-    clock = Clock(0.0, now=lambda: waiting.now_s)
+    clock = BudgetClock(0.0, now=lambda: waiting.now_s)
     waiting.now_s += build_s
     diagnosis = begun(bench, tmp_path, budget_s=60.0).diagnosis
     made = Session(tmp_path, bench, diagnosis, clock=clock).run()  # type: ignore[arg-type]
@@ -343,7 +343,7 @@ def test_resume_takes_the_mpi_of_the_folder_whatever_else_is_here_by_now(
 
 def test_a_budget_that_a_build_used_up_is_said_and_nothing_is_measured(bench: Bench, tmp_path: Path) -> None:
     diagnosis = begun(bench, tmp_path, budget_s=60.0).diagnosis
-    late = Session(tmp_path, bench, diagnosis, clock=Clock(0.0, now=lambda: 75.0))  # type: ignore[arg-type]
+    late = Session(tmp_path, bench, diagnosis, clock=BudgetClock(0.0, now=lambda: 75.0))  # type: ignore[arg-type]
     with pytest.raises(EnvironmentFailure, match="75 s had passed before the first launch, of a budget of 60 s"):
         late.run()
     assert bench.measured == []
@@ -352,7 +352,7 @@ def test_a_budget_that_a_build_used_up_is_said_and_nothing_is_measured(bench: Be
 def test_what_conclusions_take_is_kept_back_by_the_number_of_cells() -> None:
     """A survey of 251 cells was cut off at 50 of 60 s, and 13 s went into its results."""
     now_s = [0.0]
-    clock = Clock(0.0, now=lambda: now_s[0])
+    clock = BudgetClock(0.0, now=lambda: now_s[0])
     before_s = clock.left_s(60.0, 0.0, 250)
     assert before_s < 60.0 - 10.0
     now_s[0] = 5.0
@@ -362,7 +362,7 @@ def test_what_conclusions_take_is_kept_back_by_the_number_of_cells() -> None:
     now_s[0] = 8.0
     clock.concluded(5.0, 10)  # findings are judged anew, however few cells a step has
     assert clock.left_s(60.0, 8.0, 10) == pytest.approx(60.0 - 8.0 - 2.0 - 3.0)
-    few = Clock(0.0, now=lambda: 2.0)
+    few = BudgetClock(0.0, now=lambda: 2.0)
     few.concluded(0.0, 3)  # the user's own state, before the survey
     assert few.left_s(60.0, 0.0, 250) == pytest.approx(before_s - 2.0 - 2.0 + 3 * few.each_s)
 

@@ -18,7 +18,7 @@ from slowpath.report.put.view import put_view
 from slowpath.report.put.words import PIECES
 from slowpath.report.svg import bars, ladder
 from slowpath.report.svg.bars import Bar
-from slowpath.report.svg.ladder import Step
+from slowpath.report.svg.ladder import LadderStep
 from support.change import change
 
 ROOT = Path(__file__).parents[3]
@@ -149,8 +149,8 @@ def test_bars_are_logarithmic_and_ordered() -> None:
 
 
 def test_a_rung_that_saves_goes_back() -> None:
-    scale = ladder.scale_of([Step(0, 0, 100)], [])
+    scale = ladder.scale_of([LadderStep(0, 0, 100)], [])
     assert scale(50) == pytest.approx(scale(100) / 2)
-    back = ladder.track([Step(0, 80, 60)], scale, "g", "w")
+    back = ladder.track([LadderStep(0, 80, 60)], scale, "g", "w")
     assert places(back, "x") == pytest.approx([scale(60)], abs=0.06)
     assert "beyond" in back

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from slowpath.diagnose.tune.between import MOST_STEPS, between, joined, middle
-from slowpath.diagnose.tune.choose import Cell, Trial
-from slowpath.diagnose.tune.factors import Factor
+from slowpath.diagnose.tune.choose import CollectiveCell, WayTrial
+from slowpath.diagnose.tune.factors import CellFactor
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.session import Session, Tuned, measured_of
 from slowpath.diagnose.tune.text import lines
@@ -80,12 +80,15 @@ def test_only_lengths_that_choose_differently_are_measured_and_the_rest_is_said(
         asked.append((name, cells))
         return cells
 
-    def trials(cells: list[tuple[str, int]], *_: object) -> dict[Cell, list[Trial]]:
+    def trials(cells: list[tuple[str, int]], *_: object) -> dict[CollectiveCell, list[WayTrial]]:
         def time_s(name: str, length: int) -> float:
             return 0.5 if name == "bcast" and length > 20 * KIB else 1.0
 
         return {
-            Cell(name, 2, length): [Trial(None, "", 1.0), Trial("algorithm", "ring", time_s(name, length))]
+            CollectiveCell(name, 2, length): [
+                WayTrial(None, "", 1.0),
+                WayTrial("algorithm", "ring", time_s(name, length)),
+            ]
             for name, length in cells
         }
 
@@ -97,6 +100,6 @@ def test_only_lengths_that_choose_differently_are_measured_and_the_rest_is_said(
     assert [cells for _, cells in asked[1:]] == [[("bcast", 32 * KIB)], [("bcast", 16 * KIB)]]
     assert [one.bytes for one in found] == [32 * KIB, 128 * KIB, 1024 * KIB]
     assert tuple(grid["scan"]) == request.bytes
-    factors = tuple(Factor(Cell("bcast", 2, one.bytes), ((1.0, 0.5),) * 8, one) for one in found)
+    factors = tuple(CellFactor(CollectiveCell("bcast", 2, one.bytes), ((1.0, 0.5),) * 8, one) for one in found)
     shown = lines(request, Tuned(factors, tuple(found), {"A": "b"}, measured=measured_of({2: grid})))
     assert "  bcast, 2 ranks: ring for 32 KiB to 1 MiB (measured: 32 KiB, 128 KiB, 1 MiB)" in shown

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.diagnose.tune.choose import Cell
+from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.diagnose.tune.factors import (
-    Factor,
+    CellFactor,
     counts,
     geometric_mean,
     pooled,
@@ -32,12 +32,12 @@ def factor(
     noise: float = 0.01,
     launches: int = 16,
     seed: int = 1,
-) -> Factor:
+) -> CellFactor:
     """Pairs of 1 us and ratio us, with so much noise of their ratios."""
     errors = np.random.default_rng((seed, length)).normal(0, noise, launches)
     errors -= errors.mean()
     pairs = tuple((1e-6, ratio * 1e-6 * float(np.exp(error))) for error in errors)
-    return Factor(Cell(collective, 2, length), pairs, chosen)
+    return CellFactor(CollectiveCell(collective, 2, length), pairs, chosen)
 
 
 def test_only_whole_intervals_prove() -> None:

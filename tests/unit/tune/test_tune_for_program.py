@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from slowpath.diagnose.tune.campaigns import VIEWS, choosing, whole
-from slowpath.diagnose.tune.choose import Cell
-from slowpath.diagnose.tune.factors import Factor
+from slowpath.diagnose.tune.choose import CollectiveCell
+from slowpath.diagnose.tune.factors import CellFactor
 from slowpath.diagnose.tune.request import TuneRequest, Use, load, most_of, save
 from slowpath.diagnose.tune.session import Tuned
 from slowpath.diagnose.tune.text import lines
@@ -62,9 +62,9 @@ def test_a_choice_is_for_all_lengths_of_the_class() -> None:
 def test_the_program_s_seconds_stand_in_front_and_what_is_saved_at_the_end() -> None:
     pick = Pick("bcast", 4, 1000, "algorithm", "3")
 
-    def seen(collective: str, ranks: int, length: int, ratio: float, chosen: Pick | None) -> list[Factor]:
+    def seen(collective: str, ranks: int, length: int, ratio: float, chosen: Pick | None) -> list[CellFactor]:
         pairs = tuple((1e-6, ratio * 1e-6 * (1 + 1e-9 * step)) for step in range(16))
-        return [Factor(Cell(collective, ranks, length), pairs, chosen, view.name) for view in VIEWS]
+        return [CellFactor(CollectiveCell(collective, ranks, length), pairs, chosen, view.name) for view in VIEWS]
 
     factors = [
         *seen("allreduce", 2, 4, 1.0, None),

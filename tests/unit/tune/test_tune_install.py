@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.diagnose.tune.choose import Cell
-from slowpath.diagnose.tune.factors import Factor
+from slowpath.diagnose.tune.choose import CollectiveCell
+from slowpath.diagnose.tune.factors import CellFactor
 from slowpath.diagnose.tune.install import MANIFEST, Installation, install, installation, remove
 from slowpath.diagnose.tune.promise import promises, promises_text, read_promises
 from slowpath.mpi.tuning import Kind, Pick
@@ -30,7 +30,10 @@ def tuned(
     folder.mkdir(exist_ok=True)
     pairs = tuple((1e-6, 0.5e-6 * (1 + 0.001 * step)) for step in range(8))
     picks = [Pick("bcast", 2, length, kind, by) for length in (1024, 1048576)]
-    factors = [Factor(Cell("bcast", 2, 8), pairs), *(Factor(Cell("bcast", 2, one.bytes), pairs, one) for one in picks)]
+    factors = [
+        CellFactor(CollectiveCell("bcast", 2, 8), pairs),
+        *(CellFactor(CollectiveCell("bcast", 2, one.bytes), pairs, one) for one in picks),
+    ]
     (folder / "promises.json").write_bytes(promises_text(library, f"{library}-{version}", promises(factors)))
     return folder
 

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from slowpath.diagnose.tune.campaigns import AT_ONCE, TOGETHER, VIEWS, comparing, view_of, whole
-from slowpath.diagnose.tune.choose import Cell
-from slowpath.diagnose.tune.factors import Factor, with_picks
+from slowpath.diagnose.tune.choose import CollectiveCell
+from slowpath.diagnose.tune.factors import CellFactor, with_picks
 from slowpath.diagnose.tune.promise import broken, promises, promises_text
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.session import Session
@@ -24,13 +24,17 @@ RING = Pick("bcast", 2, 1024, "algorithm", "ring")
 STEPS = (-3, -1, 0, 1, 3, -2, 2, 0)  # so many parts of the spread is each launch off
 
 
-def seen(view: str, times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING) -> Factor:
+def seen(
+    view: str, times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING
+) -> CellFactor:
     """Eight pairs in one view."""
     pairs = tuple((1e-6, 1e-6 / (times_faster * (1 + step * spread))) for step in STEPS)
-    return Factor(Cell("bcast", 2, length), pairs, pick, view)
+    return CellFactor(CollectiveCell("bcast", 2, length), pairs, pick, view)
 
 
-def in_views(*times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING) -> list[Factor]:
+def in_views(
+    *times_faster: float, spread: float = 0.01, length: int = 1024, pick: Pick | None = RING
+) -> list[CellFactor]:
     """One for each view, in their order."""
     return [seen(view.name, one, spread, length, pick) for view, one in zip(VIEWS, times_faster, strict=True)]
 
@@ -56,7 +60,7 @@ def test_one_view_without_a_gain_takes_the_cell_back(worst: int) -> None:
 
 
 def test_too_few_launches_promise_nothing() -> None:
-    few = [Factor(one.cell, one.pairs[:2], one.pick, one.view) for one in in_views(2, 2, 2, 2)]
+    few = [CellFactor(one.cell, one.pairs[:2], one.pick, one.view) for one in in_views(2, 2, 2, 2)]
     (one,) = promises(few)
     assert one.times_faster is None
     assert broken(few) == {RING}
@@ -104,10 +108,12 @@ def test_a_cell_is_measured_twice_before_it_goes_back_to_the_library(
     scatter = Pick("scatter", 2, 8, "algorithm", "ring")
     runs = []
 
-    def verification(*_: object) -> list[Factor]:
+    def verification(*_: object) -> list[CellFactor]:
         runs.append(1)
         kept = with_picks(in_views(1.5, 1.4, 1.0, 1.3), [RING])
-        good = [Factor(Cell("scatter", 2, 8), one.pairs, scatter, one.view) for one in in_views(2, 2, 2, 2)]
+        good = [
+            CellFactor(CollectiveCell("scatter", 2, 8), one.pairs, scatter, one.view) for one in in_views(2, 2, 2, 2)
+        ]
         return [*kept, *good]
 
     monkeypatch.setattr(Session, "_verification", verification)

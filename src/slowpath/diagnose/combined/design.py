@@ -22,7 +22,7 @@ from slowpath.diagnose.combined.compatible import (
     combinable,
     proven_remedies,
 )
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import State
 from slowpath.diagnose.tasks import CombinedCase, CombinedTask, LeftOut
@@ -131,7 +131,7 @@ class _Book:
 
     def __init__(self) -> None:
         self.environments: dict[_Variables, EnvironmentTable] = {}
-        self.placements: dict[Place, str] = {}
+        self.placements: dict[LaunchPlace, str] = {}
 
     def environment(self, under: Condition, name: str | None = None) -> str:
         taken = {environment.name for environment in self.environments.values()}

@@ -16,7 +16,7 @@ MOST_HEADER_BYTES = 256  # by which a switch may lie from its variable's value
 
 
 @dataclass(frozen=True)
-class Suspect:
+class SuspectVariable:
     """A variable whose value lies at a limit.  source: who states that it has this value."""
 
     switch: SwitchVariable
@@ -30,22 +30,22 @@ def suspects(
     environ: Mapping[str, str],
     control_variables: Mapping[str, float],
     library: str,
-) -> list[Suspect]:
+) -> list[SuspectVariable]:
     """Variables whose value lies at the limit: those of the table, whose effect is known, then any others that the
     library has; each nearest first.
 
     Args: limit: last length before the switch, bytes.  control_variables: MPI_T's numbers, name -> value.
     """
-    found: dict[str, Suspect] = {}
+    found: dict[str, SuspectVariable] = {}
     known = {switch.control_variable or switch.variable: switch for switch in switches}
     for name, value in control_variables.items():
         switch = known.get(name) or _of_mpi_t(name, library)
-        found[switch.variable] = Suspect(switch, round(value), "MPI_T")
+        found[switch.variable] = SuspectVariable(switch, round(value), "MPI_T")
     for switch in switches:
         stated = switch.value(environ)
         if stated is not None and switch.variable not in found:
             source = "your environment" if switch.variable in environ else f"not read; {switch.documented}"
-            found[switch.variable] = Suspect(switch, stated, source)
+            found[switch.variable] = SuspectVariable(switch, stated, source)
     near = [one for one in found.values() if abs(one.value_bytes - limit) <= MOST_HEADER_BYTES]
     return sorted(near, key=lambda one: (one.switch not in switches, abs(one.value_bytes - limit)))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slowpath.core.errors import UsageError
 from slowpath.core.limits import MOST_RANKS
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import LaunchPlace
 
 PAIR = 2
 MOST_PER_CORE = 32  # more ranks share a core only to wait for each other
@@ -50,12 +50,12 @@ class Job:
         return min(max(self.ranks, FEWEST_COUNTED), MOST_COUNTED)
 
     @property
-    def timed_places(self) -> Mapping[str, Place]:
+    def timed_places(self) -> Mapping[str, LaunchPlace]:
         """Where these go, by the name of the placement; the first is where a job of so many would run."""
         return _places(self.timed_ranks, self)
 
     @property
-    def counted_place(self) -> tuple[str, Place]:
+    def counted_place(self) -> tuple[str, LaunchPlace]:
         """Where ranks go to be counted: a count is the same on any number of cores."""
         ranks = self.counted_ranks
         if not self.is_crowded and ranks == self.ranks:
@@ -63,33 +63,33 @@ class Job:
         return f"{ranks} ranks, counted", self._anywhere(ranks)
 
     @property
-    def crowded_place(self) -> tuple[str, Place]:
+    def crowded_place(self) -> tuple[str, LaunchPlace]:
         """Where ranks go to share cores, as many as asked for."""
         ranks = min(self.ranks, MOST_COUNTED)
         if ranks == self.counted_ranks:
             return self.counted_place
         return f"{ranks} ranks, crowded", self._anywhere(ranks)
 
-    def _anywhere(self, ranks: int) -> Place:
+    def _anywhere(self, ranks: int) -> LaunchPlace:
         nodes = self.nodes if self.nodes > 1 and ranks % self.nodes == 0 else None
-        return Place("none", ranks, nodes, ranks // nodes if nodes else None)
+        return LaunchPlace("none", ranks, nodes, ranks // nodes if nodes else None)
 
 
 A_PAIR = Job()
 
 
-def _places(ranks: int, job: Job) -> dict[str, Place]:
+def _places(ranks: int, job: Job) -> dict[str, LaunchPlace]:
     name = f"{ranks} ranks"
     if job.nodes > 1:
         fitting = [count for count in range(1, job.nodes + 1) if ranks % count == 0 and _holds(job, ranks // count)]
-        over = {count: Place("core", ranks, count, ranks // count) for count in (*fitting[-1:], *fitting[:1])}
+        over = {count: LaunchPlace("core", ranks, count, ranks // count) for count in (*fitting[-1:], *fitting[:1])}
         return {f"{name}, {count} node{'s' * (count > 1)}": one for count, one in over.items()} or {
-            name: Place("core", ranks)
+            name: LaunchPlace("core", ranks)
         }
-    found = {name: Place("core", ranks)}
+    found = {name: LaunchPlace("core", ranks)}
     if job.spreads and ranks > PAIR and _holds(job, ranks + 1):
         widest = job.spreads[-1]
-        found[f"{name}, over {widest.replace('_', ' ')}s"] = Place("core", ranks, spread=widest)
+        found[f"{name}, over {widest.replace('_', ' ')}s"] = LaunchPlace("core", ranks, spread=widest)
     return found
 
 

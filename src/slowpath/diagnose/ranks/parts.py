@@ -23,7 +23,7 @@ DEFAULT, EVERY_ENVIRONMENT = ("default",), (EVERY,)
 
 
 @dataclass(frozen=True)
-class Pair:
+class RankPair:
     """A contrast along one axis: b, each of several, is held against a."""
 
     name: str
@@ -50,7 +50,7 @@ class Part:
 
     name: str
     parameters: Mapping[str, Values]
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[RankPair, ...] = ()
     environments: tuple[str, ...] = DEFAULT
     experiment: str = "coll"
     counted: bool = False
@@ -80,7 +80,7 @@ def held_against(collective: str) -> Part | None:
         return None
     lengths = {} if collective == "barrier" else {"message_bytes": list(LENGTHS)}
     pairs = tuple(
-        Pair(
+        RankPair(
             f"{collective} <= {way.replace('+', ' and ')}",
             f"Is the library's {collective} slower than {way}?",
             "way",

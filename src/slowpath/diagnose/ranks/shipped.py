@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values, scalars
-from slowpath.diagnose.ranks.parts import BRIEF, Pair, Part, parts
+from slowpath.diagnose.ranks.parts import BRIEF, Part, RankPair, parts
 
 # Groups of the campaign, the most valuable first; slow paths name them among their probes.
 SERIES = "long series"  # of which each call counts
@@ -81,8 +81,8 @@ def _part(
     )
 
 
-def _pair(contrast: ContrastTable) -> Pair:
-    return Pair(
+def _pair(contrast: ContrastTable) -> RankPair:
+    return RankPair(
         f"collectives: {contrast.name}",
         contrast.question,
         contrast.axis,

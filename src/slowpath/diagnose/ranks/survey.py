@@ -10,7 +10,7 @@ import msgspec
 
 from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, scalars
 from slowpath.core.units import expand_values
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.ranks.job import PAIR, Job
 from slowpath.diagnose.ranks.parts import EVERY_ENVIRONMENT, Part, parts
 from slowpath.diagnose.ranks.shipped import shipped_parts
@@ -104,11 +104,11 @@ def _cells(part: Part, job: Job, of_pairs: Sequence[str]) -> CellsTable:
     return CellsTable(part.name, part.experiment, {**part.effort, **own.parameters}, environments, list(places))
 
 
-def _places(part: Part, job: Job) -> Mapping[str, Place]:
+def _places(part: Part, job: Job) -> Mapping[str, LaunchPlace]:
     """Where it is measured: counts and shared cores need none for each rank, times do."""
     if part.counted or part.crowded:
         return dict([job.counted_place if part.counted else job.crowded_place])
-    timed = {BOUND: Place("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
+    timed = {BOUND: LaunchPlace("core", PAIR)} if job.timed_ranks == PAIR else dict(job.timed_places)
     return timed if part.everywhere else dict(list(timed.items())[:1])
 
 

@@ -16,7 +16,7 @@ from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, Value
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.limits.attribution import AND, NEAR, attribution, places, stopped_at
 from slowpath.diagnose.limits.points import ROUNDS, shortened
-from slowpath.diagnose.limits.variables import Suspect, limits_of, suspects, urgent_limits
+from slowpath.diagnose.limits.variables import SuspectVariable, limits_of, suspects, urgent_limits
 from slowpath.diagnose.sides import Sides, placements_of, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -69,7 +69,7 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
 def _pairs(
     finding: Finding,
     limit: LimitBracket,
-    near: Sequence[Suspect],
+    near: Sequence[SuspectVariable],
     sides: Sides,
     made: Sequence[AttributeTask],
     state: State,
@@ -102,9 +102,11 @@ def _also(finding: Finding, limit: LimitBracket, state: State) -> dict[str, int]
     return {one.variable: int(one.remedy_variables[one.variable]) for one in made}
 
 
-def _holding(finding: Finding, limit: LimitBracket, near: Sequence[Suspect], state: State) -> list[Suspect]:
+def _holding(
+    finding: Finding, limit: LimitBracket, near: Sequence[SuspectVariable], state: State
+) -> list[SuspectVariable]:
     """What holds the switch where a variable that was lowered alone moved it only in part."""
-    known, found = {one.switch.variable for one in near}, list[Suspect]()
+    known, found = {one.switch.variable for one in near}, list[SuspectVariable]()
     for one in state.measured:
         task = one.step.task
         if not isinstance(task, AttributeTask) or task.finding != finding.id or task.limit_bytes != limit.above:
@@ -116,7 +118,9 @@ def _holding(finding: Finding, limit: LimitBracket, near: Sequence[Suspect], sta
     return [one for one in found if one.switch.variable not in known][:MOST_SUSPECTS]
 
 
-def task_for(finding: Finding, limit: LimitBracket, suspect: Suspect, sides: Sides, set_by_user: bool) -> AttributeTask:
+def task_for(
+    finding: Finding, limit: LimitBracket, suspect: SuspectVariable, sides: Sides, set_by_user: bool
+) -> AttributeTask:
     """The variable is lowered; where that makes more messages slow, its remedy is to raise it."""
     switch, value, limit_bytes = suspect.switch, suspect.value_bytes, int(limit.above)
     rising = int(sides.slow.parameters["message_bytes"]) > limit.above if limit.rising is None else limit.rising

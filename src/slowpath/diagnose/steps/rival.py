@@ -55,7 +55,7 @@ RIVAL = StepKind(RivalTask, apply, summary, adds_evidence=True)
 
 
 @dataclass
-class _Book:
+class _RivalBook:
     """Cells to measure, each once, by what they are and under what they run."""
 
     cells: dict[str, tuple[CellResult, Mapping[str, str], Condition]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class _Book:
 
 def rival_campaign(state: State) -> Campaign | None:
     """None when no rival stands that a measurement can refute."""
-    book = _Book()
+    book = _RivalBook()
     for finding in by_cost(state.findings):
         results = state.seen_in(finding)
         pair = _sides(finding, results)

@@ -13,7 +13,7 @@ from slowpath.diagnose.own_settings.listing import unread
 from slowpath.diagnose.own_settings.named import Sets, named, suspected, without_twins, without_unread
 from slowpath.diagnose.own_settings.outcomes import Share, rounds_for, share
 from slowpath.diagnose.own_settings.search import Responsible, Set, ToTry, search
-from slowpath.diagnose.places import Place, named_places
+from slowpath.diagnose.places import LaunchPlace, named_places
 from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
@@ -91,7 +91,7 @@ def _campaign(
     for name, some in taken.items():
         less = without(settings, [settings[number] for number in sorted(some)])
         environments.append(EnvironmentTable(name, less.variables, less.unset))
-    groups, contrasts, placements = list[CellsTable](), list[ContrastTable](), dict[str, Place]()
+    groups, contrasts, placements = list[CellsTable](), list[ContrastTable](), dict[str, LaunchPlace]()
     for cell, contrast, results in cells:
         slow = results.cell(contrast.b.cell)
         under = condition(slow, results)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from slowpath.core.campaign import CellsTable, ContrastTable, EnvironmentTable
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.tasks import FastSide
 from slowpath.diagnose.trials.toggle import Toggle, cells_at, toggle_of
@@ -33,7 +33,7 @@ class FastCells:
     groups: tuple[CellsTable, ...] = ()
     contrasts: tuple[ContrastTable, ...] = ()
     environments: tuple[EnvironmentTable, ...] = ()
-    placements: tuple[tuple[str, Place], ...] = ()
+    placements: tuple[tuple[str, LaunchPlace], ...] = ()
 
 
 def fast_cells(sides: Sides, toggle: Toggle, remedy: Remedy, environ: frozenset[str]) -> FastCells:

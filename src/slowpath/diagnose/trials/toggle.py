@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from slowpath.core.campaign import CellsTable, EnvironmentTable, Values
 from slowpath.core.cell_results import CellResult
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.sides import Condition
 from slowpath.findings.remedy import Remedy
 from slowpath.mpi.launcher import INHERITED, WIDENED
@@ -28,7 +28,7 @@ class Toggle:
     remedied: str
     parameters: Mapping[str, str]
     environments: tuple[EnvironmentTable, ...]
-    placements: Mapping[str, Place]
+    placements: Mapping[str, LaunchPlace]
 
     def leads_to(self, cell: CellResult, under: Condition) -> bool:
         """Whether the cell with the remedy is this one: the same parameters, variables and binding."""

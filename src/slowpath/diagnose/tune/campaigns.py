@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
-from slowpath.diagnose.places import Place
+from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.mpi.forced_algorithms import environments
 from slowpath.mpi.guidelines import GUIDELINES
@@ -25,7 +25,7 @@ Grid = Mapping[str, Sequence[int]]  # lengths by collective
 
 
 @dataclass(frozen=True)
-class View:
+class TimedView:
     """How people time a collective, by name. parameters, metric: of the experiment coll."""
 
     name: str
@@ -33,23 +33,25 @@ class View:
     metric: str
 
 
-TOGETHER: Final = View("together", {"pattern": "calls"}, "collective_work_s")  # chooses and proves: it repeats best
-AFTER_BARRIER: Final = View("after a barrier", {"pattern": "after_barrier"}, "collective_loop_mean_s")
+TOGETHER: Final = TimedView(
+    "together", {"pattern": "calls"}, "collective_work_s"
+)  # chooses and proves: it repeats best
+AFTER_BARRIER: Final = TimedView("after a barrier", {"pattern": "after_barrier"}, "collective_loop_mean_s")
 # Three ways of timing; the first is looked at twice, since benchmarks print both a mean and the slowest rank.
 VIEWS: Final = (
     AFTER_BARRIER,
-    View("after a barrier, slowest rank", {"pattern": "after_barrier"}, "collective_loop_slowest_s"),
-    View("back to back", {"pattern": "back_to_back"}, "collective_loop_slowest_s"),
-    View("skewed", {"pattern": "calls", "arrival": "random"}, "collective_work_s"),
+    TimedView("after a barrier, slowest rank", {"pattern": "after_barrier"}, "collective_loop_slowest_s"),
+    TimedView("back to back", {"pattern": "back_to_back"}, "collective_loop_slowest_s"),
+    TimedView("skewed", {"pattern": "calls", "arrival": "random"}, "collective_work_s"),
 )
 
 # In a job of twice the ranks, whose halves call at once: as communicators of one node do.
-AT_ONCE: Final = View(
+AT_ONCE: Final = TimedView(
     "two at once", {"pattern": "after_barrier", "communicator": "halves"}, "collective_loop_slowest_s"
 )
 
 
-def view_of(parameters: Mapping[str, str], metric: str) -> View | None:
+def view_of(parameters: Mapping[str, str], metric: str) -> TimedView | None:
     """The view of a cell and a metric; None: the tuning does not look at this one."""
     for view in (AT_ONCE, *VIEWS, TOGETHER):
         if metric == view.metric and view.parameters.items() <= parameters.items():
@@ -98,7 +100,7 @@ def comparing(
     bind: str,
     rounds: int,
     alone: Sequence[Pick] = (),
-    views: Sequence[View] = (TOGETHER,),
+    views: Sequence[TimedView] = (TOGETHER,),
 ) -> Campaign:
     """The library with its files against itself without, at the cells of a grid.
 
@@ -141,7 +143,7 @@ def _campaign(
         ranks=[request.ranks[0]],
         rounds=rounds,
         environments=tables,
-        placements=[Place(bind).named("bound")],
+        placements=[LaunchPlace(bind).named("bound")],
         cells=groups,
         contrasts=contrasts,
         minimum_effect=_MINIMUM_EFFECT,
@@ -155,7 +157,7 @@ def _cells(
     environment: Sequence[str],
     ways: Sequence[str] = ("library",),
     lengths: Sequence[int] = (),
-    view: View = TOGETHER,
+    view: TimedView = TOGETHER,
 ) -> CellsTable:
     datatype = next((name for name, size in _ELEMENTS.items() if all(length % size == 0 for length in lengths)), "byte")
     parameters: dict[str, Values] = {

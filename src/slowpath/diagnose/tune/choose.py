@@ -14,7 +14,7 @@ OF_THE_LIBRARY_RATIO: Final = 1.03  # its own algorithm is taken, which needs no
 
 
 @dataclass(frozen=True, order=True)
-class Cell:
+class CollectiveCell:
     """One collective at one length with so many ranks."""
 
     collective: str
@@ -23,7 +23,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Trial:
+class WayTrial:
     """A way of a cell and its time, s. kind: None: the library's own choice."""
 
     kind: Kind | None
@@ -31,7 +31,7 @@ class Trial:
     time_s: float
 
 
-def picks(trials: Mapping[Cell, Sequence[Trial]]) -> list[Pick]:
+def picks(trials: Mapping[CollectiveCell, Sequence[WayTrial]]) -> list[Pick]:
     """For each cell the way to be proven; none where nothing saves 5 %."""
     found = []
     for cell, ways in sorted(trials.items()):

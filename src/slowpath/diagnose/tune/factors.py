@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from slowpath.diagnose.tune.choose import Cell
+from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.mpi.tuning import Pick
 from slowpath.stats.contrast import ContrastEstimate, paired
 
@@ -20,14 +20,14 @@ _LEVEL: Final = 0.95
 
 
 @dataclass(frozen=True)
-class Factor:
+class CellFactor:
     """Tuned over default of a cell.
 
     pairs: default and tuned, seconds, of launches next to each other; at least one.  pick: what the cell takes; None:
     the library's own choice.  view: how the cell was timed, by name.
     """
 
-    cell: Cell
+    cell: CollectiveCell
     pairs: tuple[tuple[float, float], ...]
     pick: Pick | None = None
     view: str = "together"
@@ -99,27 +99,27 @@ class Mean:
     interval: tuple[float, float] | None
 
 
-def pooled(runs: Iterable[Sequence[Factor]]) -> list[Factor]:
+def pooled(runs: Iterable[Sequence[CellFactor]]) -> list[CellFactor]:
     """Factors of several runs of the same files: the pairs of each cell and view together."""
-    found: dict[tuple[Cell, str], Factor] = {}
+    found: dict[tuple[CollectiveCell, str], CellFactor] = {}
     for one in (one for run in runs for one in run):
         before = found.get((one.cell, one.view))
         found[one.cell, one.view] = one if before is None else replace(before, pairs=before.pairs + one.pairs)
     return [found[place] for place in sorted(found, key=lambda place: place[0])]
 
 
-def with_picks(factors: Sequence[Factor], chosen: Sequence[Pick]) -> list[Factor]:
+def with_picks(factors: Sequence[CellFactor], chosen: Sequence[Pick]) -> list[CellFactor]:
     """Each factor with what its cell takes."""
-    by_cell = {Cell(one.collective, one.ranks, one.bytes): one for one in chosen}
+    by_cell = {CollectiveCell(one.collective, one.ranks, one.bytes): one for one in chosen}
     return [replace(factor, pick=by_cell.get(factor.cell)) for factor in factors]
 
 
-def proven(factors: Sequence[Factor]) -> list[Pick]:
+def proven(factors: Sequence[CellFactor]) -> list[Pick]:
     """Picks of cells that were faster."""
     return [factor.pick for factor in factors if factor.pick is not None and factor.faster]
 
 
-def to_go(factors: Sequence[Factor]) -> set[Pick]:
+def to_go(factors: Sequence[CellFactor]) -> set[Pick]:
     """Picks that a verification speaks against.
 
     One whose own cell gains nothing any more in any view; all of a collective with a cell that got worse, since a file,
@@ -140,7 +140,7 @@ def to_go(factors: Sequence[Factor]) -> set[Pick]:
     return gone
 
 
-def geometric_mean(factors: Sequence[Factor]) -> Mean | None:
+def geometric_mean(factors: Sequence[CellFactor]) -> Mean | None:
     """Over cells, launch by launch; the interval is over launches. None: no cell."""
     count = min((len(factor.pairs) for factor in factors), default=0)
     if count == 0:
@@ -152,12 +152,12 @@ def geometric_mean(factors: Sequence[Factor]) -> Mean | None:
     return Mean(1 / found.ratio, (1 / found.interval[1], 1 / found.interval[0]))
 
 
-def counts(factors: Sequence[Factor]) -> Mapping[str, int]:
+def counts(factors: Sequence[CellFactor]) -> Mapping[str, int]:
     """Cells whose whole interval says faster or slower, and all others."""
     better = sum(factor.faster for factor in factors)
     worse = sum(factor.worse for factor in factors)
     return {"better": better, "same": len(factors) - better - worse, "worse": worse}
 
 
-def _group(one: Factor) -> tuple[str, int]:
+def _group(one: CellFactor) -> tuple[str, int]:
     return one.cell.collective, one.cell.ranks

@@ -42,7 +42,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
 _ODD_FOR_PRELOAD: Final = re.compile(r"[ :]")
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class SiteManifest(msgspec.Struct, frozen=True):
     """installed.json. files: by path below the prefix, the SHA-256 of each content that is ours.  folders: that were
     made for them.
     """
@@ -77,7 +77,7 @@ class Installation:
 
 
 @dataclass(frozen=True)
-class Removed:
+class RemovedFiles:
     """files: that were taken away.  left: that somebody changed since."""
 
     files: Sequence[Path]
@@ -149,18 +149,18 @@ def install(wanted: Installation) -> list[Path]:
     both = {name: (_hash(content), *before.files.get(name, ())) for name, content in wanted.files.items()}
     # Before any file, so that whatever is left of an installation that was cut off is known to be ours.
     _make(manifest_path.parent)
-    _write_manifest(manifest_path, Manifest({**before.files, **both}, folders))
+    _write_manifest(manifest_path, SiteManifest({**before.files, **both}, folders))
     for name in new:
         _make((prefix / name).parent)
         write_atomically(prefix / name, wanted.files[name])
     for name in before.files.keys() - wanted.files.keys():
         _take_away(prefix / name, before.files[name])
     now = {name: (_hash(content),) for name, content in wanted.files.items()}
-    _write_manifest(manifest_path, Manifest(now, folders))
+    _write_manifest(manifest_path, SiteManifest(now, folders))
     return [prefix / name for name in new]
 
 
-def remove(prefix: Path, identity: str | None) -> Removed:
+def remove(prefix: Path, identity: str | None) -> RemovedFiles:
     """Take away what `install` wrote and nobody changed.  Args: identity: None: of all libraries.
 
     Raises: UsageError: nothing is installed there.  RecordError: a manifest is damaged.
@@ -186,21 +186,21 @@ def remove(prefix: Path, identity: str | None) -> Removed:
     for folder in sorted(folders, reverse=True):  # innermost first
         with contextlib.suppress(OSError):  # others have put something there
             (prefix / folder).rmdir()
-    return Removed(taken, left)
+    return RemovedFiles(taken, left)
 
 
 def _folder(identity: str) -> str:
     return f"{_FOLDER}/{identity}"
 
 
-def read_manifest(path: Path, identity: str) -> Manifest:
+def read_manifest(path: Path, identity: str) -> SiteManifest:
     """What was installed; names beyond those that an installation has are a stranger's.  Raises: RecordError."""
     if not path.is_file():
-        return Manifest({})
+        return SiteManifest({})
     content, advice = read_bytes(path), "remove it and the files next to it by hand"
     if decoded(content, Versioned, path, advice).schema != _SCHEMA:
         raise UsageError(f"{path}: by another version of slowpath; remove with that one")
-    found = decoded(content, Manifest, path, advice)
+    found = decoded(content, SiteManifest, path, advice)
     own, module = _folder(identity), f"{_MODULES}/{MODULE}/{identity}"
     for name in found.files:
         folder, _, last = name.rpartition("/")
@@ -212,7 +212,7 @@ def read_manifest(path: Path, identity: str) -> Manifest:
     return found
 
 
-def _write_manifest(path: Path, manifest: Manifest) -> None:
+def _write_manifest(path: Path, manifest: SiteManifest) -> None:
     write_atomically(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
 
 

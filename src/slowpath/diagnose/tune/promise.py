@@ -14,8 +14,8 @@ from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import read_bytes
 from slowpath.core.result import AtLeastOne, Count, Name
 from slowpath.diagnose.tune.campaigns import mockups_of
-from slowpath.diagnose.tune.choose import Cell
-from slowpath.diagnose.tune.factors import Factor
+from slowpath.diagnose.tune.choose import CollectiveCell
+from slowpath.diagnose.tune.factors import CellFactor
 from slowpath.mpi.forced_algorithms import ALGORITHMS
 from slowpath.mpi.tuning import Kind, Measured, Pick
 
@@ -27,8 +27,8 @@ SCHEMA = 1
 class Promise:
     """A verified cell. factors: one a view, at least one.  pick: what it takes; None: the library's own choice."""
 
-    cell: Cell
-    factors: tuple[Factor, ...]
+    cell: CollectiveCell
+    factors: tuple[CellFactor, ...]
     pick: Pick | None
 
     @property
@@ -43,25 +43,25 @@ class Promise:
         """Every interval lies above 1: whoever measures finds a gain."""
         return self.times_faster is not None and self.times_faster > 1
 
-    def seen(self, view: str) -> Factor | None:
+    def seen(self, view: str) -> CellFactor | None:
         """The cell in one view."""
         return next((factor for factor in self.factors if factor.view == view), None)
 
 
-def promises(factors: Sequence[Factor]) -> list[Promise]:
+def promises(factors: Sequence[CellFactor]) -> list[Promise]:
     """The views of each cell together."""
-    cells: dict[Cell, list[Factor]] = {}
+    cells: dict[CollectiveCell, list[CellFactor]] = {}
     for factor in factors:
         cells.setdefault(factor.cell, []).append(factor)
     return [Promise(cell, tuple(found), found[0].pick) for cell, found in sorted(cells.items())]
 
 
-def broken(factors: Sequence[Factor]) -> set[Pick]:
+def broken(factors: Sequence[CellFactor]) -> set[Pick]:
     """Picks whose cells can't be promised anything."""
     return {one.pick for one in promises(factors) if one.pick is not None and not one.holds}
 
 
-class Seen(msgspec.Struct, frozen=True):
+class PromisedView(msgspec.Struct, frozen=True):
     """A cell in one view; interval: 95 %, of times_faster."""
 
     default_s: float
@@ -80,7 +80,7 @@ class PromisedRow(msgspec.Struct, frozen=True):
     kind: Kind | None
     by: Name | None
     promised: float | None
-    views: dict[str, Seen]
+    views: dict[str, PromisedView]
 
 
 class Promised(msgspec.Struct, frozen=True):
@@ -158,6 +158,6 @@ def _row(one: Promise) -> PromisedRow:
     )
 
 
-def _seen(one: Factor) -> Seen:
+def _seen(one: CellFactor) -> PromisedView:
     interval = None if one.interval is None else (1 / one.interval[1], 1 / one.interval[0])
-    return Seen(one.default_s, one.tuned_s, one.times_faster, interval, len(one.pairs))
+    return PromisedView(one.default_s, one.tuned_s, one.times_faster, interval, len(one.pairs))

@@ -13,8 +13,8 @@ from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
 from slowpath.diagnose.tune.between import MOST_STEPS, between, joined
 from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, Grid, choosing, comparing, grid_of, whole
-from slowpath.diagnose.tune.choose import Cell, picks
-from slowpath.diagnose.tune.factors import Factor, pooled, proven, to_go, with_picks
+from slowpath.diagnose.tune.choose import CollectiveCell, picks
+from slowpath.diagnose.tune.factors import CellFactor, pooled, proven, to_go, with_picks
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside, written
 from slowpath.diagnose.tune.promise import broken
 from slowpath.diagnose.tune.request import TuneRequest
@@ -46,10 +46,10 @@ class Tuned:
     lengths, those between the asked ones included.
     """
 
-    factors: tuple[Factor, ...]
+    factors: tuple[CellFactor, ...]
     picks: tuple[Pick, ...]
     variables: Mapping[str, str]
-    mockups: tuple[Factor, ...] = ()
+    mockups: tuple[CellFactor, ...] = ()
     verifications: int = 0
     unverified: tuple[Pick, ...] = ()
     measured: Measured = field(default_factory=dict)
@@ -146,7 +146,7 @@ class Session:
         self.tell(f"{ranks} ranks: {_cells(len(found))} with a way that seems 5 % faster, now to be proven")
         return found, grid
 
-    def _proven(self, chosen: Sequence[Pick], measured: Measured) -> tuple[list[Pick], list[Factor]]:
+    def _proven(self, chosen: Sequence[Pick], measured: Measured) -> tuple[list[Pick], list[CellFactor]]:
         """Their cells alone, by the files as they will be used; once more where that leaves it open."""
         alone = [one for one in chosen if one.kind == "mockup" and self.preload is None]
         variables = written(
@@ -159,9 +159,9 @@ class Session:
             self.preload,
         )
         kept: list[Pick] = []
-        mockups: list[Factor] = []
+        mockups: list[CellFactor] = []
         for ranks in self.request.ranks:
-            open_, runs = [one for one in chosen if one.ranks == ranks], list[list[Factor]]()
+            open_, runs = [one for one in chosen if one.ranks == ranks], list[list[CellFactor]]()
             for number in range(1, MOST_PROOFS + 1):
                 if not open_:
                     break
@@ -176,7 +176,7 @@ class Session:
 
     def _held(
         self, name: str, ranks: int, asked: Sequence[Pick], alone: Sequence[Pick], variables: Mapping[str, str]
-    ) -> list[Factor]:
+    ) -> list[CellFactor]:
         """What was picked against the library's own choice, at these cells."""
         by_file = [one for one in asked if one not in alone]
         campaign = comparing(
@@ -188,16 +188,20 @@ class Session:
             [one for one in asked if one in alone],
         )
         found, by_way = factors(self._measured(name, campaign, ranks, variables), ranks)
-        ways = [by_way.get((Cell(one.collective, one.ranks, one.bytes), one.name)) for one in asked if one in alone]
+        ways = [
+            by_way.get((CollectiveCell(one.collective, one.ranks, one.bytes), one.name))
+            for one in asked
+            if one in alone
+        ]
         return [*found, *(way for way in ways if way is not None)]
 
-    def _verified(self, kept: list[Pick], mockups: Sequence[Factor], grids: Mapping[int, Grid]) -> Tuned:
+    def _verified(self, kept: list[Pick], mockups: Sequence[CellFactor], grids: Mapping[int, Grid]) -> Tuned:
         """Files of what was proven, all cells against the library without them, in fresh launches, timed in each view.
 
         Files with a cell that does badly, or of which nothing can be promised, are measured a second time; what both
         runs together speak against goes.
         """
-        runs: list[list[Factor]] = []
+        runs: list[list[CellFactor]] = []
         gone: set[Pick] = set()
         measured = measured_of(grids)
         for number in range(1, MOST_VERIFICATIONS + 1):
@@ -218,8 +222,8 @@ class Session:
         left = tuple(with_picks(found, kept))
         return Tuned(left, tuple(kept), variables, tuple(mockups), MOST_VERIFICATIONS, tuple(sorted(gone)), measured)
 
-    def _verification(self, number: int, grids: Mapping[int, Grid], variables: Mapping[str, str]) -> list[Factor]:
-        found: list[Factor] = []
+    def _verification(self, number: int, grids: Mapping[int, Grid], variables: Mapping[str, str]) -> list[CellFactor]:
+        found: list[CellFactor] = []
         for ranks in self.request.ranks:
             rounds = self.request.verifying_rounds
             campaign = comparing(self.request, grids[ranks], variables, self.bind(ranks), rounds, views=VIEWS)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.diagnose.tune.campaigns import AFTER_BARRIER, AT_ONCE, VIEWS, View
-from slowpath.diagnose.tune.choose import Cell
-from slowpath.diagnose.tune.factors import WORSE_RATIO, Factor, Mean, counts, geometric_mean
+from slowpath.diagnose.tune.campaigns import AFTER_BARRIER, AT_ONCE, VIEWS, TimedView
+from slowpath.diagnose.tune.choose import CollectiveCell
+from slowpath.diagnose.tune.factors import WORSE_RATIO, CellFactor, Mean, counts, geometric_mean
 from slowpath.diagnose.tune.files import export_lines
 from slowpath.diagnose.tune.promise import Promise, promises
 from slowpath.diagnose.tune.request import TuneRequest, Use
@@ -125,7 +125,7 @@ def promised_table(found: Sequence[Promise], uses: Sequence[Use] = ()) -> list[s
     rows = [("cell", "default", "tuned", "by", *(view.name for view in columns), "promised")]
     if uses:
         rows = [("program", *rows[0], "saves at least")]
-    order = {Cell(use.collective, use.ranks, use.bytes): use for use in uses}
+    order = {CollectiveCell(use.collective, use.ranks, use.bytes): use for use in uses}
     for one in sorted(found, key=lambda promise: -order[promise.cell].seconds if promise.cell in order else 0):
         first = one.seen(AFTER_BARRIER.name) or one.factors[0]
         least = "" if one.pick is None or one.times_faster is None else f"{one.times_faster:.2f}"
@@ -149,7 +149,7 @@ def _of_program(request: TuneRequest, found: Sequence[Promise]) -> list[str]:
     """What the program as a whole has of it."""
     if not request.uses:
         return []
-    uses = {Cell(use.collective, use.ranks, use.bytes): use for use in request.uses}
+    uses = {CollectiveCell(use.collective, use.ranks, use.bytes): use for use in request.uses}
     saved_s = sum(_saved_s(one, uses.get(one.cell)) for one in found)
     all_s = sum(use.seconds for use in request.uses)
     return [
@@ -158,14 +158,14 @@ def _of_program(request: TuneRequest, found: Sequence[Promise]) -> list[str]:
     ]
 
 
-def _seen(one: Promise, column: View) -> str:
+def _seen(one: Promise, column: TimedView) -> str:
     """The least of the views that share the column's cells."""
     names = [view.name for view in (*VIEWS, AT_ONCE) if view.parameters == column.parameters]
     found = [factor for factor in one.factors if factor.view in names]
     return _factor(min(found, key=lambda factor: factor.at_least or 0.0)) if found else ""
 
 
-def _table(factors: Sequence[Factor]) -> list[str]:
+def _table(factors: Sequence[CellFactor]) -> list[str]:
     """A row for each cell in one view."""
     rows = [("cell", "default", "tuned", "by", "times faster")]
     rows += [(name_of(one.cell), *_times(one), _by(one.pick), _factor(one)) for one in factors]
@@ -177,7 +177,7 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _times(one: Factor) -> tuple[str, str]:
+def _times(one: CellFactor) -> tuple[str, str]:
     return format_time(one.default_s), format_time(one.tuned_s)
 
 
@@ -185,7 +185,7 @@ def _by(pick: Pick | None) -> str:
     return pick.name if pick else "the library's own choice"
 
 
-def name_of(cell: Cell) -> str:
+def name_of(cell: CollectiveCell) -> str:
     """`bcast, 64 KiB, 4 ranks`."""
     length = "" if cell.collective == "barrier" else f", {format_bytes(cell.bytes)}"
     return f"{cell.collective}{length}, {cell.ranks} ranks"
@@ -203,7 +203,7 @@ def _mockups(tuned: Tuned) -> list[str]:
     ]
 
 
-def _factor(one: Factor) -> str:
+def _factor(one: CellFactor) -> str:
     """Default over tuned with its interval."""
     if one.interval is None:
         return f"{one.times_faster:.2f}"

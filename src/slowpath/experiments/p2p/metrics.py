@@ -46,7 +46,7 @@ def ends(p: Mapping[str, str], size: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Messages:
+class MessageMetrics:
     """When each message of a launch was sent and received: ns on one clock, int64, shape (messages,)."""
 
     send_begin: NDArray[np.int64]
@@ -60,7 +60,7 @@ def of_message(blocks: Sequence[SampleBlock]) -> list[SampleBlock]:
     return [block for block in blocks if block.part == MESSAGE]
 
 
-def messages(blocks: Sequence[SampleBlock], pair: tuple[int, int], phase: str) -> Messages | Absent:
+def messages(blocks: Sequence[SampleBlock], pair: tuple[int, int], phase: str) -> MessageMetrics | Absent:
     """Sender's and receiver's times of the same messages, by allocation and position.
 
     Args: blocks: those of other_bytes are left out.  pair: sender and receiver.
@@ -81,7 +81,7 @@ def messages(blocks: Sequence[SampleBlock], pair: tuple[int, int], phase: str) -
         times.append((begins[0], begins[0] + sent.duration_ns, begins[1], begins[1] + got.duration_ns))
     if not times:
         return NO_SAMPLES
-    return Messages(*(np.concatenate(column) for column in zip(*times, strict=True)))
+    return MessageMetrics(*(np.concatenate(column) for column in zip(*times, strict=True)))
 
 
 def _one_way(
@@ -93,7 +93,7 @@ def _one_way(
     phases: dict[str, MetricSamples] = {}
     for phase in PHASES:
         found = messages(blocks, pair, phase)
-        if isinstance(found, Messages):
+        if isinstance(found, MessageMetrics):
             values = (found.receive_end - found.send_begin).astype(np.float64) * NS
             phases[phase] = MetricSamples(values, 1, order=order_of(chosen(blocks, pair[0], phase)))
         elif found is not NO_SAMPLES:

@@ -20,7 +20,7 @@ METRIC_OF: Mapping[str, str] = {"ping_pong": "half_round_trip_latency_s", "one_w
 
 
 @dataclass(frozen=True)
-class Way:
+class ByteWay:
     """part: every message needs it (hand-over), its bytes could go by it (copy), or it is there to compare with.
 
     ends: from where to where; None: any.  sized: whether it has a length.
@@ -33,21 +33,21 @@ class Way:
     sized: bool = True
 
 
-WAYS: tuple[Way, ...] = (
-    Way("flag", "a flag passed through shared memory", "hand-over", sized=False),
-    Way("copy_across", "one copy out of shared memory", "copy", ("host", "host")),
-    Way("process_vm_readv", "one copy by the kernel", "copy", ("host", "host")),
-    Way("memcpy", "a copy within a process", "compare", ("host", "host")),
-    Way("memcpy_cold", "a copy within a process, out of all caches", "compare", ("host", "host")),
-    Way("gpu_copy", "a copy on the GPU", "copy", ("gpu", "gpu")),
-    Way("gpu_peer_copy", "a copy from GPU to GPU", "copy", ("gpu", "gpu")),
-    Way("gpu_to_host", "a copy from the GPU to pinned memory", "copy", ("gpu", "host")),
-    Way("gpu_from_host", "a copy from pinned memory to the GPU", "copy", ("host", "gpu")),
+WAYS: tuple[ByteWay, ...] = (
+    ByteWay("flag", "a flag passed through shared memory", "hand-over", sized=False),
+    ByteWay("copy_across", "one copy out of shared memory", "copy", ("host", "host")),
+    ByteWay("process_vm_readv", "one copy by the kernel", "copy", ("host", "host")),
+    ByteWay("memcpy", "a copy within a process", "compare", ("host", "host")),
+    ByteWay("memcpy_cold", "a copy within a process, out of all caches", "compare", ("host", "host")),
+    ByteWay("gpu_copy", "a copy on the GPU", "copy", ("gpu", "gpu")),
+    ByteWay("gpu_peer_copy", "a copy from GPU to GPU", "copy", ("gpu", "gpu")),
+    ByteWay("gpu_to_host", "a copy from the GPU to pinned memory", "copy", ("gpu", "host")),
+    ByteWay("gpu_from_host", "a copy from pinned memory to the GPU", "copy", ("host", "gpu")),
 )
 
 
 @dataclass(frozen=True)
-class Message:
+class TimedMessage:
     """A cell's message: its length, where it goes, and the metric that times it."""
 
     bytes: int
@@ -56,12 +56,12 @@ class Message:
     receiver: int | None
     metric: str
 
-    def ways(self) -> tuple[Way, ...]:
+    def ways(self) -> tuple[ByteWay, ...]:
         """Those that end where the message does."""
         return tuple(way for way in WAYS if way.ends in (None, self.ends))
 
 
-def message_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) -> Message | str:
+def message_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) -> TimedMessage | str:
     """The message of a p2p cell, or why it has no floor."""
     metric = METRIC_OF.get(parameters.get("pattern", ""))
     if metric is None:
@@ -75,4 +75,4 @@ def message_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | Non
     if not all(kind in _GPU or kind in _HOST for kind in kinds):
         return f"memory={parameters.get('memory')}: its pages move"
     ends: list[End] = ["gpu" if kind in _GPU else "host" for kind in (kinds[0], kinds[-1])]
-    return Message(length, (ends[0], ends[1]), *ranks, metric)
+    return TimedMessage(length, (ends[0], ends[1]), *ranks, metric)

@@ -18,7 +18,7 @@ from slowpath.core.units import format_time
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import NO_SAMPLES, NS, PHASES, Absent, SampleBlock
 from slowpath.experiments.p2p.layout import TOGETHER
-from slowpath.experiments.p2p.metrics import LATE_ON_PURPOSE, OTHER_NODES, Messages, ends, messages
+from slowpath.experiments.p2p.metrics import LATE_ON_PURPOSE, OTHER_NODES, MessageMetrics, ends, messages
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Split:
     sender_after_s: float  # median; how long MPI_Send goes on after the end of MPI_Recv; negative: it ends before
 
 
-def split(m: Messages) -> Split | None:
+def split(m: MessageMetrics) -> Split | None:
     """The shares of the four parts; None where an end lies before its begin, which one clock cannot give."""
     whole = (m.receive_end - m.send_begin).astype(np.float64)
     if not (whole > 0).all():

@@ -13,7 +13,7 @@ from slowpath.report.put.rows import DesignRow
 from slowpath.report.put.words import design_words, piece
 from slowpath.report.svg import ladder
 from slowpath.report.svg.first_vs_later import short_time
-from slowpath.report.svg.ladder import Level, Step
+from slowpath.report.svg.ladder import LadderLevel, LadderStep
 
 Shown = Callable[[float], str]
 
@@ -67,7 +67,7 @@ def _figure(
 ) -> Figure | None:
     if len({measured_rung.rung for measured_rung in rungs if kind.of(measured_rung)[0] is not None}) < 2:
         return None
-    levels = [Level(row.name, value, mpis.index(row.mpi))
+    levels = [LadderLevel(row.name, value, mpis.index(row.mpi))
               for row in rows if row.kind == "library" and (value := kind.library(row)) is not None]  # fmt: skip
     first = min(measured_rung.rung for measured_rung in rungs)
     made: list[TrackRow] = []
@@ -99,13 +99,13 @@ def _joined(texts: Sequence[tuple[str, str]]) -> str:
     return "; ".join(distinct if len(distinct) < 2 else [f"{mpi} {text}" for mpi, text in texts])
 
 
-def _step(kind: _LadderFigure, rung: PutRung, mpis: Sequence[str], first: int) -> Step | None:
+def _step(kind: _LadderFigure, rung: PutRung, mpis: Sequence[str], first: int) -> LadderStep | None:
     """Return the step from the rung below, from 0 for the first rung, without length if the rung below is missing."""
     value, added = kind.of(rung)
     if value is None:
         return None
     before = 0.0 if rung.rung == first else value if added is None else value - added
-    return Step(mpis.index(rung.mpi or ""), before, value)
+    return LadderStep(mpis.index(rung.mpi or ""), before, value)
 
 
 def _texts(kind: _LadderFigure, rung: PutRung, first: int) -> tuple[str, str] | None:
@@ -133,11 +133,11 @@ def _split_figure(grid: str, split: PutSplit) -> Figure:
     if rest := split.parts[SHOWN:]:
         shares = sum(part.ratio or 0.0 for part in rest)
         entries.append((fmt.plural(len(rest), "other function"), "", sum(part.per_call for part in rest), shares))
-    scale = ladder.scale_of([Step(0, 0.0, per_call) for _, _, per_call, _ in entries], [])
+    scale = ladder.scale_of([LadderStep(0, 0.0, per_call) for _, _, per_call, _ in entries], [])
     rows = []
     for function, library, per_call, ratio in entries:
         shown = f"{per_call:.1f}, {fmt.percent(ratio, 0)}"
-        track = ladder.track([Step(0, 0.0, per_call)], scale, grid, f"{function}: {shown}")
+        track = ladder.track([LadderStep(0, 0.0, per_call)], scale, grid, f"{function}: {shown}")
         rows.append(TrackRow(function, -1, track, shown, library))
     numbers = [[part.function, part.library, f"{part.per_call:.2f}", fmt.percent(part.ratio)] for part in split.parts]
     words = design_words(split.design)

@@ -15,7 +15,7 @@ from slowpath.report.svg.size_curves import STYLES
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LadderLevel:
     """The level of another design: its name and its series' colour."""
 
     name: str
@@ -24,7 +24,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LadderStep:
     """A series in a row: from the level of the row above to its own."""
 
     series: int
@@ -32,22 +32,24 @@ class Step:
     after: float
 
 
-def scale_of(steps: Sequence[Step], levels: Sequence[Level]) -> LinearScale:
+def scale_of(steps: Sequence[LadderStep], levels: Sequence[LadderLevel]) -> LinearScale:
     """Return an axis from 0 to a little beyond the highest value."""
     highest = max([*(step.after for step in steps), *(level.value for level in levels)], default=1.0)
     return LinearScale(0.0, highest * 1.04 or 1.0)
 
 
-def _level_lines(scale: LinearScale, levels: Sequence[Level]) -> str:
+def _level_lines(scale: LinearScale, levels: Sequence[LadderLevel]) -> str:
     return "".join(_level_line(level, scale, 0, marks.TRACK_HEIGHT) for level in levels)
 
 
-def _level_line(level: Level, scale: LinearScale, top: int, bottom: int) -> str:
+def _level_line(level: LadderLevel, scale: LinearScale, top: int, bottom: int) -> str:
     x = marks.percent(scale(level.value))
     return element("line", x1=x, x2=x, y1=top, y2=bottom, class_=f"level {STYLES[level.series % len(STYLES)]}")
 
 
-def axis(scale: LinearScale, grid: str, levels: Sequence[Level], label: Callable[[float], str], title: str) -> Markup:
+def axis(
+    scale: LinearScale, grid: str, levels: Sequence[LadderLevel], label: Callable[[float], str], title: str
+) -> Markup:
     """Return names of the levels over the tick labels, and the lines that the tracks use, under the id `grid`."""
     height = marks.AXIS_HEIGHT + 16 * len(levels)
     lines, labels = marks.linear_ticks(scale, label, height - 7)
@@ -63,7 +65,7 @@ def axis(scale: LinearScale, grid: str, levels: Sequence[Level], label: Callable
     return picture(content, title, f"Linear, from 0 to {label(scale.high)}. {names}.", height=height, class_="axis")
 
 
-def track(steps: Sequence[Step], scale: LinearScale, grid: str, words: str) -> Markup:
+def track(steps: Sequence[LadderStep], scale: LinearScale, grid: str, words: str) -> Markup:
     """Return a rung with a thin bar for each series. A rung that makes things faster goes back and is hollow."""
     height = min(12, (marks.TRACK_HEIGHT - 6) // max(1, len(steps)))
     top = (marks.TRACK_HEIGHT - height * len(steps)) // 2

@@ -46,7 +46,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedChange:
     """The same cells under a variable of the library, which predicted the number.
 
     environment: its name.  variables: that it sets.  tuning: that sets the same, as mpi.tunings names it; None: none.
@@ -85,7 +85,7 @@ class Opening(Difference):
     seen: Sequence[Seen]
     flat: tuple[CellResult, ...]
     other: Mapping[int, tuple[str, ...]]
-    moved: tuple[Moved, ...]
+    moved: tuple[MovedChange, ...]
     stayed: tuple[Stayed, ...]
 
 
@@ -100,7 +100,7 @@ class Closing(Difference):
     communicators: int
     seen: Sequence[Seen]
     flat: tuple[CellResult, ...]
-    moved: tuple[Moved, ...]
+    moved: tuple[MovedChange, ...]
     stayed: tuple[Stayed, ...]
 
 
@@ -280,7 +280,7 @@ def _by_environment(others: Sequence[_Series]) -> dict[str, list[_Series]]:
 
 def _moved(
     facts: Facts, alike: Sequence[_Series], others: Sequence[_Series], kind: str, number: int
-) -> Iterable[Moved]:
+) -> Iterable[MovedChange]:
     for environment, there in _by_environment(others).items():
         asked = _variable(facts, there[0].cell, kind)
         pairs = _pairs(alike, there)
@@ -294,7 +294,7 @@ def _moved(
         off_by = 1 if kind == "closes" else 0
         within = (None if predicted <= width else True) if seen is None else abs(seen - predicted) <= off_by
         variables = dict(facts.variables(there[0].cell))
-        yield Moved(
+        yield MovedChange(
             environment,
             variables,
             next((one.name for one in TUNINGS if dict(one.variables) == variables), None),

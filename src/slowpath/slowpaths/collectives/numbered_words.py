@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from slowpath.findings.observation import Stayed, Support, Tried
 from slowpath.findings.words import stayed_words, variable_words
-from slowpath.slowpaths.collectives.numbered import Moved, Seen
+from slowpath.slowpaths.collectives.numbered import MovedChange, Seen
 
 
 def collectives(seen: Iterable[Seen]) -> str:
@@ -22,14 +22,14 @@ def seen_words(one: Seen, what: str) -> str:
     return f"{one.cell.label}: {what} {one.number} in {one.agree} of {one.launches} launches, in all {span}"
 
 
-def moved_words(one: Moved, what: str) -> str:
+def moved_words(one: MovedChange, what: str) -> str:
     """`under MPIR_CVAR_X=9: predicted call 9, seen 9`."""
     seen = "none" if one.seen is None else f"{one.seen}"
     beyond = ", which was not measured" if one.seen is None and one.within else ""
     return f"under {variable_words(one.variables)}: predicted {what} {one.predicted}{beyond}, seen {seen}"
 
 
-def by_moves(moved: Sequence[Moved], what: str) -> Support:
+def by_moves(moved: Sequence[MovedChange], what: str) -> Support:
     """A variable of the library that predicted another number, which then was seen."""
     lines = tuple(moved_words(one, what) for one in moved)
     if not moved:
@@ -43,7 +43,7 @@ def by_moves(moved: Sequence[Moved], what: str) -> Support:
     return Support("shown", f"a variable of the library moves the {what} to where it was predicted", lines)
 
 
-def tried(moved: Sequence[Moved], stayed: Sequence[Stayed], what: str) -> tuple[Tried, ...]:
+def tried(moved: Sequence[MovedChange], stayed: Sequence[Stayed], what: str) -> tuple[Tried, ...]:
     """Moves that are remedies of the table, with what they must leave as it is."""
     found = []
     for one in moved:

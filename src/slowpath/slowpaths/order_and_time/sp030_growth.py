@@ -38,7 +38,7 @@ AGREE = 1.5  # what a message adds in one of them, over the other
 UNLIKE = 3.0  # what a message takes in one of them, over the other
 
 
-class _Found(NamedTuple):
+class _Growth(NamedTuple):
     cell: CellResult
     shapes: CellShapes
     growth: MessageGrowth
@@ -46,16 +46,16 @@ class _Found(NamedTuple):
 
 def lengthenings(cells: Mapping[int, CellResult], shapes: Iterable[CellShapes]) -> list[Lengthening]:
     """Those that make a tenth and more of the shortest message."""
-    places: dict[tuple[object, ...], list[_Found]] = defaultdict(list)
+    places: dict[tuple[object, ...], list[_Growth]] = defaultdict(list)
     for shape in shapes:
         growth, cell = shape.growth, cells[shape.cell]
         if growth is not None and growth.p <= BY_CHANCE and growth.interval[0] > 0:
-            places[cell.mpi, cell.environment, cell.placement].append(_Found(cell, shape, growth))
+            places[cell.mpi, cell.environment, cell.placement].append(_Growth(cell, shape, growth))
     made = (_lengthening(found) for found in places.values())
     return [one for one in made if one is not None and one.ratio.beyond]
 
 
-def _lengthening(found: Sequence[_Found]) -> Lengthening | None:
+def _lengthening(found: Sequence[_Growth]) -> Lengthening | None:
     agreeing = [one for one in found if any(_agree(one.growth, other.growth) for other in found)]
     if not agreeing:
         return None

@@ -33,7 +33,7 @@ from slowpath.studies.nodes.schedule import (
     screening,
     strides_of,
 )
-from slowpath.studies.nodes.steps import Bench, Step, silent_nodes, started_groups, take_step
+from slowpath.studies.nodes.steps import NodeBench, NodeStep, silent_nodes, started_groups, take_step
 from slowpath.studies.nodes.verdict import NodesVerdict
 
 VERDICT = "verdict.json"
@@ -55,7 +55,7 @@ def nodes_here(environ: dict[str, str]) -> tuple[int, tuple[str, ...]]:
     return count, names
 
 
-def cost_lines(bench: Bench, count: int) -> list[str]:
+def cost_lines(bench: NodeBench, count: int) -> list[str]:
     """Return what a run on `count` nodes measures and takes, without measuring anything.
 
     Raises: UsageError, EnvironmentFailure.
@@ -87,7 +87,7 @@ def coverage_words(covered: Coverage) -> str:
     return text
 
 
-def measure_nodes(folder: Path, bench: Bench, count: int) -> NodesVerdict:
+def measure_nodes(folder: Path, bench: NodeBench, count: int) -> NodesVerdict:
     """Measure all nodes and return what is slow; the verdict is kept in the folder.
 
     What the folder holds already is not measured again.
@@ -105,10 +105,10 @@ def measure_nodes(folder: Path, bench: Bench, count: int) -> NodesVerdict:
 
 
 class _Session:
-    def __init__(self, folder: Path, bench: Bench, count: int) -> None:
+    def __init__(self, folder: Path, bench: NodeBench, count: int) -> None:
         self._folder, self._bench, self._count = folder, bench, count
         self._hosts = bench.names
-        self._steps: list[Step] = []
+        self._steps: list[NodeStep] = []
         self._silent: dict[str, str] = {}
         self._contacts = 0
 
@@ -139,11 +139,11 @@ class _Session:
             verdict = self._confirmed(verdict, seen)
         return msgspec.structs.replace(verdict, wall_s=self._wall_s)
 
-    def _screen(self, name: str) -> Step:
+    def _screen(self, name: str) -> NodeStep:
         bench = self._bench
         return self._take(name, lambda: bench.prepared(screening(self._count, bench.effort), self._hosts, self._count))
 
-    def _take(self, name: str, make: object) -> Step:
+    def _take(self, name: str, make: object) -> NodeStep:
         assert callable(make)
         step = take_step(self._folder / name, self._bench, make)
         self._steps.append(step)
@@ -186,10 +186,10 @@ class _Session:
             confirmed=True,
         )
 
-    def _observed(self, step: Step) -> Observations:
+    def _observed(self, step: NodeStep) -> Observations:
         return as_allocated(observe(step.launches, step.cells), self._bench.names)
 
-    def _nothing(self, step: Step) -> NodesVerdict:
+    def _nothing(self, step: NodeStep) -> NodesVerdict:
         why = step.reason or next(iter(step.troubles), "no launch gave values")
         return NodesVerdict(silent=self._silent, wall_s=self._wall_s, why=why)
 

@@ -25,7 +25,7 @@ from slowpath.studies.nodes.schedule import MESSAGE_BYTES, Effort, contact
 
 
 @dataclass(frozen=True)
-class Bench:
+class NodeBench:
     """With what steps are measured.
 
     names: of all nodes of the allocation; empty: the batch system does not state them.  terms: of continued steps.
@@ -57,7 +57,7 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Step:
+class NodeStep:
     """A step that is over. reason: why no launch of it gave values; None: one did."""
 
     plan: Plan
@@ -77,7 +77,9 @@ class Step:
         return list(dict.fromkeys(f"a launch {info.ended}: {info.reason or 'no reason given'}" for info in bad))
 
 
-def take_step(run: Path, bench: Bench, make: Callable[[], PreparedRun], limits: RunLimits | None = None) -> Step:
+def take_step(
+    run: Path, bench: NodeBench, make: Callable[[], PreparedRun], limits: RunLimits | None = None
+) -> NodeStep:
     """Measure a step; one that is over is read, and one that was cut off is continued.
 
     Raises: Interrupted, EnvironmentFailure (the folder or the disk refuses); what was measured is kept.
@@ -97,7 +99,7 @@ def take_step(run: Path, bench: Bench, make: Callable[[], PreparedRun], limits: 
     if after is None or (reason is not None and not after.is_over):
         raise EnvironmentFailure(reason or f"{run}: nothing was begun")
     # A step in which nothing starts is a result: which node is it?
-    return Step(after.plan, load_launches(run), after.wall_s, reason)
+    return NodeStep(after.plan, load_launches(run), after.wall_s, reason)
 
 
 # Which node does not answer: groups of nodes at the same time, then each node of a group that does not start.
@@ -119,7 +121,7 @@ def silent_nodes(names: Sequence[str], starts: Callable[[Sequence[Sequence[str]]
     return {name: why for (name,), why in zip(single, starts(single), strict=True) if why is not None}
 
 
-def started_groups(run: Path, bench: Bench, groups: Sequence[Sequence[str]], limits: RunLimits) -> list[str | None]:
+def started_groups(run: Path, bench: NodeBench, groups: Sequence[Sequence[str]], limits: RunLimits) -> list[str | None]:
     """Start a short job on each group, all at the same time, and return why each did not start; None: it did.
 
     Raises: as take_step.

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
-from slowpath.diagnose.places import Place, named_places
+from slowpath.diagnose.places import LaunchPlace, named_places
 from slowpath.findings.price import DEFAULTS, FIRST_METRICS
 from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
 from slowpath.watch.measured_prices import LENGTH
@@ -52,7 +52,7 @@ def campaign_of(
     if lengths := _lengths(loads):
         values = {**_STEADY, LENGTH: [str(length) for length in lengths]}
         groups.append(CellsTable("floors", "p2p", values, [environment.name], [place]))
-    places = {place: Place("core", PAIR, nodes if nodes > 1 else None)}
+    places = {place: LaunchPlace("core", PAIR, nodes if nodes > 1 else None)}
     for number, asked_of in enumerate(collectives[:MOST_COLLECTIVES], start=1):
         name, there = _place(asked_of, nodes)
         places.setdefault(name, there)
@@ -64,7 +64,9 @@ def campaign_of(
         ranks=[2],
         rounds=ROUNDS,
         environments=[environment],
-        placements=named_places(places if collectives else {place: Place("core", nodes=nodes if nodes > 1 else None)}),
+        placements=named_places(
+            places if collectives else {place: LaunchPlace("core", nodes=nodes if nodes > 1 else None)}
+        ),
         cells=groups,
         contrasts=contrasts,
         why="The costly messages of a watched program: each kind as it is, and without one fault.\n"
@@ -76,11 +78,11 @@ def campaign_of(
     )
 
 
-def _place(question: CollectiveQuestion, nodes: int) -> tuple[str, Place]:
+def _place(question: CollectiveQuestion, nodes: int) -> tuple[str, LaunchPlace]:
     """As many ranks as its communicator has, on as many nodes as the program had, where they divide the ranks."""
     ranks = question.of.ranks
     over = nodes if nodes > 1 and ranks % nodes == 0 else None
-    return f"{ranks} ranks", Place("core", ranks, over)
+    return f"{ranks} ranks", LaunchPlace("core", ranks, over)
 
 
 def _cells(question: PriceQuestion) -> dict[str, Values]:

@@ -16,7 +16,7 @@ MOST_ROWS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class NcclView:
+class WatchedNcclView:
     """Tables of NCCL's calls."""
 
     lead: str
@@ -27,14 +27,14 @@ class NcclView:
     notes: tuple[str, ...]
 
 
-def nccl_view(use: NcclUse | None) -> NcclView | None:
+def nccl_view(use: NcclUse | None) -> WatchedNcclView | None:
     """None: no process called NCCL."""
     if use is None:
         return None
     by = "the GPU's timer" if use.timer == "GPU" else "NCCL's proxy thread, on the host"
     timed = "NCCL's kernels were not timed" if use.timer == "host only" else f"Times are by {by}"
     shown = min(MOST_ROWS, len(use.operations))
-    return NcclView(
+    return WatchedNcclView(
         f"As NCCL's profiler interface reports it. {timed}, a rank's mean; bytes and bus bandwidth are as nccl-tests "
         f"defines them. The {shown} kinds with the most time of {len(use.operations)}; first calls are apart.",
         FigureTable([name[0].upper() + name[1:] for name in HEAD], [row_of(one) for one in use.operations[:MOST_ROWS]]),
