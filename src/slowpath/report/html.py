@@ -10,7 +10,7 @@ from slowpath.core.clean import text
 from slowpath.core.results import Results
 from slowpath.findings.tally import kinds_words
 from slowpath.report import page, samples, view_cells, view_contrasts, view_findings, view_run
-from slowpath.report.profile import profile
+from slowpath.report.profile import profile, side_by_side
 from slowpath.report.shown import FEWER, PAGE_BYTES, samples_budget, shown_cells
 from slowpath.report.studies import answers_of, views_of
 from slowpath.report.view_node_pairs import pair_figures
@@ -46,6 +46,7 @@ def _shown(results: Results, most: int) -> dict[str, Any]:
     groups = view_contrasts.groups(results, most)
     rows = view_contrasts.rows_of(groups)
     witness_head, witness_rows = view_run.witnesses(few)
+    rows_of_profile = profile(results.findings, results)
     return {
         "run": results.run,
         "verdict": results.verdict,
@@ -57,7 +58,8 @@ def _shown(results: Results, most: int) -> dict[str, Any]:
         "findings": findings,
         "findings_headline": kinds_words(results.findings),
         "findings_groups": view_findings.by_group(findings),
-        "profile": profile(results.findings, results),
+        "profile": rows_of_profile,
+        "beside": side_by_side(rows_of_profile),
         "studies": [(study, view) for study in views_of(results) if (view := study.page(results))],
         "node_pairs": pair_figures(results),
         "groups": groups,

@@ -21,7 +21,8 @@ LATENCY = "half_round_trip_latency_s"
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
     """what: the title.  code: of the slow path; empty: a plain time.  cost: in words, with intervals.  law: how it
-    grows; empty: one point, or no law holds.  expected: what the library is known for, in words.
+    grows; empty: one point, or no law holds.  expected: what the library is known for, in words.  mpi: short name of
+    the library, as in `run.mpis`; None: of an old run.  about: what the slow path is about, the same for each library.
     """
 
     what: str
@@ -31,6 +32,30 @@ class ProfileRow:
     law: str
     expected: str
     standing: str
+    mpi: str | None = None
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """mpis: short names of the libraries, each a column.  rows: what costs something under one of them, with its row
+    for each library; None: nothing was found there.
+    """
+
+    mpis: Sequence[str]
+    rows: Sequence[Sequence[ProfileRow | None]]
+
+
+def side_by_side(rows: Sequence[ProfileRow]) -> SideBySide | None:
+    """The rows of several libraries, the same cost in one row; None: all are of one library."""
+    mpis = list(dict.fromkeys(row.mpi for row in rows if row.mpi is not None))
+    if len(mpis) < 2:
+        return None
+    kept: dict[tuple[str, str, str], dict[str, ProfileRow]] = {}
+    for row in rows:
+        if row.mpi is not None:
+            kept.setdefault((row.code, row.about, "" if row.code else row.what), {}).setdefault(row.mpi, row)
+    return SideBySide(mpis, [[found.get(mpi) for mpi in mpis] for found in kept.values()])
 
 
 def profile(findings: Sequence[Finding], results: Results | None) -> list[ProfileRow]:
@@ -53,7 +78,9 @@ def _row(finding: Finding, mpi: MpiResult | None) -> ProfileRow:
     law = finding.law.text if finding.law and finding.law.name else ""
     found = expectation(finding, library_name(mpi))
     factor = ratio_words(finding.ratio, finding.interval) if finding.ratio is not None else ""
-    return ProfileRow(finding.title, finding.rule, finding.text, factor, law, found.words, found.standing)
+    return ProfileRow(
+        finding.title, finding.rule, finding.text, factor, law, found.words, found.standing, finding.mpi, finding.about
+    )
 
 
 def _plain(cells: Sequence[CellResult]) -> list[ProfileRow]:
@@ -67,11 +94,8 @@ def _plain(cells: Sequence[CellResult]) -> list[ProfileRow]:
         and cell.parameters.get("datatype", "contiguous") == "contiguous"
         and _steady(cell) is not None
     ]
-    if not plain:
-        return []
-    plain.sort(key=_length)
     rows = []
-    for what, cell in (("Half round-trip latency", plain[0]), ("Bandwidth", plain[-1])):
+    for what, cell in _shortest_and_longest(plain):
         steady = _steady(cell)
         if steady is None:
             continue
@@ -81,8 +105,17 @@ def _plain(cells: Sequence[CellResult]) -> list[ProfileRow]:
         cost = " ".join(filter(None, (f"{length} message: {fmt.quantity(value, 's', interval)}", span)))
         if what == "Bandwidth" and value > 0:
             cost += f", {_length(cell) / value / 1e9:.3g} GB/s"
-        rows.append(ProfileRow(what, "", cost, "", "", "", "no expectation"))
+        rows.append(ProfileRow(what, "", cost, "", "", "", "no expectation", cell.mpi))
     return rows
+
+
+def _shortest_and_longest(cells: Sequence[CellResult]) -> list[tuple[str, CellResult]]:
+    """The cell with the shortest message and the one with the longest, of each library."""
+    found = []
+    for mpi in dict.fromkeys(cell.mpi for cell in cells):
+        mine = sorted((cell for cell in cells if cell.mpi == mpi), key=_length)
+        found += [("Half round-trip latency", mine[0]), ("Bandwidth", mine[-1])]
+    return found
 
 
 def _steady(cell: CellResult) -> tuple[float, tuple[float, float] | None] | None:

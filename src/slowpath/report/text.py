@@ -14,7 +14,7 @@ from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report import format as fmt
 from slowpath.report import view_run
 from slowpath.report.numbers.cells import cell_lines
-from slowpath.report.profile import profile
+from slowpath.report.profile import profile, side_by_side
 from slowpath.report.studies import answers_of, views_of
 from slowpath.report.view_contrasts import common, questions, title, word
 from slowpath.report.view_findings import FindingView, LegView, RemedyView, by_group, findings
@@ -191,6 +191,15 @@ def profile_lines(results: Results) -> list[str]:
     """Return the profile: what costs what here."""
     rows = profile(results.findings, results)
     lines = ["What costs what here:"] if rows else []
+    if beside := side_by_side(rows):
+        for cells in beside.rows:
+            first = next(row for row in cells if row is not None)
+            lines.append(f"  {' '.join(filter(None, (first.code, first.what, first.about and f'({first.about})')))}")
+            for mpi, row in zip(beside.mpis, cells, strict=True):
+                lines.append(
+                    f"    {mpi}: {'nothing found, or not measured' if row is None else row.factor or row.cost}"
+                )
+        return lines
     for row in rows:
         expected = f" Expected: {row.expected}." if row.expected else ""
         lines.append(f"  {' '.join(part for part in (row.code, row.what) if part)}: {row.cost}{expected}")

@@ -16,7 +16,7 @@ from slowpath.findings.tally import kinds_words
 from slowpath.report import render_html, render_text
 from slowpath.report.cards.law import law_picture
 from slowpath.report.cards.sides import sides_picture, witness_picture
-from slowpath.report.profile import profile
+from slowpath.report.profile import profile, side_by_side
 from slowpath.report.shown import MOST, PAGE_BYTES, samples_budget, shown_cells
 from slowpath.report.view_contrasts import groups
 from slowpath.report.view_findings import PictureSources, cards
@@ -303,6 +303,24 @@ def test_the_profile_comes_before_the_findings_and_has_every_property(results: R
     rows = profile([own, seen(results), seen(results, kind="property", affects_default=False)], results)
     assert [row.what for row in rows if row.code] == ["A switch"]
     assert "What costs what here" in render_text(replace(results, findings=[own]))
+
+
+def test_profiles_of_several_libraries_stand_side_by_side(results: Results) -> None:
+    switch = seen(results, kind="property", title="A switch", ratio=2.0, interval=(1.9, 2.1), mpi="mpich")
+    lower = replace(switch, ratio=1.5, interval=(1.4, 1.6), mpi="openmpi")
+    alone = replace(switch, title="A queue", about="a queue", mpi="openmpi")
+    beside = side_by_side(profile([switch, lower, alone], None))
+    assert beside is not None
+    assert beside.mpis == ["mpich", "openmpi"]
+    assert [[row and row.factor for row in rows] for rows in beside.rows] == [
+        ["2.00x [1.90, 2.10]", "1.50x [1.40, 1.60]"],
+        [None, "2.00x [1.90, 2.10]"],
+    ]
+    assert side_by_side(profile([switch], None)) is None
+    both = replace(results, findings=[switch, lower, alone])
+    assert "mpich: nothing found, or not measured" in render_text(both)
+    page = render_html(both)
+    assert page.count('<th scope="col">mpich</th><th scope="col">openmpi</th>') == 1
 
 
 def test_a_page_that_is_too_large_shows_less_of_single_cells(results: Results) -> None:

@@ -32,6 +32,7 @@ def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
         findings_headline=kinds_words(diagnosis.findings),
         findings_groups=view_findings.by_group(found),
         profile=profile(diagnosis.findings, survey),
+        beside=None,
         known=(),
         anchor=str,
         tried=view.tried(diagnosis),
