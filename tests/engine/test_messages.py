@@ -147,6 +147,15 @@ def test_the_three_parts_of_overlap(ranks: Ranks, tmp_path: Path) -> None:
 WINDOWS = ["--pattern", "windowed", "--in-flight", "4", "--message-bytes", "8,64KiB", "--samples", "8"]
 
 
+def test_a_window_may_arrive_in_one_place_which_holds_its_payload(ranks: Ranks, tmp_path: Path) -> None:
+    """The receiver compares the one message that stands in its buffer: the first, the last, and new bytes."""
+    words = ["--direction", "forward,both", "--places", "one", "--time-limit-s", "0.01", "--out", str(tmp_path)]
+    ran(ranks, [*WINDOWS, *words])
+    ends = [event for event in events_in(tmp_path) if event["event"] == "cell_end"]
+    assert [event["status"] for event in ends] == ["ok"] * 4
+    assert sorted(event["validated_bytes"] // 65536 for event in ends) == [0, 0, 3, 6]
+
+
 def test_windows_both_ways_carry_the_payload_of_both_ends(ranks: Ranks, tmp_path: Path) -> None:
     """Each end compares the 4 messages that it receives, in three windows: the first, the last, and new bytes."""
     ran(ranks, [*WINDOWS, "--direction", "both", "--time-limit-s", "0.01", "--out", str(tmp_path)])

@@ -101,6 +101,16 @@ std::vector<Parameter> exchange_parameters() {
             .meaning = "windowed: messages per window",
         },
         {
+            .name = "places",
+            .type = choice,
+            .role = setting,
+            .default_value = "apart",
+            .choices = {"apart", "one"},
+            .meaning = "windowed: where the messages of a window arrive: each in a place of its own in the "
+                       "receiver's buffer, as MPI asks of pending receives, or all in one place, as osu_bw, "
+                       "osu_bibw, osu_mbw_mr and IMB's Uniband have it",
+        },
+        {
             .name = "requests",
             .type = choice,
             .role = setting,

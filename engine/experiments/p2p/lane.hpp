@@ -19,7 +19,7 @@ struct Lane {
     int tag;  ///< of its messages; that of its answers follows
     int in_flight;
     std::int64_t place_bytes;   ///< from the buffer's begin to its first message to receive
-    std::int64_t stride_bytes;  ///< from there to the next one
+    std::int64_t stride_bytes;  ///< from there to the next one; 0: all in one place
     std::vector<MPI_Request> requests;
 
     int answer_tag() const { return tag + 1; }

@@ -71,6 +71,9 @@ void check_pattern(const Config& config) {
         throw UsageError("poll is for pattern=polling; leave poll out");
     if (config.threads > 1 && config.pattern != Pattern::windowed)
         throw UsageError("threads is for pattern=windowed; leave threads out");
+    if (config.one_place && (config.pattern != Pattern::windowed || config.is_partitioned()))
+        throw UsageError(
+            "places=one is for pattern=windowed, and not for requests=partitioned; leave places out");
 }
 
 /// Requests that are made before they are timed belong to one buffer.
@@ -203,6 +206,7 @@ Config configure(const Assignment& assignment) {
     config.messages = assignment.integer("messages");
     config.barrier_inside = assignment.text("synchronise") == "inside";
     config.in_flight = assignment.integer("in_flight");
+    config.one_place = assignment.text("places") == "one";
     config.pairs = assignment.integer("pairs");
     config.threads = assignment.integer("threads");
     config.samples = assignment.integer("samples");

@@ -107,6 +107,7 @@ struct Config {
     std::int64_t messages;
     bool barrier_inside;
     std::int64_t in_flight;
+    bool one_place;  ///< windowed: the messages of a thread's window all arrive in one place
     std::int64_t pairs;
     std::int64_t threads;  ///< of each rank that takes part, each with windows of its own
     std::int64_t samples;
@@ -141,11 +142,13 @@ struct Config {
         const std::int64_t one = payload().extent_bytes();
         return is_partitioned() ? one : (one + 63) / 64 * 64;
     }
-    /// Messages that stand side by side in a buffer: pending receives must not share memory (MPI-4.1
-    /// section 3.7.2); pending sends may (section 3.7.2, since MPI-2.2).
+    /// Places of a thread's window in a receiver's buffer: pending receives must not share memory (MPI-4.1
+    /// section 3.7.2), which widespread benchmarks of bandwidth ignore; pending sends may (since MPI-2.2).
+    std::int64_t window_places() const { return one_place ? 1 : in_flight; }
+    /// Messages that stand side by side in a buffer.
     std::int64_t slots(Side which) const {
         const bool apart = which == Side::receiver || both_ways || is_partitioned();
-        return pattern == Pattern::windowed && apart ? in_flight * threads : 1;
+        return pattern == Pattern::windowed && apart ? window_places() * threads : 1;
     }
     /// Messages of a pair in one window of all its threads, in both directions.
     std::int64_t window_messages() const { return in_flight * threads * (both_ways ? 2 : 1); }

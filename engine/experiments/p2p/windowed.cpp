@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of in_flight messages, each window in the next of the live buffers, from each pair's sender,
 // answered by a message of no bytes; or, with direction=both, a window from each of the two, and no answer.
+// All messages of a window have the same contents, so those of places=one can be compared, too.
 // requests=persistent: the same messages by requests that were made before; requests=partitioned: one message
 // of as many partitions (ready_made.hpp).
 // Each thread of a rank has windows of its own.  All pairs start each sample together: our barrier before it,
@@ -154,7 +155,8 @@ class Windowed {
             all.push_back(
                 {endpoint_.next_buffer(), endpoint_.roles().sends(), endpoint_.roles().peer,
                  message_tag + 2 * thread, static_cast<int>(config.in_flight),
-                 thread * config.in_flight * config.stride_bytes(), config.stride_bytes(),
+                 thread * config.window_places() * config.stride_bytes(),
+                 config.one_place ? 0 : config.stride_bytes(),
                  std::vector<MPI_Request>(config.both_ways ? 2 * in_flight : in_flight, MPI_REQUEST_NULL)});
         return all;
     }

@@ -83,6 +83,14 @@ def test_partitions_lie_side_by_side_on_both_sides() -> None:
     assert [allocation_bytes({**windowed, "requests": "partitioned"}, side) for side in (0, 1)] == [800, 800]
 
 
+def test_the_messages_of_a_window_lie_apart_or_in_one_place_of_each_thread() -> None:
+    windowed = {**FULL, "pattern": "windowed", "message_bytes": "100", "in_flight": "8", "threads": "2"}
+    one = {**windowed, "places": "one"}
+    assert [allocation_bytes(windowed, side) for side in (0, 1)] == [100, 15 * 128 + 100]
+    assert [allocation_bytes(one, side) for side in (0, 1)] == [100, 128 + 100]
+    assert [allocation_bytes({**one, "direction": "both"}, side) for side in (0, 1)] == [228, 228]
+
+
 def test_the_other_length_is_not_in_the_metrics() -> None:
     blocks = [block(0, 0, 50), block(2, 0, 60), block(0, 1000, 7, part=1), block(2, 1000, 9, part=1)]
     found = one_way({"pattern": "one_way", "other_bytes": "8"}, blocks, JOB)

@@ -124,6 +124,10 @@ def test_both_ways_pairs_and_threads_have_tables_of_their_own() -> None:
     text = as_text(made, tables)
     assert "8 in flight, pairs 2)" in text
     assert "8 in flight, threads 2)" in text
+    apart = results([windowed(0, 8, 1e-6, places="one"), windowed(1, 8, 1e-6, places="apart")], run=RUN)
+    text = as_text(apart, tables_of(apart))
+    assert "8 in flight, into one place)" in text
+    assert "8 in flight, each into its own place)" in text
 
 
 def test_a_collective_has_least_median_and_tail_over_calls_and_launches() -> None:

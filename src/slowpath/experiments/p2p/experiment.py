@@ -92,6 +92,7 @@ P2P = Experiment(
         "poll": "setting",
         "open_receive": "setting",
         "in_flight": "covariate",
+        "places": "setting",
         "requests": "setting",
         "pairs": "setting",
         "threads": "setting",

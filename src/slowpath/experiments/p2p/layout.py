@@ -17,6 +17,7 @@ FORWARD, REVERSE, BOTH_WAYS = "forward", "reverse", "both"
 NO_LENGTH = "none"
 FRESH, PARTITIONED = "fresh", "partitioned"
 POLLING = "polling"
+APART, ONE_PLACE = "apart", "one"
 _PLACE_BYTES = 64  # a cache line
 
 
@@ -45,12 +46,13 @@ def span_bytes(parameters: Parameters, side: int) -> int:
     """Bytes from the first to the last one that the messages of a side occupy.
 
     Who receives a window has a place for each message in flight of each thread, on a multiple of 64 bytes, as the
-    engine does. Partitions follow one another without a gap, on both sides.
+    engine does; with places=one a place for each thread. Partitions follow one another without a gap, on both sides.
     """
     message = max(extent_bytes(parameters), other_bytes(parameters) or 0)
     partitions = parameters.get("requests", FRESH) == PARTITIONED
     apart = parameters["pattern"] == "windowed" and (side == 1 or is_both_ways(parameters) or partitions)
-    places = int(parameters["in_flight"]) * threads_of(parameters) if apart else 1
+    in_window = 1 if parameters.get("places", APART) == ONE_PLACE else int(parameters["in_flight"])
+    places = in_window * threads_of(parameters) if apart else 1
     stride = message if partitions else -(-message // _PLACE_BYTES) * _PLACE_BYTES
     return (places - 1) * stride + message
 

@@ -229,7 +229,7 @@ BANDWIDTH = TableKind(
     takes=_one_lane,
     values=_bandwidth,
     needs="p2p cells with pattern=windowed",
-    own=("in_flight",),
+    own=("in_flight", "places"),
 )
 BIDIRECTIONAL = TableKind(
     name="bidirectional",
@@ -241,7 +241,7 @@ BIDIRECTIONAL = TableKind(
     takes=_p2p("windowed", both_ways=True),
     values=_bandwidth,
     needs="p2p cells with pattern=windowed and direction=both",
-    own=("in_flight",),
+    own=("in_flight", "places"),
 )
 MESSAGE_RATE = TableKind(
     name="message-rate",
@@ -254,7 +254,7 @@ MESSAGE_RATE = TableKind(
     takes=lambda cell: _p2p("windowed")(cell) and _several(cell),
     values=_message_rate,
     needs="p2p cells with pattern=windowed and pairs or threads above 1",
-    own=("in_flight", "pairs", "threads"),
+    own=("in_flight", "places", "pairs", "threads"),
 )
 COLLECTIVE = TableKind(
     name="collective",

@@ -22,6 +22,7 @@ from slowpath.report.numbers.kinds import COPIES, KINDS, Given, Numbers, TableKi
 
 _OWN = ("message_bytes", "pattern")
 _PLACES = ("mpi", "environment", "placement")
+_PLACE_WORDS = {"one": "into one place", "apart": "each into its own place"}
 CAMPAIGN = "numbers"  # whose cells fill these tables
 
 
@@ -128,7 +129,8 @@ def _own_words(table: OsuTable) -> str:
     for name in table.kind.own:
         if name not in where or name == table.kind.by:
             continue
-        words.append({"in_flight": f"{where[name]} in flight"}.get(name, f"{name} {where[name]}"))
+        written = {"in_flight": f"{where[name]} in flight", "places": _PLACE_WORDS.get(where[name], where[name])}
+        words.append(written.get(name, f"{name} {where[name]}"))
     return "".join(f", {word}" for word in words)
 
 
