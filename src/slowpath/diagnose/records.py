@@ -32,7 +32,10 @@ Status = Literal["running", "settled", "named", "budget", "interrupted"]
 
 
 class DiagnosisStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of the diagnosis. wall_s, summary (what came out, one line): None until it is over."""
+    """One run of the diagnosis. wall_s, summary (what came out, one line): None until it is over.
+
+    launches_left_out: of a survey that its share of the budget ended.
+    """
 
     number: Whole
     folder: StepFolder
@@ -41,6 +44,7 @@ class DiagnosisStep(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     wall_s: NotNegative | None = None
     summary: Text | None = None
+    launches_left_out: Count = 0
 
 
 class CombinedFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,6 +135,11 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     least: list[LeastSeen] = []
     program: ProgramUse | None = None
     alternatives: AlternativesOutcome | None = None
+
+    @property
+    def launches_left_out(self) -> int:
+        """Of the survey, by its share of the budget."""
+        return sum(step.launches_left_out for step in self.steps)
 
 
 def survey_step(diagnosis: Diagnosis) -> DiagnosisStep | None:

@@ -87,7 +87,7 @@ class Session:
             self._write(status="interrupted")
             raise Interrupted(f"stopped; go on with: slowpath diagnose --resume {self.folder}") from None
         name_only = self.diagnosis.name_only
-        unmeasured, left = self._left(name_only), self._left()
+        unmeasured, left = self._left(name_only) or self.diagnosis.launches_left_out, self._left()
         status = "budget" if unmeasured else "named" if name_only and left else "settled"
         spent_s = max(self.diagnosis.spent_s, self._clock.spent_s)
         self._write(status=status, next=left, finished=now(), spent_s=spent_s)
@@ -176,7 +176,9 @@ class Session:
         done = replace(step, wall_s=measured_s(inside(self.folder, step.folder)))
         if kind.required and step.estimate_s > 0:
             self._scale = max(0.2, (done.wall_s or 0.0) / step.estimate_s)
-        self._measured.append(MeasuredStep(done, self._bench.results(inside(self.folder, step.folder))))
+        found = self._bench.results(inside(self.folder, step.folder))
+        done = replace(done, launches_left_out=_left_out(found) if kind.required else 0)
+        self._measured.append(MeasuredStep(done, found))
         forced = self._bench.library.forced(self._bench_for(step.task).environ)
         after = advance(before, self._measured, forced)
         acted = replaced_words(inside(self.folder, step.folder))
@@ -225,3 +227,9 @@ class Session:
         keep_held()
         self.diagnosis = replace(self.diagnosis, **changed)
         write_diagnosis(self.folder, self.diagnosis)
+
+
+def _left_out(results: Results) -> int:
+    """Launches of a step that its share of the budget left out."""
+    launches = results.run.launches
+    return max(0, launches.planned - launches.done - launches.failed)

@@ -24,6 +24,7 @@ from slowpath.diagnose import session, start
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.own_settings.named import named
+from slowpath.diagnose.page.text import render_brief
 from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.start import resume
@@ -186,6 +187,17 @@ def test_the_survey_is_made_whatever_the_budget_and_the_rest_only_if_it_fits(ben
     assert bench.measured == ["01-survey"]
     assert made.status == "budget"
     assert made.next == ["try 'huge pages' against SP008"]
+
+
+def test_a_survey_that_the_budget_ended_settles_nothing(bench: Bench, tmp_path: Path) -> None:
+    run = bench.survey.run
+    bench.survey = replace(
+        bench.survey, findings=[], run=replace(run, launches=replace(run.launches, planned=8, done=5, failed=1))
+    )
+    made = begun(bench, tmp_path).run()
+    assert made.status == "budget"
+    assert (made.next, made.launches_left_out) == ([], 2)
+    assert "The budget ended the survey 2 launches early" in render_brief(made, "folder")
 
 
 def test_name_only_tries_nothing(bench: Bench, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
         steps = plural(len(diagnosis.next), "step")
         open_ways.append(f"{steps} not made: slowpath diagnose --resume {folder} --budget 5m goes on.")
+    if diagnosis.launches_left_out:
+        open_ways.append(left_out_words(diagnosis))
     if diagnosis.program is not None:
         open_ways.insert(0, f"Only what {program_words(diagnosis.program)} does was asked about.")
     brief = Brief.of(verdict, f"{folder}/report.html", open_ways)
@@ -48,6 +50,12 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     """The whole text."""
     return "\n".join(_lines(diagnosis, folder, width)) + "\n"
+
+
+def left_out_words(diagnosis: Diagnosis) -> str:
+    """What a survey that its share of the budget ended can't say."""
+    launches = plural(diagnosis.launches_left_out, "launch")
+    return f"The budget ended the survey {launches} early, so not everything was measured: allow a longer --budget."
 
 
 def _scope(diagnosis: Diagnosis, width: int) -> Iterator[str]:
