@@ -26,6 +26,7 @@ from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe
 from slowpath.run.libraries import Library
 from slowpath.run.progress import Quiet
+from watchdog import WATCHDOG_S
 
 pytestmark = pytest.mark.needs("minutes")
 SURVEY = b"""
@@ -94,6 +95,7 @@ samples = 20
 time_limit_s = 0.004
 """
 CORES = len(os.sched_getaffinity(0))
+BUDGET_S = 4.0 * WATCHDOG_S  # on a busy machine a step takes minutes; nothing here is measured for as long as it may be
 
 
 def bench_of(mpi: Mpi, engine: Engine, job: Job = A_PAIR) -> Bench:
@@ -105,7 +107,7 @@ def bench_of(mpi: Mpi, engine: Engine, job: Job = A_PAIR) -> Bench:
         cores=CORES,
         tell=lambda line: None,
         progress=Quiet,
-        cell_timeout_s=60.0,
+        cell_timeout_s=WATCHDOG_S,
         command=["slowpath", "diagnose"],
         job=job,
     )
@@ -119,7 +121,7 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     (blankless / "slow.c").write_text(SLOW)
     monkeypatch.setenv("LD_PRELOAD", str(ranks.compiled(blankless / "slow.c")))
     bench, folder = bench_of(mpi, engine), tmp_path / "diagnosis"
-    made = begin(bench, 600.0, folder).run()
+    made = begin(bench, BUDGET_S, folder).run()
     found = next(finding for finding in made.findings if finding.rule == "SP019")
     proven = next(remedy for remedy in found.remedies if remedy.name == "MPI_Win_allocate")
     assert found.status == "proven", found.legs.proven
@@ -131,7 +133,7 @@ def test_a_window_s_memory_is_found_and_its_remedy_proven(
     measured = [MeasuredStep(step, build_results(folder / step.folder)) for step in kept.steps]
     again = conclude(measured, kept.forced).findings
     assert [finding.status for finding in again] == [finding.status for finding in made.findings]
-    resumed = resume(folder, bench, None, 600.0).run()
+    resumed = resume(folder, bench, None, BUDGET_S).run()
     assert [step.folder for step in resumed.steps] == [step.folder for step in made.steps]
 
 
@@ -143,7 +145,7 @@ def test_pairs_stay_pairs_and_more_ranks_than_cores_are_not_timed(
     timed = Part("bcast by other calls", ways, effort={"samples": "10", "time_limit_s": "0.002"})
     monkeypatch.setattr(survey, "survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey"))
     monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
-    made = begin(bench_of(mpi, engine, Job(4, cores=2)), 60.0, tmp_path / "diagnosis", name_only=True).run()
+    made = begin(bench_of(mpi, engine, Job(4, cores=2)), BUDGET_S, tmp_path / "diagnosis", name_only=True).run()
     task = made.steps[0].task
     assert isinstance(task, SurveyTask)
     assert (made.status, task.ranks, task.left_out) == ("settled", 4, [])
@@ -164,7 +166,7 @@ def test_four_ranks_have_a_launch_of_their_own(
     timed = Part("allreduce", ways, effort={"samples": "10", "time_limit_s": "0.002"})
     monkeypatch.setattr(survey, "survey_campaign", lambda shipped, own, gpus: decode(CONTROL, "survey"))
     monkeypatch.setattr(all_ranks, "parts", lambda *_: [timed])
-    made = begin(bench_of(mpi, engine, Job(4, cores=None)), 60.0, tmp_path / "diagnosis", name_only=True).run()
+    made = begin(bench_of(mpi, engine, Job(4, cores=None)), BUDGET_S, tmp_path / "diagnosis", name_only=True).run()
     results = build_results(tmp_path / "diagnosis" / made.steps[0].folder)
     places = {one.name: (one.ranks, len(one.observed)) for one in results.run.placements}
     assert places == {"bound": (2, 2), "4 ranks": (4, 4)}

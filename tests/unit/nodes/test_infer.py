@@ -8,6 +8,7 @@ from simulated import Machine, name, ring_pairs, screened, screened_again
 
 from slowpath.studies.nodes.confirm import Confirmed, confirm, suspicious_pairs
 from slowpath.studies.nodes.infer import Found, infer, links_of
+from slowpath.studies.nodes.observed import Observations
 from slowpath.studies.nodes.schedule import MOST_ALONE, controls_for
 
 
@@ -128,3 +129,30 @@ def test_no_healthy_machine_has_a_slow_node_or_link() -> None:
         found = infer(screened(Machine(count=count), seed))
         assert not found.nodes, (seed, count, measures(found))
         assert not found.links, (seed, count, found.links)
+
+
+BUSY_MS = {
+    (1, 2): (28.06, 30.07, 26.93, 28.41, 28.98),
+    (2, 1): (23.07, 27.41, 25.98, 26.43, 28.03),
+    (4, 1): (27.98, 28.13, 26.99, 28.02, 26.98),
+    (4, 2): (26.99, 26.71, 74.77, 26.65, 27.98),
+    (4, 3): (24.27, 26.33, 28.02, 26.60, 26.99),
+    (1, 3): (7.26, 5.14, 74.28, 7.94, 6.02),
+    (1, 4): (7.90, 5.42, 6.06, 4.02, 0.03),
+    (2, 3): (1.98, 4.83, 3.00, 4.49, 3.42),
+    (2, 4): (0.02, 4.49, 89.16, 6.00, 3.55),
+    (3, 1): (4.99, 7.00, 2.74, 7.95, 4.74),
+    (3, 2): (7.91, 5.46, 2.90, 4.30, 0.03),
+    (3, 4): (2.51, 6.08, 4.97, 2.06, 3.40),
+}  # streams of five launches on a busy machine, node 4 and the wire between 1 and 2 slowed down to 20 Mbit/s
+
+
+def test_a_slow_link_and_a_slow_sender_do_not_make_a_slow_receiver() -> None:
+    """Node 1 gets from the sender, along the link, and from node 3: the median of the last two is slow."""
+    seen = Observations(nodes=[name(node) for node in range(4)])
+    for (a, b), times_ms in BUSY_MS.items():
+        for launch, time_ms in enumerate(times_ms):
+            seen.add_between("stream", (name(a - 1), name(b - 1)), launch, time_ms * 1e-3)
+    found = infer(seen)
+    assert measures(found) == {name(3): {"sends"}}
+    assert ends(found) == {frozenset((name(0), name(1))): 2}
