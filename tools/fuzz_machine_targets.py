@@ -15,7 +15,7 @@ from slowpath.core.cpu_list import count_cpus, parse_cpu_list
 from slowpath.core.errors import UsageError
 from slowpath.core.secrets import clean_text, has_credential, looks_secret
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
-from slowpath.diagnose.trials.replaced_calls import replaced_words
+from slowpath.diagnose.session import replaced_words
 from slowpath.diagnose.tune import install, promise, request
 from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.diagnose.tune.factors import CellFactor

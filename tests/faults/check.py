@@ -7,8 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from slowpath.analyse.beyond import beyond_notes
-from slowpath.analyse.build import build_results
+from slowpath.analyse.build import beyond_notes, build_results
 from slowpath.experiments.measured.load import load_launches
 from slowpath.record.blocks import scan
 from slowpath.record.events import read_events

@@ -37,8 +37,7 @@ from slowpath.core.cell_results import (
     RepetitionCounts,
 )
 from slowpath.core.results import ContrastResult, Results, Verdict
-from slowpath.experiments.cannon.hidden import with_hidden
-from slowpath.experiments.cannon.waits import waits
+from slowpath.experiments.cannon.entry import waits, with_hidden
 from slowpath.experiments.put.table import build_put
 from support import checkup, scattered
 from support import results as model

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.launch_kinds import launch_kinds
+from slowpath.analyse.build import launch_kinds
 from slowpath.analyse.shapes import shapes_of
 from slowpath.core.plan import Cell
 from slowpath.core.shape_results import CellShapes, LaunchKinds

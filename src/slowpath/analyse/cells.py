@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -13,7 +14,6 @@ from slowpath.analyse.floors import floors
 from slowpath.analyse.instructions import instructions
 from slowpath.analyse.messages import messages
 from slowpath.analyse.repetitions import by_repetition
-from slowpath.analyse.reproduce import command_line
 from slowpath.analyse.witness import allocations, validated, witnesses
 from slowpath.core.cell_results import (
     CellResult,
@@ -23,8 +23,10 @@ from slowpath.core.cell_results import (
     RoleWitness,
     WhoPays,
 )
+from slowpath.core.clean import shell_assignments
 from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan
 from slowpath.core.result import Phase, Role
+from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
@@ -33,6 +35,26 @@ from slowpath.experiments.metric import rates
 from slowpath.experiments.p2p.who_pays import statement
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.stats.first_message import first_slow
+
+
+def command_line(
+    argv: Sequence[str], variables: Mapping[str, str], experiment: Experiment, parameters: Mapping[str, str]
+) -> str | None:
+    """`UCX_TLS=tcp mpiexec -n 2 .../slowpath-engine p2p --message-bytes 8`, from the argv of a launch of that cell.
+
+    Returns: None when the argv does not hold the program that measures the experiment (an imported log).
+    """
+    program = experiment.program
+    position = next((i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] == program.name), None)
+    if position is None:
+        return None
+    words = [*argv[: position + 1], *([experiment.name] if program.takes_experiment else []), *_options(parameters)]
+    return " ".join([*shell_assignments(variables), shlex.join(words)])
+
+
+def _options(parameters: Mapping[str, str]) -> list[str]:
+    return [word for name, value in parameters.items() for word in (f"--{name.replace('_', '-')}", value)]
+
 
 Status = Literal["ok", "partial", "skipped", "failed"]
 

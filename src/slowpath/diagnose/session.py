@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
+from slowpath.analyse.run_facts import run_facts
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
-from slowpath.core.results import Finding, Results
+from slowpath.core.results import ContrastResult, Finding, Results, Verdict
 from slowpath.diagnose.alternatives import changes_start, screening_of
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
@@ -21,22 +23,65 @@ from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.conclusion import advance
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, set_aside
-from slowpath.diagnose.program import priced
+from slowpath.diagnose.program import ProgramUse, priced, with_program
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
-from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask, Task, TrialTask
-from slowpath.diagnose.trials.replaced_calls import replaced_words
-from slowpath.diagnose.verdict import verdict_of
+from slowpath.diagnose.tasks import AlternativesTask, RepeatTask, StateTask, SurveyTask, Task, TrialTask
+from slowpath.findings.conclude import conclude
 from slowpath.findings.least_seen import least_seen
+from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
 from slowpath.run.prepare import PreparedRun
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
+
+
+def verdict_of(
+    findings: Sequence[Finding], measured: Sequence[MeasuredStep], program: ProgramUse | None = None
+) -> Verdict:
+    """Headline and counts; its lines are those of the survey.
+
+    Args: measured: the survey first.  program: that the diagnosis is for.
+    """
+    survey = survey_of(measured).results
+    task = survey_of(measured).step.task
+    asked = isinstance(task, SurveyTask) and bool(task.only)
+    # A diagnosis is asked for time, not for rounds; one that was asked for a slow path has it named, fault or not.
+    facts = run_facts(survey)
+    wrong = tuple(with_program(program, facts.wrong_place))
+    run = dataclasses.replace(facts, rounds=0, round_s=None, is_check=not asked, wrong_place=wrong)
+    cells = {cell.cell: cell for cell in survey.cells}
+    return conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
+
+
+def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:
+    """The survey's contrasts without those that more pairs decided: what these showed is a finding, or no loss."""
+    decided = {
+        one.step.task.contrast
+        for one in measured
+        if isinstance(one.step.task, RepeatTask)
+        and any(contrast.verdict in ("same", "faster", "slower") for contrast in one.results.contrasts)
+    }
+    yield from (contrast for contrast in survey_of(measured).results.contrasts if contrast.id not in decided)
+
+
+def replaced_words(run: Path) -> str | None:
+    """`libslowpath-coll.so replaced 5,120 calls in 10 of 10 launches with a table`; None: no launch had one.
+
+    Args: run: folder of a run.
+    """
+    reports = [path for launch in sorted((run / "launches").glob("*")) if (path := launch / REPLACED_CALLS).is_file()]
+    if not reports:
+        return None
+    calls = [replaced.calls for path in reports if (replaced := read_replaced(path)) is not None]
+    acted = sum(count > 0 for count in calls)
+    return f"libslowpath-coll.so replaced {sum(calls):,} calls in {acted} of {len(reports)} launches that reported"
+
 
 _LEAST_OF_SURVEY = 0.5  # of what is left: without launches there is nothing to conclude from
 

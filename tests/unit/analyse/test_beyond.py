@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from planted import SLOW_NS, add_launch, events, make_run, ping_pong
 
-from slowpath.analyse.beyond import _at_once
-from slowpath.analyse.build import build_results
+from slowpath.analyse.build import _at_once, build_results
 from slowpath.record.folder import LaunchInfo
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

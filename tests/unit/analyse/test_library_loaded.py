@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.analyse.library_loaded import library_lines
+from slowpath.analyse.build import library_lines
 from slowpath.core.results import MpiResult
 
 CRAY_9 = "MPI VERSION    : CRAY MPICH version 9.0.0.113 (ANL base 4.1.2)"

@@ -15,7 +15,7 @@ from slowpath.diagnose.ranks.shipped import shipped_parts
 from slowpath.diagnose.ranks.survey import with_ranks
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_campaign
-from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
+from slowpath.diagnose.steps.trial import CannotHelp, where_it_can_help
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.plan.campaign import load
 from slowpath.slowpaths.registry import SLOW_PATHS, find_remedy

@@ -13,7 +13,7 @@ from slowpath.core.results import PlacementResult, RankPlace, Results, SideEffec
 from slowpath.diagnose.page import view
 from slowpath.diagnose.page.html import page
 from slowpath.diagnose.page.text import render, render_brief
-from slowpath.diagnose.page.trials import trials_of
+from slowpath.diagnose.page.view import trials_of
 from slowpath.diagnose.page.words import leg_words
 from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis
 from slowpath.diagnose.tasks import SurveyTask, TrialTask

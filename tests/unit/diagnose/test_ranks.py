@@ -16,11 +16,11 @@ from slowpath.core.plan import Plan
 from slowpath.diagnose.bench import known_patterns
 from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.ranks import parts as table
-from slowpath.diagnose.ranks.costs import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_possible
 from slowpath.diagnose.ranks.parts import Part, parts
 from slowpath.diagnose.ranks.shipped import GROUPS, shipped_parts
 from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks, within
+from slowpath.diagnose.start import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import load

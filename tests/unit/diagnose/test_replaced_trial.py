@@ -14,10 +14,10 @@ import pytest
 from slowpath.core.campaign_file import recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.places import LaunchPlace
+from slowpath.diagnose.session import replaced_words
 from slowpath.diagnose.sides import Condition, Sides
+from slowpath.diagnose.steps.trial import replaceable
 from slowpath.diagnose.trials.design import design
-from slowpath.diagnose.trials.replaced import replaceable
-from slowpath.diagnose.trials.replaced_calls import replaced_words
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand

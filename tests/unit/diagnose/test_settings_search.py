@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from slowpath.diagnose.own_settings.outcomes import rounds_for, share
 from slowpath.diagnose.own_settings.search import Outcome, Responsible, Set, ToTry, first_sets, search
+from slowpath.diagnose.steps.settings import rounds_for, share
 
 Oracle = Callable[[Set], Outcome]
 

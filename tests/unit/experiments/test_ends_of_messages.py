@@ -8,8 +8,7 @@ import pytest
 
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import MetricSamples, SampleBlock
-from slowpath.experiments.p2p.cost import p2p_seconds
-from slowpath.experiments.p2p.experiment import P2P
+from slowpath.experiments.p2p.experiment import P2P, p2p_seconds
 from slowpath.experiments.p2p.layout import allocation_bytes, ends_of
 from slowpath.experiments.p2p.metrics import ends, one_way, ping_pong, polling
 from slowpath.experiments.p2p.who_pays import splits

@@ -14,8 +14,7 @@ from slowpath.core.plan import Plan
 from slowpath.core.resources import data_folder
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import Absent, Derived, MetricSamples, SampleBlock
-from slowpath.experiments.nccl.experiment import NCCL
-from slowpath.experiments.nccl.metrics import named_ratio, slowest_rank
+from slowpath.experiments.nccl.experiment import NCCL, named_ratio, slowest_rank
 from slowpath.experiments.nccl.parts import INIT, INIT_PARTS, REST, STEPS, SUBMIT, TOTAL, WAIT, WHOLE
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import estimate

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import RecordError
-from slowpath.diagnose.trials.replaced_calls import replaced_words
+from slowpath.diagnose.session import replaced_words
 from slowpath.mpi.control_variables import ControlVariables, read_control_variables
 from slowpath.mpi.install.place import MANIFEST, read_manifest
 from slowpath.mpi.tuning import REPLACED_CALLS

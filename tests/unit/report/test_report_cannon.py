@@ -18,7 +18,7 @@ from slowpath.core.cannon_results import (
     Value,
 )
 from slowpath.core.results import Results
-from slowpath.experiments.cannon.hidden import with_hidden
+from slowpath.experiments.cannon.entry import with_hidden
 from slowpath.report import render_html, render_text
 from slowpath.report.cannon.view import GroupView, cannon_view
 from slowpath.report.cannon.words import moving_words

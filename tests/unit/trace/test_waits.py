@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from slowpath.core.cannon_results import TimelineInterval, TimelineWait
-from slowpath.experiments.cannon.waits import waits
+from slowpath.experiments.cannon.entry import waits
 
 
 def one(rank: int, part: str, begin_s: float, end_s: float, step: int = 0) -> TimelineInterval:

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -18,14 +20,82 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask, LeftOut, TrialTask
 from slowpath.diagnose.trials.design import design
-from slowpath.diagnose.trials.needs import CannotHelp, where_it_can_help
 from slowpath.diagnose.trials.offered import offered
 from slowpath.diagnose.trials.outcome import is_gone, with_outcome
 from slowpath.diagnose.trials.pooled import pooled, same_trial
-from slowpath.diagnose.trials.replaced import replaceable
 from slowpath.diagnose.trials.verdict import judge_trial
-from slowpath.findings.remedy import Remedy
+from slowpath.diagnose.tune.files import PRELOAD
+from slowpath.findings.remedy import Control, Remedy
+from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
 from slowpath.slowpaths.registry import REMEDIES, codes_refined_by
+
+_LONG, _LONGER = 65536, 262144  # bytes: of the control, far from what is replaced
+_MULTIPLE: Final = 64  # of it and the length that is replaced, at least
+
+
+def replaceable(remedy: Remedy, sides: Sides, identity: str, ranks: int, preload: Path | None) -> Remedy:
+    """The remedy with its variables and control for these sides; another one, or one that can't be, as it is.
+
+    Args: identity: library and version, as tuning.json has it.  ranks: where the slow side's placement states none.
+          preload: libslowpath-coll.so of the engine that measures; None: it is not there.
+    """
+    slow, fast = sides.slow.parameters, sides.fast.parameters if sides.fast is not None else {}
+    if not remedy.replaces_calls or preload is None or slow.get("way") != "library" or "way" not in fast:
+        return remedy
+    length, count = int(slow["message_bytes"]), sides.slow_under.at.ranks or ranks
+    members = slow.get("members", "all")
+    row = TuningRow(
+        slow["collective"], (count, count) if members == "all" else (int(members),) * 2, (length, length), fast["way"]
+    )
+    table = msgspec.json.encode(TuningFile(identity, (row,), SCHEMA)).decode()
+    return replace(
+        remedy,
+        variables={PRELOAD: str(preload), FILE_VARIABLE: table},
+        untried=None,
+        control=_control(slow["collective"], length),
+    )
+
+
+def _control(collective: str, length: int) -> Control:
+    """The same collective at a length that the table leaves to the library; a barrier has no other."""
+    other = "allreduce" if collective == "barrier" else collective
+    far = _LONGER if length * _MULTIPLE > _LONG and length <= _LONG else _LONG
+    return Control(
+        f"the table has no row about {other} of {far} B",
+        experiment="coll",
+        parameters={"collective": other, "message_bytes": str(far)},
+        metric="collective_work_s",
+    )
+
+
+_UNBOUND = "unbound"
+
+
+@dataclass(frozen=True)
+class CannotHelp:
+    """why: in words, with numbers of this machine."""
+
+    why: str
+
+
+def where_it_can_help(sides: Sides, remedy: Remedy, ranks: int, cores: int | None) -> Sides | CannotHelp:
+    """The sides under a placement in which the remedy has the cores that it takes.
+
+    Args: ranks: of the trial, all on one node, where the slow side's placement states none.  cores: that they can have
+          there; None: not known, so nothing is denied.
+    """
+    need, ranks = remedy.cores_per_rank, sides.slow_under.at.ranks or ranks
+    if need is None or cores is None:
+        return sides
+    if cores < need * ranks:
+        what = "a core for each rank" if need == 1 else f"{need} cores for each rank ({need - 1} spare)"
+        return CannotHelp(f"it needs {what}: {ranks} ranks have {cores} core{'' if cores == 1 else 's'} here")
+    if need > 1 and sides.slow_under.bind == "core":  # its thread would share the core that its rank is bound to
+        slow, fast = sides.slow_under, sides.fast_under
+        there = None if fast is None else replace(fast, placement=_UNBOUND, bind="none")
+        return replace(sides, slow_under=replace(slow, placement=_UNBOUND, bind="none"), fast_under=there)
+    return sides
+
 
 # Patterns whose slow and fast side lie in one cell; the run in which it was found has tried the remedies itself.
 NUMBERED = ("counted", "communicators")

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from slowpath.core.cannon_results import (
+    CannonBest,
     CannonBlas,
     CannonGrid,
     CannonGroup,
@@ -18,30 +20,143 @@ from slowpath.core.cannon_results import (
     CannonTimeline,
     CannonVariant,
     GroupRepetitions,
+    TimelineInterval,
+    TimelineWait,
 )
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
 from slowpath.core.results import SkippedRow
 from slowpath.experiments.cannon.advice import advice
-from slowpath.experiments.cannon.best import best_at
 from slowpath.experiments.cannon.clock import clock_of
 from slowpath.experiments.cannon.computation import computation
 from slowpath.experiments.cannon.critical import critical_n, with_moves
 from slowpath.experiments.cannon.distribution import distribution
 from slowpath.experiments.cannon.groups import CellGroup, groups
-from slowpath.experiments.cannon.hidden import with_hidden
 from slowpath.experiments.cannon.kernels import kernels
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.own import own_cost
-from slowpath.experiments.cannon.points import Entries, Measured, Own, point
+from slowpath.experiments.cannon.points import Entries, Measured, Own, compare, point, rounds_of
 from slowpath.experiments.cannon.scaling import scaling
 from slowpath.experiments.cannon.timeline import Timeline
-from slowpath.experiments.cannon.variants import ACROSS_NODES, CEILING, REFERENCE
-from slowpath.experiments.cannon.waits import waits
+from slowpath.experiments.cannon.variants import ACROSS_NODES, CEILING, REFERENCE, YARDSTICKS
 from slowpath.experiments.measured.launch_context import why_cores_are_shared
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
 from slowpath.record.events import Note
+from slowpath.stats.contrast import ContrastEstimate
+from slowpath.stats.estimate import estimate_over_launches
+from slowpath.stats.multiplicity import benjamini_hochberg
+from slowpath.stats.verdict import judge
+
+COMMUNICATION = ("issue", "wait", "copy", "synchronise", "skew", "distribute", "gather")
+BLOCKING = ("wait", "synchronise")
+LEAST = 0.02  # of the whole multiplication: shorter waits are left out
+
+
+def waits(
+    intervals: Sequence[TimelineInterval], grid: tuple[int, int] | None, least: float = LEAST
+) -> list[TimelineWait]:
+    """The waits of one repetition, by rank and time.
+
+    Args:
+        intervals: one repetition of a TIMELINE (docs/reference/results.md) on one clock.
+        grid: rows and columns of the ranks, in row-major order; None: not known, then every rank is a candidate.
+        least: share of the repetition below which a wait is left out.
+    """
+    inside = [interval for interval in intervals if interval.part not in ("generate", "total")]
+    if not inside:
+        return []
+    length_s = max(one.end_s for one in inside) - min(one.begin_s for one in inside)
+    came: dict[tuple[int, int], float] = {}
+    for one in inside:
+        if one.part in COMMUNICATION:
+            key = one.rank, one.step
+            came[key] = min(came.get(key, one.begin_s), one.begin_s)
+    ranks = sorted({one.rank for one in inside})
+    found = []
+    for one in inside:
+        if one.part not in BLOCKING:
+            continue
+        candidates = _candidates(one.rank, one.part, ranks, grid)
+        arrivals = [(came[rank, one.step], rank) for rank in candidates if (rank, one.step) in came]
+        # Whoever came after the wait was over was not waited for.
+        until_s, last = max((a for a in arrivals if a[0] <= one.end_s), default=(one.begin_s, one.rank))
+        if until_s - one.begin_s >= least * length_s:
+            found.append(TimelineWait(rank=one.rank, last=last, step=one.step, begin_s=one.begin_s, until_s=until_s))
+    return found
+
+
+def _candidates(rank: int, part: str, ranks: Sequence[int], grid: tuple[int, int] | None) -> list[int]:
+    others = [other for other in ranks if other != rank]
+    if grid is None or part == "synchronise" or grid[0] * grid[1] != len(ranks):
+        return others
+    rows, columns = grid
+    row, column = divmod(rank, columns)
+    around = {((row + i) % rows) * columns + (column + j) % columns for i, j in ((0, 1), (0, -1), (1, 0), (-1, 0))}
+    return sorted(around - {rank})
+
+
+def best_at(group: CellGroup, n: int, variants: Sequence[str], measured: Measured, effect: float) -> CannonBest:
+    """One entry of `best` (docs/reference/results.md).
+
+    Args: variants: those that compete.  effect: smallest relative difference that counts.
+    """
+    times_s = {}
+    for variant in variants:
+        rounds = rounds_of(measured, group, variant, n)
+        if variant not in YARDSTICKS and rounds:
+            times_s[variant] = estimate_over_launches([found.centre_s for _, found in rounds.values()]).value
+    if not times_s:
+        return CannonBest(n=n, variant=None, same=[], reason="none of them was measured")
+    first = min(times_s, key=lambda variant: times_s[variant])
+    mine = rounds_of(measured, group, first, n)
+    others = {v: compare(rounds_of(measured, group, v, n), mine, effect) for v in times_s if v != first}
+    slower = _slower(others)
+    same = sorted((v for v in others if v not in slower), key=lambda variant: times_s[variant])
+    return CannonBest(n=n, variant=first, same=same, reason=None)
+
+
+def _slower(others: dict[str, ContrastEstimate | None]) -> set[str]:
+    """Variants that are decidedly slower."""
+    known = {variant: found for variant, found in others.items() if found is not None and found.p is not None}
+    p_values = [found.p for found in known.values() if found.p is not None]
+    if not p_values:
+        return set()
+    adjusted = benjamini_hochberg(p_values)
+    return {
+        variant
+        for (variant, found), p in zip(known.items(), adjusted, strict=True)
+        if judge(found, float(p)).word == "slower"
+    }
+
+
+def with_hidden(variants: Sequence[CannonVariant], reference: str, shared_cores: str | None) -> list[CannonVariant]:
+    """The variants with hidden_ratio and moved_ratio in each point.
+
+    Args: reference: variant that the others are compared with.  shared_cores: why exposed shares don't count; None:
+          each rank has a core of its own.
+    """
+    exposed_s = {p.n: p.exposed_s for variant in variants if variant.variant == reference for p in variant.points}
+    return [
+        replace(variant, points=[_point(point, exposed_s.get(point.n), shared_cores) for point in variant.points])
+        for variant in variants
+    ]
+
+
+def _point(point: CannonPoint, reference_s: float | None, shared_cores: str | None) -> CannonPoint:
+    ratio, reason = None, shared_cores
+    if shared_cores is None:
+        if point.exposed_s is None or not reference_s:
+            reason = "nothing to compare with"
+        else:
+            ratio = 1 - point.exposed_s / reference_s
+    return replace(point, hidden_ratio=ratio, hidden_ratio_reason=reason, moved_ratio=_moved(point))
+
+
+def _moved(point: CannonPoint) -> float | None:
+    parts = point.parts_s
+    moved_s = parts.get("distribute", 0.0) + parts.get("gather", 0.0)
+    return moved_s / parts["dgemm"] if parts.get("dgemm") else None
 
 
 def build_cannon(
