@@ -127,6 +127,15 @@ def test_shipped_campaigns(name: str, description: dict[str, object]) -> None:
     assert len({cell.label for cell in plan.cells}) == len(plan.cells)
 
 
+@pytest.mark.parametrize("name", shipped())
+def test_what_is_compared_between_nodes_takes_one_clock(name: str) -> None:
+    campaign: Campaign = load(name)
+    several = {place.name for place in campaign.placements if (place.nodes or 1) > 1}
+    between = [one for one in campaign.contrasts if any(place in (one.a, one.b) for place in several)]
+    assert not [one.name for one in between if one.metric == "one_way_s"]
+    assert between or name != "pinned-host"
+
+
 def test_internal_campaigns_run_by_name_and_are_in_no_list() -> None:
     listed = shipped_campaigns()
     assert set(shipped()) >= INTERNAL
