@@ -35,6 +35,6 @@ def test_planted_delay_and_rate_are_recovered(mpi: Mpi, engine: Engine, engine_c
     )
     assert done.returncode in (0, 1), done.stderr
     rows = re.findall(r"^(delay|rate) +([\d.]+) \+- [\d.]+ +\S+ +([\d.]+) \[", done.stdout, re.MULTILINE)
-    assert [row[0] for row in rows] == ["delay", "rate"], done.stdout
+    assert [row[0] for row in rows] == ["delay", "rate"], done.stdout + done.stderr
     for name, planted, recovered in rows:
         assert abs(float(recovered) / float(planted) - 1) < OFF, f"{name}: {done.stdout}"
