@@ -22,6 +22,8 @@ from slowpath.run.engine.cache import Engine
 
 MPI_OPTIONS = [option for option in os.environ.get("SLOWPATH_TEST_MPIS", "").split(":") if option]
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
+# A round trip of 1 us takes a time slice of some ms, or many, where ranks share their cores.
+FASTER, FAR = 1e10, 1e5
 CAMPAIGN = """
 [campaign]
 name = "two"
@@ -164,7 +166,7 @@ def test_remeasured_by_the_same_library_it_is_compared_with_the_old_values(
     slowpath: Slowpath, env: dict[str, str], mpi: Mpi, tmp_path: Path
 ) -> None:
     run = measured(slowpath, env, tmp_path, "now", mpi)
-    base = faster(run, tmp_path / "base.json", 1e3)
+    base = faster(run, tmp_path / "base.json", FASTER)
     words = ["--remeasure", "--out", "again", "--json", "--minimum-effect", "30%"]
     done = slowpath("gate", "now", "--baseline", str(base), *words, env=env)
     assert done.returncode == 1, done.stderr
@@ -173,7 +175,7 @@ def test_remeasured_by_the_same_library_it_is_compared_with_the_old_values(
     assert "the same MPI and engine" in found["notes"][0]
     again = [row["again"] for row in found["rows"]]
     assert len(again) == 2
-    assert all(one["interleaved"] is False and one["launches"] == 8 and one["ratio"] > 10 for one in again)
+    assert all(one["interleaved"] is False and one["launches"] == 8 and one["ratio"] > FAR for one in again), again
     assert json.loads((tmp_path / "again" / "run.json").read_text())["status"] == "complete"
     assert slowpath("report", "again").returncode == 0
 
@@ -185,14 +187,14 @@ def test_remeasured_with_another_library_the_launches_are_interleaved(
 ) -> None:
     other = next(found for found in map(find_mpi, MPI_OPTIONS) if found.mpiexec != mpi.mpiexec)
     measured(slowpath, env, tmp_path, "now", mpi)
-    base = faster(measured(slowpath, env, tmp_path, "old", other), tmp_path / "base.json", 1e3)
+    base = faster(measured(slowpath, env, tmp_path, "old", other), tmp_path / "base.json", FASTER)
     words = ["--remeasure", "--out", "again", "--json", "--accept", "mpi,placement"]
     done = slowpath("gate", "now", "--baseline", str(base), *words, env=env)
     assert done.returncode in (0, 1, 3), done.stderr
     found = json.loads(done.stdout)
     again = [row["again"] for row in found["rows"]]
-    # The baseline's times were a thousand times too short; fresh launches of its library say what they really are.
-    assert all(one["interleaved"] and one["launches"] == 8 and one["ratio"] < 100 for one in again)
+    # The baseline's times were far too short; fresh launches of its library say what they really are.
+    assert all(one["interleaved"] and one["launches"] == 8 and one["ratio"] < FAR for one in again), again
     plan = json.loads((tmp_path / "again" / "plan.json").read_text())
     assert {one["mpi"] for one in plan["launches"]} == {f"now {mpi.name}", f"baseline {other.name}"}
     starts = [json.loads(path.read_text())["argv"][0] for path in (tmp_path / "again/launches").glob("*/launch.json")]
