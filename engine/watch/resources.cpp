@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -283,6 +284,34 @@ void add_place(Words& words) {
                   static_cast<unsigned long long>(shared.f_bavail) * shared.f_frsize);
 }
 
+/// Touches new memory as a program does that allocates a buffer in each iteration.
+/// @return what it takes to map, touch and unmap each page, ns: the fastest of some turns; 0: not known, or
+/// no page faults, as with locked memory.
+double fault_ns() {
+    constexpr std::size_t bytes = std::size_t{1} << 20;
+    constexpr int turns = 4;
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    double least = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+        rusage before{}, after{};
+        getrusage(RUSAGE_THREAD, &before);
+        const std::uint64_t start = monotonic_ns();
+        const long made =
+            syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (made == -1) return 0;
+        auto* const memory = reinterpret_cast<volatile char*>(made);
+        for (std::size_t at = 0; at < bytes; at += page) memory[at] = 1;
+        syscall(SYS_munmap, made, bytes);
+        const auto took = static_cast<double>(monotonic_ns() - start);
+        getrusage(RUSAGE_THREAD, &after);
+        const long faults = after.ru_minflt - before.ru_minflt;
+        if (faults < static_cast<long>(bytes / page / 2)) return 0;
+        const double each = took / static_cast<double>(faults);
+        if (least == 0 || each < least) least = each;
+    }
+    return least;
+}
+
 /// Lines until the next ones are twice as far apart: hours take no more room than minutes.
 constexpr std::uint32_t samples_a_step = 64;
 constexpr std::uint64_t first_step_ns = 100'000'000;
@@ -294,6 +323,8 @@ constinit std::uint32_t samples_taken = 0;
 void note_resources(const char* moment) {
     const KeptErrno kept;
     if (begun_ns == 0) begun_ns = monotonic_ns();
+    const bool is_end = std::strcmp(moment, "end") == 0;
+    const double at_begin_ns = is_end ? 0 : fault_ns();  // its own faults are none of the program's
     Words words;
     words.add("%s ns=%llu", moment, static_cast<unsigned long long>(monotonic_ns()));
     Threads threads;
@@ -322,6 +353,8 @@ void note_resources(const char* moment) {
     words.add(" processor=%d online=%ld", sched_getcpu(), sysconf(_SC_NPROCESSORS_ONLN));
     add_place(words);
     add_limits(words);
+    if (const double each_ns = is_end ? fault_ns() : at_begin_ns; each_ns > 0)
+        words.add(" fault_ns=%.0f", each_ns);
     write_text("at", words.text());
 }
 

@@ -27,9 +27,13 @@ PLANTED = {
     "chain": ("SP055", "chain"),
     "unexpected": ("SP056", "unexpected"),
     "leak": ("SP057", "leak"),
+    "late": ("SP058", "late"),
+    "new-buffers": ("SP059", "new_buffers"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
+# Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
+FEW_RANKS, LONGER_US = {"late": 2, "unexpected": 2}, {"late": 2000}
 ALSO = {"leak": {"SP052"}}  # what is made in each iteration is that in both twins
 
 
@@ -49,7 +53,9 @@ def test_a_pattern_is_named_at_its_place_and_its_twin_is_clean(
 ) -> None:
     code, function = PLANTED[pattern]
     faulty, clean = (seen(ranks, watch_library, program, tmp_path, pattern, twin) for twin in ("faulty", "clean"))
-    assert (code, function) in faulty
+    # Open MPI tells malloc to keep what is freed: new buffers have no page faults there.
+    costs_nothing = pattern == "new-buffers" and ranks.mpi.name == "openmpi"
+    assert ((code, function) in faulty) is not costs_nothing
     assert {rule for rule, _ in clean} <= ALSO.get(pattern, set())
 
 
@@ -60,9 +66,9 @@ def seen(
     watch = folder / twin
     (watch / "ranks").mkdir(parents=True)
     iterations = MORE_ITERATIONS.get(pattern, ITERATIONS)
-    words = (str(program), pattern, twin, str(iterations), str(COMPUTE_US))
+    words = (str(program), pattern, twin, str(iterations), str(LONGER_US.get(pattern, COMPUTE_US)))
     of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(watch / "ranks")}
-    done = ranks.start(*words, ranks=RANKS, of_ranks=of_ranks)
+    done = ranks.start(*words, ranks=FEW_RANKS.get(pattern, RANKS), of_ranks=of_ranks)
     assert done.returncode == 0, done.stderr
     info = WatchInfo(
         slowpath="1", command=words, started="2026-01-01T00:00:00Z", working_folder="/", host="n", library=str(library),

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs with one pattern each that a program could do without, and their corrected twins.
 //
-//     patterns PATTERN faulty|clean ITERATIONS COMPUTE_US
+//     patterns PATTERN faulty|clean ITERATIONS COMPUTE_US [SIZE]
 //
+// SIZE: of `unexpected` its messages, of `late`, `hot-spot` and `new-buffers` the bytes of each.
 // Prints the seconds of the loop. What is computed between is on each rank's own core, and the same on both twins.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { elements = 512, numbers = 16, window_bytes = 1 << 16, many = 700, each_count = 256, chained = 1 << 16 };
+enum { elements = 512, numbers = 16, window_bytes = 1 << 16, most = 20000, each_count = 256, chained = 1 << 16 };
+enum { most_ranks = 64 };
 
-static int rank, size, is_faulty, compute_us;
+static int rank, size, is_faulty, compute_us, many = 700, bytes = 1 << 20;
 static double values[chained], taken[chained], halo[elements];
 
 static void compute(void) {
@@ -107,7 +109,7 @@ static void chain(void) {
 }
 
 static void unexpected(void) {
-    static double each[many][each_count];
+    static double each[most][each_count];
     if (rank == 0) {
         for (int i = 0; i < many; i++) MPI_Send(each[i], each_count, MPI_DOUBLE, 1, i, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -128,6 +130,49 @@ static void leak(void) {
     if (!is_faulty) MPI_Comm_free(&own);
 }
 
+static char* old_buffer(int which) {
+    static char* kept[most_ranks + 1];
+    if (kept[which] == NULL) memset(kept[which] = malloc((size_t)bytes), 1, (size_t)bytes);
+    return kept[which];
+}
+
+// What each rank computes does not need what it receives.
+static void late(void) {
+    const int other = rank ^ 1;
+    if (other < size && rank % 2 == 0) {
+        MPI_Send(old_buffer(0), bytes, MPI_CHAR, other, 1, MPI_COMM_WORLD);
+        compute();
+    } else if (other < size) {
+        if (is_faulty) compute();
+        MPI_Recv(old_buffer(0), bytes, MPI_CHAR, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!is_faulty) compute();
+    }
+    MPI_Allreduce(values, taken, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void hot_spot(void) {
+    MPI_Request requests[most_ranks];
+    int count = 0;
+    for (int other = 0; other < size; other++)
+        if (other != rank)
+            MPI_Irecv(old_buffer(1 + other), bytes, MPI_CHAR, other, 1, MPI_COMM_WORLD, &requests[count++]);
+    for (int step = 0; step < size; step++) {
+        const int other = is_faulty ? step : (rank + step) % size;
+        if (other != rank) MPI_Send(old_buffer(0), bytes, MPI_CHAR, other, 1, MPI_COMM_WORLD);
+    }
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+}
+
+static void new_buffers(void) {
+    char* const sent = is_faulty ? malloc((size_t)bytes) : old_buffer(0);
+    char* const received = is_faulty ? malloc((size_t)bytes) : old_buffer(1);
+    memset(sent, rank, (size_t)bytes);
+    MPI_Sendrecv(sent, bytes, MPI_CHAR, (rank + 1) % size, 1, received, bytes, MPI_CHAR, (rank + size - 1) % size, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    values[0] += received[bytes / 2];
+    if (is_faulty) free(sent), free(received);
+}
+
 int main(int argc, char** argv) {
     static const struct {
         const char* name;
@@ -136,16 +181,19 @@ int main(int argc, char** argv) {
         {"small-messages", small_messages}, {"small-nonblocking", small_nonblocking},
         {"small-reductions", small_reductions}, {"window", window}, {"datatype", datatype}, {"barriers", barriers},
         {"broadcast", broadcast}, {"chain", chain}, {"unexpected", unexpected}, {"leak", leak},
+        {"late", late}, {"hot-spot", hot_spot}, {"new-buffers", new_buffers},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc != 5 || size < 2) {
-        fprintf(stderr, "patterns: give PATTERN, faulty or clean, ITERATIONS, COMPUTE_US, on two ranks or more\n");
+    if (argc < 5 || argc > 6 || size < 2 || size > most_ranks) {
+        fprintf(stderr, "patterns: give PATTERN, faulty or clean, ITERATIONS, COMPUTE_US, [SIZE], on 2 to 64 ranks\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     is_faulty = strcmp(argv[2], "faulty") == 0;
     compute_us = atoi(argv[4]);
+    if (argc == 6) many = bytes = atoi(argv[5]);
+    if (many > most) many = most;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         if (strcmp(argv[1], patterns[i].name) != 0) continue;
         MPI_Barrier(MPI_COMM_WORLD);

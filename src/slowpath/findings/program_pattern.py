@@ -63,7 +63,8 @@ class ProgramCalls:
 
     counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
     members: ranks of each communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: that watching
-    adds to the time between two calls.  resources: what its ranks had to work with; None: not recorded.
+    adds to the time between two calls.  first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the
+    first time: site, rank, how many, bytes of one.  resources: what its ranks had to work with; None: not recorded.
     """
 
     rank: Ints
@@ -91,6 +92,7 @@ class ProgramCalls:
     ranks: int
     span_s: float
     cost_s: float = 0.0
+    first_uses: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
     resources: ProgramResources | None = None
 
     def __len__(self) -> int:
@@ -134,7 +136,9 @@ class SeenPattern:
     {place} stands for the first site.  change: what to write instead.  basis: what the estimate rests on.
     rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
     more_s: value, low, high of calls that are counted and not kept, seconds a rank.
-    reported: it is worth a line whatever it costs.
+    reported: it is worth a line whatever it costs.  outside: what it saves is outside of MPI, too.
+    freed: messages, rows of Messages, whose senders would not wait for their receives; it saves what a replay finds,
+    and `least_share` of that at least.  waited_s: what they wait, seconds a rank.
     """
 
     sites: tuple[int, ...]
@@ -146,6 +150,10 @@ class SeenPattern:
     saved_s: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     more_s: tuple[float, float, float] = (0.0, 0.0, 0.0)
     reported: bool = False
+    outside: bool = False
+    freed: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    least_share: float = 1.0
+    waited_s: float = 0.0
 
 
 SeePatterns = Callable[[ProgramCalls], Sequence[SeenPattern]]
@@ -157,6 +165,16 @@ def grouped(*columns: Ints) -> tuple[Ints, Ints]:
         return columns[0], columns[0]
     _, first, number = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     return number.reshape(-1).astype(np.int64), first.astype(np.int64)
+
+
+def occurrence(stream: Ints) -> Ints:
+    """The how-manieth of its stream each is, from 0; in the order given."""
+    order = np.argsort(stream, kind="stable")
+    first = np.append(0, np.flatnonzero(np.diff(stream[order])) + 1)
+    start = np.repeat(first, np.diff(np.append(first, stream.size)))
+    found = np.zeros(stream.size, dtype=np.int64)
+    found[order] = np.arange(stream.size) - start
+    return found
 
 
 def most(sites: Ints, weight: Floats, count: int = 8) -> tuple[int, ...]:

@@ -20,6 +20,8 @@ class RankShare:
                 that of the thread that calls MPI
     resident    (seconds since MPI_Init, bytes), in the order of time.  limit_bytes: of its control group's memory
     namespace   number of its user namespace
+    grown_bytes by which its memory in RAM grew.  faults: page faults without a disk.  fault_s: what one takes,
+                mapped and unmapped, as measured at begin and end
     """
 
     rank: int
@@ -35,6 +37,9 @@ class RankShare:
     resident: tuple[tuple[float, int], ...]
     limit_bytes: int | None
     namespace: int | None
+    grown_bytes: int | None = field(default=None, kw_only=True)
+    faults: int | None = field(default=None, kw_only=True)
+    fault_s: tuple[float, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -138,10 +138,10 @@ def _run_s(results: WatchResults) -> float:
 
 
 def _with_patterns(saved: Saved, patterns: Patterns, results: WatchResults) -> Saved:
-    """By cheaper messages and by calls that are not made: added up, to no more than the time in MPI."""
+    """By cheaper messages and by calls that are not made: added up, to no more than what they can take."""
     if patterns.saved_s is None or patterns.interval is None:
         return saved
-    most = max((rank.mpi_s for rank in results.ranks), default=0.0)
+    most = max((rank.mpi_s for rank in results.ranks), default=0.0) + patterns.outside_s
     value, (low, high) = saved.value_s or 0.0, saved.interval or (0.0, 0.0)
     ends = (min(low + patterns.interval[0], most), min(high + patterns.interval[1], most))
     return Saved(min(value + patterns.saved_s, most), ends, None)

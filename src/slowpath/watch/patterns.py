@@ -13,7 +13,7 @@ from msgspec.structs import replace as changed
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
-from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.program_pattern import NONE, Floats, ProgramCalls, SeenPattern
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.watch.findings import place_words
@@ -29,12 +29,13 @@ MOST_REPLAYED: Final = 60_000  # calls; more are sampled, so that the verdict do
 @dataclass(frozen=True)
 class Patterns:
     """findings: worth a line, most saved first.  saved_s, interval: of the run by all of them; None: none, or no order
-    to replay.
+    to replay.  outside_s: of it, may lie outside of MPI.
     """
 
     findings: tuple[WatchFinding, ...] = ()
     saved_s: float | None = None
     interval: Interval | None = None
+    outside_s: float = 0.0
 
 
 NO_PATTERNS: Final = Patterns()
@@ -62,7 +63,8 @@ def patterns_of(calls: ProgramCalls, order: CallOrder, sites: Sequence[CallSite]
     together = saved.of(len(every)) if any(finding.saved_s for finding in found) else None
     if together is None or not found:
         return Patterns(tuple(found))
-    return Patterns(tuple(found), together[0], (together[1], together[2]))
+    outside_s = sum(one.more_s[2] for one in every if one.outside)
+    return Patterns(tuple(found), together[0], (together[1], together[2]), outside_s)
 
 
 Three = tuple[float, float, float]
@@ -82,7 +84,7 @@ class _Saved:
 def _seconds(one: SeenPattern, calls: ProgramCalls) -> Three:
     """Added up over its calls, a rank."""
     added = (one.saved_s * calls.weight[one.rows][:, None]).sum(axis=0) / calls.ranks
-    value, low, high = (float(a) + b for a, b in zip(added, one.more_s, strict=True))
+    value, low, high = (float(a) + b + one.waited_s for a, b in zip(added, one.more_s, strict=True))
     return value, low, high
 
 
@@ -91,7 +93,8 @@ def _worth(one: SeenPattern, calls: ProgramCalls) -> bool:
     if not calls.span_s:
         return False
     by_rank = np.bincount(calls.rank[one.rows], weights=one.saved_s[:, 0] * calls.weight[one.rows], minlength=1)
-    return float(by_rank.max(initial=0.0)) + one.more_s[0] >= LEAST_SHARE * calls.span_s
+    more_s = one.more_s[0] + one.waited_s * calls.ranks
+    return float(by_rank.max(initial=0.0)) + more_s >= LEAST_SHARE * calls.span_s
 
 
 def _gain(saved: Three | None, one: SeenPattern, calls: ProgramCalls) -> float:
@@ -115,9 +118,27 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
     total = replayed.saved_s.sum(axis=0)
     kept, every = saving[rows].sum(axis=0), (saving * calls.weight[:, None]).sum(axis=0)
     scale = np.where(kept > 0, np.maximum(every / np.where(kept > 0, kept, 1.0), 1.0), 0.0)
-    more = np.array([*(one.more_s for one in seen), tuple(np.sum([one.more_s for one in seen], axis=0))]).ravel()
-    found = np.clip(total * scale + more, 0.0, calls.span_s).reshape(-1, 3)
+    more = np.array([one.more_s for one in seen])
+    more += np.stack([_freed_s(calls, part, rows, one) for one in seen])
+    found = total * scale + np.concatenate([more, more.sum(axis=0, keepdims=True)]).ravel()
+    found = np.clip(found, 0.0, calls.span_s).reshape(-1, 3)
     return _Saved(tuple((float(v), float(min(low, v)), float(max(high, v))) for v, low, high in found), None)
+
+
+def _freed_s(calls: ProgramCalls, part: CallOrder, rows: Ints, one: SeenPattern) -> Floats:
+    """Value, low and high end of what the run saves where senders do not wait for their receives.
+
+    Args: part: the calls that are replayed.  rows: of `calls`, which ones they are.
+    """
+    if not one.freed.size:
+        return np.zeros(3)
+    place = np.full(len(calls), NONE, dtype=np.int64)
+    place[rows] = np.arange(rows.size)
+    waits = np.stack([calls.messages.left[one.freed], calls.messages.posted[one.freed]], axis=1)
+    waits = place[waits][(place[waits] != NONE).all(axis=1)]
+    by_stretch = replay(part, np.zeros((part.calls, 0)), waits).freed_s
+    scale = float(calls.weight[calls.messages.left[one.freed]].sum()) / max(len(waits), 1)
+    return float(by_stretch.sum()) * scale * np.array([1.0, one.least_share, 1.0])
 
 
 def _sampled(order: CallOrder) -> tuple[CallOrder, Ints]:
@@ -136,7 +157,7 @@ def _finding(
     where = place_words(places[0]) if places else "a place that is not known"
     files = [f"{site.file}:{site.line}" for site in places[:1] if site.file and site.line]
     head = f"{files[0]}: " if files else ""
-    counted_s = one.saved_s.any() or any(one.more_s)
+    counted_s = one.saved_s.any() or any(one.more_s) or one.freed.size
     basis = f" Estimated: {one.basis}." if counted_s else ""
     return WatchFinding(
         id=f"{path.code}:{_digest(path, places)}",

@@ -9,6 +9,7 @@ import numpy as np
 
 from slowpath.findings.program_pattern import NONE, Messages, ProgramCalls
 from slowpath.watch.attributed import Attributed
+from slowpath.watch.classes import FIRST_USE
 from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
@@ -16,6 +17,8 @@ from slowpath.watch.results import CallSite
 from slowpath.watch.what_if import CallOrder, possible, transfers
 
 _OF_MESSAGES = ("point to point", "completion")
+_COUNTED = ("count", "allocation_bytes")
+_HEAP = (1, 2)  # memory kinds: malloc's, and mappings
 
 
 def kept_calls(found: Attributed) -> Ints:
@@ -81,6 +84,7 @@ def program_calls(
         members=tuple(len(world.members.get(int(identity), ())) for identity in identities),
         ranks=max(len(world.records), 1),
         span_s=span_s,
+        first_uses=_first_uses(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
     )
 
@@ -145,6 +149,21 @@ def _counted(world: World, sites: Ints) -> tuple[Ints, Floats]:
     if not rows:
         return np.zeros((0, 4), dtype=np.int64), np.zeros(0)
     return np.concatenate(rows), np.concatenate(seconds)
+
+
+def _first_uses(world: World, sites: Ints) -> Ints:
+    """Of the profiles: site, rank, allocations that MPI saw for the first time, and bytes of one."""
+    rows = []
+    for i, record in enumerate(world.records):
+        profile = record.profile
+        fresh = profile[((profile["flags"] & FIRST_USE) != 0) & np.isin(profile["buffer_class"] & 15, _HEAP)]
+        row = fresh["site"].astype(np.int64)
+        known = row != NONE_32
+        site = np.full(row.size, NONE, dtype=np.int64)
+        site[known] = sites[world.site_of[i][row[known]]]
+        count, length = (np.minimum(fresh[name], np.uint64(2**40)).astype(np.int64) for name in _COUNTED)
+        rows.append(np.stack([site, np.full(row.size, record.rank), count, length], axis=1))
+    return np.concatenate(rows) if rows else np.zeros((0, 4), dtype=np.int64)
 
 
 def one_place(site_of: Mapping[int, int], sites: Sequence[CallSite]) -> dict[int, int]:

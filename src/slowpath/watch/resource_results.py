@@ -58,4 +58,9 @@ class RankResources(Result, frozen=True, kw_only=True):
     shm_bytes: Annotated[Count | None, means("size of its /dev/shm")]
     shm_free_bytes: Annotated[Count | None, means("of that, free at the end")]
     started_by: Annotated[str | None, means("program of its parent process")]
+    minor_faults: Annotated[Count | None, means("page faults that need no disk")] = optional()
+    fault_s: Annotated[
+        tuple[NotNegative, ...] | None,
+        means("what a new page takes to map, touch and unmap: measured at MPI_Init, and at MPI_Finalize"),
+    ] = optional()
     moments: Annotated[tuple[ResourceMoment, ...], means("at most 64, evenly over the run")]

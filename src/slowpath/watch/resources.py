@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
@@ -54,12 +54,20 @@ def _of_rank(rank: int, found: RecordedResources) -> RankResources:
         shm_bytes=found.number("shm_bytes", at_end=False),
         shm_free_bytes=found.number("shm_free_bytes"),
         started_by=found.started_by,
+        minor_faults=found.between("minor_faults"),
+        fault_s=tuple(ns * _S for ns in map(_fault_ns, (found.begin, found.end)) if ns) or None,
         moments=_moments(found),
     )
 
 
 def _seconds(ns: int | None) -> float | None:
     return None if ns is None else min(ns * _S, _LONGEST_S)
+
+
+def _fault_ns(words: Mapping[str, str]) -> float:
+    """What a new page takes; 0: not measured."""
+    text = words.get("fault_ns", "")
+    return float(text) if text.isdecimal() and len(text) < 10 else 0.0
 
 
 def _others_ran_s(found: RecordedResources) -> float | None:
@@ -118,4 +126,7 @@ def _share(one: RankResources, time: RankTime) -> RankShare:
         resident=tuple((moment.at_s, moment.resident_bytes) for moment in one.moments),
         limit_bytes=one.memory_limit_bytes,
         namespace=one.user_namespace,
+        grown_bytes=one.grown_bytes,
+        faults=one.minor_faults,
+        fault_s=one.fault_s or (),
     )

@@ -67,12 +67,14 @@ class KeptOrder:
 class Replayed:
     """Shape (stretches, scenarios): what is saved of each stretch, seconds; and the stretches' measured spans.
 
-    error_ratio: of a replay that changes nothing, against the spans.
+    error_ratio: of a replay that changes nothing, against the spans.  freed_s: shape (stretches,): saved without what
+    the replay was told to leave out alone.
     """
 
     saved_s: Floats
     span_s: Floats
     error_ratio: float
+    freed_s: Floats
 
 
 def possible(order: CallOrder) -> CallOrder:
@@ -120,24 +122,34 @@ def savings(order: CallOrder, transfer_s: Floats, price_s: Floats, as_is_s: Floa
     return found
 
 
-def replay(order: CallOrder, saving_s: Floats) -> Replayed:
+def replay(order: CallOrder, saving_s: Floats, freed: Ints | None = None) -> Replayed:
     """Every scenario at once.
 
-    Args: order: a possible one.  saving_s: shape (n, scenarios), taken off the transfer of each call.
+    Args: order: a possible one.  saving_s: shape (n, scenarios), taken off the transfer of each call.  freed: shape
+    (k, 2), calls and calls that they no longer wait for; they take no longer to transfer for that.
     """
     stretches = int(order.stretch.max()) + 1 if order.calls else 0
     changed = np.hstack([np.zeros((order.calls, 1)), saving_s])
     last = _last_of_chains(order)
-    ends = _ends(order, changed, last)
     measured, began = np.full(stretches, -np.inf), np.full(stretches, np.inf)
     np.maximum.at(measured, order.stretch, order.end_s)
     np.minimum.at(began, order.stretch, order.start_s)
     tail = measured[order.stretch[last]] - order.end_s[last]  # what each thread computes until the stretch ends
-    later = np.full((stretches, changed.shape[1]), -np.inf)
-    np.maximum.at(later, order.stretch[last], ends + tail[:, None])
+
+    def ended_s(after: Ints, less_s: Floats) -> Floats:
+        later = np.full((stretches, less_s.shape[1]), -np.inf)
+        np.maximum.at(later, order.stretch[last], _ends(order, after, less_s, last) + tail[:, None])
+        return later
+
+    later = ended_s(order.after, changed)
     spans = measured - began
     off, total = float(np.abs(later[:, 0] - measured).sum()), float(spans.sum())
-    return Replayed(later[:, :1] - later[:, 1:], spans, off / total if total > 0 else 0.0)
+    freed_s = np.zeros(stretches)
+    if freed is not None and len(freed):
+        key = order.after[:, 0] * order.calls + order.after[:, 1]
+        kept = order.after[~np.isin(key, freed[:, 0] * order.calls + freed[:, 1])]
+        freed_s = later[:, 0] - ended_s(kept, changed[:, :1])[:, 0]
+    return Replayed(later[:, :1] - later[:, 1:], spans, off / total if total > 0 else 0.0, freed_s)
 
 
 def _last_of_chains(order: CallOrder) -> Ints:
@@ -146,15 +158,15 @@ def _last_of_chains(order: CallOrder) -> Ints:
     return by[np.flatnonzero(np.diff(order.chain[by], append=-1))]
 
 
-def _ends(order: CallOrder, changed: Floats, last: Ints) -> Floats:
+def _ends(order: CallOrder, after: Ints, changed: Floats, last: Ints) -> Floats:
     """When the last call of each chain returns, shape (chains, scenarios).
 
     Calls that depend on nothing, that nothing depends on and that no scenario changes belong to the computing around
     them. The others are gone through in the order of their times: what is depended on is entered before the dependent
-    call returns.
+    call returns.  Args: after: in place of the order's own.
     """
     matters: npt.NDArray[np.bool_] = np.any(changed != 0, axis=1).reshape(-1)
-    matters[order.after[:, :2].ravel()] = True
+    matters[after[:, :2].ravel()] = True
     matters[last] = True
     kept = np.flatnonzero(matters)
     kept = kept[np.lexsort((order.start_s[kept], order.chain[kept]))]
@@ -166,9 +178,7 @@ def _ends(order: CallOrder, changed: Floats, last: Ints) -> Floats:
     transfer_s = np.maximum(transfers(order)[kept, None] - changed[kept], 0.0)
     count = len(kept)
     needed: dict[int, list[int]] = {}
-    for call, moment in zip(
-        place[order.after[:, 0]], place[order.after[:, 1]] + count * order.after[:, 2], strict=True
-    ):
+    for call, moment in zip(place[after[:, 0]], place[after[:, 1]] + count * after[:, 2], strict=True):
         needed.setdefault(int(call), []).append(int(moment))
     turn = 2 * np.arange(count)  # of one moment, a chain's entries and returns in their order
     moments = np.lexsort((np.concatenate([turn, turn + 1]), np.concatenate([start_s, end_s])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.program import (
+    sp049_hot_spot,
     sp050_small_messages,
     sp051_small_reductions,
     sp052_made_anew,
@@ -13,9 +14,12 @@ from slowpath.slowpaths.program import (
     sp055_serial_chain,
     sp056_receives_late,
     sp057_never_freed,
+    sp058_senders_wait,
+    sp059_new_buffers,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
+    sp049_hot_spot.SLOW_PATH,
     sp050_small_messages.SLOW_PATH,
     sp051_small_reductions.SLOW_PATH,
     sp052_made_anew.SLOW_PATH,
@@ -24,4 +28,6 @@ FAMILY: tuple[SlowPath, ...] = (
     sp055_serial_chain.SLOW_PATH,
     sp056_receives_late.SLOW_PATH,
     sp057_never_freed.SLOW_PATH,
+    sp058_senders_wait.SLOW_PATH,
+    sp059_new_buffers.SLOW_PATH,
 )

@@ -19,6 +19,7 @@ from slowpath.findings.program_pattern import (
     ProgramCalls,
     SeenPattern,
     grouped,
+    occurrence,
     usual,
 )
 from slowpath.findings.slow_path import SlowPath
@@ -60,19 +61,9 @@ def _rounds(calls: ProgramCalls, rows: Ints, root: Ints, partner: Ints) -> _Roun
     usable = usable[np.argsort(rows[usable], kind="stable")]
     at = rows[usable]
     stream, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], partner[usable])
-    number, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], _occurrence(stream))
+    number, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at], occurrence(stream))
     fits = _is_whole(calls, at, number, calls.messages.bytes[usable])[number]
     return _Rounds(usable[fits], number[fits], at[fits])
-
-
-def _occurrence(stream: Ints) -> Ints:
-    """The how-manieth of its stream each is, from 0; in the order given."""
-    order = np.argsort(stream, kind="stable")
-    first = np.append(0, np.flatnonzero(np.diff(stream[order])) + 1)
-    start = np.repeat(first, np.diff(np.append(first, stream.size)))
-    found = np.zeros(stream.size, dtype=np.int64)
-    found[order] = np.arange(stream.size) - start
-    return found
 
 
 def _is_whole(calls: ProgramCalls, at: Ints, number: Ints, length: Ints) -> Bools:

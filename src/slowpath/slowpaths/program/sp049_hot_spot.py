@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP049: in each round all ranks send to the same partner first, which is served by one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slowpath.core.units import format_bytes
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import NONE, Ints, ProgramCalls, SeenPattern, grouped, most, occurrence, usual
+from slowpath.findings.slow_path import SlowPath
+
+LEAST_RANKS = 3
+LEAST_ROUNDS = 10
+SAME = 0.8  # share of the first messages of all rounds that go to one rank
+LONGER = 1.3  # times what a later message of the round takes
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Messages of whole rounds, shape (m,): round of the sender, and the how-manieth of it, from 0."""
+
+    message: Ints
+    round: Ints
+    step: Ints
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Rounds of blocking sends to all others that begin at one rank, and whose first message takes longer."""
+    found = _steps(calls)
+    sent = calls.messages.sent[found.message]
+    result = []
+    for site in np.unique(calls.site[sent]).tolist():
+        here = calls.site[sent] == site
+        first = here & (found.step == 0)
+        to = np.bincount(calls.messages.destination[found.message[first]])
+        # The hot rank itself begins elsewhere.
+        others = first & (calls.messages.source[found.message] != to.argmax())
+        senders = np.unique(calls.messages.source[found.message[others]]).size
+        hot = others & (calls.messages.destination[found.message] == to.argmax())
+        if senders < LEAST_RANKS - 1 or hot.sum() < max(LEAST_ROUNDS * senders, SAME * others.sum()):
+            continue
+        later_s = float(np.median(calls.own_s[sent[here & (found.step > 0)]]))
+        if float(np.median(calls.own_s[sent[hot]])) >= LONGER * later_s:
+            result.append(_pattern(calls, found.message[hot], int(to.argmax()), later_s))
+    return result
+
+
+def _steps(calls: ProgramCalls) -> _Steps:
+    """The n-th message of a place to each of its partners is of its n-th round; all ranks have the same partners."""
+    messages = calls.messages
+    usable = np.flatnonzero((messages.sent != NONE) & (messages.sent == messages.left))
+    usable = usable[np.argsort(messages.sent[usable], kind="stable")]
+    at = messages.sent[usable]
+    place, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at])
+    stream, _ = grouped(place, messages.destination[usable])
+    rounds, _ = grouped(place, occurrence(stream))
+    size = np.bincount(rounds) if rounds.size else rounds
+    partners = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator[at]] - 1
+    whole = (size[rounds] == partners) & (partners >= LEAST_RANKS - 1)
+    return _Steps(usable[whole], rounds[whole], occurrence(rounds)[whole])
+
+
+def _pattern(calls: ProgramCalls, message: Ints, hot: int, later_s: float) -> SeenPattern:
+    messages = calls.messages
+    rows = messages.sent[message]
+    own_s, call = calls.own_s[rows], calls.call[rows]
+    value = np.maximum(usual(own_s, call) - later_s, 0.0)
+    low = np.minimum(np.maximum(usual(own_s, call, 1.0) - 2 * later_s, 0.0), value)
+    length = format_bytes(round(float(messages.bytes[message].mean())))
+    return SeenPattern(
+        sites=most(calls.site[rows], own_s),
+        count=message.size,
+        text=f"{message.size:,} messages of {length} in {{place}} are the first of rounds to all ranks, and all go to "
+        f"rank {hot}: they take {float(np.median(own_s)) / later_s:.1f} times as long as later ones",
+        change="let rank r begin with rank r + 1 and go round from there; or MPI_Alltoall",
+        basis="what the first messages take longer than later ones of the same rounds",
+        rows=rows,
+        saved_s=np.stack([value, low, np.maximum(own_s - later_s, 0.0)], axis=1),
+    )
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP049",
+    name="hot spot",
+    title="In each round all ranks send to the same partner first",
+    what="A loop over all ranks from 0 on makes all of them send to rank 0 first, then to rank 1.",
+    shows="At one place ranks send a message to each other rank in turn, ten rounds or more; 80 % of the rounds begin "
+    "at one rank, and these first messages take 1.3 times as long as later ones.",
+    why="The messages for that rank wait for each other, while the others receive nothing. Rounds that begin at one's "
+    "neighbour load all ranks alike.",
+    needs="A watched program with three ranks or more and blocking sends (docs/reference/watch.md). The saving is what "
+    "the first messages take longer than later ones.",
+    remedy="Begin with the next rank: (rank + step) % ranks; or MPI_Alltoall(v).",
+    false_alarms="A rank that comes late is waited for, and not named: only what a message takes once its receive is "
+    "there counts.",
+    sources=("MPI-4.1 section 6.8", "docs/reference/watch.md"),
+    observe=nothing,
+    cause="All ranks address one partner at the same time.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP058: a rank computes before it posts a receive that its sender waits for, and others wait for the sender."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slowpath.core.units import format_bytes, format_time
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import NONE, Floats, Ints, ProgramCalls, SeenPattern, grouped, most
+from slowpath.findings.program_resources import crowds
+from slowpath.findings.slow_path import SlowPath
+
+LEAST = 10  # messages of one pair of places that are waited for
+USUAL = 0.5  # share of the messages there that have to be
+MORE = 2.0  # times as long as receivers wait for senders there: on busy processors either is late now and then
+COMPUTED = 0.5  # share of the senders' waiting in which the receivers are outside MPI, directly before the receive
+SHORT_S = 20e-6  # of a wait that counts
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Places whose senders usually wait while the receivers compute; what that costs, a replay says."""
+    messages = calls.messages
+    if calls.resources is not None and crowds(calls.resources.ranks):
+        return ()  # ranks that share a processor are late for want of it
+    known = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
+    known = known[~calls.is_collective[messages.left[known]]]
+    if not known.size:
+        return ()
+    wait_s, computed_s = _waits(calls, known)
+    behind_s = np.maximum(calls.start_s[messages.sent[known]] - calls.start_s[messages.posted[known]], 0.0)
+    alike, _ = grouped(calls.site[messages.left[known]], calls.site[messages.posted[known]])
+    found = []
+    for kind in np.unique(alike[wait_s > SHORT_S]).tolist():
+        here = alike == kind
+        waits = here & (wait_s > SHORT_S)
+        usual = waits.sum() >= max(LEAST, USUAL * here.sum()) and wait_s[here].sum() >= MORE * behind_s[here].sum()
+        if usual and computed_s[waits].sum() >= COMPUTED * wait_s[waits].sum():
+            found.append(_pattern(calls, known[waits], wait_s[waits], computed_s[waits]))
+    return found
+
+
+def _waits(calls: ProgramCalls, known: Ints) -> tuple[Floats, Floats]:
+    """How long each sender waited for its receive, and how much of that the receiver spent outside MPI before it."""
+    left, posted = calls.messages.left[known], calls.messages.posted[known]
+    post_s = calls.start_s[posted]
+    waits = ~calls.messages.early[known] & (calls.end_s[left] > post_s)
+    wait_s = np.where(waits, np.maximum(post_s - calls.start_s[left], 0.0), 0.0)
+    return wait_s, np.minimum(wait_s, np.where(np.isfinite(calls.gap_s[posted]), calls.gap_s[posted], 0.0))
+
+
+def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats, computed_s: Floats) -> SeenPattern:
+    messages = calls.messages
+    left, posted = messages.left[message], messages.posted[message]
+    weight = calls.weight[left]
+    length = format_bytes(round(float(messages.bytes[message].mean())))
+    receivers = np.unique(messages.destination[message])
+    who = f"rank {receivers[0]}" if receivers.size == 1 else f"{receivers.size} ranks"
+    sites = most(calls.site[posted], wait_s)
+    return SeenPattern(
+        sites=sites + tuple(site for site in most(calls.site[left], wait_s) if site not in sites),
+        count=message.size,
+        text=f"the senders of {message.size:,} messages of {length} that {who} received in {{place}} waited "
+        f"{format_time(float(np.median(wait_s)))} each (median) for the receive, while {who} computed before it",
+        change="receive before computing what does not need the message; or send by MPI_Isend and wait for it after "
+        "the sender's own computing; MPI_Irecv before computing helps where the library goes on without calls",
+        basis="a replay of the order of the calls in which these senders wait for no receive; it is right where what "
+        "the receiver computes before needs nothing of what comes, which you have to check",
+        waited_s=float((wait_s * weight).sum()) / calls.ranks,
+        freed=message,
+        least_share=_had_core(calls, receivers),
+    )
+
+
+def _had_core(calls: ProgramCalls, receivers: Ints) -> float:
+    """Least share of the receivers' time outside MPI in which they had a processor."""
+    if calls.resources is None:
+        return 1.0
+    shares = [one for one in calls.resources.ranks if one.rank in receivers and one.waited_s is not None]
+    outside_s = sum(max(one.span_s - one.mpi_s, 0.0) for one in shares)
+    waited_s = sum(one.waited_s or 0.0 for one in shares)
+    return max(1.0 - waited_s / outside_s, 0.0) if outside_s > 0 else 1.0
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP058",
+    name="receives after computing",
+    title="Senders wait for receives that are posted only after computing",
+    what="A long message goes when its receive is posted; until then its sender waits and computes nothing.",
+    shows="At one pair of places half of the messages and ten at least are waited for by their senders, twice as "
+    "long as receivers wait for senders there, for the most part while the receiver is outside MPI directly before its "
+    "receive, and the run is shorter without.",
+    why="Where the sender has to compute as well, receiver and sender compute one after the other.",
+    needs="A watched program (docs/reference/watch.md). The saving is that of a replay of the calls' order in which "
+    "these senders do not wait. A receiver that has more to compute than all others saves nothing so: that is "
+    "imbalance, and not named here.",
+    remedy="Receive first, compute then; or MPI_Isend and a later wait on the side of the sender.",
+    false_alarms="A receiver that needs its computing before it can receive, as for the memory to receive into. Ranks "
+    "that share a processor are not looked at; where others take it, the low end is less.",
+    sources=("MPI-4.1 section 3.4", "docs/reference/watch.md"),
+    observe=nothing,
+    cause="The receiver computes before it posts a receive that the sender waits for.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)

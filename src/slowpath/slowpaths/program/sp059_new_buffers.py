@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP059: buffers that are allocated anew in each iteration, and whose pages are faulted in again each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from slowpath.core.units import format_bytes
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import NONE, Ints, ProgramCalls, SeenPattern, most
+from slowpath.findings.program_resources import RankShare
+from slowpath.findings.slow_path import SlowPath
+
+LEAST = 20  # new buffers of a rank at one place
+LEAST_BYTES = 64 * 1024  # of one: shorter ones come from pages that malloc keeps
+FAULTED = 0.5  # share of their pages that the rank has to have faulted in
+KEPT = 0.5  # share of their bytes by which its memory may have grown: they were freed
+PAGE_BYTES = 4096
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Ranks whose page faults are as many as the pages of buffers that are new at each use, and whose memory stays."""
+    if calls.resources is None:
+        return ()
+    shares = {one.rank: one for one in calls.resources.ranks if one.faults is not None and one.fault_s}
+    fresh = calls.first_uses[calls.first_uses[:, 3] >= LEAST_BYTES]
+    by_rank = {rank: fresh[fresh[:, 1] == rank] for rank in np.unique(fresh[:, 1]).tolist()}
+    used = {rank: _repeated(rows) for rank, rows in by_rank.items()}
+    used = {rank: rows for rank, rows in used.items() if rank in shares and _faults(rows, shares[rank])}
+    return [_pattern(calls, used, shares)] if used else []
+
+
+def _repeated(rows: Ints) -> Ints:
+    """Those of places that bring new buffers again and again."""
+    sites, place = np.unique(rows[:, 0], return_inverse=True)
+    count = np.bincount(place.reshape(-1), weights=rows[:, 2], minlength=sites.size)
+    return rows[count[place.reshape(-1)] >= LEAST]
+
+
+def _pages(rows: Ints) -> int:
+    return int((rows[:, 2] * (rows[:, 3] // PAGE_BYTES)).sum())
+
+
+def _faults(rows: Ints, share: RankShare) -> bool:
+    pages = _pages(rows)
+    if not pages or share.faults is None or share.grown_bytes is None:
+        return False
+    return share.faults >= FAULTED * pages and share.grown_bytes < KEPT * pages * PAGE_BYTES
+
+
+def _pattern(calls: ProgramCalls, used: dict[int, Ints], shares: dict[int, RankShare]) -> SeenPattern:
+    every = np.concatenate(list(used.values()))
+    faults = sum(min(shares[rank].faults or 0, _pages(rows)) for rank, rows in used.items())
+    each_s = np.array([at_s for rank in used for at_s in shares[rank].fault_s])
+    ends = [float(np.median(each_s)), float(each_s.min()), float(each_s.max())]
+    value, low, high = (faults * end / calls.ranks for end in ends)
+    count = int(every[:, 2].sum())
+    length = format_bytes(round(float((every[:, 2] * every[:, 3]).sum()) / count))
+    known = every[every[:, 0] != NONE]
+    return SeenPattern(
+        sites=most(known[:, 0], (known[:, 2] * known[:, 3]).astype(float)),
+        count=count,
+        text=f"{count:,} buffers of {length} in {{place}} and elsewhere were new to MPI, and the ranks had {faults:,} "
+        "page faults for them, in the program and in MPI",
+        change="allocate the buffers once, before the loop, and use them again",
+        basis=f"that many faults of {ends[0] * 1e9:.0f} ns [{ends[1] * 1e9:.0f}, {ends[2] * 1e9:.0f}], measured in the "
+        "ranks at begin and end",
+        more_s=(value, low, high),
+        outside=True,
+    )
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP059",
+    name="buffers made anew",
+    title="Buffers are allocated anew in each iteration, and their pages are faulted in each time",
+    what="Memory that is freed goes back to the kernel, and the next buffer consists of pages that nobody has touched.",
+    shows="At one place a rank gives MPI 20 or more buffers of 64 KiB and longer that it never saw before, the rank "
+    "has page faults for at least half of their pages, and its memory does not grow by half of them.",
+    why="The kernel clears each page and enters it when it is touched first, in the program or in MPI, and takes it "
+    "away when it is freed. The time between MPI calls has most of it.",
+    needs="A watched program (docs/reference/watch.md) on Linux. The saving is the number of faults times what one "
+    "takes, which each rank measures on 1 MiB when MPI_Init has returned and when MPI_Finalize is called.",
+    remedy="Allocate before the loop. Else MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ let glibc "
+    "keep freed memory (`slowpath prove --remedy keep-freed-memory`).",
+    false_alarms="Buffers that are touched once in the run are not counted; of huge pages the time of a fault is "
+    "underestimated.",
+    sources=("mallopt(3), M_TRIM_THRESHOLD", "docs/reference/watch.md"),
+    observe=nothing,
+    cause="Each new buffer's pages are faulted in.",
+    needs_law=False,
+    kind="property",
+    pattern=see,
+)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program of ranks that compute and call, each with its own clock: written down as a watch, and concluded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slowpath.watch.analysis import concluded_watch
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.results import WatchResults
+from support.watch_record import Job, Rank
+
+COMPUTE_S, CALL_S, STEP_S = 100e-6, 1e-6, 50e-9
+ITERATIONS = 20
+HERE, THERE, ELSEWHERE = 1, 2, 3  # rows of sites; 0 is the coarse one
+
+
+@dataclass
+class Program:
+    """Ranks that compute and call; each has its own clock. `call` moves the clock over one call and a loop's step."""
+
+    ranks: int
+    job: Job = field(init=False)
+    now: list[float] = field(init=False)
+    call_s: float = CALL_S
+
+    def __post_init__(self) -> None:
+        self.job = Job(self.ranks, header={"call_cost_ns": 20})
+        self.now = [0.01] * self.ranks
+        for rank in self.job.ranks:
+            for place in (HERE, THERE, ELSEWHERE):
+                rank.site(0x1000 * place)
+
+    def compute(self, seconds: float = COMPUTE_S) -> None:
+        self.now = [at + seconds for at in self.now]
+
+    def send(self, source: int, to: int, size: int = 8, site: int = HERE, offset: int = 0, tag: int = 0) -> float:
+        """A send that goes at once; the time at which it began."""
+        start = self.now[source]
+        self.at(source).send(to, start_s=start, end_s=start + self.call_s, message_bytes=size, site=site,
+                             start_offset=offset, tag=tag)  # fmt: skip
+        self.now[source] = start + self.call_s + STEP_S
+        return start
+
+    def receive(self, rank: int, source: int, sent: float, size: int = 8, site: int = THERE, offset: int = 0,
+                tag: int = 0) -> None:  # fmt: skip
+        """A receive that ends a call after the message was sent, or after its own begin."""
+        start = self.now[rank]
+        end = max(start, sent) + self.call_s
+        self.at(rank).receive(source, start_s=start, end_s=end, message_bytes=size, site=site, start_offset=offset,
+                              tag=tag)  # fmt: skip
+        self.now[rank] = end + STEP_S
+
+    def message(self, source: int, to: int, size: int = 8) -> None:
+        self.receive(to, source, self.send(source, to, size), size)
+
+    def all(self, call: str = "MPI_Allreduce", size: int = 8, site: int = HERE, root: int = -1,
+            offset: int = 0, took_s: float | None = None) -> None:  # fmt: skip
+        """A collective that all leave together."""
+        end = max(self.now) + (self.call_s if took_s is None else took_s)
+        for rank in self.job.ranks:
+            rank.collective(call, start_s=self.now[rank.rank], end_s=end, message_bytes=size, site=site, root=root,
+                            start_offset=offset)  # fmt: skip
+        self.now = [end + STEP_S] * self.ranks
+
+    def at(self, rank: int) -> Rank:
+        return self.job.ranks[rank]
+
+    def watched(self, folder: Path) -> WatchResults:
+        end_s = max(self.now) + 0.001
+        self.job.write(folder / "ranks", end_s)
+        info = WatchInfo(
+            slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
+            library="/l.so", wall_s=end_s, exit_code=0,
+        )  # fmt: skip
+        write_watch(folder, info)
+        return concluded_watch(folder)
