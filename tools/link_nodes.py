@@ -48,7 +48,9 @@ class Nodes:
         own = [part for part in parts if part]
         self.processors = {f"n{i + 1}": part or own[i % len(own)] for i, part in enumerate(parts)}
         self._holders: dict[str, subprocess.Popen[bytes]] = {}
-        self.folder = Path(tempfile.mkdtemp(prefix="link-nodes-"))
+        # Hydra splits the agent's path at a blank; proxies that it can't start spin, and in real time hold all cores.
+        blankless = "/tmp" if " " in tempfile.gettempdir() else None
+        self.folder = Path(tempfile.mkdtemp(prefix="link-nodes-", dir=blankless))
 
     def __enter__(self) -> Nodes:
         """Raises EnvironmentFailure where namespaces, or what sets them up, are missing."""
