@@ -40,8 +40,8 @@ def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -
 
     RUN is a run folder or a results.json: slowpath run numbers has all tables. A table for each collective, MPI,
     environment, placement and setting. The first columns are OSU's, so that programs which read OSU's tables read
-    these; then the value's interval and the number of launches. The head of each table says what its numbers are. What
-    a run lacks stands in one line on stderr.
+    these; then the value's interval and, where rows differ in it, the number of launches. The head of each table says
+    what its numbers are. What a run lacks stands in one line on stderr.
     """
     import json
 

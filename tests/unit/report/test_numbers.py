@@ -42,19 +42,30 @@ def windowed(number: int, size: int, value_s: float, **parameters: str) -> CellR
     return a_cell(number, parameters=given, metrics={"time_per_message_s": a_metric(estimate)})
 
 
+def unwrapped(text: str) -> str:
+    """Heads without the breaks that keep them as narrow as a terminal."""
+    return text.replace("\n#   ", " ")
+
+
 def test_what_reads_osu_s_tables_reads_this() -> None:
     made = results([ping_pong(0, 64, 0.3e-6), ping_pong(1, 8, 0.26e-6), windowed(2, 65536, 10e-6)], run=RUN)
     latency, bandwidth = as_text(made, tables_of(made)).split("\n\n")
     assert OSU_ROW.findall(latency) == [("8", "0.260"), ("64", "0.300")]
     assert OSU_ROW.findall(bandwidth) == [("65536", "6553.60")]
-    assert "# Size                Latency (us)" in latency
-    assert "# Size            Bandwidth (MB/s)" in bandwidth
-    assert latency.splitlines()[-1].split() == ["64", "0.300", "0.297", "0.303", "8"]
+    assert "# Size Latency (us) Low (us) High (us)\n" in latency
+    assert "# Size Bandwidth (MB/s) Low (MB/s) High (MB/s)\n" in bandwidth
+    assert latency.splitlines()[-1].split() == ["64", "0.300", "0.297", "0.303"]
+    assert "; launches: 8\n" in latency
+    few = a_cell(1, parameters={**made.cells[0].parameters, "message_bytes": "8"}, metrics=made.cells[1].metrics)
+    few.metrics["half_round_trip_latency_s"] = a_metric(an_estimate(0.26e-6, launches=3))
+    made = results([made.cells[0], few], run=RUN)
+    lines = as_text(made, tables_of(made)).splitlines()
+    assert [line.split()[-1] for line in lines[-3:]] == ["Launches", "3", "8"]
 
 
 def test_the_head_says_what_a_number_is() -> None:
     made = results([ping_pong(0, 8, 1e-6), windowed(1, 8, 1e-6)], run=RUN)
-    heads = [line for line in as_text(made, tables_of(made)).splitlines() if line.startswith("#")]
+    heads = [line for line in unwrapped(as_text(made, tables_of(made))).splitlines() if line.startswith("#")]
     text = "\n".join(heads)
     assert "not OSU's program" in text
     assert "median over launches" in text
@@ -82,7 +93,7 @@ def test_a_table_for_each_condition_and_no_cell_twice() -> None:
         ("mpich", "pinned_host", 1),
     ]
     assert tables[0].rows[0].value == pytest.approx(1.0)
-    assert "openmpi 5.0.11; environment default, placement bound, memory host" in as_text(made, tables)
+    assert "openmpi 5.0.11; environment default, placement bound, memory host" in unwrapped(as_text(made, tables))
 
 
 def test_no_interval_is_nan_in_the_table_and_missing_in_rows() -> None:
@@ -91,7 +102,7 @@ def test_no_interval_is_nan_in_the_table_and_missing_in_rows() -> None:
         0, parameters=cell.parameters, metrics={"half_round_trip_latency_s": a_metric(an_estimate(1e-6, interval=None))}
     )
     made = results([cell], run=RUN)
-    assert as_text(made, tables_of(made)).splitlines()[-1].split() == ["8", "1.000", "nan", "nan", "8"]
+    assert as_text(made, tables_of(made)).splitlines()[-1].split() == ["8", "1.000", "nan", "nan"]
     (row,) = as_records(made, tables_of(made))
     assert (row["low"], row["high"], row["mpi"], row["message_bytes"]) == (None, None, "mpich", 8)
     head, line = rows_as_csv([row]).splitlines()
@@ -121,11 +132,11 @@ def test_both_ways_pairs_and_threads_have_tables_of_their_own() -> None:
         ("message-rate", pytest.approx((8.0, 1e6, 1e6 / 1.01, 1e6 / 0.99))),
         ("message-rate", pytest.approx((4.0, 5e5, 5e5 / 1.01, 5e5 / 0.99))),
     ]
-    text = as_text(made, tables)
+    text = unwrapped(as_text(made, tables))
     assert "8 in flight, pairs 2)" in text
     assert "8 in flight, threads 2)" in text
     apart = results([windowed(0, 8, 1e-6, places="one"), windowed(1, 8, 1e-6, places="apart")], run=RUN)
-    text = as_text(apart, tables_of(apart))
+    text = unwrapped(as_text(apart, tables_of(apart)))
     assert "8 in flight, into one place)" in text
     assert "8 in flight, each into its own place)" in text
 
@@ -135,10 +146,15 @@ def test_a_collective_has_least_median_and_tail_over_calls_and_launches() -> Non
     given = {"pattern": "calls", "collective": "allreduce", "message_bytes": "8"}
     cell = a_cell(0, experiment="coll", parameters=given, metrics={"collective_own_s": a_metric(estimate)})
     made = results([cell], run=RUN)
-    text = as_text(made, tables_of(made))
+    text = unwrapped(as_text(made, tables_of(made)))
     assert "# Slowpath collective (allreduce, time in the call on the slowest rank)" in text
     numbers = text.splitlines()[-1].split()
     assert numbers[:8] == ["8", "2.000", "1.000", "50.000", "1600", "2.500", "3.000", "9.000"]
+    slow = an_estimate(0.5, min=0.4, p50=0.5, p90=0.6, p99=0.8, max=0.99, samples=160_000, interval=(0.4, 0.6))
+    given = {**given, "message_bytes": "4194304"}
+    cell = a_cell(0, experiment="coll", parameters=given, metrics={"collective_own_s": a_metric(slow)})
+    made = results([cell], run=RUN)
+    assert max(map(len, as_text(made, tables_of(made)).splitlines())) <= 80
 
 
 def test_overlap_is_the_part_of_the_communication_that_computing_hides() -> None:

@@ -2,12 +2,14 @@
 """Tables of a run in the format of the OSU Micro-Benchmarks. Pure.
 
 Programs that read OSU's tables take the first columns of lines without #. A head above each table states what a value
-is: a median over launches, where OSU prints a mean over iterations. The value's interval and the number of launches
-follow OSU's columns.
+is: a median over launches, where OSU prints a mean over iterations. The value's interval follows OSU's columns, then
+the number of launches where rows differ in it; the head has it otherwise. Tables are as wide as a terminal at most.
 """
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +24,7 @@ from slowpath.report.numbers.kinds import COPIES, KINDS, Given, Numbers, TableKi
 
 _OWN = ("message_bytes", "pattern")
 _PLACES = ("mpi", "environment", "placement")
+_WIDTH = 79
 _PLACE_WORDS = {"one": "into one place", "apart": "each into its own place"}
 CAMPAIGN = "numbers"  # whose cells fill these tables
 
@@ -140,21 +143,40 @@ def _lines(results: Results, table: OsuTable, apart: set[str]) -> list[str]:
     named = ["environment", "placement", *sorted(apart - {*_PLACES, *kind.own})]
     where = ", ".join(f"{name} {table.where[name]}" for name in named if table.where.get(name))
     title = f"{title_of(kind, table.where)}{_own_words(table)}"
+    counts = {row.launches for row in table.rows}
+    launches = f"launches: {counts.pop()}" if len(counts) == 1 else "Launches: of the MPI job"
     head = [
-        f"# Slowpath {kind.name} ({title}), in the format of OSU's tables; not OSU's program",
-        f"# Run {run.id}, {identity.name or 'unknown MPI'} {identity.version or ''}".rstrip() + f"; {where}",
-        f"# {kind.means}",
-        "# Low, High: ends of its 95 % interval (nan: too few launches for one); Launches: of the MPI job",
+        f"Slowpath {kind.name} ({title}), in OSU's format; not OSU's program",
+        f"Run {run.id}, {identity.name or 'unknown MPI'} {identity.version or ''}".rstrip() + f"; {where}",
+        kind.means,
+        f"Low, High: ends of its 95 % interval (nan: too few launches); {launches}",
     ]
-    names = (*kind.columns, f"Low ({kind.unit})", f"High ({kind.unit})")
-    column = "".join(f"{name:>18}" for name in names) + f"{'Launches':>12}"
-    return [*head, f"{'# Size':<16}{column}", *(_line(row) for row in table.rows)]
+    wrapped = [textwrap.fill(line, _WIDTH, initial_indent="# ", subsequent_indent="#   ") for line in head]
+    names = ["# Size", *kind.columns, f"Low ({kind.unit})", f"High ({kind.unit})", *(["Launches"] if counts else [])]
+    rows = [_cells(row)[: len(names)] for row in table.rows]
+    return [*wrapped, *_columns(names, rows)]
 
 
-def _line(row: OsuRow) -> str:
+def _cells(row: OsuRow) -> list[str]:
     low, high = row.interval or (float("nan"), float("nan"))
-    shown = "".join(f"{_number(value):>18}" for value in (*row.columns, low, high))
-    return f"{row.size_bytes:<16}{shown}{row.launches:>12}"
+    return [str(row.size_bytes), *map(_number, (*row.columns, low, high)), str(row.launches)]
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the table; names of several words stand in several lines where they are wider than a terminal."""
+    for pieces in ([[name] for name in names], [re.sub(r"(?<=\w)\(", " (", name).split(" ") for name in names]):
+        pieces[0] = [names[0]]
+        widths = [max(map(len, [*words, *cells])) for words, cells in zip(pieces, zip(*rows, strict=True), strict=True)]
+        if sum(widths) + len(widths) <= _WIDTH:
+            break
+    depth = max(map(len, pieces))
+    lines = list(zip(*([""] * (depth - len(words)) + words for words in pieces), strict=True))
+    lines = [*(line if line[0] else ("#", *line[1:]) for line in lines), *map(tuple, rows)]
+    first, *others = widths
+    shown = [
+        line[0].ljust(first) + "".join(f" {x:>{n}}" for x, n in zip(line[1:], others, strict=True)) for line in lines
+    ]
+    return [line.rstrip() for line in shown]
 
 
 def _number(value: float | int | None) -> str:
@@ -162,7 +184,7 @@ def _number(value: float | int | None) -> str:
         return "nan"
     if isinstance(value, int):
         return str(value)
-    return f"{value:.2f}" if abs(value) >= 100 else f"{value:.3f}"
+    return f"{value:.{3 if abs(value) < 100 else 2 if abs(value) < 10_000 else 0}f}"
 
 
 def as_records(results: Results, tables: Sequence[OsuTable]) -> list[dict[str, Value]]:
