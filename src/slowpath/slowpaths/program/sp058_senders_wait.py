@@ -36,7 +36,9 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     for kind in np.unique(alike[wait_s > SHORT_S]).tolist():
         here = alike == kind
         waits = here & (wait_s > SHORT_S)
-        usual = waits.sum() >= max(LEAST, USUAL * here.sum()) and wait_s[here].sum() >= MORE * behind_s[here].sum()
+        longest_s = 3.0 * float(np.median(wait_s[waits]))  # one rank without a core for seconds is not the usual case
+        ahead_s, late_s = (np.minimum(one[here], longest_s).sum() for one in (wait_s, behind_s))
+        usual = waits.sum() >= max(LEAST, USUAL * here.sum()) and ahead_s >= MORE * late_s
         if usual and computed_s[waits].sum() >= COMPUTED * wait_s[waits].sum():
             found.append(_pattern(calls, known[waits], wait_s[waits], computed_s[waits]))
     return found
