@@ -51,10 +51,11 @@ std::string obstacle(const Program& program, const Ranks& ranks) {
     return {};
 }
 
-/// What fails on rank 0 mostly fails on the last rank too, and rank 0 then ends the job before it speaks.
+/// What fails on rank 0 mostly fails on the last rank too, and rank 0 then ends the job before it speaks: on
+/// a machine that is busy, the launcher needs more than a second for that.
 void print_failure(std::string_view name, const Ranks& ranks, const std::string& text,
                    const std::string& where = {}) {
-    if (ranks.rank != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (ranks.rank != 0) std::this_thread::sleep_for(std::chrono::seconds(5));
     print_error(name, ranks, text, where);
 }
 
