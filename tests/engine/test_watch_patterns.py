@@ -34,6 +34,7 @@ PLANTED = {
 MORE_ITERATIONS = {"chain": 100}
 # Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
 FEW_RANKS, LONGER_US = {"late": 2, "unexpected": 2}, {"late": 2000}
+SIZE = {"late": str(1 << 24)}  # Intel MPI sends 1 MiB without its receive
 ALSO = {"leak": {"SP052"}}  # what is made in each iteration is that in both twins
 
 
@@ -53,9 +54,9 @@ def test_a_pattern_is_named_at_its_place_and_its_twin_is_clean(
 ) -> None:
     code, function = PLANTED[pattern]
     faulty, clean = (seen(ranks, watch_library, program, tmp_path, pattern, twin) for twin in ("faulty", "clean"))
-    # Open MPI tells malloc to keep what is freed: new buffers have no page faults there.
-    costs_nothing = pattern == "new-buffers" and ranks.mpi.name == "openmpi"
-    assert ((code, function) in faulty) is not costs_nothing
+    # Open MPI tells malloc to keep what is freed: what page faults there are need not be of new buffers.
+    may_cost_nothing = pattern == "new-buffers" and ranks.mpi.name == "openmpi"
+    assert (code, function) in faulty or may_cost_nothing
     assert {rule for rule, _ in clean} <= ALSO.get(pattern, set())
 
 
@@ -67,6 +68,7 @@ def seen(
     (watch / "ranks").mkdir(parents=True)
     iterations = MORE_ITERATIONS.get(pattern, ITERATIONS)
     words = (str(program), pattern, twin, str(iterations), str(LONGER_US.get(pattern, COMPUTE_US)))
+    words += (SIZE[pattern],) if pattern in SIZE else ()
     of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(watch / "ranks")}
     done = ranks.start(*words, ranks=FEW_RANKS.get(pattern, RANKS), of_ranks=of_ranks)
     assert done.returncode == 0, done.stderr
