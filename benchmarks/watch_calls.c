@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints the median over blocks of what calls take, ns: NAME VALUE. One rank, started alone. */
+/* Prints the median over blocks of what calls take, ns: NAME VALUE. One rank, started alone; with two, a
+ * round trip. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,10 @@ int main(int count, char** arguments) {
     TIME("Isend_Irecv_Waitall", (MPI_Irecv(in, 8, MPI_BYTE, 0, 3, MPI_COMM_SELF, &both[0]),
                                  MPI_Isend(out, 8, MPI_BYTE, 0, 3, MPI_COMM_SELF, &both[1]),
                                  MPI_Waitall(2, both, MPI_STATUSES_IGNORE)));
+    TIME("Irecv_Send_Wait",
+         (MPI_Irecv(in, 8, MPI_BYTE, 0, 3, MPI_COMM_SELF, &both[0]),
+          MPI_Send(out, 8, MPI_BYTE, 0, 3, MPI_COMM_SELF), MPI_Wait(&both[0], MPI_STATUS_IGNORE)));
+    TIME("MPI_Allreduce", MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF));
     MPI_Finalize();
     return 0;
 }

@@ -3,8 +3,8 @@
 
     python benchmarks/watch_calls.py [--pairs N] [MPI...]     MPI: as for --mpi; the embedded one unless given
 
-A line a call: median over pairs of the difference, ns, and its smallest and largest. `preload` is the library without a
-folder to record into: what the wrapper alone costs.
+A line a call: median over pairs of the difference to an empty wrapper of the call, ns, and its smallest and largest.
+`preload` is the library without a folder to record into.
 """
 
 from __future__ import annotations
@@ -36,13 +36,18 @@ def measure(mpi: Mpi, library: Path, pairs: int, work: Path) -> None:
     plain, program = dict(mpi.environ(os.environ)), work / f"{mpi.name}"
     wrapper = mpi.mpicxx.with_name("mpicc")
     subprocess.run([wrapper, "-O2", "-o", program, SOURCE], env=plain, check=True)
+    empty = work / "libempty.so"
+    subprocess.run(
+        [wrapper, "-O2", "-shared", "-fPIC", "-o", empty, SOURCE.with_name("watch_empty.c")], env=plain, check=True
+    )
     preload = {**plain, "LD_PRELOAD": str(library)}
-    ways = {"plain": plain, "preload": preload, "watched": {**preload, "SLOWPATH_WATCH": str(work)}}
+    ways = {"empty": {**plain, "LD_PRELOAD": str(empty)}, "preload": preload}
+    ways["watched"] = {**preload, "SLOWPATH_WATCH": str(work)}
     runs = [{way: times_ns(program, environ) for way, environ in ways.items()} for _ in range(pairs)]
-    for call in runs[0]["plain"]:
-        line = f"{mpi.name:10} {call:19} {statistics.median(run['plain'][call] for run in runs):7.1f} ns"
+    for call in runs[0]["empty"]:
+        line = f"{mpi.name:10} {call:19} {statistics.median(run['empty'][call] for run in runs):7.1f} ns"
         for way in ("preload", "watched"):
-            more = [run[way][call] - run["plain"][call] for run in runs]
+            more = [run[way][call] - run["empty"][call] for run in runs]
             line += f"   {way} {statistics.median(more):+6.1f} ns [{min(more):+.1f}, {max(more):+.1f}]"
         print(line)
 

@@ -7,6 +7,7 @@
 
 #include "watch/clock.hpp"
 #include "watch/communicators.hpp"
+#include "watch/cost.hpp"
 #include "watch/groups.hpp"
 #include "watch/guard.hpp"
 #include "watch/library.hpp"
@@ -131,6 +132,7 @@ void begin_record() {
     }
     if (last_recording == 0) pthread_atfork(nullptr, nullptr, stop_in_child);
     recording = ++last_recording;
+    if (has_world) head.call_cost_ns = measure_call_cost_ns();
 }
 
 void note_start(const Observed& call) {

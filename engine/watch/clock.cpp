@@ -17,7 +17,7 @@ std::int64_t realtime_ns() {
     return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-// Constructors without a number run after the one that chooses the clock.
+// The constructor that chooses the clock has a number: it runs before.
 [[gnu::constructor]] void note_load() {
     loaded = read_anchor();
 }

@@ -60,13 +60,20 @@ void show_requests(layout::Current& current, const Observed& call, const Plan& p
 void show(Lane& lane, Observed& call, const Plan& plan, const Scratch* scratch) {
     if (lane.current == nullptr) return;
     layout::Current& current = *lane.current;
-    SiteSlot& slot = find_site(lane, call);
+    SiteSlot& slot = call.slot != nullptr ? *call.slot : find_site(lane, call);
     call.slot = &slot;
     const bool goes_on = plan.is_test && current.doing == layout::polling;
     if (goes_on && current.call == call.call && current.site == slot.site) return;
     current.call = call.call;
     current.site = slot.site;
-    {
+    if (call.repeated != nullptr) {
+        const layout::Event& event = call.repeated->event;
+        const bool is_receive = call.repeated->stream.is_receive;
+        current.communicator = event.communicator;
+        current.peer = is_receive ? std::int32_t{layout::none} : event.peer;
+        current.source = is_receive ? event.peer : std::int32_t{layout::none};
+        current.tag = event.tag;
+    } else {
         const SpinGuard guard(shared_state, is_multiple);
         if (plan.action == Action::complete)
             show_requests(current, call, plan, scratch);

@@ -19,7 +19,8 @@ constinit TicksKind ticks_kind = TicksKind::monotonic_ns;
 
 namespace {
 
-[[gnu::constructor]] void choose_clock() {
+// Before those without a number, which read the clock, whatever order the linker gives the files.
+[[gnu::constructor(101)]] void choose_clock() {
     ticks_kind = find_ticks_kind();
 }
 
@@ -73,7 +74,7 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
     if (outermost > frame) [[unlikely]]
         return invoke(target, words);
     outermost = frame;
-    Observed seen{call, words, caller, frame, false, 0, 0, 0};
+    Observed seen{call, words, caller, frame};
     note_fortran_caller(seen);
     Scratch* const scratch = before(seen);
     if (shapes[call].family == Family::start_and_end) [[unlikely]] {

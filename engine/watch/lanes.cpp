@@ -13,16 +13,14 @@ namespace slowpath::watch {
 
 constinit std::uint32_t recording = 0;
 constinit bool is_multiple = false;
+[[gnu::tls_model("initial-exec")]] thread_local constinit Lane* own_lane = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local constinit std::uint32_t own_lane_since = 0;
 
 namespace {
 
 constinit Lane lanes[most_room_lanes]{};
 constinit std::uint32_t opened = 0;
 constinit SpinLock opening{};
-
-// The static model needs no call at first use.
-[[gnu::tls_model("initial-exec")]] thread_local constinit Lane* mine = nullptr;
-[[gnu::tls_model("initial-exec")]] thread_local constinit std::uint32_t mine_since = 0;
 
 void open_lane(Lane& lane, std::uint32_t number) {
     const LaneRoom room = take_lane_room(number);
@@ -43,22 +41,10 @@ void open_lane(Lane& lane, std::uint32_t number) {
     lane.current = lane.is_shared ? nullptr : current;
 }
 
-[[gnu::noinline]] Lane& take_lane() {
-    const SpinGuard guard(opening);
-    const std::uint32_t last = most_lanes() - 1;
-    const std::uint32_t number = opened < last ? opened : last;
-    if (opened <= last) {
-        open_lane(lanes[number], number);
-        ++opened;
-    }
-    mine = &lanes[number];
-    mine_since = recording;
-    return *mine;
-}
-
 void forget(Lane& lane) {
     unmap_rows(lane.runs, lane.events.capacity() + 1);
     for (SiteSlot& slot : lane.sites) slot = {};
+    for (Repeated& call : lane.repeated) call.generation = 0;
     for (std::uint32_t& row : lane.profile_index) row = 0;
     lane.run_count = 0;
     lane.window_end_ticks = lane.unwound = 0;
@@ -66,10 +52,24 @@ void forget(Lane& lane) {
 
 }  // namespace
 
-Lane& current_lane() {
-    if (mine_since == recording) [[likely]]
-        return *mine;
-    return take_lane();
+Lane& take_lane() {
+    const SpinGuard guard(opening);
+    const std::uint32_t last = most_lanes() - 1;
+    const std::uint32_t number = opened < last ? opened : last;
+    if (opened <= last) {
+        open_lane(lanes[number], number);
+        ++opened;
+    }
+    own_lane = &lanes[number];
+    own_lane_since = recording;
+    return *own_lane;
+}
+
+Lane* lend_lane(Lane* lane) {
+    Lane* const had = own_lane_since == recording ? own_lane : nullptr;
+    own_lane = lane;
+    own_lane_since = lane == nullptr ? 0 : recording;
+    return had;
 }
 
 void begin_lanes() {

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "watch/call.hpp"
 #include "watch/file.hpp"
 #include "watch/room.hpp"
 #include "watch/spin.hpp"
+#include "watch/streams.hpp"
 
 namespace slowpath::watch {
 
@@ -26,7 +28,18 @@ struct WindowRun {
     std::uint32_t begin;
 };
 
+/// A call that was made from a place with these arguments, and what came of it (repeated.hpp).
+struct Repeated {
+    Word arguments[6];    ///< buffer, count, datatype, rank, tag, communicator
+    layout::Event event;  ///< but for times, numbers and allocation
+    Stream stream;
+    std::uint32_t generation;  ///< 0: none
+    std::uint64_t payload_bytes;
+    std::uint8_t flags;
+};
+
 struct Lane {
+    static constexpr std::size_t repeated_slots = 256;
     static constexpr std::size_t site_slots = 2048;
     static constexpr std::size_t profile_slots = 8192;
 
@@ -45,6 +58,7 @@ struct Lane {
     WindowRun* runs;
     std::uint32_t run_count;
 
+    Repeated repeated[repeated_slots];
     std::uint64_t unwound;
     SiteSlot sites[site_slots];
     std::uint32_t profile_index[profile_slots];  ///< 1 + row; 0: none
@@ -56,8 +70,22 @@ extern constinit std::uint32_t recording;
 /// More than one thread may call MPI at once.
 extern constinit bool is_multiple;
 
+// The static model needs no call at first use.
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit Lane* own_lane;
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit std::uint32_t own_lane_since;
+Lane& take_lane();
+
 /// The lane of this thread. To be called while recording only.
-Lane& current_lane();
+inline Lane& current_lane() {
+    return own_lane_since == recording ? *own_lane : take_lane();
+}
+
+/// Of a lane that is no row of the record.
+inline constexpr std::uint32_t not_in_record = 0xffffffff;
+
+/// What this thread records goes into `lane` until its own is given back.
+/// @return The one it had; nullptr: it has not called yet.
+Lane* lend_lane(Lane* lane);
 
 void begin_lanes();
 

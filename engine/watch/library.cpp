@@ -89,14 +89,13 @@ Library ready;
 
 }  // namespace
 
-const Library& library() {
-    if (state.load(std::memory_order_acquire) == 2) [[likely]]
-        return ready;
+const Library& look_for_library() {
     static const Library none;
     if (library_handle() == nullptr) return none;
     int expected = 0;
     if (state.compare_exchange_strong(expected, 1)) {
         ready = find_library();
+        watched_library.store(&ready, std::memory_order_release);
         state.store(2, std::memory_order_release);
     }
     while (state.load(std::memory_order_acquire) != 2) {

@@ -2,6 +2,7 @@
 /// The MPI library of the program: which interface it has, its constants, and its own functions.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,8 +33,15 @@ struct Library {
     }
 };
 
+/// nullptr: not looked for.
+inline constinit std::atomic<const Library*> watched_library{nullptr};
+const Library& look_for_library();
+
 /// Valid from the first MPI call on.
-const Library& library();
+inline const Library& library() {
+    const Library* const known = watched_library.load(std::memory_order_acquire);
+    return known != nullptr ? *known : look_for_library();
+}
 
 /// A function of the MPI library by its name without prefix ("Comm_rank"): PMPI_ if there is one, else MPI_.
 /// Looked up once for each caller that keeps it; nullptr: the library has none.

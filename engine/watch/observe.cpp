@@ -8,6 +8,7 @@
 #include "watch/datatypes.hpp"
 #include "watch/groups.hpp"
 #include "watch/library.hpp"
+#include "watch/repeated.hpp"
 #include "watch/sites.hpp"
 
 namespace slowpath::watch {
@@ -49,10 +50,12 @@ void observe(const Seen& seen) {
         case Action::make_communicator:
             return observe_communicator_made(seen);
         case Action::free_communicator:
+            forget_repeated();
             return observe_communicator_freed(seen);
         case Action::name_communicator:
             return observe_communicator_named(seen);
         case Action::free_datatype:
+            forget_repeated();
             if (seen.scratch != nullptr) datatype_freed(seen.scratch->handle);
             break;
         case Action::plain:
@@ -76,6 +79,15 @@ void count_call(Lane& lane, const Observed& call) {
         ++calls;
 }
 
+[[gnu::noinline]] void after_repeated(Lane& lane, const Observed& call) {
+    const Plan& plan = plans[call.call];
+    count_call(lane, call);
+    lane.found_nothing = false;
+    observe_repeated(call, plan, lane);
+    if (plan.is_shown) hide(lane);
+    // A status that is kept has no memory of its own to be released.
+}
+
 }  // namespace
 
 Scratch* before(Observed& call) {
@@ -83,6 +95,7 @@ Scratch* before(Observed& call) {
         return nullptr;
     const Plan& plan = plans[call.call];
     Scratch* const scratch = plan.keeps ? prepare(call, plan) : nullptr;
+    if (plan.repeats && !is_multiple) find_repeated(current_lane(), call);
     if (plan.is_shown) show(current_lane(), call, plan, scratch);
     if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
     return scratch;
@@ -92,6 +105,7 @@ void after(Observed& call, Scratch* scratch) {
     if (recording == 0) [[unlikely]]
         return;
     Lane& lane = current_lane();
+    if (call.repeated != nullptr && call.error == 0) return after_repeated(lane, call);
     {
         const SpinGuard guard(lane.lock, lane.is_shared);
         count_call(lane, call);

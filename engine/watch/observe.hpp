@@ -65,7 +65,19 @@ Payload view_payload(const Seen& seen, Role buffer, Role count, Role datatype);
 std::uint16_t row_of(const Seen& seen);
 
 /// An event of the call as such: times, site, no message.
-layout::Event event_of(const Seen& seen);
+inline layout::Event event_of(const Seen& seen) {
+    layout::Event event{};
+    event.start_ticks = seen.call.start_ticks;
+    event.end_ticks = seen.call.end_ticks;
+    event.site = seen.slot.site;
+    event.peer = layout::none;
+    event.tag = -1;
+    event.allocation = layout::not_known;
+    event.call = seen.call.call;
+    event.kind = seen.plan.kind;
+    event.communicator = event.datatype = layout::no_row;
+    return event;
+}
 void describe(layout::Event& event, const Payload& payload);
 
 enum class Timed : bool { no, yes };

@@ -3,6 +3,7 @@
 #include "watch/communicators.hpp"
 #include "watch/library.hpp"
 #include "watch/observe.hpp"
+#include "watch/repeated.hpp"
 #include "watch/statuses.hpp"
 #include "watch/streams.hpp"
 #include "watch/table.hpp"
@@ -107,10 +108,9 @@ void post_receive_request(const Seen& seen, layout::Event& event, const Payload&
         pending->order = order;
         pending->is_numbered = is_numbered;
     }
-    if (seen.plan.lasting > Lasting::once)
-        keep_preparation(seen, event, payload);
-    else
-        add_event(seen.lane, event);
+    if (seen.plan.lasting > Lasting::once) return keep_preparation(seen, event, payload);
+    keep_repeated(seen, event, payload, wanted);
+    add_event(seen.lane, event);
 }
 
 }  // namespace
@@ -128,10 +128,10 @@ void observe_send(const Seen& seen) {
             pending->stream = {event.communicator, seen.integer(Role::destination), event.tag, false,
                                seen.plan.lasting == Lasting::partitioned};
     }
-    if (seen.plan.lasting > Lasting::once)
-        keep_preparation(seen, event, payload);
-    else
-        keep_event(seen, event, payload);
+    if (seen.plan.lasting > Lasting::once) return keep_preparation(seen, event, payload);
+    keep_repeated(seen, event, payload,
+                  {event.communicator, seen.integer(Role::destination), event.tag, false, false});
+    keep_event(seen, event, payload);
 }
 
 void observe_receive(const Seen& seen) {
@@ -142,6 +142,7 @@ void observe_receive(const Seen& seen) {
     const Stream wanted = wanted_stream(seen, row_of(seen));
     if (seen.plan.lasting != Lasting::no) return post_receive_request(seen, event, payload, wanted);
     finish_receive(seen, event, payload, wanted);
+    keep_repeated(seen, event, payload, wanted);
     keep_event(seen, event, payload);
 }
 

@@ -13,9 +13,14 @@ namespace slowpath::watch {
 /// call will change.
 struct Scratch;
 struct SiteSlot;
+struct Repeated;
 
 /// One outermost call. The wrapper makes it on its stack.
 struct Observed {
+    /// Members one by one: zeros for all of it first would take several ns.
+    Observed(Call number, Word* words, const void* from, const void* at)
+        : call(number), arguments(words), caller(from), frame(at), is_fortran(false), error(0) {}
+
     Call call;
     Word* arguments;     ///< Shape::arguments words; `before` may put a status of ours in the place of an
                          ///< ignored one
@@ -30,6 +35,7 @@ struct Observed {
     // What `before` leaves for the two below.
     layout::Current* current = nullptr;  ///< where others read since when it lasts; nullptr: nowhere
     SiteSlot* slot = nullptr;            ///< of the place; nullptr: `after` has to find it
+    Repeated* repeated = nullptr;        ///< an earlier call like it; nullptr: none is known
 };
 
 /// @return A scratch to hand to `after`; nullptr: nothing to remember, or recording is off.

@@ -44,20 +44,6 @@ std::uint16_t row_of(const Seen& seen) {
     return seen.call.error == 0 ? communicator_row(handle) : known_communicator_row(handle);
 }
 
-layout::Event event_of(const Seen& seen) {
-    layout::Event event{};
-    event.start_ticks = seen.call.start_ticks;
-    event.end_ticks = seen.call.end_ticks;
-    event.site = seen.slot.site;
-    event.peer = layout::none;
-    event.tag = -1;
-    event.allocation = layout::not_known;
-    event.call = seen.call.call;
-    event.kind = seen.plan.kind;
-    event.communicator = event.datatype = layout::no_row;
-    return event;
-}
-
 void describe(layout::Event& event, const Payload& payload) {
     event.bytes = payload.bytes;
     event.datatype = payload.datatype;
@@ -97,7 +83,6 @@ Pending* post_request(const Seen& seen, const layout::Event& event, const Payloa
     Pending* const pending = remember_request(library().handle_at(location, 0), location);
     if (pending == nullptr) return nullptr;
     pending->event = event;
-    pending->is_numbered = true;
     pending->slot = &seen.slot;
     pending->post_ticks = seen.ticks();
     pending->allocation_bytes = payload.buffer.allocation_bytes;

@@ -246,6 +246,16 @@ Plan make_plan(const Shape& shape) {
     plan.lasting = lasting_of(plan, name);
     plan.keeps =
         keeps_something(plan.action) && !(plan.action == Action::receive && plan.lasting != Lasting::no);
+    const auto is_at = [&plan](Role role, int place) {
+        return plan.at[static_cast<std::size_t>(role)] == place;
+    };
+    const bool is_send = plan.action == Action::send;
+    plan.repeats = (is_send || plan.action == Action::receive) && plan.lasting <= Lasting::once &&
+                   is_at(is_send ? Role::send_buffer : Role::receive_buffer, 0) &&
+                   is_at(is_send ? Role::send_count : Role::receive_count, 1) &&
+                   is_at(is_send ? Role::send_datatype : Role::receive_datatype, 2) &&
+                   is_at(is_send ? Role::destination : Role::source, 3) &&
+                   is_at(is_send ? Role::send_tag : Role::receive_tag, 4) && is_at(Role::communicator, 5);
     plan.is_shown = can_block(plan, shape.family, name);
     if (plan.action == Action::collective && plan.lasting == Lasting::once) plan.kind |= layout::post;
     if (plan.lasting >= Lasting::persistent) plan.kind |= layout::persistent;

@@ -65,6 +65,7 @@ struct alignas(64) Plan {
     bool is_rooted = false;
     bool ends_epoch = false;
     bool is_shown = false;   ///< others may see that a thread is in it, see current.hpp
+    bool repeats = false;    ///< begins with the arguments that Repeated has
     bool keeps = false;      ///< something must be kept from before the call until after it, see scratch.hpp
     std::uint16_t kind = 0;  ///< bits of its event
     std::int8_t at[role_count] = {};  ///< position of the first argument of a role; -1: none

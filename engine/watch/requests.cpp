@@ -34,14 +34,16 @@ std::uint32_t next_serial() {
 Pending* remember_request(Word handle, const void* location) {
     const std::uint64_t key = handle + 1;
     Pending* there = requests.find(key);
-    if (there == nullptr) {
-        there = requests.put(key);
-    } else {
-        if (there->location != location) put_aside(*there);
-        *there = Pending{};
-        there->key = key;
-    }
-    if (there != nullptr) there->location = location;
+    if (there == nullptr)
+        there = requests.claim(key);
+    else if (there->location != location)
+        put_aside(*there);
+    if (there == nullptr) return nullptr;
+    // One by one: zeros for all of it take longer than the rest of this function.
+    there->location = location;
+    there->stream = {};
+    there->order = 0;
+    there->is_numbered = true;
     return there;
 }
 

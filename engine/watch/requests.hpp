@@ -31,8 +31,9 @@ struct Pending {
 /// Serial of a new request, from 1.
 std::uint32_t next_serial();
 
-/// Room to remember a request, empty but for its key; nullptr: none. One of the same handle that is still
-/// there is put aside: libraries give one handle to all requests that are complete when they are made.
+/// Room to remember a request, whose event and what follows from it the caller fills; nullptr: none. One of
+/// the same handle that is still there is put aside: libraries give one handle to all requests that are
+/// complete when they are made.
 Pending* remember_request(Word handle, const void* location);
 
 /// @param location Where the program keeps the handle now. nullptr: nobody knows of it. Valid until the next

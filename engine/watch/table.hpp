@@ -48,10 +48,18 @@ class Table {
     /// An entry of this key: the one there is, or a new one, zero but for its key; nullptr: full.
     Entry* put(std::uint64_t key) {
         if (Entry* there = find(key)) return there;
+        Entry* const fresh = claim(key);
+        if (fresh == nullptr) return nullptr;
+        *fresh = Entry{};
+        fresh->key = key;
+        return fresh;
+    }
+
+    /// A new entry of a key that has none, for the caller to fill; nullptr: full.
+    Entry* claim(std::uint64_t key) {
         if ((size_ + 1) * 2 > capacity() && !grow()) return nullptr;
         std::size_t at = scatter(key) & mask_;
         while (entries_[at].key != 0) at = (at + 1) & mask_;
-        entries_[at] = Entry{};
         entries_[at].key = key;
         ++size_;
         return &entries_[at];

@@ -110,9 +110,17 @@ void* address(F* one) {
 
 namespace slowpath::watch {
 
-TicksKind ticks_kind = find_ticks_kind();
+constinit TicksKind ticks_kind = TicksKind::monotonic_ns;
 
-const Library& library() {
+namespace {
+
+[[gnu::constructor(101)]] void choose_clock() {
+    ticks_kind = find_ticks_kind();
+}
+
+}  // namespace
+
+const Library& look_for_library() {
     static const Library mpich = [] {
         Library it;
         it.interface = Interface::mpich;
@@ -124,6 +132,7 @@ const Library& library() {
         it.status_bytes = 20, it.source_offset = 8, it.tag_offset = 12, it.error_offset = 16;
         return it;
     }();
+    watched_library.store(&mpich, std::memory_order_release);
     return mpich;
 }
 

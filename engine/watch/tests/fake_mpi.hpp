@@ -64,7 +64,7 @@ void fake_mpi::call(Call number, std::initializer_list<Word> words, Does does, s
     for (const Word one : words) arguments[count++] = one;
     // Any address will do: nothing is there to unwind, so that it stands alone.
     static char sites[4096];
-    slowpath::watch::Observed seen{number, arguments, &sites[site], &sites[1], false, 0, 0, 0};
+    slowpath::watch::Observed seen{number, arguments, &sites[site], &sites[1]};
     slowpath::watch::Scratch* const scratch = slowpath::watch::before(seen);
     slowpath::watch::start_clock(seen);
     does(arguments);

@@ -100,7 +100,7 @@ TEST(Collectives, ACallThatFailedIsCountedAndNotRead) {
         begin_record();
         const Word none = unreadable();
         Word arguments[most_arguments] = {none, none, none, none, none, none, none, none, 0x12345};
-        Observed seen{calls::MPI_Alltoallw, arguments, data, data, false, 0, 0, 0};
+        Observed seen{calls::MPI_Alltoallw, arguments, data, data};
         Scratch* const scratch = before(seen);
         seen.error = 13;
         after(seen, scratch);

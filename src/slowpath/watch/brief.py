@@ -17,7 +17,7 @@ from slowpath.slowpaths.registry import known
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
 from slowpath.watch.nccl.text import headline, sentences
 from slowpath.watch.results import BEFORE_THE_RUN, Account, AccountName, Wait, WatchFinding, WatchResults
-from slowpath.watch.verdict import grouped_lines, seconds, start_words, stood_still
+from slowpath.watch.verdict import grouped_lines, own_cost_words, seconds, start_words, stood_still
 
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 LITTLE_MPI: Final = 0.05  # of the run
@@ -87,12 +87,15 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
 
 
 def _apart(results: WatchResults) -> list[str]:
-    """Files and the start of MPI, which no rule judges, where they are worth a line."""
+    """Files, the start of MPI and the cost of the watch, which no rule judges, where they are worth a line."""
     lines, run_s = [], _run_s(results)
     if results.files is not None and results.files.share >= LEAST_SHARE:
         lines.append(f"{results.files.text}.")
     if results.start_s is not None and results.start_s >= LONG_START * run_s:
         lines.append(f"{start_words(results.start_s)}.")
+    if results.coverage.own_cost_s >= LEAST_SHARE * run_s > 0:
+        words = own_cost_words(results)
+        lines.append(f"{words[:1].upper()}{words[1:]}.")
     return lines
 
 

@@ -134,7 +134,7 @@ class Coverage(Result, frozen=True, kw_only=True):
         NotNegative | None, means("largest error of one rank's clock against another's; 0 on one host; null: not known")
     ]
     own_cost_s: Annotated[
-        NotNegative, means("that watching took a rank besides its calls; what a call takes longer is not measured")
+        NotNegative, means("that watching took a rank, by its own estimate: calls times what one costs")
     ]
     notes: Annotated[tuple[Text, ...], means("what a reader has to know")]
 

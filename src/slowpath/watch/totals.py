@@ -243,11 +243,14 @@ def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
 
 
 def _own_cost_s(found: Attributed) -> float:
-    """The library's own work, a rank, and calls times the cost of one where the record says it (0: not measured)."""
+    """The library's own work, a rank, and recorded calls times the cost of one, which each rank measured as it began.
+
+    A call that completes several requests is as many events; one without an event counts as one with it.
+    """
     world = found.world
     total = 0.0
     for record, clock in zip(world.records, world.clocks, strict=True):
-        calls = float(record.lanes["calls"].sum(dtype=float))
+        calls = float(np.maximum(record.lanes["calls"], record.lanes["events_seen"]).sum(dtype=float))
         own = clock.duration_s(record.lanes["own_ticks"].sum(dtype=float))
         total += calls * int(record.header["call_cost_ns"]) * 1e-9 + own
     return total / max(len(world.records), 1)

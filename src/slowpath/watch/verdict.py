@@ -178,7 +178,7 @@ def _row(code: str, name: str, value: str, text: str) -> str:
 
 
 def coverage(results: WatchResults) -> str:
-    """`not seen: 2 of 214 kinds of calls (MPI_File_*); 100 % of messages matched`."""
+    """`not seen: 2 of 214 kinds of calls (MPI_File_*); 100 % of messages matched; the watch itself took ...`."""
     seen = results.coverage
     words = f"all {seen.imported} kinds of calls seen"
     if seen.unseen:
@@ -187,7 +187,16 @@ def coverage(results: WatchResults) -> str:
         words = f"not seen: {len(seen.unseen)} of {seen.imported} kinds of calls ({listed([*names, *more])})"
     matched = seen.matched_share
     messages = "no messages to match" if matched is None else f"{_percent(matched)} of messages matched"
-    return f"{words}; {messages}"
+    return "; ".join(part for part in (words, messages, own_cost_words(results)) if part)
+
+
+def own_cost_words(results: WatchResults) -> str:
+    """`the watch itself took 0.12 s of 1.48 s a rank (8.1 %), its own estimate`. Empty: the run's time is not known."""
+    cost_s, span_s = results.coverage.own_cost_s, results.program.span_s
+    if not span_s:
+        return ""
+    share = format_ratio(100 * cost_s / span_s)
+    return f"the watch itself took {seconds(cost_s)} of {seconds(span_s)} a rank ({share} %), its own estimate"
 
 
 def _percent(share: float) -> str:

@@ -10,6 +10,7 @@ import pytest
 from slowpath.core.brief import MOST_LINES
 from slowpath.watch.brief import brief_of, site_lines
 from slowpath.watch.results import Account, WatchResults
+from slowpath.watch.verdict import verdict_of
 from support.watch_results import LATE, REDUCE, a_coverage, a_finding, a_program, a_rank, a_wait, findings, results
 
 
@@ -106,6 +107,15 @@ def test_what_is_not_decided_is_said_with_what_decides_it() -> None:
     assert "Not decided: 2 kinds of messages may be slow on this machine; slowpath replay w measures them" in said
     assert "calls that are not seen: MPI_File_open" in said
     assert made[-1] == "Report: w/report.html"
+
+
+@pytest.mark.parametrize(("cost_s", "is_said"), [(3.3, True), (0.04, False)])
+def test_what_the_watch_itself_took_is_said_where_it_is_worth_a_line(cost_s: float, is_said: bool) -> None:
+    found = watched(coverage=a_coverage(unseen=(), notes=(), own_cost_s=cost_s))
+    words = "the watch itself took 3.30 s of 41.2 s a rank (8.01 %), its own estimate"
+    assert is_said == ("T" + words[1:] + "." in lines(found))
+    assert is_said == (words in verdict_of(found)[-1])
+    assert "the watch itself took" in verdict_of(found)[-1]
 
 
 def test_without_a_rank_nothing_is_said_of_it() -> None:

@@ -80,6 +80,7 @@ def test_a_late_rank_is_named(tmp_path: Path) -> None:
     assert results.coverage.matched_share == 1.0
     assert results.coverage.messages == results.coverage.recorded_messages == 160
     assert results.coverage.kept_share == pytest.approx(1.0)
+    assert results.coverage.own_cost_s == pytest.approx(80 * 50e-9)  # of each MPI_Sendrecv two events
     assert {(pair.source, pair.destination, pair.messages) for pair in results.pairs} == {
         (rank, (rank + 1) % 4, 40) for rank in range(4)
     }

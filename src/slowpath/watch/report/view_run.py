@@ -106,7 +106,7 @@ def coverage(seen: Coverage) -> Facts:
         ("matched", matched),
         ("kept", f"{fmt.percent(seen.kept_share)} of the time in MPI is in events that were kept; counts are of all"),
         ("clocks", clocks),
-        ("own cost", f"{fmt.time(seen.own_cost_s)} a rank for watching; what each call takes longer is not measured"),
+        ("own cost", f"{fmt.time(seen.own_cost_s)} a rank for watching, its own estimate: calls times what one costs"),
     ]
 
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A send or receive like an earlier one from the same place: what it means need not be worked out again.
+#pragma once
+
+#include "watch/observe.hpp"
+
+namespace slowpath::watch {
+
+/// A handle of a datatype or communicator is gone, and may come again as another one.
+void forget_repeated();
+
+/// Finds `call.repeated`, where an earlier call had these arguments; its place is noted in `call.slot`.
+void find_repeated(Lane& lane, Observed& call);
+/// To be found by the next of them. @param payload Of the buffer; the message may be shorter.
+void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
+                   const Stream& stream);
+
+/// What observe_send and observe_receive do, for a call that was found and did not fail.
+void observe_repeated(const Observed& call, const Plan& plan, Lane& lane);
+
+}  // namespace slowpath::watch
