@@ -69,3 +69,9 @@ def test_every_page_is_in_the_index() -> None:
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"index.md"}
     named = set(re.findall(r"\]\(([\w./-]+\.md)\)", index))
     assert {page for page in pages if not page.startswith("reference/rules/SP")} == named
+
+
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    """Else `mkdocs build --strict` ends the whole of `make test` before its first test."""
+    named = set(re.findall(r"[\w/.-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} <= named
