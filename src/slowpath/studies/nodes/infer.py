@@ -295,9 +295,10 @@ def _slow_networks(table: PairTimes, network: Network) -> dict[str, Slow]:
         level = float(np.median(table.centres[others])) + math.log(1.0 + MINIMUM_EFFECT)
         claim = table.claim(network, own, others, len(table.nodes), int((table.centres[own] > level).sum()))
         given_up.add(best)
-        # The median of two pairs is slow where one of them is a slow link: what is left without that has to be slow.
-        rest = own & (table.centres < table.centres[own].max())
-        if claim is None or not rest.any() or table.claim(network, rest, others, len(table.nodes)) is None:
+        # A slow link and a slow node at the other end make two of three pairs slow, and with them the median: the
+        # fastest quarter has to be slow, too.
+        fast = own & (table.centres <= float(np.percentile(table.centres[own], QUARTER, method="lower")))
+        if claim is None or table.claim(network, fast, others, len(table.nodes)) is None:
             continue
         found[table.nodes[best]] = claim
         explained |= own
