@@ -23,6 +23,7 @@ MOST_PERIOD = 256
 _AGREE = 0.75  # of the launches in which the slow places lie beyond the others
 _PARTS = 4  # of a launch, one after the other, each of which has to show the same slow places
 _PERIODS_OF_A_PART = 2
+_MOST_TRIED = 4  # periods: one that few launches show clearly may stand before one that all of them show
 Numbers = NDArray[np.int64]
 
 
@@ -56,7 +57,8 @@ class Period:
 
 
 def period_of(launches: Sequence[tuple[Numbers, Floats]], *, most: int = MOST_PERIOD) -> Period | None:
-    """The period that fits best; None: no launch is long enough, or its slow places do not lie beyond the others.
+    """The period that fits best of those whose slow places lie beyond the others; None: there is none, or no launch is
+    long enough.
 
     Args: launches: each its messages' numbers, ascending, and their times > 0, both of shape (messages,).
     """
@@ -65,16 +67,17 @@ def period_of(launches: Sequence[tuple[Numbers, Floats]], *, most: int = MOST_PE
         return None
     longest = min(most, min(time.size for _, time in kept) // FEWEST_MEMBERS)
     chances = np.array([_chances(number, time, longest) for number, time in kept])
-    every = int(np.argmin(np.log(np.maximum(chances, LEAST)).sum(axis=0))) + 2
-    found = [_folded(number, time, every) for number, time in kept]
-    counts = [len(fold.slow) for fold in found]
-    slow = max(set(counts), key=counts.count)
-    agreeing = sum(
-        fold.apart and fold.steady and len(fold.slow) == slow and _is_one_run(fold.slow, every) for fold in found
-    )
-    if agreeing < _AGREE * len(found):
-        return None
-    return Period(every, slow, best_of(together(chances[:, every - 2].tolist()), longest - 1), tuple(found))
+    order = np.argsort(np.log(np.maximum(chances, LEAST)).sum(axis=0), kind="stable")
+    for every in (order[:_MOST_TRIED] + 2).tolist():
+        found = [_folded(number, time, every) for number, time in kept]
+        counts = [len(fold.slow) for fold in found]
+        slow = max(set(counts), key=counts.count)
+        agreeing = sum(
+            fold.apart and fold.steady and len(fold.slow) == slow and _is_one_run(fold.slow, every) for fold in found
+        )
+        if agreeing >= _AGREE * len(found):
+            return Period(every, slow, best_of(together(chances[:, every - 2].tolist()), longest - 1), tuple(found))
+    return None
 
 
 def _chances(number: Numbers, time: Floats, longest: int) -> Floats:
