@@ -67,8 +67,8 @@ class KeptOrder:
 class Replayed:
     """Shape (stretches, scenarios): what is saved of each stretch, seconds; and the stretches' measured spans.
 
-    error_ratio: of a replay that changes nothing, against the spans.  freed_s: shape (stretches,): saved without what
-    the replay was told to leave out alone.
+    error_ratio: of a replay that changes nothing, against the spans.  freed_s: shape (stretches,): saved by what
+    alone the replay leaves out.
     """
 
     saved_s: Floats

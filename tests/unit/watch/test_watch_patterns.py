@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from slowpath.slowpaths import placement
+from slowpath.slowpaths.program import sp056_receives_late
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.watch.results import WatchFinding, WatchResults
 from support.watch_record import BASE_NS, buffer_class
@@ -212,6 +214,16 @@ def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: 
         assert finding.saved_interval is not None
         assert finding.saved_interval[0] <= (finding.saved_s or 0.0) <= finding.saved_interval[1]
     assert faulty.saved_s == pytest.approx(sum(finding.saved_s or 0.0 for finding in findings), rel=0.05)
+
+
+def test_a_search_that_takes_no_longer_for_more_messages_is_not_named() -> None:
+    """Receives that pass over hundreds and take 0.5 to 1.5 us by chance: the fastest twentieth is no shorter search."""
+    random = np.random.default_rng(1)
+    passed = np.arange(600)
+    own_s = random.uniform(0.5e-6, 1.5e-6, passed.size)
+    assert np.median(own_s) >= sp056_receives_late.LONGER * np.percentile(own_s, sp056_receives_late.FASTEST)
+    assert not sp056_receives_late.grows(own_s, passed)
+    assert sp056_receives_late.grows(own_s + passed * 10e-9, passed)
 
 
 def test_rounds_in_which_all_send_at_once_are_no_chain(tmp_path: Path) -> None:

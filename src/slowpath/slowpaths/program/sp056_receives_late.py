@@ -45,12 +45,12 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         if np.unique(early.row[slow]).size < LEAST:
             continue
         longer = float(np.median(calls.own_s[early.row[slow]])) >= LONGER * base_s
-        if longer and _grows(calls.own_s[early.row[here]], early.passed[here]):
+        if longer and grows(calls.own_s[early.row[here]], early.passed[here]):
             found.append(_pattern(calls, early, here, base_s))
     return found
 
 
-def _grows(own_s: Floats, passed: Ints) -> bool:
+def grows(own_s: Floats, passed: Ints) -> bool:
     """Whether receives that pass over most take longer than those that pass over fewest.
 
     The fastest twentieth is fast by chance as well: Intel MPI 2021.18 finds a message at once wherever it stands.

@@ -32,6 +32,7 @@ FEWEST_FOR_SPREAD = 30  # values; of fewer, those that are slow would be part of
 FEWEST_LAUNCHES = 3  # without them there is no interval
 SMALL_EFFECT = 1.5 * MINIMUM_EFFECT  # where the spread is not known
 QUARTER = 25
+LIKE = 0.5  # of the logarithm of a node's factor: what its fastest quarter of pairs has to show
 MOST_FOUND = 200  # of one measure; more are a machine of several kinds
 HEAVY_TAIL = 1.3  # spreads of real machines have longer tails than the normal distribution
 _Name = TypeVar("_Name")
@@ -296,9 +297,8 @@ def _slow_networks(table: PairTimes, network: Network) -> dict[str, Slow]:
         claim = table.claim(network, own, others, len(table.nodes), int((table.centres[own] > level).sum()))
         given_up.add(best)
         # A slow link and a slow node at the other end make two of three pairs slow, and with them the median: the
-        # fastest quarter has to be slow, too.
-        fast = own & (table.centres <= float(np.percentile(table.centres[own], QUARTER, method="lower")))
-        if claim is None or table.claim(network, fast, others, len(table.nodes)) is None:
+        # fastest quarter has to be slow, too, and by a like factor.
+        if claim is None or best_excess < LIKE * math.log(claim.ratio):
             continue
         found[table.nodes[best]] = claim
         explained |= own
