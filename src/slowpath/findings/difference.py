@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide
@@ -68,7 +70,7 @@ class Slowdown(Difference):
     """A decided contrast beyond the minimum effect. slow_value, fast_value: what the axis is set to.
 
     affects_default: whether users who change nothing are on the slow side; None: neither side is theirs.
-    suspect: what is doubtful about its values.
+    suspect: what is doubtful about its values.  of_two_kinds: as `are_of_two_kinds` says of its launches.
     """
 
     contrast: str
@@ -79,11 +81,37 @@ class Slowdown(Difference):
     fast_phase: str
     affects_default: bool | None
     suspect: tuple[str, ...] = ()
+    of_two_kinds: bool = False
 
 
 DECIDED = ("slower", "faster")
 
 SIGNIFICANCE = 0.05
+
+
+_FEWEST_OF_KINDS = 5  # launches, of which one may be of the other kind
+_NEAR, _APART = 0.25, 0.5  # of the excess of the slow kind: what reaches the other side, and what does not
+_LEAST_EXCESS = np.log(2.0)  # of the slow kind: under it noise looks like two kinds
+
+
+def are_of_two_kinds(slow_s: Sequence[float] | Floats, fast_s: Sequence[float] | Floats) -> bool:
+    """Whether some launches of the slow side are as fast as all of the other side, and the rest far from it.
+
+    All launches of an environment have what it sets, so such a difference has another cause: what a launch found, or
+    what it had done before. Seen with Intel MPI 2021.18: one-way messages of 1 MiB take 6 times as long in all
+    launches, and only in those, in which no message of 16 MiB went before them (20 of 20; malloc's thresholds change
+    nothing, and why it is so is not known).
+
+    Args: medians of launches, above 0 s, shape (launches,).
+    """
+    slow, fast = np.sort(np.log(slow_s)), np.log(fast_s)
+    if len(slow) < _FEWEST_OF_KINDS or len(fast) < _FEWEST_OF_KINDS:
+        return False
+    middle = float(np.median(fast))
+    split = 1 + int(np.argmax(np.diff(slow)))
+    excess = float(np.median(slow[split:])) - middle
+    reaches, stays_away = slow[split - 1] <= middle + _NEAR * excess, slow[split] >= middle + _APART * excess
+    return bool(excess >= _LEAST_EXCESS and reaches and stays_away and fast.max() <= middle + _NEAR * excess)
 
 
 def ratio_of(slow_s: Sequence[float] | Floats, fast_s: Sequence[float] | Floats, minimum_effect: float) -> Ratio:
@@ -135,4 +163,12 @@ def _between(
         fast_phase=fast_side.phase,
         affects_default=None if default is None else default is slow_side,
         suspect=tuple(contrast.suspect),
+        of_two_kinds=_of_two_kinds(contrast),
     )
+
+
+def _of_two_kinds(contrast: ContrastResult) -> bool:
+    if not contrast.pairs or contrast.ratio is None:
+        return False
+    a_s, b_s = np.array(contrast.pairs, dtype=np.float64).T
+    return are_of_two_kinds(b_s, a_s) if contrast.ratio > 1 else are_of_two_kinds(a_s, b_s)

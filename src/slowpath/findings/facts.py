@@ -114,8 +114,10 @@ class Facts:
         return [one for one in found if one is not None and one.slow.environment != WITHOUT_USER]
 
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
-        """Decided contrasts on one of these axes with both sides in this phase."""
-        return [one for one in self.all_slowdowns if one.axis in axes and one.slow_phase == one.fast_phase == phase]
+        """Decided contrasts on one of these axes with both sides in this phase. Where launches of one environment are
+        of two kinds, the environment is no cause."""
+        found = (one for one in self.all_slowdowns if one.axis in axes and one.slow_phase == one.fast_phase == phase)
+        return [one for one in found if one.axis != "environment" or not one.of_two_kinds]
 
     @cached_property
     def _variations(self) -> list[Variations]:

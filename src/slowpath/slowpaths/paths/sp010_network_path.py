@@ -90,7 +90,8 @@ SLOW_PATH: SlowPath = SlowPath(
     needs="The same messages in the user's environment and on the network's path. Explained when counted bytes "
     "through sockets, or calls of a single copy, differ between the two.",
     remedy="Unset what forces the path; docs/reference/remedies.md has each library's variables.",
-    false_alarms="MPICH's MPIR_CVAR_NO_LOCAL alone leaves UCX its own shared memory: then it hardly differs.",
+    false_alarms="MPICH's MPIR_CVAR_NO_LOCAL alone leaves UCX its own shared memory: then it hardly differs. Where "
+    "some launches are as fast as on the other path and the rest far from it, the path is no cause: nothing is named.",
     sources=("docs/reference/launching.md", "docs/reference/metrics.md"),
     observe=observe,
     cause="Messages take the network's stack on one side and the library's own path on the other.",
