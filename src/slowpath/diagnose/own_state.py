@@ -13,6 +13,8 @@ from slowpath.diagnose.state import MeasuredStep, settings_of
 from slowpath.diagnose.tasks import StateTask
 from slowpath.findings.order import by_cost
 from slowpath.mpi.forced import Forced
+from slowpath.mpi.own_settings import removable
+from slowpath.slowpaths.registry import codes_refined_by
 
 ASIDE_RATIO = 2.0  # times as slow as in a clean state, at least
 
@@ -40,9 +42,18 @@ def set_aside(findings: Iterable[Finding], measured: Sequence[MeasuredStep]) -> 
     for one in of_own_state(findings, measured):
         by_far = one.ratio is None or (one.interval is not None and one.interval[0] >= ASIDE_RATIO)
         if by_far and one.legs.proven.state != "refuted":
-            found |= dict.fromkeys(sorted(responsible(one)))
+            found |= dict.fromkeys(sorted(responsible(one)) or _all_where_none_starts(one, measured))
     files = {setting.name for setting in settings_of(measured) if setting.file}
     return tuple(name for name in found if name not in files)
+
+
+def _all_where_none_starts(finding: Finding, measured: Sequence[MeasuredStep]) -> list[str]:
+    """All settings that can go, where no launch was measured with them: nothing else can be asked under them."""
+    of_step = next((one.results for one in measured if one.step.folder == finding.run), None)
+    slow = {cell.cell: cell for cell in of_step.cells} if of_step else {}
+    has_times = any(slow[number].metrics for number in finding.slow_cells if number in slow)
+    is_about = finding.rule in codes_refined_by("settings") and finding.ratio is None
+    return [] if has_times or not is_about else [one.name for one in removable(settings_of(measured))]
 
 
 def folded(first: Sequence[Finding], found: Sequence[Finding], forced: Sequence[Forced]) -> list[Finding]:

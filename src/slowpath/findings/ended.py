@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches that were ended since they took many times as long as clean ones: a difference of which a bound is known.
+"""Launches that were ended since they took many times as long as clean ones, a difference of which a bound is known;
+and launches that do not start at all where clean ones do.
 
 A diagnosis' first step holds launches of the user's own state against clean ones (slowpath.diagnose.steps.own_state).
 """
@@ -63,6 +64,54 @@ def ended_observation(facts: Facts, one: Ended, about: str, subject: str, refere
         cells=(one.slow.cell, one.fast.cell),
         axis=one.contrast.axis,
         evidence=(f"{one.launches} launches took more than {bound} of the longest clean one, and were ended",),
+        slow_cells=(one.slow.cell,),
+        fast_cells=(one.fast.cell,),
+    )
+
+
+@dataclass(frozen=True)
+class Unstarted:
+    """reason: of the last launch that failed.  clean: launches of the fast cell that were measured."""
+
+    contrast: ContrastResult
+    slow: CellResult
+    fast: CellResult
+    reason: str
+    clean: int
+
+
+def unstarted(facts: Facts, axis: str) -> list[Unstarted]:
+    """Contrasts on this axis where no cell of side `b`'s environment was measured in any launch, and `a` was."""
+    if facts.run.campaign != CAMPAIGN:
+        return []
+    measured = {(cell.environment, cell.placement) for cell in facts.results.cells if cell.metrics}
+    found = []
+    for contrast in facts.contrasts:
+        slow, fast = facts.cells.get(contrast.b.cell), facts.cells.get(contrast.a.cell)
+        if contrast.axis != axis or slow is None or fast is None or (slow.environment, slow.placement) in measured:
+            continue
+        rows = [row for row in facts.results.skipped if row.cell == slow.cell and row.status == "failed"]
+        clean = fast.estimate(contrast.metric, contrast.a.phase)
+        if rows and clean is not None and clean.launches >= FEWEST:
+            found.append(Unstarted(contrast, slow, fast, rows[-1].reason, clean.launches))
+    return found
+
+
+def unstarted_observation(facts: Facts, one: Unstarted, about: str, subject: str, reference: str) -> Observation:
+    """The observation of such launches.  Args: subject, reference: of `no launch works with <subject>, ...`."""
+    return Observation(
+        about=about,
+        place=facts.place([one.slow]),
+        text=f"No launch works with {subject}, and all {one.clean} {reference} did: {one.reason}",
+        metric=one.contrast.metric,
+        phase=one.contrast.b.phase,
+        ratio=None,
+        interval=None,
+        excess_s=None,
+        affects_default=True,
+        cells=(one.slow.cell, one.fast.cell),
+        axis=one.contrast.axis,
+        evidence=(f"every launch failed, and {one.clean} of {one.clean} clean ones were measured",),
         slow_cells=(one.slow.cell,),
         fast_cells=(one.fast.cell,),
     )

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign_file import recorded
 from slowpath.core.machine import OtherProcess, Others
-from slowpath.core.results import RankPlace, Results
+from slowpath.core.results import RankPlace, Results, SkippedRow
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.own_settings.named import named
-from slowpath.diagnose.own_state import first_by_cost
+from slowpath.diagnose.own_state import first_by_cost, set_aside
 from slowpath.diagnose.ranks.job import Job
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, NodeProcessors, State
 from slowpath.diagnose.steps.kind import StepConclusion
@@ -217,6 +217,42 @@ def test_ranks_that_share_a_core_where_they_are_started_are_named_so() -> None:
     trial = next(proposals(state([first], processors=MASKED)))
     assert trial.task.kind == "trial"
     assert {one.bind for one in trial.campaign.placements} == {"inherited", "widened"}
+
+
+def where_none_starts(settings: Sequence[OwnSetting], *, fails: bool = True) -> MeasuredStep:
+    """The step where every launch with these settings failed; fails: else one of its cells was measured."""
+    made = of_settings(3.0, settings).results
+    slow = {1, 3} if fails else {1}
+    cells = [replace(one, metrics={}, status="failed") if one.cell in slow else one for one in made.cells]
+    contrasts = [
+        replace(one, verdict="not measured", ratio=None, interval=None, pairs=[], launches=0)
+        if one.b.cell in slow
+        else replace(one, verdict="undecided")
+        for one in made.contrasts
+    ]
+    rows = [
+        SkippedRow(cell=number, label="", status="failed", reason="no pml", launches=1, log=None, output=None)
+        for number in sorted(slow)
+    ]
+    run = replace(made.run, campaign="state")
+    made = replace(made, run=run, cells=cells, contrasts=contrasts, skipped=rows, findings=[])
+    return measured_step(StateTask(settings=list(settings)), made)
+
+
+def test_settings_with_which_no_launch_starts_are_said_first_and_the_survey_goes_on_without_them() -> None:
+    (found,) = conclude([where_none_starts([TCP])], []).findings
+    assert (found.rule, found.kind, found.ratio) == ("SP035", "fault", None)
+    assert "No launch works with UCX_TLS=tcp, and all 5 without them did: no pml" in found.text
+    several = where_none_starts([ASYNC, TCP])
+    (of_two,) = conclude([several], []).findings
+    assert set_aside([of_two], [several]) == (ASYNC.name, TCP.name)
+    assert set_aside([found], [where_none_starts([TCP])]) == (TCP.name,)
+
+
+def test_a_cell_that_fails_while_others_are_measured_is_not_a_launch_that_does_not_start() -> None:
+    found = conclude([where_none_starts([TCP], fails=False)], []).findings
+    assert found
+    assert not any("No launch" in one.text for one in found)
 
 
 def test_a_survey_does_not_say_it_again() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.findings.difference import WITHOUT_USER, Slowdown
-from slowpath.findings.ended import ended, ended_observation
+from slowpath.findings.ended import ended, ended_observation, unstarted, unstarted_observation
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
@@ -30,7 +30,10 @@ def observe(facts: Facts) -> Sequence[Observation]:
     seen = [_observation(facts, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]
     too_long = [one for one in ended(facts, "environment") if one.fast.environment == WITHOUT_USER]
     about, subject, reference = f"{ABOUT}, host", "launches with your settings", "those without any of your settings"
-    return [*seen, *(ended_observation(facts, one, about, subject, reference) for one in too_long[:1] if not seen)]
+    seen += [ended_observation(facts, one, about, subject, reference) for one in too_long[:1] if not seen]
+    fail = [one for one in unstarted(facts, "environment") if one.fast.environment == WITHOUT_USER]
+    more = (about, ABOUT, "without them")
+    return [*seen, *(unstarted_observation(facts, one, *more) for one in fail[:1] if not seen)]
 
 
 def _is_own(facts: Facts, one: Slowdown) -> bool:
