@@ -16,6 +16,7 @@ from slowpath.diagnose.tune.factors import (
     to_go,
     with_picks,
 )
+from slowpath.diagnose.tune.session import unseen
 from slowpath.mpi.tuning import Pick
 
 
@@ -106,3 +107,10 @@ def test_cells_are_counted_by_whole_intervals() -> None:
 def test_factors_get_their_picks() -> None:
     assert with_picks([factor(0.5)], [pick()])[0].pick == pick()
     assert with_picks([factor(0.5)], [pick(8)])[0].pick is None
+
+
+def test_what_no_launch_of_a_verification_was_about_is_not_confirmed() -> None:
+    seen, cut = pick(1024), pick(4096)
+    found = [factor(0.5, seen), factor(1.0, None, 2048)]
+    assert unseen(found, [seen, cut]) == {cut}
+    assert unseen([], [seen, cut]) == {seen, cut}

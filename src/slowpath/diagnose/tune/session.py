@@ -97,7 +97,8 @@ def _time_s(cell: CellResult) -> float | None:
 MOST_PROOFS = 2  # of one choice: what is neither proven nor refuted by then keeps the library's own choice
 MOST_VERIFICATIONS = 6  # runs; each file that does badly is measured twice before something of it goes
 WAYS_OF_TIMING = len({tuple(sorted(view.parameters.items())) for view in VIEWS})
-_LEAST_ROUNDS = 5  # of a step that the budget would make shorter
+_LEAST_ROUNDS = 5  # of a step that the budget would make shorter, unless it ends the step before
+LEAST_S = 5.0  # of a step that can't be left out, however little the budget leaves it
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,11 @@ class Session:
                 break
             cells = _cells(sum(map(len, more.values())))
             self.tell(f"{ranks} ranks: {cells} between lengths that choose differently")
-            results = self._measured(f"finer-{number}-{ranks}", choosing(self.request, bind, more), ranks)
+            finer = self._if_held(f"finer-{number}-{ranks}", choosing(self.request, bind, more), ranks)
+            if finer is None:
+                self.tell(f"{cells} left out: the budget does not hold them")
+                break
+            results = finer
             ways, grid = {**ways, **trials(results, self.request, ranks)}, joined(grid, more)
             found = picks(ways)
         self.tell(f"{ranks} ranks: {_cells(len(found))} with a way that seems 5 % faster, now to be proven")
@@ -228,6 +233,9 @@ class Session:
             open_, runs = [one for one in chosen if one.ranks == ranks], list[list[CellFactor]]()
             for number in range(1, MOST_PROOFS + 1):
                 if not open_:
+                    break
+                if number > 1 and self._is_spent():
+                    self.tell(f"{_cells(len(open_))} left undecided: the budget holds no second proof")
                     break
                 runs.append(self._held(f"prove-{number}-{ranks}", ranks, open_, alone, variables))
                 found = with_picks(pooled(runs), [one for one in chosen if one.ranks == ranks])
@@ -266,16 +274,22 @@ class Session:
         runs together speak against goes.
         """
         runs: list[list[CellFactor]] = []
+        found: list[CellFactor] = []
         gone: set[Pick] = set()
+        made = 0
         measured = measured_of(grids)
         for number in range(1, MOST_VERIFICATIONS + 1):
             checked = [one for one in kept if one.kind == "algorithm" or self.preload is not None]
             variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
             if not checked:
                 return Tuned((), tuple(kept), variables, tuple(mockups), number - 1, (), measured)
+            if number > 1 and self._is_spent():
+                self.tell("the budget holds no further verification: what the last one did not confirm goes")
+                break
             runs.append(self._verification(number, grids, variables))
+            made = number
             found = with_picks(pooled(runs), checked)
-            gone = to_go(found) | broken(found)
+            gone = to_go(found) | broken(found) | unseen(found, checked)
             if not gone:
                 return Tuned(tuple(found), tuple(kept), variables, tuple(mockups), number, (), measured)
             if len(runs) > 1:
@@ -284,7 +298,7 @@ class Session:
         kept = [one for one in kept if one not in gone]
         variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
         left = tuple(with_picks(found, kept))
-        return Tuned(left, tuple(kept), variables, tuple(mockups), MOST_VERIFICATIONS, tuple(sorted(gone)), measured)
+        return Tuned(left, tuple(kept), variables, tuple(mockups), made, tuple(sorted(gone)), measured)
 
     def _verification(self, number: int, grids: Mapping[int, Grid], variables: Mapping[str, str]) -> list[CellFactor]:
         found: list[CellFactor] = []
@@ -298,16 +312,30 @@ class Session:
                 found += factors(self._measured(name, campaign, 2 * ranks, variables), ranks)[0]
         return found
 
+    def _is_spent(self) -> bool:
+        """Whether the budget is over but for what no step can do without."""
+        left_s = self.shares.left_s()
+        return left_s is not None and left_s < LEAST_S
+
+    def _if_held(self, name: str, campaign: Campaign, ranks: int) -> Results | None:
+        """A step that can be left out: measured where its share of the budget holds it, or read; None: left out."""
+        share_s = self.shares.share_s(name.partition("-")[0], len(self.request.ranks))
+        is_there = (self.folder / name / "run.json").is_file()
+        if share_s is not None and not is_there and self._fits(campaign, ranks, share_s) is None:
+            return None
+        return self._measured(name, campaign, ranks)
+
     def _measured(
         self, name: str, campaign: Campaign, ranks: int, variables: Mapping[str, str] | None = None
     ) -> Results:
-        """A step, measured, continued or read.
+        """A step, measured, continued or read; its share of the budget ends it.
 
         Args: variables: of its campaign, which name files of this folder; this process has just written these files.
         """
         run = self.folder / name
-        limits = RunLimits(self.cell_timeout_s, None)
-        share_s = self.shares.next_s(name.partition("-")[0], len(self.request.ranks))
+        share_s = self._share_s(name.partition("-")[0], campaign, ranks)
+        most_s = None if share_s is None else max(LEAST_S, share_s)
+        limits = RunLimits(self.cell_timeout_s, most_s, ends_launches=True)
         if (run / "run.json").is_file():
             results = rebuild(run)
             if results.run.status in ("complete", "partial"):
@@ -324,18 +352,36 @@ class Session:
         measure_prepared(run, prepared, limits, choose(self.quiet))
         return rebuild(run)
 
-    def _within(self, campaign: Campaign, ranks: int, share_s: float | None) -> PreparedRun:
-        """A step in its share of the budget; where that holds too few rounds, the fewest that say anything."""
-        if share_s is None:
-            return self.prepared(campaign, ranks)
+    def _share_s(self, step: str, campaign: Campaign, ranks: int) -> float | None:
+        """What the budget leaves a step. A verification that half of it does not hold gets all: without one nothing can
+        be promised, and then there is no second one."""
+        share_s, left_s = self.shares.next_s(step, len(self.request.ranks)), self.shares.left_s()
+        if share_s is None or left_s is None or step != "verify" or self._fits(campaign, ranks, share_s) is not None:
+            return share_s
+        return left_s / (1 + sum(later > ranks for later in self.request.ranks))
+
+    def _fits(self, campaign: Campaign, ranks: int, share_s: float) -> PreparedRun | None:
+        """A step with as many rounds as its share of the budget holds; None: too few to say anything."""
         try:
             prepared = self.prepared(campaign, ranks, share_s)
         except UsageError:
-            prepared = None
-        if prepared is not None and prepared.plan.rounds >= min(_LEAST_ROUNDS, campaign.rounds):
+            return None
+        return prepared if prepared.plan.rounds >= min(_LEAST_ROUNDS, campaign.rounds) else None
+
+    def _within(self, campaign: Campaign, ranks: int, share_s: float | None) -> PreparedRun:
+        """A step in its share of the budget; where that holds too few rounds, the fewest that say anything: what it
+        takes is known better after its first launches, and the budget ends it anyway."""
+        if share_s is None:
+            return self.prepared(campaign, ranks)
+        if (prepared := self._fits(campaign, ranks, share_s)) is not None:
             return prepared
-        self.tell(f"this step takes longer than the {duration(share_s)} that the budget leaves it")
+        self.tell(f"this step may take longer than the {duration(share_s)} that the budget leaves it, which end it")
         return self.prepared(campaign, ranks, rounds=min(_LEAST_ROUNDS, campaign.rounds))
+
+
+def unseen(found: Sequence[CellFactor], checked: Sequence[Pick]) -> set[Pick]:
+    """Return what no launch of the verification was about: the budget ended it before, or its launches failed."""
+    return set(checked) - {one.pick for one in found if one.pick is not None}
 
 
 def found_preload(prepared: PreparedRun) -> Path | None:

@@ -24,18 +24,27 @@ class Shares:
     def __post_init__(self) -> None:
         self._begun_s = self.clock()
 
+    def left_s(self) -> float | None:
+        """Return what is left of the budget, seconds; None: there is none."""
+        return None if self.total_s is None else max(0.0, self.total_s - (self.clock() - self._begun_s))
+
     def next_s(self, step: str, numbers: int) -> float | None:
+        """As `share_s`, and the run is counted."""
+        share_s = self.share_s(step, numbers)
+        self._taken[step] = self._taken.get(step, 0) + 1
+        return share_s
+
+    def share_s(self, step: str, numbers: int) -> float | None:
         """Seconds of the next run of a step: its weight's share of what is left, of all that is still to come.
 
         Args: step: a key of WEIGHTS.  numbers: of ranks, each of which has all steps.
         """
-        if self.total_s is None:
+        left_s = self.left_s()
+        if left_s is None:
             return None
-        left_s = max(0.0, self.total_s - (self.clock() - self._begun_s))
         names = list(WEIGHTS)
         later = sum(WEIGHTS[name] * numbers for name in names[names.index(step) + 1 :])
         here = max(1, numbers - self._taken.get(step, 0))
-        self._taken[step] = self._taken.get(step, 0) + 1
         weight = WEIGHTS[step]
         repeated = weight / 2 if step in ("finer", "verify") else weight
         return left_s * repeated / (weight * here + later)

@@ -28,6 +28,14 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
     found = promises(tuned.factors)
     shown = [*promised_table(found, request.uses), *_mockups(tuned), *_covered(request, tuned)]
     shown += _gains(request, tuned, found)
+    if not tuned.picks and tuned.unverified:
+        count = len(tuned.unverified)
+        return [
+            *shown,
+            "",
+            f"{request.identity}: {count} cell{'s' * (count > 1)} faster alone, none confirmed with all files: "
+            "the library's own choice stays everywhere; --resume with a longer --budget, or none, verifies again",
+        ]
     if not tuned.picks:
         return [
             *shown,
