@@ -126,6 +126,8 @@ def _quiet(launch: LaunchRecord, cell: int, shape: tuple[int, int, int]) -> NDAr
 
 def _centres(times: NDArray[np.float64], quiet: NDArray[np.bool_]) -> list[float]:
     """Of each use."""
+    if quiet.all():
+        return [float(value) for value in np.median(times, axis=0)]
     low = np.sort(times, axis=0)[math.ceil(len(times) / 4) - 1]
     return [
         float(np.median(times[quiet[:, use], use]) if quiet[:, use].any() else low[use])

@@ -7,6 +7,8 @@ Solving Least Squares Problems, chapter 23, whose algorithm this is).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -79,6 +81,13 @@ def log_residuals(times_s: Floats, fitted_s: Floats) -> Floats:
 
 def independent(scaled: Floats) -> bool:
     """Whether columns of length 1 are linearly independent to within rounding."""
+    if scaled.shape[1] == 1:
+        return True
+    if scaled.shape[1] == 2:  # the product of both singular values is what the second has across the first
+        first, second = scaled[:, 0], scaled[:, 1]
+        along = float(first @ second)
+        across = second - along * first
+        return math.sqrt(float(across @ across)) > _RANK_RATIO * (1.0 + abs(along))
     singular = np.linalg.svd(scaled, compute_uv=False)
     return bool(singular[-1] > _RANK_RATIO * singular[0])
 
@@ -103,7 +112,20 @@ def _clip(matrix: Floats, aim: Floats, nonnegative: NDArray[np.bool_]) -> Floats
 
 def _ordinary(matrix: Floats, aim: Floats, free: NDArray[np.bool_]) -> Floats:
     coefficients = np.zeros(matrix.shape[1])
-    if free.any():
+    columns = np.flatnonzero(free)
+    if columns.size == 1:
+        column = matrix[:, columns[0]]
+        coefficients[columns[0]] = (column @ aim) / (column @ column)
+    elif columns.size == 2:  # Gram and Schmidt: a fifth of the time of LAPACK's, which most laws here pay 20 times
+        first, second = matrix[:, columns[0]], matrix[:, columns[1]]
+        length = first @ first
+        along = (first @ second) / length
+        across = second - along * first
+        across = across - ((first @ across) / length) * first
+        of_second = (across @ aim) / (across @ across)
+        coefficients[columns[1]] = of_second
+        coefficients[columns[0]] = first @ (aim - of_second * second) / length
+    elif columns.size:
         coefficients[free] = np.linalg.lstsq(matrix[:, free], aim, rcond=None)[0]
     return coefficients
 
