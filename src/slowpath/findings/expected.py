@@ -14,8 +14,9 @@ from importlib.resources import files
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from slowpath.core.results import Finding
+from slowpath.core.results import Finding, MpiResult
 
 MARGIN_RATIO = 2.0  # of what few machines showed, another healthy one may show so much more
 LEAST_MACHINES = 2  # kinds of machine from which a range says anything about another
@@ -82,6 +83,27 @@ def expectation(finding: Finding, library: str | None, ranges: Sequence[Expected
     if high < found.low / MARGIN_RATIO:
         return Expectation("below", found.words())
     return Expectation("inside", found.words())
+
+
+def library_name(mpi: MpiResult | None) -> str | None:
+    """`mpich 5.0.2`; None: not known."""
+    return f"{mpi.name} {mpi.version}" if mpi and mpi.name and mpi.version else None
+
+
+def held_against_range(
+    finding: Finding, mpi: MpiResult | None, ranges: Sequence[ExpectedRange] | None = None
+) -> Finding:
+    """A property that costs more here than healthy machines showed, as what may be a fault; all others as they are.
+
+    Few kinds of machine made the ranges, so that it is a fault only once its cause is known or a trial removed it.
+    Args: mpi: its library.  ranges: as of `expectation`.
+    """
+    if finding.kind != "property" or finding.affects_default is False:
+        return finding
+    found = expectation(finding, library_name(mpi), ranges)
+    if found.standing != "above":
+        return finding
+    return replace(finding, kind="fault", needs_cause=True, text=f"{finding.text} Healthy machines show {found.words}.")
 
 
 @dataclass(frozen=True)

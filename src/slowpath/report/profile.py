@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, MpiResult, Results
 from slowpath.core.units import ratio_words
-from slowpath.findings.expected import expectation
+from slowpath.findings.expected import expectation, library_name
 from slowpath.report import format as fmt
 
 LATENCY = "half_round_trip_latency_s"
@@ -67,11 +67,6 @@ def profile(findings: Sequence[Finding], results: Results | None) -> list[Profil
     mpis = {mpi.mpi: mpi for mpi in (results.run.mpis or [results.run.mpi])} if results else {}
     own = [finding for finding in findings if finding.kind == "property" and finding.affects_default is not False]
     return [*rows, *(_row(finding, mpis.get(finding.mpi)) for finding in own)]
-
-
-def library_name(mpi: MpiResult | None) -> str | None:
-    """`mpich 5.0.2`; None: not known."""
-    return f"{mpi.name} {mpi.version}" if mpi and mpi.name and mpi.version else None
 
 
 def _row(finding: Finding, mpi: MpiResult | None) -> ProfileRow:

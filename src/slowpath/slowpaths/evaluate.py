@@ -11,6 +11,7 @@ from slowpath.core.engine_description import Roles
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
 from slowpath.findings.control_variables import library
 from slowpath.findings.difference import CLEAR_RATIO
+from slowpath.findings.expected import held_against_range
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.facts import Later, UserState
 from slowpath.findings.finding import build
@@ -56,8 +57,8 @@ def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding 
     against = contest(path, facts, observation, support)
     if against.is_over:
         return None
-    sides = _parameters(facts, observation)
-    return build(path, observation, support, _mpi(facts, observation), sides, against)
+    sides, mpi = _parameters(facts, observation), _mpi(facts, observation)
+    return held_against_range(build(path, observation, support, mpi, sides, against), mpi)
 
 
 def _is_reported(facts: Facts, observation: Observation) -> bool:

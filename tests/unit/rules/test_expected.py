@@ -4,8 +4,18 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from slowpath.findings.expected import ExpectedRange, HealthyRun, expectation, ranges_of, shipped
+from slowpath.core.results import MpiResult
+from slowpath.findings.expected import (
+    ExpectedRange,
+    HealthyRun,
+    expectation,
+    held_against_range,
+    ranges_of,
+    shipped,
+)
+from slowpath.findings.tally import group_of
 from support.results import a_finding
 
 LIBRARY = "mpich 5.0.2"
@@ -34,6 +44,18 @@ def test_another_library_has_no_expectation_and_says_so() -> None:
     found = expectation(a_property(9.0), "openmpi 5.0.11", ranges(1.1, 1.5))
     assert (found.standing, found.words) == ("no expectation", "no expectation for openmpi 5.0.11")
     assert expectation(a_property(9.0), None, ranges(1.1, 1.5)).standing == "no expectation"
+
+
+def test_a_property_beyond_its_range_may_be_a_fault_and_says_what_healthy_machines_show() -> None:
+    mpi = MpiResult(mpi="mpich", name="mpich", version="5.0.2")
+    known = ranges(1.1, 1.5, 1.3)
+    found = held_against_range(a_property(7.0), mpi, known)
+    assert (found.kind, group_of(found)) == ("fault", "suspicion"), "few kinds of machine make no fault by themselves"
+    assert found.text.endswith("Healthy machines show 1.1x to 1.5x in 3 runs on 2 kinds of machine.")
+    assert group_of(replace(found, status="explained")) == "fault"
+    for same in (a_property(1.4), a_property(0.2), a_property(7.0, affects_default=False), a_finding(kind="fault")):
+        assert held_against_range(same, mpi, known) is same
+    assert held_against_range(a_property(7.0), None, known).kind == "property"
 
 
 def test_only_properties_make_ranges() -> None:
