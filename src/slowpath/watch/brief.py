@@ -106,6 +106,8 @@ def _answer(results: WatchResults, changes: list[_Change]) -> str:
     head = f"{program.program}, {count}, {seconds(run_s)}: {_percent(mpi_s, run_s)} % of the run is MPI"
     if run_s <= 0:
         return f"{program.program}: {count}; the run's length is not known"
+    if (share := _files_share(results)) > MOST_UNEXPLAINED and not changes:
+        return f"{head}, {100 * share:.0f} % of that is MPI-IO, whose floor is not measured"
     if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED and not changes:
         return f"{head}, of {100 * share:.0f} % of that it is not known whom it waits for, nor what can be saved"
     if mpi_s < LITTLE_MPI * run_s and not _outside_s(changes, mpi_s):
@@ -114,6 +116,12 @@ def _answer(results: WatchResults, changes: list[_Change]) -> str:
     if largest is None:
         return f"{head}, at the floor of its own calls: nothing in it is longer than it has to be"
     return f"{head}, at most {_percent(most_s, run_s)} % can be saved: {largest}"
+
+
+def _files_share(results: WatchResults) -> float:
+    """Of the time in MPI, of all ranks; it is part of what has no explanation by messages."""
+    mpi_s = sum(rank.mpi_s for rank in results.ranks)
+    return min(results.files.seconds * len(results.ranks) / mpi_s, 1.0) if results.files and mpi_s > 0 else 0.0
 
 
 def _most(results: WatchResults, changes: list[_Change], mpi_s: float) -> tuple[float, str | None]:
@@ -227,7 +235,7 @@ def _of_wait(wait: Wait, results: WatchResults) -> _Change:
 
 def _undecided(results: WatchResults, watch: str) -> str | None:
     parts = []
-    unnamed = unexplained_share(results.ranks)
+    unnamed = max(0.0, unexplained_share(results.ranks) - _files_share(results))
     if unnamed > MOST_UNEXPLAINED:
         parts.append(
             f"of {100 * unnamed:.0f} % of the time in MPI it is not known whom it waits for, so no message has a price"

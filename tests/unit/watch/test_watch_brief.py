@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from slowpath.core.brief import MOST_LINES
 from slowpath.watch.brief import brief_of, site_lines
+from slowpath.watch.file_results import FileTime
 from slowpath.watch.results import Account, WatchResults
 from slowpath.watch.verdict import verdict_of
 from support.watch_results import LATE, REDUCE, a_coverage, a_finding, a_program, a_rank, a_wait, findings, results
@@ -107,6 +109,24 @@ def test_what_is_not_decided_is_said_with_what_decides_it() -> None:
     assert "Not decided: 2 kinds of messages may be slow on this machine; slowpath replay w measures them" in said
     assert "calls that are not seen: MPI_File_open" in said
     assert made[-1] == "Report: w/report.html"
+
+
+@pytest.mark.parametrize(("in_files", "is_known"), [(0.9, True), (0.1, False)])
+def test_time_in_files_is_known_to_be_that_and_hides_what_else_is_not(in_files: float, is_known: bool) -> None:
+    ranks = tuple(replace(rank, unexplained_s=rank.mpi_s) for rank in watched().ranks)
+    mean_s = sum(rank.mpi_s for rank in ranks) / len(ranks)
+    time = FileTime(
+        seconds=in_files * mean_s,
+        share=0.2,
+        calls=4,
+        call="MPI_File_write",
+        module=None,
+        module_reason="",
+        text="MPI-IO",
+    )
+    said = " ".join(lines(watched(ranks=ranks, files=time)))
+    assert ("90 % of that is MPI-IO, whose floor is not measured" in said) == is_known
+    assert ("it is not known whom it waits for" in said) != is_known
 
 
 @pytest.mark.parametrize(("cost_s", "is_said"), [(3.3, True), (0.04, False)])
