@@ -378,10 +378,9 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
         ),
     ] = None
     needs_cause: Annotated[bool, means("a busy machine looks the same: a fault only once it is explained")] = False
+    above_range: Annotated[bool, means("a property: healthy machines showed less, so it may be a fault")] = False
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
-    program_s: Annotated[
-        NotNegative | None, means("that a rank of the program asked about saves in these calls at most; absent: none")
-    ] = None
+    program_s: Annotated[NotNegative | None, means("a rank of the asked program saves at most; absent: none")] = None
 
     @property
     def lead(self) -> RemedyResult | None:

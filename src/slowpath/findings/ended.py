@@ -50,22 +50,13 @@ def ended(facts: Facts, axis: str) -> list[Ended]:
 def ended_observation(facts: Facts, one: Ended, about: str, subject: str, reference: str) -> Observation:
     """The observation of such launches.  Args: subject, reference: of `<subject> take at least 8x as long as ...`."""
     bound = f"{GIVEN_UP_RATIO:g}x"
-    return Observation(
-        about=about,
-        place=facts.place([one.slow]),
-        text=f"{subject[0].upper()}{subject[1:]} take at least {bound} as long as {reference}: "
+    return _without_ratio(
+        facts,
+        one,
+        about,
+        f"{subject[0].upper()}{subject[1:]} take at least {bound} as long as {reference}: "
         f"{one.launches} launches were ended after that time, none of the {one.clean} others was.",
-        metric=one.contrast.metric,
-        phase=one.contrast.b.phase,
-        ratio=None,
-        interval=None,
-        excess_s=None,
-        affects_default=True,
-        cells=(one.slow.cell, one.fast.cell),
-        axis=one.contrast.axis,
-        evidence=(f"{one.launches} launches took more than {bound} of the longest clean one, and were ended",),
-        slow_cells=(one.slow.cell,),
-        fast_cells=(one.fast.cell,),
+        f"{one.launches} launches took more than {bound} of the longest clean one, and were ended",
     )
 
 
@@ -99,10 +90,21 @@ def unstarted(facts: Facts, axis: str) -> list[Unstarted]:
 
 def unstarted_observation(facts: Facts, one: Unstarted, about: str, subject: str, reference: str) -> Observation:
     """The observation of such launches.  Args: subject, reference: of `no launch works with <subject>, ...`."""
+    return _without_ratio(
+        facts,
+        one,
+        about,
+        f"No launch works with {subject}, and {one.clean} {reference} did: {one.reason}",
+        f"every launch failed, and {one.clean} clean ones were measured",
+    )
+
+
+def _without_ratio(facts: Facts, one: Ended | Unstarted, about: str, text: str, evidence: str) -> Observation:
+    """What is known of a slow side that has no times."""
     return Observation(
         about=about,
         place=facts.place([one.slow]),
-        text=f"No launch works with {subject}, and all {one.clean} {reference} did: {one.reason}",
+        text=text,
         metric=one.contrast.metric,
         phase=one.contrast.b.phase,
         ratio=None,
@@ -111,7 +113,7 @@ def unstarted_observation(facts: Facts, one: Unstarted, about: str, subject: str
         affects_default=True,
         cells=(one.slow.cell, one.fast.cell),
         axis=one.contrast.axis,
-        evidence=(f"every launch failed, and {one.clean} of {one.clean} clean ones were measured",),
+        evidence=(evidence,),
         slow_cells=(one.slow.cell,),
         fast_cells=(one.fast.cell,),
     )

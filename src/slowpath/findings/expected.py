@@ -93,9 +93,10 @@ def library_name(mpi: MpiResult | None) -> str | None:
 def held_against_range(
     finding: Finding, mpi: MpiResult | None, ranges: Sequence[ExpectedRange] | None = None
 ) -> Finding:
-    """A property that costs more here than healthy machines showed, as what may be a fault; all others as they are.
+    """A property that costs more here than healthy machines showed, marked as what may be a fault; others as they are.
 
-    Few kinds of machine made the ranges, so that it is a fault only once its cause is known or a trial removed it.
+    Few kinds of machine made the ranges, and another healthy one would look the same. Neither a known cause nor a trial
+    that removes the cost tells the two apart, so it is a suspicion and no fault.
     Args: mpi: its library.  ranges: as of `expectation`.
     """
     if finding.kind != "property" or finding.affects_default is False:
@@ -103,7 +104,7 @@ def held_against_range(
     found = expectation(finding, library_name(mpi), ranges)
     if found.standing != "above":
         return finding
-    return replace(finding, kind="fault", needs_cause=True, text=f"{finding.text} Healthy machines show {found.words}.")
+    return replace(finding, above_range=True, text=f"{finding.text} Healthy machines show {found.words}.")
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ class Tally:
 
     @cached_property
     def suspicions(self) -> list[Finding]:
-        """What would be faults, were their cause or a remedy known: a healthy machine has such, too."""
+        """What would be faults, were their cause or a remedy known, and costs above their range: a healthy machine may
+        have such, too."""
         return self._of("suspicion")
 
     @cached_property
@@ -260,7 +261,9 @@ def group_of(finding: Finding) -> Group:
         return "proven" if finding.status == "proven" else "untried"
     # Of what every machine has, only what a setting removes is gained: that who asks for less waits less is not.
     by_setting = finding.lead is not None and finding.lead.snippet.shell is not None
-    return "proven" if finding.status == "proven" and by_setting else "property"
+    if finding.status == "proven" and by_setting:
+        return "proven"
+    return "suspicion" if finding.above_range else "property"
 
 
 def _is_sure(finding: Finding) -> bool:

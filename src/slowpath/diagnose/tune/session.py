@@ -375,7 +375,7 @@ class Session:
             return self.prepared(campaign, ranks)
         if (prepared := self._fits(campaign, ranks, share_s)) is not None:
             return prepared
-        self.tell(f"this step may take longer than the {duration(share_s)} that the budget leaves it, which end it")
+        self.tell(f"this step may take longer than the {duration(share_s)} that the budget leaves it: it is ended then")
         return self.prepared(campaign, ranks, rounds=min(_LEAST_ROUNDS, campaign.rounds))
 
 
