@@ -72,7 +72,7 @@ def command(
     from slowpath.core.files import write_atomically
     from slowpath.core.units import parse_bytes
     from slowpath.record.folder import DEFAULT_PARENT
-    from slowpath.run.execute import RunLimits
+    from slowpath.run.limits import RunLimits
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
     from slowpath.studies.nodes import measure, verdict_text

@@ -48,7 +48,7 @@ def command(
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.report.rebuild import rebuild
-    from slowpath.run.execute import RunLimits
+    from slowpath.run.limits import RunLimits
     from slowpath.run.measure import resume
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms

@@ -73,7 +73,7 @@ def command(
     from slowpath.cli.finish import exit_code_of, show, write_openmetrics
     from slowpath.report.rebuild import rebuild
     from slowpath.run.commands import command_lines
-    from slowpath.run.execute import RunLimits
+    from slowpath.run.limits import RunLimits
     from slowpath.run.measure import create, measure_prepared
     from slowpath.run.prepare import prepare
     from slowpath.run.progress import choose

@@ -27,9 +27,9 @@ from slowpath.core.machine_kind import alike, hardware
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Placement, Plan, PlannedMpi, Side
 from slowpath.core.results import PlacementResult, Results
 from slowpath.run.engine.meter import Tell
-from slowpath.run.execute import RunLimits
 from slowpath.run.find_again import engine_again, mpi_again, stated
 from slowpath.run.libraries import Library
+from slowpath.run.limits import RunLimits
 from slowpath.run.machine import machine_facts
 from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import new_seed, prepare_plan

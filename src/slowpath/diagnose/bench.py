@@ -26,8 +26,8 @@ from slowpath.mpi.control_variables import listed_by
 from slowpath.mpi.mpi import as_library_is
 from slowpath.mpi.parameter_files import settings_of
 from slowpath.report.write import write_all
-from slowpath.run.execute import Against, RunLimits
 from slowpath.run.libraries import Library as Built
+from slowpath.run.limits import Against, Patience, RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
 from slowpath.run.prepare import PreparedRun, checker_of, estimated_s, prepare_campaign
 from slowpath.run.progress import Progress
@@ -139,20 +139,23 @@ class Bench:
 
     def measure(
         self, prepared: PreparedRun, folder: Path, budget_s: float | None, against: Against | None = None
-    ) -> None:
-        """Launch it.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
-        measure_prepared(
-            folder,
-            prepared,
-            RunLimits(self.cell_timeout_s, budget_s, against, ends_launches=against is None),
-            self.progress(),
-        )
+    ) -> float:
+        """Launch it.
+
+        Returns: seconds in which launches did not move.
+        Raises: Interrupted, EnvironmentFailure; what was measured is kept.
+        """
+        return measure_prepared(folder, prepared, self._limits(budget_s, against), self.progress()).hung_s
+
+    def _limits(self, budget_s: float | None, against: Against | None) -> RunLimits:
+        """Of a step.  Whoever waits for the end of a budget does not wait a minute for a launch of half a second."""
+        patience = Patience(self.launch_s)
+        return RunLimits(self.cell_timeout_s, budget_s, against, ends_launches=against is None, patience=patience)
 
     def resume(self, folder: Path, budget_s: float | None = None, against: Against | None = None) -> None:
         """Launch what is left of a run that was cut off.  Raises: as `measure`."""
         terms = Terms(str(self.built.mpi.mpiexec), self.trust)
-        limits = RunLimits(self.cell_timeout_s, budget_s, against, ends_launches=against is None)
-        resume(folder, self.environ, self.tell, limits, self.progress, terms)
+        resume(folder, self.environ, self.tell, self._limits(budget_s, against), self.progress, terms)
 
     def require_machine_of(self, folder: Path) -> None:
         """Raises: EnvironmentFailure: a run was made on another machine, whose times must not stand with new ones."""

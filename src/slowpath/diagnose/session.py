@@ -179,9 +179,9 @@ class Session:
         task, bench = proposal.task, self._bench_for(proposal.task)
         bench.create(prepared, self.folder / folder, task.others if isinstance(task, StateTask) else None)
         self._write(steps=[*self.diagnosis.steps, step])
-        begun = time.monotonic()
+        begun, hung_s = time.monotonic(), 0.0
         try:
-            bench.measure(prepared, self.folder / folder, self._limit_s(kind, prepared), kind.against(task))
+            hung_s = bench.measure(prepared, self.folder / folder, self._limit_s(kind, prepared), kind.against(task))
         except Interrupted:
             self._write(spent_s=max(self.diagnosis.spent_s + time.monotonic() - begun, self._clock.spent_s))
             raise
@@ -189,7 +189,7 @@ class Session:
             if kind.required or isinstance(error, Taken):
                 raise
             self._bench.tell(f"{folder}: {error}")
-        self._conclude(step)
+        self._conclude(step, hung_s)
 
     def _bench_for(self, task: Task | None = None) -> Bench:
         """Where a step is measured: from the survey on without what the first step named as slowing down everything.
@@ -214,13 +214,13 @@ class Session:
         left_s = max(0.0, least_s, self._left_s(prepared))
         return left_s if kind.most_s is None else min(left_s, kind.most_s)
 
-    def _conclude(self, step: DiagnosisStep) -> None:
-        """Take in a step that is over."""
+    def _conclude(self, step: DiagnosisStep, hung_s: float = 0.0) -> None:
+        """Take in a step that is over.  Args: hung_s: time in which its launches did not move."""
         begun_s = self._clock.now()
         kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings, self.diagnosis.combined)
         done = replace(step, wall_s=measured_s(inside(self.folder, step.folder)))
         if kind.required and step.estimate_s > 0:
-            self._scale = max(0.2, (done.wall_s or 0.0) / step.estimate_s)
+            self._scale = max(0.2, ((done.wall_s or 0.0) - hung_s) / step.estimate_s)
         found = self._bench.results(inside(self.folder, step.folder))
         done = replace(done, launches_left_out=_left_out(found) if kind.required else 0)
         self._measured.append(MeasuredStep(done, found))

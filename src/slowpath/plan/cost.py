@@ -39,6 +39,21 @@ def launch_seconds(plan: Plan, nodes: int = 1, launch_s: float | None = None) ->
 
     Args: nodes: of the allocation.  launch_s: start and end of an MPI job of two ranks here; None: LAUNCH_S.
     """
+    parts = _parts(plan, nodes, launch_s)
+    return {kind: started_s + sum(cells_s) for kind, (started_s, cells_s) in parts.items()}
+
+
+def longest_parts_s(plan: Plan, nodes: int = 1, launch_s: float | None = None) -> dict[Kind, float]:
+    """Estimated seconds of the longest part of a launch of each kind, its start or one of its cells.
+
+    A launch reports after each part. Args: as of `launch_seconds`.
+    """
+    parts = _parts(plan, nodes, launch_s)
+    return {kind: max(started_s, *cells_s) for kind, (started_s, cells_s) in parts.items()}
+
+
+def _parts(plan: Plan, nodes: int, launch_s: float | None) -> dict[Kind, tuple[float, list[float]]]:
+    """Estimated seconds of the start of a launch of each kind, and of each of its cells."""
     cells = {cell.cell: cell for cell in plan.cells}
     asked = {placement.name: placement.nodes for placement in plan.placements}
 
@@ -49,14 +64,14 @@ def launch_seconds(plan: Plan, nodes: int = 1, launch_s: float | None = None) ->
         more_s = experiment.across_s(cell.parameters, ranks, used) if used > 1 else 0.0
         return experiment.seconds(cell.parameters, ranks) + more_s
 
-    seconds: dict[Kind, float] = {}
+    found: dict[Kind, tuple[float, list[float]]] = {}
     for launch in plan.launches:
-        if kind_of(launch) not in seconds:
+        if kind_of(launch) not in found:
             started_s = (LAUNCH_S if launch_s is None else launch_s) + RANK_S * max(
                 0, plan.ranks_of(launch.placement) - 2
             )
-            seconds[kind_of(launch)] = started_s + sum(map(cell_seconds, launch.cells))
-    return seconds
+            found[kind_of(launch)] = started_s, [cell_seconds(number) for number in launch.cells]
+    return found
 
 
 def kind_of(launch: Launch) -> Kind:

@@ -17,76 +17,25 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Launch, Plan
 from slowpath.core.secrets import KnownSecrets
-from slowpath.plan.cost import TimeLeft
+from slowpath.plan.cost import TimeLeft, kind_of, longest_parts_s
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
 from slowpath.run.commands import Commands
 from slowpath.run.cores import allocated_nodes
 from slowpath.run.hide import hide_secrets, without_secrets
+from slowpath.run.limits import RunLimits, hung_words
 from slowpath.run.ownership import keep_held
 from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import LaunchProgress, Schedule, Task, read_account
 
-DEFAULT_CELL_TIMEOUT_S = 60.0
-# A launch that would end soon after the budget is worth waiting for: without it its cells lack a round.
-OVERRUN_RATIO, OVERRUN_S = 0.1, 2.0
-
-
-@dataclass(frozen=True)
-class Against:
-    """Launches that are held against those in one environment and placement: whoever takes `times` as long as the
-    longest of these is ended, and that is a result.
-
-    least_s: nobody is ended before.  unknown_s: limit while none of these has ended well.
-    """
-
-    environment: str
-    placement: str
-    times: float
-    least_s: float
-    unknown_s: float
-
-    def is_reference(self, planned: Launch) -> bool:
-        """Whether the others are held against it."""
-        return (planned.environment, planned.placement) == (self.environment, self.placement)
-
-    def limit_s(self, walls_s: Sequence[float]) -> float:
-        """Of a launch.  Args: walls_s: of those that it is held against, so far."""
-        return max(self.least_s, self.times * max(walls_s)) if walls_s else self.unknown_s
-
-    @property
-    def words(self) -> str:
-        """Why a launch was ended."""
-        return (
-            f"it took more than {self.times:g} times as long as launches in environment '{self.environment}', "
-            f"placement '{self.placement}', so it was ended"
-        )
-
-
-@dataclass(frozen=True)
-class RunLimits:
-    """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run.
-
-    against: None: launches are not held against each other.  ends_launches: whether one that still runs when the budget
-    is over is ended, soon after it; what it measured until then counts.
-    """
-
-    cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
-    budget_s: float | None = None
-    against: Against | None = None
-    ends_launches: bool = False
-
-    def budget_end_s(self, spent_s: float) -> float:
-        """Return after which time a launch is ended for the budget, s; inf: never.  Args: spent_s: before it began."""
-        if self.budget_s is None or not self.ends_launches:
-            return math.inf
-        return max(0.0, self.budget_s - spent_s) + max(OVERRUN_S, OVERRUN_RATIO * self.budget_s)
-
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted."""
+    """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted.
+
+    hung_s: time in which launches did not move.
+    """
 
     status: str
     launches: int
@@ -94,11 +43,12 @@ class RunEnd:
     cells_ok: int
     first_reason: str | None
     notes: tuple[str, ...]
+    hung_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class _Begun:
-    """A launch that is about to start."""
+    """A launch that is about to start.  part_s: its longest part, as it was estimated."""
 
     task: Task
     number: int
@@ -106,6 +56,7 @@ class _Begun:
     job: LaunchedJob
     variables: dict[str, str]
     budget_end_s: float
+    part_s: float
 
 
 class Execution:
@@ -127,7 +78,9 @@ class Execution:
         self._run, self._plan, self._commands, self._run_all = run, plan, commands, run_all
         self._limits, self._progress = limits, progress
         self._schedule = schedule or Schedule(plan)
-        self._time_left = TimeLeft(plan, allocated_nodes(commands.environ))
+        nodes = allocated_nodes(commands.environ)
+        self._time_left = TimeLeft(plan, nodes)
+        self._parts_s = longest_parts_s(plan, nodes, limits.patience.launch_s if limits.patience else None)
         self._todo = {launch.launch for launch in self._schedule.launches_left()}
         for launch in plan.launches:
             if launch.launch not in self._todo:
@@ -138,6 +91,7 @@ class Execution:
         self._first_reason: str | None = None
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
+        self._hung_s = 0.0
 
     def execute(self) -> RunEnd:
         """Run all that is left. Raises EnvironmentFailure if the disk refuses; what is there stays readable."""
@@ -161,7 +115,7 @@ class Execution:
             status = "partial"
         self._notes += [*self._schedule.quarantined.values(), *self._schedule.dead.values()]
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
-        return RunEnd(status, *done, self._first_reason, tuple(self._notes))
+        return RunEnd(status, *done, self._first_reason, tuple(self._notes), self._hung_s)
 
     def _together(self, tasks: list[Task]) -> list[Outcome]:
         """Run the launches at the same time, and record each.
@@ -193,16 +147,25 @@ class Execution:
         made = self._commands.command(self._plan, task.planned, folder.absolute())
         budget_end_s = self._limits.budget_end_s(time.monotonic() - self._begun_s)
         total_s = min(budget_end_s, self._total_s(task.planned))
+        part_s = self._parts_s[kind_of(task.planned)]
         job = LaunchedJob(
             list(made.argv),
             {**self._commands.environ, **made.variables},
             folder / "stdout",
             folder / "stderr",
             [folder / "events.jsonl", folder / "samples.blk"],
-            JobLimits(total_s if total_s < math.inf else None, self._limits.cell_timeout_s),
+            JobLimits(total_s if total_s < math.inf else None, self._idle_s(task.planned, part_s)),
             folder / "stacks",
         )
-        return _Begun(task, number, folder, job, dict(made.variables), budget_end_s)
+        return _Begun(task, number, folder, job, dict(made.variables), budget_end_s, part_s)
+
+    def _idle_s(self, planned: Launch, part_s: float) -> float:
+        """Time without progress after which a launch counts as hung, s."""
+        against, patience = self._limits.against, self._limits.patience
+        # One that is held against others is ended by their times: how slow it is, is the result.
+        if patience is None or (against is not None and not against.is_reference(planned)):
+            return self._limits.cell_timeout_s
+        return min(self._limits.cell_timeout_s, patience.limit_s(part_s))
 
     def _total_s(self, planned: Launch) -> float:
         """Wall time after which a launch is held to be too slow, s; inf: never."""
@@ -219,11 +182,14 @@ class Execution:
             outcome = replace(outcome, reason=secrets.text(outcome.reason))
         settle(begun.folder)
         account = read_account(begun.folder / "events.jsonl")
-        how, reason = _judge(outcome, account, self._limits.cell_timeout_s)
+        idle_s = begun.job.limits.idle_s or self._limits.cell_timeout_s
+        how, reason = _judge(outcome, account, hung_words(idle_s, self._limits.cell_timeout_s, begun.part_s))
         against, limit_s = self._limits.against, begun.job.limits.total_s
         is_late = how == "hung" and limit_s is not None and outcome.wall_s > limit_s
         is_cut = is_late and outcome.wall_s > begun.budget_end_s
         too_long = is_late and not is_cut
+        stood_s = min(idle_s, outcome.wall_s) if how == "hung" and not is_late else 0.0
+        self._hung_s += stood_s
         if is_cut:
             how, reason = "interrupted", f"it still ran when the budget of {self._limits.budget_s:g} s was over"
         elif against is not None and too_long:
@@ -253,7 +219,9 @@ class Execution:
         write_launch(self._run, info)
         self._launches += 1
         self._launches_ok += how == "ok"
-        self._spent[task.planned.launch] = self._spent.get(task.planned.launch, 0.0) + outcome.wall_s
+        # Others of its kind won't stand still that long: it says nothing of the time that they need.
+        moved_s = outcome.wall_s - stood_s
+        self._spent[task.planned.launch] = self._spent.get(task.planned.launch, 0.0) + moved_s
         self._report(info, failed)
 
     def _new_folder(self, planned: Launch) -> tuple[int, Path]:
@@ -338,10 +306,10 @@ def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
     )
 
 
-def _judge(outcome: Outcome, account: LaunchProgress, cell_timeout_s: float) -> tuple[str, str | None]:
-    """Return how the launch ended, in the words of LaunchInfo, and why."""
+def _judge(outcome: Outcome, account: LaunchProgress, hung: str) -> tuple[str, str | None]:
+    """Return how the launch ended, in the words of LaunchInfo, and why.  Args: hung: why it was, if it hung."""
     if outcome.ended == "hung":
-        return "hung", f"no progress for {cell_timeout_s:g} s (--cell-timeout), so it was ended"
+        return "hung", hung
     if outcome.ended == "failed" and account.complete:
         failed = sum(end.status == "failed" for end in account.ended.values())
         return "failed", outcome.reason if failed == 0 else f"{failed} cells failed"

@@ -28,8 +28,9 @@ from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_
 from slowpath.record.plan_files import read_plan, write_plan
 from slowpath.run.commands import Commands
 from slowpath.run.engine.meter import Tell
-from slowpath.run.execute import Execution, RunEnd, RunLimits
+from slowpath.run.execute import Execution, RunEnd
 from slowpath.run.libraries import mpi_facts, require_job
+from slowpath.run.limits import RunLimits
 from slowpath.run.machine import machine_facts
 from slowpath.run.ownership import owned, require_free
 from slowpath.run.prepare import PreparedRun

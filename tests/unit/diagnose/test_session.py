@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fake_bench import Bench, Cost, Prepared
 from made_results import finding, leg, results
 from msgspec.structs import replace
 
 from slowpath.cli import diagnose
-from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
-from slowpath.core.machine import Others
-from slowpath.core.results import Finding, Legs, Results
+from slowpath.core.results import Legs, Results
 from slowpath.diagnose import session, start
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.clock import BudgetClock
@@ -28,88 +25,12 @@ from slowpath.diagnose.page.text import render_brief
 from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.start import resume
-from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.own_state import MOST_S
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run import reopen
-from slowpath.run.execute import Against
 from slowpath.run.find_again import Stated
-
-
-@dataclass
-class Cost:
-    wall_s: float
-
-
-@dataclass
-class Prepared:
-    cost: Cost
-    plan: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(cells=[None] * 2))
-
-
-@dataclass
-class Bench:
-    """Every run takes as long as was estimated; the survey shows a slow cell with small pages."""
-
-    survey: Results
-    cost_s: float = 10.0
-    refused: Sequence[str] = ()
-    fails: type[Exception] | None = None
-    told: list[str] = field(default_factory=list)
-    measured: list[str] = field(default_factory=list)
-    resumed: list[str] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
-    cores: int = 4
-    identity: str = "mpich 5.0.2"
-    library = LibraryFacts("mpich", "5.0.2")
-    environ: dict[str, str] = field(default_factory=dict)
-    settings: Sequence[OwnSetting] = ()
-    limits: dict[str, tuple[float | None, str | None]] = field(default_factory=dict)
-
-    @property
-    def built(self) -> Bench:
-        return self
-
-    def tell(self, line: str) -> None:
-        self.told.append(line)
-
-    def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep], asked: Asked = EVERYTHING) -> State:
-        return State(
-            findings, measured, self.library, self.environ, asked=asked, cores=self.cores, settings=self.settings
-        )
-
-    def prepare(self, campaign: Campaign, kind: str) -> Prepared:
-        if kind in self.refused:
-            raise UsageError("this engine has none")
-        return Prepared(Cost(self.cost_s))
-
-    def less(self, names: Collection[str]) -> Bench:
-        return dataclasses.replace(
-            self,
-            environ={name: value for name, value in self.environ.items() if name not in names},
-            settings=[one for one in self.settings if one.name not in names],
-        )
-
-    def create(self, prepared: Prepared, folder: Path, others: Others | None = None) -> None:
-        folder.mkdir()
-
-    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None, against: Against | None) -> None:
-        self.measured.append(folder.name)
-        self.limits[folder.name] = budget_s, against.environment if against else None
-        if self.fails is not None:
-            raise self.fails("no")
-
-    def require_machine_of(self, folder: Path) -> None:
-        if folder.name in self.elsewhere:
-            raise EnvironmentFailure(f"{folder.name}: was measured on another machine")
-
-    def resume(self, folder: Path, budget_s: float | None, against: Against | None) -> None:
-        self.resumed.append(folder.name)
-
-    def results(self, folder: Path) -> Results:
-        return self.survey if folder.name.endswith("-survey") else results()
 
 
 @pytest.fixture
@@ -265,10 +186,11 @@ class Waiting:
     limits_s: list[float] = field(default_factory=list)
 
     def measured_on(self, bench: Bench, monkeypatch: pytest.MonkeyPatch, launches_s: float, results_s: float) -> None:
-        def measure(_: Prepared, folder: Path, budget_s: float | None, __: object = None) -> None:
+        def measure(_: Prepared, folder: Path, budget_s: float | None, __: object = None) -> float:
             bench.measured.append(folder.name)
             self.limits_s.append(budget_s or 0.0)
             self.now_s += min(launches_s, budget_s or 0.0)
+            return 0.0
 
         def shown(folder: Path) -> Results:
             self.now_s += results_s
@@ -293,6 +215,19 @@ def test_a_budget_is_the_time_that_the_user_waits(
     assert waiting.now_s <= 60.0 + results_s  # the first conclusion alone could not be foreseen
     assert made.spent_s == max(waiting.now_s, 10.0 * len(bench.measured))
     assert all(limit_s <= 60.0 - build_s for limit_s in waiting.limits_s)
+
+
+def test_a_launch_of_the_survey_that_hung_makes_no_step_after_it_look_longer(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40 of 60 s: held against the estimate, a trial of 10 s would be taken for one of 60 s, and left out."""
+    monkeypatch.setattr(session, "measured_s", lambda folder: 60.0)
+    begun(bench, tmp_path, budget_s=95.0).run()
+    assert bench.measured == ["01-survey"]
+    bench.hung_s = 40.0
+    (tmp_path / "hung").mkdir()
+    begun(bench, tmp_path / "hung", budget_s=95.0).run()
+    assert bench.measured[1:] == ["01-survey", "02-trial"]
 
 
 def test_steps_of_another_machine_are_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:

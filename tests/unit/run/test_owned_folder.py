@@ -21,7 +21,8 @@ from slowpath.record.plan_files import write_plan
 from slowpath.report.redact import redact_run
 from slowpath.run import measure
 from slowpath.run.commands import MpiCommands
-from slowpath.run.execute import Execution, RunLimits
+from slowpath.run.execute import Execution
+from slowpath.run.limits import RunLimits
 from slowpath.run.ownership import Taken, owned, this_process
 from slowpath.run.process import LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Quiet

@@ -24,7 +24,8 @@ from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
 from slowpath.run.commands import MpiCommands
-from slowpath.run.execute import Execution, RunLimits
+from slowpath.run.execute import Execution
+from slowpath.run.limits import RunLimits
 from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Quiet
 from slowpath.run.schedule import NodeHealth

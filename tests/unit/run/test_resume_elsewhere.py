@@ -20,7 +20,7 @@ from slowpath.record.plan_files import write_plan
 from slowpath.run import find_again, libraries, measure, reopen
 from slowpath.run.commands import MpiCommands
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.run.execute import RunLimits
+from slowpath.run.limits import RunLimits
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import Reopened, Terms, what_is_left
 

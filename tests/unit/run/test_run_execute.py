@@ -19,7 +19,8 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
 from slowpath.run.commands import MpiCommands
-from slowpath.run.execute import Against, Execution, RunEnd, RunLimits
+from slowpath.run.execute import Execution, RunEnd
+from slowpath.run.limits import Against, RunLimits
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import schedule_after
 from slowpath.run.schedule import read_account

@@ -16,7 +16,8 @@ from slowpath.record.folder import FailedCell, LaunchInfo, RunInfo, read_launch_
 from slowpath.record.plan_files import write_plan
 from slowpath.run import hide
 from slowpath.run.commands import MpiCommands
-from slowpath.run.execute import Execution, RunLimits
+from slowpath.run.execute import Execution
+from slowpath.run.limits import RunLimits
 from slowpath.run.machine import machine_facts
 from slowpath.run.process import LaunchedJob, Outcome
 from slowpath.run.progress import Quiet

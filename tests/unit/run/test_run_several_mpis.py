@@ -22,8 +22,9 @@ from slowpath.run import find_again, libraries, measure, reopen
 from slowpath.run.choose import ChosenMpis
 from slowpath.run.commands import MpiCommands, RunCommands, command_lines
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.run.execute import Execution, RunLimits
+from slowpath.run.execute import Execution
 from slowpath.run.libraries import Libraries
+from slowpath.run.limits import RunLimits
 from slowpath.run.progress import Quiet
 
 MakePlan = Callable[..., Plan]

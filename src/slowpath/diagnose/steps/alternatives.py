@@ -35,7 +35,7 @@ from slowpath.findings.difference import INSTEAD
 from slowpath.mpi.alternatives.alternative import Alternative, PlaceFacts
 from slowpath.mpi.alternatives.table import Applicable, alternatives_of
 from slowpath.mpi.mpi import QUICK_VARIABLE
-from slowpath.run.execute import Against
+from slowpath.run.limits import Against
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.many_changes import mixes
 

@@ -12,7 +12,7 @@ from slowpath.diagnose.records import CombinedOutcome, DiagnosisStep
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import Task
 from slowpath.mpi.forced import Forced
-from slowpath.run.execute import Against
+from slowpath.run.limits import Against
 
 T = TypeVar("T", bound=Task)
 

@@ -25,7 +25,7 @@ from slowpath.findings.difference import CLEAR_RATIO, DECIDED, WITHOUT_USER
 from slowpath.findings.ended import CAMPAIGN, GIVEN_UP_RATIO
 from slowpath.mpi.launcher import INHERITED, WIDENED
 from slowpath.mpi.own_settings import OwnSetting, removable, without
-from slowpath.run.execute import Against
+from slowpath.run.limits import Against
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.ranksum import p_value, shift
 

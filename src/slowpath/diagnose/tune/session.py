@@ -36,7 +36,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning import Measured, Pick
 from slowpath.report.rebuild import rebuild
 from slowpath.run.engine.meter import Tell
-from slowpath.run.execute import RunLimits
+from slowpath.run.limits import RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
 from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose, duration

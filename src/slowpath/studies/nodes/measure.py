@@ -20,7 +20,7 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import write_atomically
 from slowpath.run.cores import nodes_at_hand
-from slowpath.run.execute import RunLimits
+from slowpath.run.limits import RunLimits
 from slowpath.studies.nodes.confirm import confirm, suspicious_pairs
 from slowpath.studies.nodes.infer import FEWEST_LAUNCHES, infer, links_of
 from slowpath.studies.nodes.observed import Link, Observations, observe

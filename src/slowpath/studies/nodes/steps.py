@@ -16,7 +16,7 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Launch, Plan
 from slowpath.experiments.measured.load import LaunchRecord, load_launches
 from slowpath.run.engine.meter import Tell
-from slowpath.run.execute import RunLimits
+from slowpath.run.limits import RunLimits
 from slowpath.run.measure import create, measure_prepared, resume, state_of
 from slowpath.run.prepare import PreparedRun, prepare_on
 from slowpath.run.progress import Progress

@@ -11,7 +11,7 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.meter import Tell
-from slowpath.run.execute import RunLimits
+from slowpath.run.limits import RunLimits
 from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bench that measures nothing: every run takes as long as was estimated."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+from made_results import results
+
+from slowpath.core.campaign import Campaign
+from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.machine import Others
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.asked import Asked
+from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
+from slowpath.mpi.own_settings import OwnSetting
+from slowpath.run.limits import Against
+
+
+@dataclass
+class Cost:
+    wall_s: float
+
+
+@dataclass
+class Prepared:
+    cost: Cost
+    plan: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(cells=[None] * 2))
+
+
+@dataclass
+class Bench:
+    """Every run takes as long as was estimated; the survey shows a slow cell with small pages."""
+
+    survey: Results
+    cost_s: float = 10.0
+    refused: Sequence[str] = ()
+    fails: type[Exception] | None = None
+    told: list[str] = field(default_factory=list)
+    measured: list[str] = field(default_factory=list)
+    resumed: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    cores: int = 4
+    identity: str = "mpich 5.0.2"
+    library = LibraryFacts("mpich", "5.0.2")
+    environ: dict[str, str] = field(default_factory=dict)
+    settings: Sequence[OwnSetting] = ()
+    limits: dict[str, tuple[float | None, str | None]] = field(default_factory=dict)
+    hung_s: float = 0.0
+
+    @property
+    def built(self) -> Bench:
+        return self
+
+    def tell(self, line: str) -> None:
+        self.told.append(line)
+
+    def state(self, findings: Sequence[Finding], measured: Sequence[MeasuredStep], asked: Asked = EVERYTHING) -> State:
+        return State(
+            findings, measured, self.library, self.environ, asked=asked, cores=self.cores, settings=self.settings
+        )
+
+    def prepare(self, campaign: Campaign, kind: str) -> Prepared:
+        if kind in self.refused:
+            raise UsageError("this engine has none")
+        return Prepared(Cost(self.cost_s))
+
+    def less(self, names: Collection[str]) -> Bench:
+        return dataclasses.replace(
+            self,
+            environ={name: value for name, value in self.environ.items() if name not in names},
+            settings=[one for one in self.settings if one.name not in names],
+        )
+
+    def create(self, prepared: Prepared, folder: Path, others: Others | None = None) -> None:
+        folder.mkdir()
+
+    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None, against: Against | None) -> float:
+        self.measured.append(folder.name)
+        self.limits[folder.name] = budget_s, against.environment if against else None
+        if self.fails is not None:
+            raise self.fails("no")
+        return self.hung_s
+
+    def require_machine_of(self, folder: Path) -> None:
+        if folder.name in self.elsewhere:
+            raise EnvironmentFailure(f"{folder.name}: was measured on another machine")
+
+    def resume(self, folder: Path, budget_s: float | None, against: Against | None) -> None:
+        self.resumed.append(folder.name)
+
+    def results(self, folder: Path) -> Results:
+        return self.survey if folder.name.endswith("-survey") else results()
