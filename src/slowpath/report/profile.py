@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, MpiResult, Results
 from slowpath.core.units import ratio_words
-from slowpath.findings.expected import expectation, library_name
 from slowpath.report import format as fmt
+from slowpath.slowpaths.expected import expectation, library_name
 
 LATENCY = "half_round_trip_latency_s"
 

@@ -11,7 +11,6 @@ from slowpath.core.engine_description import Roles
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
 from slowpath.findings.control_variables import library
 from slowpath.findings.difference import CLEAR_RATIO
-from slowpath.findings.expected import held_against_range
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.facts import Later, UserState
 from slowpath.findings.finding import build
@@ -21,6 +20,7 @@ from slowpath.findings.processors import crowded
 from slowpath.findings.remedy import Parameters
 from slowpath.findings.rivals.judged import contest, with_side
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.expected import held_against_range
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 

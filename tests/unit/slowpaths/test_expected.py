@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.core.results import MpiResult
-from slowpath.findings.expected import (
+from slowpath.findings.tally import group_of
+from slowpath.slowpaths.expected import (
     ExpectedRange,
     HealthyRun,
     expectation,
@@ -15,7 +16,6 @@ from slowpath.findings.expected import (
     ranges_of,
     shipped,
 )
-from slowpath.findings.tally import group_of
 from support.results import a_finding
 
 LIBRARY = "mpich 5.0.2"

@@ -59,7 +59,7 @@ class Expectation:
 @cache
 def shipped() -> tuple[ExpectedRange, ...]:
     """The ranges that come with Slowpath."""
-    text = (files("slowpath.findings") / "expected.json").read_bytes()
+    text = (files("slowpath.slowpaths") / "expected.json").read_bytes()
     return tuple(msgspec.json.decode(text, type=list[ExpectedRange]))
 
 
