@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from ranks import Ranks
 
-from slowpath.watch.analysis import calls_of_program, kept_of, watched
+from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, watched
 from slowpath.watch.classes import pair_classes
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.patterns import seen_in
 
 SOURCE = Path(__file__).parents[1] / "watch" / "patterns.c"
+IN_PYTHON = SOURCE.with_suffix(".py")
 RANKS, ITERATIONS, COMPUTE_US = 4, 30, 100
 # Pattern of the program -> rule and function. Whether it is worth a line is a matter of the machine's times.
 PLANTED = {
@@ -62,27 +65,54 @@ def test_a_pattern_is_named_at_its_place_and_its_twin_is_clean(
     assert {rule for rule, _ in clean} <= ALSO.get(pattern, set())
 
 
+def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not(
+    ranks: Ranks, watch_library: Path, tmp_path: Path
+) -> None:
+    """mpi4py makes messages and broadcasts of comm.allreduce(number): no MPI_Allreduce is there to be seen."""
+    program = (sys.executable, str(IN_PYTHON), "small-reductions")
+    for twin in ("faulty", "clean"):
+        found = watched_run(ranks, watch_library, (*program, twin, "30", "100"), tmp_path / twin, 2)
+        calls = calls_of(found)
+        of_objects = [one for path, one in seen_in(calls) if path.code == "SP051"]
+        assert len(of_objects) == (twin == "faulty")
+        for one in of_objects:
+            assert "mpi4py.MPI.Comm.allreduce of an object" in one.text
+            assert "comm.Allreduce" in one.change
+            assert {calls.within[site] for site in one.sites} == {"mpi4py.MPI.Comm.allreduce"}
+            assert 30 <= one.count <= 30 * 32 + 1  # ranks that lose their core are no row; half a call is none
+            assert one.more_s[2] >= one.more_s[0] > one.more_s[1] == 0.0
+
+
 def seen(
     ranks: Ranks, library: Path, program: Path, folder: Path, pattern: str, twin: str
 ) -> set[tuple[str, str]]:  # fmt: skip
     """Rules and functions of what a watch of it sees."""
-    watch = folder / twin
-    (watch / "ranks").mkdir(parents=True)
     iterations = MORE_ITERATIONS.get(pattern, ITERATIONS)
     words = (str(program), pattern, twin, str(iterations), str(LONGER_US.get(pattern, COMPUTE_US)))
     words += (SIZE[pattern],) if pattern in SIZE else ()
+    found = watched_run(ranks, library, words, folder / twin, FEW_RANKS.get(pattern, RANKS))
+    return {
+        (path.code, found.results.sites[place].function)
+        for path, one in seen_in(calls_of(found))
+        for place in one.sites[:1]
+    }
+
+
+def watched_run(ranks: Ranks, library: Path, words: tuple[str, ...], watch: Path, count: int) -> AttributedWatch:
+    """The program on so many ranks, watched into a new folder."""
+    (watch / "ranks").mkdir(parents=True)
     of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(watch / "ranks")}
-    done = ranks.start(*words, ranks=FEW_RANKS.get(pattern, RANKS), of_ranks=of_ranks)
+    done = ranks.start(*words, ranks=count, of_ranks=of_ranks)
     assert done.returncode == 0, done.stderr
     info = WatchInfo(
         slowpath="1", command=words, started="2026-01-01T00:00:00Z", working_folder="/", host="n", library=str(library),
         wall_s=1.0, exit_code=0,
     )  # fmt: skip
     write_watch(watch, info)
-    found = watched(watch)
-    kept = kept_of(found.attributed, pair_classes(found.attributed, found.class_keys, found.results.classes))
-    return {
-        (path.code, found.results.sites[place].function)
-        for path, one in seen_in(calls_of_program(found, kept))
-        for place in one.sites[:1]
-    }
+    return watched(watch)
+
+
+def calls_of(found: AttributedWatch) -> ProgramCalls:
+    """As slow paths look at them."""
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    return calls_of_program(found, kept_of(found.attributed, pairs))

@@ -65,6 +65,8 @@ class ProgramCalls:
     members: ranks of each communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: that watching
     adds to the time between two calls.  first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the
     first time: site, rank, how many, bytes of one.  resources: what its ranks had to work with; None: not recorded.
+    within: of each site the function of a binding that makes several MPI calls of one call of the program's
+    (slowpath.mpi.bindings), empty: none.
     """
 
     rank: Ints
@@ -94,6 +96,7 @@ class ProgramCalls:
     cost_s: float = 0.0
     first_uses: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
     resources: ProgramResources | None = None
+    within: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return int(self.rank.size)

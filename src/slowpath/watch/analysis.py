@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from slowpath.core.place import PlaceFault
 from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.mpi.bindings import object_collective
 from slowpath.mpi.identify import named_in
 from slowpath.watch.accounts import accounts_of
 from slowpath.watch.attributed import Attributed, attributed
@@ -279,7 +280,8 @@ def calls_of_program(found: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
     site_of = one_place(found.site_of, found.results.sites)
     span_s = found.results.program.span_s or 0.0
     calls = program_calls(found.attributed, kept.order, found.weight, site_of, span_s)
-    return dataclasses.replace(calls, resources=program_resources(found.results))
+    within = tuple(object_collective([site.function or "", *site.callers]) or "" for site in found.results.sites)
+    return dataclasses.replace(calls, resources=program_resources(found.results), within=within)
 
 
 def concluded_watch(folder: Path) -> WatchResults:

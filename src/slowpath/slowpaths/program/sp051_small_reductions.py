@@ -18,6 +18,7 @@ from slowpath.findings.program_pattern import (
     grouped,
     merged,
     most,
+    usual,
 )
 from slowpath.findings.slow_path import SlowPath
 
@@ -27,12 +28,16 @@ LEAST_RUNS = 3  # of one length, where all of a run use one buffer: a loop until
 NO_COMPUTING_S = 100e-9  # between two that use one buffer: a loop's step, and no work on what was reduced
 MOST_GAP = 1.0  # times the call before: what is reduced next was there before
 LEAST_PAUSE = 8.0  # times the gaps within a run: between two runs something else happens
+# Between two MPI calls of reductions of objects: pickling a number, unpickling it and a pass of a Python loop take 5 to
+# 20 us; what computes for longer may be what the next reduction is about.
+MOST_PICKLING_S = 50e-6
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Of each place: runs of short reductions on one communicator with nothing but a loop's step between them."""
     chosen = calls.named(*REDUCTIONS) & calls.is_collective & (calls.bytes <= SHORT_BYTES) & (calls.bytes > 0)
-    return [pattern for site in np.unique(calls.site[chosen]) for pattern in _at(calls, chosen, int(site))]
+    found = [pattern for site in np.unique(calls.site[chosen]) for pattern in _at(calls, chosen, int(site))]
+    return found + [pattern for name in sorted({*calls.within} - {""}) for pattern in _of_objects(calls, name)]
 
 
 def _at(calls: ProgramCalls, chosen: Bools, site: int) -> Iterator[SeenPattern]:
@@ -60,6 +65,55 @@ def _at(calls: ProgramCalls, chosen: Bools, site: int) -> Iterator[SeenPattern]:
         rows=rows,
         saved_s=merged(calls.own_s[rows], calls.call[rows], 1.0 - 1.0 / length[run], calls.bytes[rows].astype(float)),
     )
+
+
+def _of_objects(calls: ProgramCalls, name: str) -> Iterator[SeenPattern]:
+    """Calls of a binding's function that pickles: each is several MPI calls, and most of its time lies between them."""
+    within = np.array([one == name for one in (*calls.within, "")], dtype=bool)
+    here = within[calls.site] & (calls.bytes <= SHORT_BYTES)  # a site that is not known is NONE, the last
+    goes_on = np.zeros(len(calls), dtype=bool)
+    goes_on[1:] = here[1:] & here[:-1] & (calls.gap_s[1:] <= MOST_PICKLING_S)
+    rows = np.flatnonzero(here)
+    _, run = np.unique(np.cumsum(~goes_on)[rows], return_inverse=True)
+    run = run.reshape(-1)
+    made = _made(calls.site[rows], run)
+    inside = made[run] >= LEAST_RUN
+    rows, run = rows[inside], run[inside]
+    if not rows.size:
+        return
+    runs, first = np.unique(run, return_index=True)
+    a_call = made[run] / np.bincount(run)[run]  # of the function, that each MPI call is
+    total = float((calls.per_collective[rows] * a_call).sum())
+    share = 1.0 - 1.0 / made[run]
+    between_s = np.where(goes_on[rows], calls.gap_s[rows], 0.0)
+    ends_s = [
+        float((each * share * calls.weight[rows]).sum()) / calls.ranks
+        for each in (usual(between_s, calls.site[rows]), between_s)
+    ]
+    method = name.rpartition(".")[2]
+    buffers = method.capitalize()
+    yield SeenPattern(
+        sites=most(calls.site[rows], calls.own_s[rows]),
+        count=max(round(total), 1),
+        text=f"{round(total):,} {name} of an object in {{place}}, {made[runs].mean():.0f} in a row, each of them "
+        f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
+        change=f"put what they reduce into one array and call comm.{buffers} once, which pickles nothing (where the "
+        f"next depends on the last, comm.{buffers} of one number saves the pickling)",
+        basis="the calls' own time and the time between them, in which objects are pickled, less one call; low: "
+        "without the time between them; high: however long that was",
+        rows=rows,
+        saved_s=merged(calls.own_s[rows], calls.call[rows], share, calls.bytes[rows].astype(float)),
+        more_s=(ends_s[0], 0.0, ends_s[1]),
+        outside=True,
+    )
+
+
+def _made(site: Ints, run: Ints) -> Ints:
+    """How many calls of the function each run is: as many as it has MPI calls from the rarest of its places."""
+    group, first = grouped(run, site)
+    found = np.full(int(run.max(initial=-1)) + 1, run.size, dtype=np.int64)
+    np.minimum.at(found, run[first], np.bincount(group, minlength=first.size))
+    return found
 
 
 def _runs(calls: ProgramCalls, here: Bools) -> Ints:
@@ -105,7 +159,8 @@ SLOW_PATH: SlowPath = SlowPath(
     title="Reductions of few elements follow each other where one could do all of them",
     what="A program reduces, or broadcasts, each number of an array by a collective of its own.",
     shows="Four or more MPI_Allreduce, MPI_Reduce or MPI_Bcast of at most 1 KiB follow each other at one place on one "
-    "communicator, with no time between them in which the next could depend on the last.",
+    "communicator, with no time between them in which the next could depend on the last. Or four or more "
+    "comm.allreduce, comm.reduce or comm.bcast of mpi4py, which pickle, with at most 50 us between their MPI calls.",
     why="A short collective takes some messages' latency, one after the other, whatever its length: a reduction of 16 "
     "numbers takes hardly longer than that of one.",
     needs="A watched program (docs/reference/watch.md). They use different buffers, or come in rows of one length at "

@@ -39,7 +39,7 @@ def demangled(name: str) -> str:
     if name.startswith("_Z"):
         return _cpp(name)
     if cython := _CYTHON.match(name):
-        return _python(name[cython.end() :]) or name
+        return _python(name.partition(".")[0][cython.end() :]) or name  # without gcc's .constprop.0
     fortran = _MODULE_PROCEDURE.fullmatch(name)
     return f"{fortran[1]}::{fortran[2]}" if fortran else name
 
