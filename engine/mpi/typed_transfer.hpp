@@ -5,36 +5,40 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace slowpath::mpi {
 
-/// One element of a committed datatype (MPI-4.1 section 5.1).
+/// Elements of a committed datatype (MPI-4.1 section 5.1).
+/// @tparam Count One element of a derived datatype, as a constant of the timed region, or int: basic ones.
+template <class Count = std::integral_constant<int, 1>>
 struct TypedTransfer {
     MPI_Datatype type;
+    Count count{};
     int send(const std::byte* data, int to, int tag) const {
-        return MPI_Send(data, 1, type, to, tag, MPI_COMM_WORLD);
+        return MPI_Send(data, count, type, to, tag, MPI_COMM_WORLD);
     }
     int receive(std::byte* data, int from, int tag) const {
-        return MPI_Recv(data, 1, type, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return MPI_Recv(data, count, type, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     int start_send(const std::byte* data, int to, int tag, MPI_Request* request) const {
-        return MPI_Isend(data, 1, type, to, tag, MPI_COMM_WORLD, request);
+        return MPI_Isend(data, count, type, to, tag, MPI_COMM_WORLD, request);
     }
     int start_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
-        return MPI_Irecv(data, 1, type, from, tag, MPI_COMM_WORLD, request);
+        return MPI_Irecv(data, count, type, from, tag, MPI_COMM_WORLD, request);
     }
     int receive_matched(std::byte* data, MPI_Message* message) const {
-        return MPI_Mrecv(data, 1, type, message, MPI_STATUS_IGNORE);
+        return MPI_Mrecv(data, count, type, message, MPI_STATUS_IGNORE);
     }
     int make_send(const std::byte* data, int to, int tag, MPI_Request* request) const {
-        return MPI_Send_init(data, 1, type, to, tag, MPI_COMM_WORLD, request);
+        return MPI_Send_init(data, count, type, to, tag, MPI_COMM_WORLD, request);
     }
     int make_receive(std::byte* data, int from, int tag, MPI_Request* request) const {
-        return MPI_Recv_init(data, 1, type, from, tag, MPI_COMM_WORLD, request);
+        return MPI_Recv_init(data, count, type, from, tag, MPI_COMM_WORLD, request);
     }
 };
 
-/// The same element, packed by the program into memory of its own (MPI-4.1 section 5.2).
+/// One such element, packed by the program into memory of its own (MPI-4.1 section 5.2).
 struct PackedTransfer {
     MPI_Datatype type;
     std::byte* packed;

@@ -56,7 +56,8 @@ bool yields(const Assignment& assignment, std::string_view metric) {
 void derive(const Assignment& assignment, std::optional<int>, JsonObject& to) {
     const Config config = configure(assignment);
     const auto held = static_cast<std::int64_t>(config.directions().size()) * config.live_buffers;
-    to.integer("blocks", config.layout.blocks).integer("extent_bytes", config.layout.extent_bytes());
+    const Layout& longest = config.in_blocks() ? config.in_blocks()->layout : config.shapes[0].layout;
+    to.integer("blocks", longest.blocks).integer("extent_bytes", longest.extent_bytes());
     to.raw("span_bytes", both_sides([&](Side side) { return config.span_bytes(side); }));
     to.raw("buffer_bytes", both_sides([&](Side side) { return config.side(side).buffer_bytes; }));
     to.raw("allocation_bytes", both_sides([&](Side side) { return config.side(side).allocation_bytes(); }));

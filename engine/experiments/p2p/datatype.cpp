@@ -30,24 +30,24 @@ std::int64_t blocks_of(const Assignment& assignment, std::int64_t message) {
     return message / each;
 }
 
-}  // namespace
-
 Datatype datatype_of(const std::string& word) {
     if (word == "vector") return Datatype::vector;
     return word == "indexed" ? Datatype::indexed : Datatype::contiguous;
 }
 
-Layout layout_of(const Assignment& assignment) {
+}  // namespace
+
+Shape shape_of(const Assignment& assignment, Side which) {
     const std::int64_t message = assignment.integer("message_bytes");
-    if (datatype_of(assignment.text("datatype")) == Datatype::contiguous)
-        return {message, 1, message, message};
+    const Datatype datatype = datatype_of(assignment.text("datatype", which));
+    if (datatype == Datatype::contiguous) return {datatype, Layout::piece(message)};
     if (message > longest_bytes)
         throw UsageError("message_bytes " + std::to_string(message) + " is over " +
                          std::to_string(longest_bytes) +
                          ", the most that datatype=vector and indexed take; take datatype=contiguous");
     const std::int64_t blocks = blocks_of(assignment, message);
     const std::int64_t each = blocks == 0 ? 0 : message / blocks;
-    return {message, blocks, each, 2 * each};
+    return {datatype, {message, blocks, each, 2 * each}};
 }
 
 }  // namespace slowpath::p2p

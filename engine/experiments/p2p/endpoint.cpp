@@ -52,7 +52,7 @@ Endpoint::Endpoint(Context& context, const Config& config)
     : context_(context),
       config_(config),
       roles_(roles_of(config, context.session.rank(), context.session.size())),
-      encoding_(config),
+      encoding_(config, roles_.side.value_or(Side::sender)),
       barrier_(context.session.control(), roles_.ranks),
       order_(order_of(config.order, config.live_buffers, mix(context.seed, context.cell))) {
     if (config.other_bytes) other_.emplace(*config.other_bytes);

@@ -48,10 +48,17 @@ MPI_Datatype indexed_of(const Layout& layout) {
 
 }  // namespace
 
-MessageEncoding::MessageEncoding(const Config& config)
+MessageEncoding::MessageEncoding(const Config& config, Side which)
     : message_bytes_(config.message_bytes), packs_(config.packs) {
-    if (config.datatype == Datatype::contiguous && !config.packs) return;
-    type_ = config.datatype == Datatype::indexed ? indexed_of(config.layout) : vector_of(config.layout);
+    const Shape &mine = config.shape(which), *blocks = config.in_blocks();
+    if (mine.datatype == Datatype::contiguous && blocks != nullptr) {
+        const Element element = element_of(blocks->layout);
+        numbers_ = {element.type, static_cast<int>(config.message_bytes / element.bytes)};
+        packs_ = false;  // one piece needs no packing, and may receive what was packed (MPI-4.1 section 5.2)
+        return;
+    }
+    if (blocks == nullptr && !config.packs) return;
+    type_ = mine.datatype == Datatype::indexed ? indexed_of(mine.layout) : vector_of(mine.layout);
     mpi::check(MPI_Type_commit(&type_), "MPI_Type_commit");
     if (packs_) mpi::check(MPI_Pack_size(1, type_, MPI_COMM_WORLD, &packed_bytes_), "MPI_Pack_size");
 }

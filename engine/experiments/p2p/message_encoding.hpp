@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a message is handed to MPI: as bytes, as an element of a derived datatype, or packed by the program.
+/// How a message is handed to MPI: as bytes, as an element of a derived datatype, packed by the program, or
+/// as the numbers that the other side's blocks are made of.
 #pragma once
 
 #include <mpi.h>
@@ -15,8 +16,8 @@ namespace slowpath::p2p {
 
 class MessageEncoding {
   public:
-    /// Local.  Builds the datatype, if there is one.  @throws mpi::Error.
-    explicit MessageEncoding(const Config& config);
+    /// Of one side.  Local.  Builds the datatype, if there is one.  @throws mpi::Error.
+    MessageEncoding(const Config& config, Side which);
     /// One piece of bytes.
     explicit MessageEncoding(std::int64_t message_bytes) : message_bytes_(message_bytes), packs_(false) {}
     ~MessageEncoding();
@@ -36,13 +37,17 @@ class MessageEncoding {
     /// nothing.
     template <class Body>
     void with_started(Body&& body) const {
-        if (type_ != MPI_DATATYPE_NULL) return body(mpi::TypedTransfer{type_});
+        if (type_ != MPI_DATATYPE_NULL) return body(mpi::TypedTransfer<>{type_});
+        if (numbers_) return body(*numbers_);
         mpi::with_transfer(message_bytes_, body);
     }
 
   private:
     std::int64_t message_bytes_;
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    /// One piece where the other side has blocks: both sides have to name the same elements (MPI-4.1 section
+    /// 3.3.1), and as many basic ones as a program's contiguous buffer has.
+    std::optional<mpi::TypedTransfer<int>> numbers_;
     bool packs_;
     int packed_bytes_ = 0;
     std::optional<memory::Buffer> packed_;

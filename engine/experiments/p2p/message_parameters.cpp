@@ -70,8 +70,9 @@ std::vector<Parameter> message_parameters() {
             .role = setting,
             .default_value = "contiguous",
             .choices = {"contiguous", "vector", "indexed"},
-            .meaning = "how a message lies in memory, on both sides: in one piece, or in blocks with gaps as "
-                       "long between, described by MPI_Type_vector or MPI_Type_indexed",
+            .sided = true,
+            .meaning = "how a message lies in memory: in one piece, or in blocks with gaps as long between, "
+                       "described by MPI_Type_vector or MPI_Type_indexed",
         },
         {
             .name = "blocks",
@@ -103,7 +104,8 @@ std::vector<Parameter> message_parameters() {
             .choices = {"none", "mpi_pack"},
             .meaning =
                 "one_way, ping_pong: who gathers the blocks: the library as it sends, or the program, with "
-                "MPI_Pack before MPI_Send and MPI_Unpack after MPI_Recv, all of it in the timed region",
+                "MPI_Pack before MPI_Send and MPI_Unpack after MPI_Recv, all of it in the timed region; a "
+                "side in one piece packs nothing where the other has blocks",
         },
         {
             .name = "buffer_bytes",

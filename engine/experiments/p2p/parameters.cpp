@@ -34,7 +34,7 @@ Posted posted_of(const std::string& word) {
 /// Bytes that the side's messages need; throws where the sum leaves 63 bits.
 std::int64_t needed_bytes(const Config& config, Side which) {
     std::int64_t rounded = 0, needed = 0;
-    bool overflow = __builtin_add_overflow(config.payload().extent_bytes(), 63, &rounded);
+    bool overflow = __builtin_add_overflow(config.payload(which).extent_bytes(), 63, &rounded);
     overflow = __builtin_mul_overflow(rounded, config.slots(which), &needed) || overflow;
     if (overflow && config.slots(which) > 1)
         throw UsageError(std::to_string(config.slots(which)) + " messages in flight of message_bytes " +
@@ -84,7 +84,7 @@ void check_requests(const Config& config) {
             "requests=persistent and partitioned are for pattern=windowed with live_buffers 1; leave "
             "requests "
             "out");
-    if (config.is_partitioned() && (config.both_ways || config.datatype != Datatype::contiguous))
+    if (config.is_partitioned() && (config.both_ways || config.in_blocks() != nullptr))
         throw UsageError(
             "requests=partitioned is for direction=forward and datatype=contiguous; leave requests out");
     if (config.is_partitioned() && config.message_bytes > INT_MAX)
@@ -107,7 +107,7 @@ void check_singles(const Config& config) {
         throw UsageError(
             "completion, source and open_receive are for pattern=one_way with posted=together, "
             "synchronise=outside and pack=none, and source for pattern=polling; leave them out");
-    if (config.other_bytes && (!single || config.packs || config.datatype != Datatype::contiguous))
+    if (config.other_bytes && (!single || config.packs || config.in_blocks() != nullptr))
         throw UsageError(
             "other_bytes is for pattern=one_way with posted=together, synchronise=outside and "
             "datatype=contiguous; leave it out");
@@ -174,8 +174,8 @@ SideConfig side_config(const Assignment& assignment, const Config& config, Side 
 
 }  // namespace
 
-Layout Config::payload() const {
-    if (!other_bytes || *other_bytes <= message_bytes) return layout;
+Layout Config::payload(Side which) const {
+    if (!other_bytes || *other_bytes <= message_bytes) return shape(which).layout;
     return Layout::piece(*other_bytes);
 }
 
@@ -183,8 +183,7 @@ Config configure(const Assignment& assignment) {
     Config config{};
     config.pattern = pattern_of(assignment.text("pattern"));
     config.message_bytes = assignment.integer("message_bytes");
-    config.datatype = datatype_of(assignment.text("datatype"));
-    config.layout = layout_of(assignment);
+    config.shapes = {shape_of(assignment, Side::sender), shape_of(assignment, Side::receiver)};
     config.packs = assignment.text("pack") == "mpi_pack";
     config.posted = posted_of(assignment.text("posted"));
     config.queue = assignment.integer("queue");

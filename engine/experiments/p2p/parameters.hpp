@@ -66,6 +66,12 @@ namespace length_part {
 inline constexpr std::uint64_t message = 0, other = 1;
 }
 
+/// How a message lies in the memory of one side.
+struct Shape {
+    Datatype datatype;
+    Layout layout;
+};
+
 /// Memory of one side.
 struct SideConfig {
     memory::Kind kind;
@@ -82,9 +88,8 @@ struct SideConfig {
 
 struct Config {
     Pattern pattern;
-    Datatype datatype;
-    Layout layout;
-    bool packs;  ///< the program packs a message itself, and sends what it packed
+    std::array<Shape, 2> shapes;  ///< by Side
+    bool packs;                   ///< the program packs a message in blocks itself, and sends what it packed
     Posted posted;
     std::int64_t queue;
     Completion completion;
@@ -123,10 +128,17 @@ struct Config {
         return std::span(both).first(two_way ? 2 : 1);
     }
     const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
+    const Shape& shape(Side which) const { return shapes[which == Side::sender ? 0 : 1]; }
+    /// The shape of a side whose messages are in blocks, the sender's where both are; null: of neither.
+    const Shape* in_blocks() const {
+        for (const Shape& shape : shapes)
+            if (shape.datatype != Datatype::contiguous) return &shape;
+        return nullptr;
+    }
     /// Whether the buffers may be filled before the first message, which writes to every page.
     bool writes_both() const { return sides[0].is_written() && sides[1].is_written(); }
-    /// What stands in a buffer: the message, or the longer one where two lengths alternate.
-    Layout payload() const;
+    /// What stands in a buffer of a side: the message, or the longer one where two lengths alternate.
+    Layout payload(Side which) const;
     /// Whether something happens between the barrier and a message, or before the barrier.
     bool prepares() const {
         return idle_s > 0 || sides[0].cache != Cache::as_is || sides[1].cache != Cache::as_is;
@@ -138,8 +150,8 @@ struct Config {
     bool is_partitioned() const { return requests == RequestKind::partitioned; }
     /// Bytes from one message to the next in a receiver's window: messages begin on cache lines of their own,
     /// and partitions where the one before them ends.
-    std::int64_t stride_bytes() const {
-        const std::int64_t one = payload().extent_bytes();
+    std::int64_t stride_bytes(Side which) const {
+        const std::int64_t one = payload(which).extent_bytes();
         return is_partitioned() ? one : (one + 63) / 64 * 64;
     }
     /// Places of a thread's window in a receiver's buffer: pending receives must not share memory (MPI-4.1
@@ -154,8 +166,8 @@ struct Config {
     std::int64_t window_messages() const { return in_flight * threads * (both_ways ? 2 : 1); }
     /// From the first byte of the first message to the last byte of the last one.
     std::int64_t span_bytes(Side which) const {
-        const std::int64_t one = payload().extent_bytes();
-        return slots(which) == 1 ? one : (slots(which) - 1) * stride_bytes() + one;
+        const std::int64_t one = payload(which).extent_bytes();
+        return slots(which) == 1 ? one : (slots(which) - 1) * stride_bytes(which) + one;
     }
 };
 

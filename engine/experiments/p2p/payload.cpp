@@ -33,8 +33,8 @@ void inject_fault([[maybe_unused]] std::span<std::byte> got, [[maybe_unused]] st
 }  // namespace
 
 Payload::Payload(const Config& config, Side which)
-    : layout_(config.payload()),
-      stride_bytes_(config.slots(which) > 1 ? config.stride_bytes() : layout_.extent_bytes()),
+    : layout_(config.payload(which)),
+      stride_bytes_(config.slots(which) > 1 ? config.stride_bytes(which) : layout_.extent_bytes()),
       slots_(config.slots(which)),
       offset_bytes_(config.side(which).offset_bytes),
       span_bytes_(config.span_bytes(which)),

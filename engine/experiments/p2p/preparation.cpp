@@ -20,7 +20,7 @@ constexpr std::int64_t awake_ns = 100'000;
 Preparation::Preparation(const MonotonicClock& clock, const Config& config, Side side)
     : clock_(clock),
       cache_(config.side(side).cache),
-      bytes_(static_cast<std::size_t>(config.payload().extent_bytes())),
+      bytes_(static_cast<std::size_t>(config.payload(side).extent_bytes())),
       idle_ns_(std::llround(config.idle_s * 1e9)),
       asleep_ns_(config.idle_sleeps ? std::max<std::int64_t>(0, idle_ns_ - awake_ns) : 0) {}
 

@@ -150,13 +150,13 @@ class Windowed {
     std::vector<Lane> lanes() const {
         const Config& config = endpoint_.config();
         const auto in_flight = static_cast<std::size_t>(config.in_flight);
+        const std::int64_t stride_bytes = config.stride_bytes(*endpoint_.roles().side);
         std::vector<Lane> all;
         for (int thread = 0; thread < crew_.size(); ++thread)
             all.push_back(
                 {endpoint_.next_buffer(), endpoint_.roles().sends(), endpoint_.roles().peer,
                  message_tag + 2 * thread, static_cast<int>(config.in_flight),
-                 thread * config.window_places() * config.stride_bytes(),
-                 config.one_place ? 0 : config.stride_bytes(),
+                 thread * config.window_places() * stride_bytes, config.one_place ? 0 : stride_bytes,
                  std::vector<MPI_Request>(config.both_ways ? 2 * in_flight : in_flight, MPI_REQUEST_NULL)});
         return all;
     }

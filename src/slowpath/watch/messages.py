@@ -111,16 +111,17 @@ def p2p_parameters(load: Load) -> dict[str, str] | str:
     kinds = [MEMORY.get(kind_of(side.memory)) for side in (sender, receiver)]
     if None in kinds:
         return f"memory of the buffer: {sender.memory if kinds[0] is None else receiver.memory}"
-    blocks = {side.block_bytes for side in (sender, receiver)}
-    if len(blocks) > 1:
-        return "blocks on one side alone, and cells have them on both"
-    block = blocks.pop()
+    blocks = [side.block_bytes for side in (sender, receiver)]
+    if None not in blocks and blocks[0] != blocks[1]:
+        return "blocks of unlike lengths on both sides, and cells have alike ones"
+    block = next((length for length in blocks if length is not None), None)
     length = load.bytes
     found = {"message_bytes": str(length), "memory": _sides([kind or "" for kind in kinds])}
     found["pages"] = _sides([pages_of(side) for side in (sender, receiver)])
     if block is not None:
         length = max(block, length - length % block)
-        found |= {"message_bytes": str(length), "datatype": "vector", "block_bytes": str(block)}
+        found |= {"message_bytes": str(length), "block_bytes": str(block)}
+        found["datatype"] = _sides(["contiguous" if one is None else "vector" for one in blocks])
     offsets = [_START.get(side.start, 0) for side in (sender, receiver)]
     odd = [side.allocation_bytes if side.is_odd else None for side in (sender, receiver)]
     if any(odd) and set(kinds) & GPU_MEMORY:

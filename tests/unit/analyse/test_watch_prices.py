@@ -163,13 +163,28 @@ def test_both_sides_of_a_message_are_its_cell() -> None:
         "overalloc_bytes": "0:16",
     }  # fmt: skip
     blocks = replace(sender, block_bytes=8)
-    assert isinstance(p2p_parameters(Load(blocks, receiver, 1, MIB)), str)
+    assert "unlike lengths" in str(p2p_parameters(Load(blocks, replace(receiver, block_bytes=64), 1, MIB)))
     cell = p2p_parameters(Load(blocks, blocks, 1, MIB + 3))
     assert isinstance(cell, dict)
     assert (cell["message_bytes"], cell["block_bytes"], cell["datatype"]) == (str(MIB), "8", "vector")
     assert "managed" in str(p2p_parameters(Load(replace(sender, memory="not known"), None, 1, 8))) or isinstance(
         p2p_parameters(Load(replace(sender, memory="not known"), None, 1, 8)), str
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "datatype"), [(8, None, "vector:contiguous"), (None, 8, "contiguous:vector")]
+)
+def test_blocks_on_one_side_alone_are_priced_by_such_a_cell(
+    sent: int | None, received: int | None, datatype: str
+) -> None:
+    """A sender of an indexed datatype whose receiver has one piece was not priced before (real case 39)."""
+    sender = small_pages(block_bytes=sent)
+    receiver = small_pages(1, side="receive", call="MPI_Recv", block_bytes=received)
+    questions = asking(program(sender, receiver), KeptOrder(nothing(), np.tile([[0, 1]], (10, 1))), {}).questions
+    (question,) = [one for one in questions if one.row.rule == "SP015"]
+    assert (question.slow["datatype"], question.slow["block_bytes"]) == (datatype, "8")
+    assert (question.axis, question.fast["pack"]) == ("pack", "mpi_pack")
 
 
 def test_matched_messages_are_shared_out_by_their_receivers() -> None:

@@ -34,10 +34,18 @@ def test_blocks_and_gaps_make_the_extent() -> None:
     by_length, by_number = cell(datatype="vector", block_bytes="64"), cell(datatype="indexed", blocks="16")
     for one in (by_length, by_number):
         assert blocks_of(one) == 16
-        assert extent_bytes(one) == 16 * 64 + 15 * 64
-    assert extent_bytes(cell(block_bytes="64")) == 1024, "a message in one piece has no blocks"
-    assert extent_bytes(cell(datatype="vector", blocks="1")) == 1024
-    assert extent_bytes(cell(datatype="vector", block_bytes="64", message_bytes="0")) == 0
+        assert extent_bytes(one, 0) == extent_bytes(one, 1) == 16 * 64 + 15 * 64
+    assert extent_bytes(cell(block_bytes="64"), 0) == 1024, "a message in one piece has no blocks"
+    assert extent_bytes(cell(datatype="vector", blocks="1"), 0) == 1024
+    assert extent_bytes(cell(datatype="vector", block_bytes="64", message_bytes="0"), 0) == 0
+
+
+def test_a_side_in_one_piece_has_no_gaps_where_the_other_has_blocks() -> None:
+    to_one_piece = cell(datatype="vector:contiguous", block_bytes="64", pattern="windowed")
+    assert (extent_bytes(to_one_piece, 0), extent_bytes(to_one_piece, 1)) == (16 * 64 + 15 * 64, 1024)
+    assert (span_bytes(to_one_piece, 0), span_bytes(to_one_piece, 1)) == (16 * 64 + 15 * 64, 4 * 1024)
+    from_one_piece = cell(datatype="contiguous:indexed", blocks="16")
+    assert (extent_bytes(from_one_piece, 0), extent_bytes(from_one_piece, 1)) == (1024, 16 * 64 + 15 * 64)
 
 
 def test_each_message_of_a_window_has_its_extent() -> None:

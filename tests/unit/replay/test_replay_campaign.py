@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -27,6 +28,7 @@ from slowpath.watch.sources import (
     refusal,
     remember_laws,
 )
+from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import results as engine
 from support import watch_results as watched
 
@@ -73,6 +75,18 @@ def test_each_kind_is_measured_as_it_is_and_without_its_fault() -> None:
     for contrast in campaign["contrast"]:
         own = next(one for one in campaign["cells"] if one["name"] == contrast["cells"])["parameters"]
         assert [contrast["b"], contrast["a"]] == own[contrast["axis"]]
+
+
+def test_blocks_on_one_side_alone_are_measured_one_way() -> None:
+    """Round trips would pack in one direction and unpack in the other, and report the mean of both."""
+    sides = [a_load(block_bytes=8), a_load(1, side="receive")]
+    pairs = KeptOrder(CallOrder(*[np.zeros(0)] * 4, *[np.zeros((0, 3))] * 2), np.array([[0, 1]]))  # type: ignore[arg-type]
+    campaign = written(asking(a_program(*sides), pairs, {}))
+    contrast = next(one for one in campaign["contrast"] if one["name"].endswith("small blocks"))
+    own = next(one for one in campaign["cells"] if one["name"] == contrast["cells"])["parameters"]
+    assert (own["datatype"], own["pattern"], contrast["metric"]) == ("vector:contiguous", "one_way", "one_way_s")
+    both = written(asked(a_load(block_bytes=8)))
+    assert {one["metric"] for one in both["contrast"]} == {"half_round_trip_latency_s"}
 
 
 def test_first_uses_are_compared_with_later_ones_of_the_same_cell() -> None:

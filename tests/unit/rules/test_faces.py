@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP015 of the experiment exchange: a subarray is held against the program's own copy, never against packed faces."""
+"""SP015: a subarray is compared with the program's own copy, blocks on one side alone with one piece on both."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from planted_results import Planted
 
 from slowpath.experiments.registry import ROLES
 from slowpath.slowpaths.evaluate import findings
+
+MIB = 2**20
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,29 @@ def test_only_a_subarray_slower_than_a_copy_is_named(fast: str, slow: str, named
     for one in found:
         assert one.text.startswith("Messages of datatype derived are ")
         assert "slower than the same faces copied by the program" in one.text
+
+
+@pytest.mark.parametrize(
+    ("fast", "slow", "words"),
+    [
+        ("contiguous", "vector", "vector are"),
+        ("contiguous", "vector:contiguous", "vector on the sender alone are"),
+        ("contiguous", "contiguous:indexed", "indexed on the receiver alone are"),
+        ("contiguous", "vector:indexed", "vector on the sender and indexed on the receiver are"),
+        ("vector:contiguous", "vector", None),
+        ("vector:contiguous", "contiguous", None),
+    ],
+)
+def test_the_side_that_has_the_blocks_is_named(fast: str, slow: str, words: str | None) -> None:
+    run = Planted(1, noise=0.001)
+    cells = [
+        run.cell(
+            {"one_way_s": {"steady": time_s}}, pattern="one_way", datatype=datatype, blocks=64, message_bytes=65536
+        )
+        for datatype, time_s in ((fast, 20e-6), (slow, 40e-6))
+    ]
+    run.contrast("datatype", "one_way_s", (cells[0], fast), (cells[1], slow))
+    found = [one for one in findings(run.results(), ROLES) if one.rule == "SP015"]
+    assert bool(found) == (words is not None)
+    for one in found:
+        assert f"messages of datatype {words} " in one.text

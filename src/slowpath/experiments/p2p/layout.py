@@ -30,14 +30,19 @@ def with_blocks(parameters: Parameters) -> dict[str, str]:
 
 
 def blocks_of(parameters: Parameters) -> int:
-    """Blocks of a message if its datatype is not contiguous."""
+    """Blocks of a message on a side whose datatype is not contiguous."""
     return int(with_blocks(parameters).get("blocks", "1"))
 
 
-def extent_bytes(parameters: Parameters) -> int:
-    """From the first to the last byte of one message: gaps as long as blocks lie between them."""
+def is_in_blocks(parameters: Parameters, side: int) -> bool:
+    """Whether the messages of a side lie in blocks. side: 0: sender, 1: receiver."""
+    return side_values(parameters.get("datatype", CONTIGUOUS))[side] != CONTIGUOUS
+
+
+def extent_bytes(parameters: Parameters, side: int) -> int:
+    """From the first to the last byte of one message of a side: gaps as long as blocks lie between them."""
     message = int(parameters["message_bytes"])
-    if parameters.get("datatype", CONTIGUOUS) == CONTIGUOUS:
+    if not is_in_blocks(parameters, side):
         return message
     return 2 * message - message // blocks_of(parameters)
 
@@ -48,7 +53,7 @@ def span_bytes(parameters: Parameters, side: int) -> int:
     Who receives a window has a place for each message in flight of each thread, on a multiple of 64 bytes, as the
     engine does; with places=one a place for each thread. Partitions follow one another without a gap, on both sides.
     """
-    message = max(extent_bytes(parameters), other_bytes(parameters) or 0)
+    message = max(extent_bytes(parameters, side), other_bytes(parameters) or 0)
     partitions = parameters.get("requests", FRESH) == PARTITIONED
     apart = parameters["pattern"] == "windowed" and (side == 1 or is_both_ways(parameters) or partitions)
     places = _in_window(parameters) * threads_of(parameters) if apart else 1

@@ -44,9 +44,19 @@ def _derived_is_slower(one: Slowdown) -> bool:
 
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
-    kind = parameter(group[0].slow, "datatype")
+    kind = _kind(parameter(group[0].slow, "datatype"))
     wording = Wording(f"{{size}}messages of datatype {kind}", _reference(group[0]), f"datatype {kind}")
     return slowdown_observed(facts, group, wording, lambda some: _law(facts, some))
+
+
+def _kind(value: str) -> str:
+    """A datatype of both sides, or of one alone."""
+    sender, colon, receiver = value.partition(":")
+    if receiver in _WHOLE:
+        return f"{sender} on the sender alone"
+    if sender in _WHOLE and colon:
+        return f"{receiver} on the receiver alone"
+    return f"{sender} on the sender and {receiver} on the receiver" if colon else sender
 
 
 def _reference(one: Slowdown) -> str:
@@ -137,7 +147,6 @@ SLOW_PATH: SlowPath = SlowPath(
             When(below_block_bytes=512, first=False),
             "in blocks",
             CONTIGUOUS_DATA,
-            both_sides=True,
         ),
     ),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowpath.core.cell_results import CellResult
-from slowpath.experiments.p2p.layout import allocation_bytes, blocks_of, side_values
+from slowpath.experiments.p2p.layout import allocation_bytes, blocks_of, is_in_blocks, side_values
 from slowpath.studies.plants.grammar import COLLECTIVES, COMPLETIONS, Clause, Place, Side
 from slowpath.studies.plants.plant import Plant
 
@@ -52,7 +52,7 @@ def places(cell: CellResult, phase: str) -> dict[Side, Place]:
             "start": float(side_values(parameters.get("offset_bytes", "0"))[number]),
             "use": 1.0 if phase == "first" else uses,
             "others": ANY if phase == "first" else live - 1,
-            "block": float(blocks_of(parameters)) if parameters.get("datatype", "contiguous") != "contiguous" else 0.0,
+            "block": float(blocks_of(parameters)) if is_in_blocks(parameters, number) else 0.0,
             "queue": float(parameters.get("queue", "0")),
         }
         if parameters.get("pattern") == "one_way":

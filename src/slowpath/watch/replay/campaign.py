@@ -26,6 +26,7 @@ LONGEST_FLOOR_BYTES: Final = 16 * 2**20
 _STEADY: Final = {"pattern": "ping_pong", "samples": "60", "time_limit_s": "0.02", "warmup_s": "0.005"}
 _COLLECTIVE: Final = {"samples": "40", "time_limit_s": "0.03", "warmup_s": "0.003"}
 _FIRST: Final = {"pattern": "one_way", "allocations": "5", "messages": "6"}
+_ONE_WAY: Final = {"pattern": "one_way", "messages": "60"}
 
 
 def campaign_of(
@@ -87,10 +88,16 @@ def _place(question: CollectiveQuestion, nodes: int) -> tuple[str, LaunchPlace]:
 
 def _cells(question: PriceQuestion) -> dict[str, Values]:
     row = question.row
-    base: dict[str, Values] = {**(_FIRST if row.metrics == FIRST_METRICS else _STEADY), **question.slow}
+    effort = _FIRST if row.metrics == FIRST_METRICS else _ONE_WAY if _has_one_side_in_blocks(question) else _STEADY
+    base: dict[str, Values] = {**effort, **question.slow}
     if question.axis != "phase":
         base[question.axis] = list(_values(question))
     return base
+
+
+def _has_one_side_in_blocks(question: PriceQuestion) -> bool:
+    """Whether one side alone has blocks: round trips would pack one way, unpack the other, and report the mean."""
+    return ":" in question.slow.get("datatype", "")
 
 
 def _values(question: PriceQuestion) -> tuple[str, str]:
@@ -108,7 +115,7 @@ def _contrast(name: str, question: PriceQuestion) -> ContrastTable:
         axis=question.axis,
         a=fast,
         b=slow,
-        metric=row.metrics[0],
+        metric="one_way_s" if _has_one_side_in_blocks(question) else row.metrics[0],
         phase="steady" if question.axis == "phase" else row.phase,
         explains=True,
     )

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""p2p with blocks on one side alone: payloads arrive whole, and the library is told what each side has."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from ranks import Ranks, ends_of_cells, events_in
+
+MESSAGE_BYTES, BLOCK_BYTES = 4096, 8
+BLOCKS = MESSAGE_BYTES // BLOCK_BYTES
+FEW = f"message_bytes={MESSAGE_BYTES} samples=4 time_limit_s=0 warmup_s=0"
+# Elements and bytes of each message of the measured tag (77), as the library is told (MPI-4.1 section 15.2).
+SHIM = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void note(const char* call, int n, MPI_Datatype type, int tag) {
+    static FILE* file;
+    int rank, bytes;
+    MPI_Aint lower, extent;
+    if (tag != 77) return;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Type_size(type, &bytes);
+    PMPI_Type_get_extent(type, &lower, &extent);
+    if (!file) { char path[4096]; snprintf(path, sizeof path, "%s-%d", getenv("SHIM_OUT"), rank); file = fopen(path, "w"); }
+    fprintf(file, "%s %d %d %ld %d\\n", call, n, bytes, (long)extent, type == MPI_PACKED);
+    fflush(file);
+}
+int MPI_Send(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    note("send", n, type, tag);
+    return PMPI_Send(data, n, type, to, tag, comm);
+}
+int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
+    note("receive", n, type, tag);
+    return PMPI_Recv(data, n, type, from, tag, comm, status);
+}
+"""  # noqa: E501
+
+
+def test_every_byte_and_gap_is_right_whichever_side_has_the_blocks(ranks: Ranks, tmp_path: Path) -> None:
+    cells = [
+        f"p2p pattern={pattern} datatype={datatype} block_bytes={block} {FEW}"
+        for pattern in ("ping_pong", "one_way", "windowed", "overlap")
+        for datatype in ("vector:contiguous", "contiguous:indexed", "vector:indexed")
+        for block in (BLOCK_BYTES, 4)  # of MPI_DOUBLE, and of MPI_BYTE
+    ]
+    cells += [
+        f"p2p pattern={pattern} datatype={datatype} blocks={BLOCKS} pack=mpi_pack {FEW}"
+        for pattern in ("ping_pong", "one_way")
+        for datatype in ("vector:contiguous", "contiguous:indexed")
+    ]
+    cells.append(f"p2p pattern=windowed direction=both datatype=vector:contiguous blocks={BLOCKS} in_flight=3 {FEW}")
+    done = ranks.run_plan(tmp_path / "out", cells, ranks=3)  # the third rank has no side
+    assert done.returncode == 0, done.stderr
+    ends = ends_of_cells(events_in(tmp_path / "out"))
+    assert len(ends) == len(cells)
+    for cell, end in zip(cells, ends, strict=True):
+        assert (end["status"], end["wrong_bytes"]) == ("ok", 0), cell
+        assert end["validated_bytes"] > 0, cell
+
+
+@pytest.mark.parametrize("pack", ["none", "mpi_pack"])
+def test_each_side_names_the_same_elements(ranks: Ranks, blankless: Path, tmp_path: Path, pack: str) -> None:
+    """The side in one piece has basic elements of the blocks' own type, and packs nothing."""
+    (blankless / "shim.c").write_text(SHIM)
+    variables = {"LD_PRELOAD": str(ranks.compiled(blankless / "shim.c")), "SHIM_OUT": str(tmp_path / "told")}
+    cell = f"p2p pattern=one_way datatype=vector:contiguous blocks={BLOCKS} pack={pack} messages=3 {FEW}"
+    done = ranks.run_plan(tmp_path / "out", [cell], of_ranks=variables)
+    assert done.returncode == 0, done.stderr
+    sent, received = (set((tmp_path / f"told-{rank}").read_text().splitlines()) for rank in (0, 1))
+    first_exchange = {f"{call} {MESSAGE_BYTES} 1 1 0" for call in ("send", "receive")}  # bytes, both ways
+    sent, received = sent - first_exchange, received - first_exchange
+    extent = (2 * BLOCKS - 1) * BLOCK_BYTES
+    of_sender = f"send {MESSAGE_BYTES} 1 1 1" if pack == "mpi_pack" else f"send 1 {MESSAGE_BYTES} {extent} 0"
+    assert sent == {of_sender}
+    assert received == {f"receive {BLOCKS} {BLOCK_BYTES} {BLOCK_BYTES} 0"}
+
+
+def test_check_says_the_extent_of_each_side(ranks: Ranks) -> None:
+    plan = f"slowpath-plan 1\nlaunch 0\nseed 1\ncell 0 p2p datatype=vector:contiguous blocks={BLOCKS} {FEW}\n"
+    argv = [str(ranks.engine.program), "check", "--plan", "-"]
+    done = subprocess.run(argv, input=plan, capture_output=True, text=True, check=True)
+    said = json.loads(done.stdout)
+    assert said["blocks"] == BLOCKS
+    assert said["span_bytes"] == [2 * MESSAGE_BYTES - BLOCK_BYTES, MESSAGE_BYTES]
