@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ranks import Ranks
 
-from slowpath.analyse.calls import per_operation
+from slowpath.analyse.cells import per_operation
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.settings import resolve
 from slowpath.mpi.topology import network_is_up

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from slowpath.analyse.cells import estimate
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.plan import Cell
 from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.coll.metrics import WORK
-from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.load import first_good_launches
 from slowpath.experiments.measured.reduce import Reduced, reduce

@@ -94,12 +94,11 @@ def command(
     import tempfile
 
     from slowpath.core.files import write_atomically
-    from slowpath.studies.counting.bridge import bridge_lines
     from slowpath.studies.counting.compare import EXIT_CODES, compare_counts
     from slowpath.studies.counting.earlier import KEPT, read_earlier
     from slowpath.studies.counting.read import read_folder
     from slowpath.studies.counting.show import as_json as json_of
-    from slowpath.studies.counting.show import as_text, comparison_text
+    from slowpath.studies.counting.show import as_text, bridge_lines, comparison_text
     from slowpath.studies.counting.start import Wish, command_line, exit_code, prepare_folder, run, variables
     from slowpath.studies.counting.tools import find_tools
 
@@ -134,7 +133,7 @@ def _campaign(run: Path, function: str) -> Results:
     Raises: UsageError: another function is counted, or the run has no puts. RecordError: it can't be read.
     """
     from slowpath.compare.read import read_source
-    from slowpath.studies.counting.bridge import CAMPAIGN_CALL
+    from slowpath.studies.counting.show import CAMPAIGN_CALL
 
     if function != CAMPAIGN_CALL:
         raise click.UsageError(

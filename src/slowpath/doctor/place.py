@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's lines on the place: each what was read or tried, judged by the check of the same name for two ranks."""
+"""The doctor's lines on the place: each what was read or tried, judged by the check of the same name for two ranks.
+
+Yama, XPMEM and KNEM decide with CMA whether one process may copy straight from another's memory.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from slowpath.core.errors import SlowpathError
 from slowpath.core.place import PlaceFacts
@@ -12,6 +16,7 @@ from slowpath.doctor.check import Check
 from slowpath.mpi import place as judges
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.place import PlaceCheck, PlaceJob
+from slowpath.run.machine import read_line
 from slowpath.run.place import place_here
 
 RANKS = 2
@@ -111,3 +116,37 @@ def _library() -> str | None:
         return find_mpi(None).name
     except SlowpathError:
         return None
+
+
+def ptrace_scope() -> Check:
+    """Yama's restriction of ptrace, which CMA obeys too."""
+    scope = read_line("/proc/sys/kernel/yama/ptrace_scope")
+    if scope is None:
+        return Check("ptrace_scope", "no Yama", "ok", "the kernel restricts CMA by user only")
+    if scope == "0":
+        return Check("ptrace_scope", "0", "ok", "ranks may read each other's memory")
+    return Check(
+        "ptrace_scope",
+        scope,
+        "warn",
+        "only descendants may be read, so ranks can't use CMA unless the MPI library asks for it (PR_SET_PTRACER)",
+        "sysctl kernel.yama.ptrace_scope=0, by an administrator",
+    )
+
+
+def xpmem() -> Check:
+    """The XPMEM device."""
+    return _device("XPMEM", Path("/dev/xpmem"), "MPI can map other ranks' memory")
+
+
+def knem() -> Check:
+    """The KNEM device."""
+    return _device("KNEM", Path("/dev/knem"), "MPI can copy in one step through KNEM")
+
+
+def _device(name: str, path: Path, use: str) -> Check:
+    if not path.exists():
+        return Check(name, "absent", "ok", f"no {path}; its paths can't be measured here, CMA is the usual substitute")
+    if not os.access(path, os.R_OK | os.W_OK):
+        return Check(name, "not permitted", "warn", f"{path} exists but can't be opened", f"ask for access to {path}")
+    return Check(name, "present", "ok", use)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from slowpath.doctor import gpu, machine, mpi_gpu, place, single_copy, toolchain
+from slowpath.doctor import gpu, machine, mpi_gpu, place, toolchain
 from slowpath.doctor.check import Ability, Check
 from slowpath.doctor.mpi_gpu import Proof, Tell
 
@@ -25,9 +25,9 @@ CHECKS: tuple[Callable[[], Check], ...] = (
     place.gpu_driver,
     place.cma,
     place.seccomp,
-    single_copy.ptrace_scope,
-    single_copy.xpmem,
-    single_copy.knem,
+    place.ptrace_scope,
+    place.xpmem,
+    place.knem,
     machine.transparent_huge_pages,
     machine.reserved_huge_pages,
     machine.locked_memory,

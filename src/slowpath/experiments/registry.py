@@ -9,7 +9,7 @@ from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.exchange import EXCHANGE
 from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.first_use.experiment import FIRST_USE
-from slowpath.experiments.ipc.experiment import IPC
+from slowpath.experiments.ipc.folder import IPC
 from slowpath.experiments.metric import Metric
 from slowpath.experiments.nccl.experiment import NCCL
 from slowpath.experiments.nodes import NODES

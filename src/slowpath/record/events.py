@@ -18,29 +18,27 @@ from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES
-from slowpath.record.events_cell import (
+from slowpath.record.events_launch import (
     Allocation,
+    Blas,
     CellBegin,
     CellEnd,
     CountedFunction,
-    Instructions,
-    Intervals,
-    Release,
-    Repetitions,
-    SocketMessages,
-    WitnessedCallCount,
-    WitnessedCalls,
-)
-from slowpath.record.events_launch import (
-    Blas,
     FixedWork,
     Grid,
+    Instructions,
+    Intervals,
     LaunchBegin,
     LaunchEnd,
     Note,
     ProcessorTime,
     ProgressMade,
+    Release,
+    Repetitions,
+    SocketMessages,
     ThreadLevel,
+    WitnessedCallCount,
+    WitnessedCalls,
     Yardstick,
 )
 from slowpath.record.events_ranks import Clock, Rank

@@ -19,9 +19,9 @@ from slowpath.experiments.cannon.advice import advice
 from slowpath.experiments.cannon.computation import computation, of_launch
 from slowpath.experiments.cannon.critical import crossing
 from slowpath.experiments.cannon.disturbance import Disturbance, disturbance
+from slowpath.experiments.cannon.entry import kernels
 from slowpath.experiments.cannon.experiment import MEANINGS
 from slowpath.experiments.cannon.groups import groups
-from slowpath.experiments.cannon.kernels import kernels
 from slowpath.experiments.cannon.runs import PARTS, Runs, read_runs
 from slowpath.experiments.cannon.timeline import MOST_INTERVALS, timeline
 from slowpath.experiments.cannon.variants import ACROSS_NODES

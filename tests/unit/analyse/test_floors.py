@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from slowpath.analyse.floors import NOT_MEASURED, OLD, CellFloors, floors, lowest
+from slowpath.analyse.floors import NOT_MEASURED, OLD, WAYS, CellFloors, TimedMessage, floors, lowest, message_of
 from slowpath.core.plan import Cell
 from slowpath.core.twins import Twins
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.measurements import Measurements
-from slowpath.experiments.p2p.ways import WAYS, TimedMessage, message_of
 from slowpath.record.events import FixedWork, LaunchEvents, Yardstick
 from slowpath.record.folder import LaunchInfo
 

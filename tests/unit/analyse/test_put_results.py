@@ -12,11 +12,11 @@ import planted_put as planted
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.analyse.cells import estimate
 from slowpath.core.cell_results import Distribution, FunctionShare, InstructionTotal, MetricEstimate
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
 from slowpath.core.results import MpiResult, Results
-from slowpath.experiments.measured.estimates import estimate
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import reduce
 from slowpath.experiments.measured.series import MetricSamples

@@ -9,8 +9,7 @@ import pytest
 from slowpath.analyse.repetitions import by_repetition
 from slowpath.core.plan import Cell
 from slowpath.experiments.experiment import Experiment
-from slowpath.experiments.first_use.experiment import FIRST_USE, first_use_seconds
-from slowpath.experiments.first_use.metrics import ORDERS, peers_in_order
+from slowpath.experiments.first_use.experiment import FIRST_USE, ORDERS, first_use_seconds, peers_in_order
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.reduce import Reduced, reduce
 from slowpath.experiments.measured.series import Absent, MetricSamples, SampleBlock

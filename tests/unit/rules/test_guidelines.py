@@ -14,7 +14,7 @@ from planted_results import KIB, Planted
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.headline import advice
+from slowpath.findings.conclude import advice
 from slowpath.slowpaths.collectives.violations import judged_violations as judged
 from slowpath.slowpaths.collectives.violations import way_lines as lines
 from slowpath.slowpaths.evaluate import findings

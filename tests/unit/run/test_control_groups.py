@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.place import PlaceFacts
-from slowpath.run.control_groups import group_limits, still_s
-from slowpath.run.place import read_place
+from slowpath.run.place import group_limits, read_place, still_s
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

@@ -10,9 +10,9 @@ import pytest
 import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
-from slowpath.stats.first_message import first_slow
 from slowpath.stats.modes import launch_modes, wilson
 from slowpath.stats.spread import between, spread, tails, tukey, within
+from slowpath.stats.warmup import first_slow
 
 
 def test_tails_only_where_estimable() -> None:

@@ -1,16 +1,186 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiment `first_use`: what the first use of a part of MPI costs, and the later ones."""
+"""The experiment `first_use` and its metrics: what the first use of a part of MPI costs, and the later ones. Pure.
+
+Definitions: docs/reference/metrics.md. Part 0 of the record is a whole use, the parts from 1 on are what it consists
+of. Phase `first` is the first use, once a launch; `steady` are the later ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slowpath.experiments.experiment import Experiment, Pattern
-from slowpath.experiments.first_use import metrics
-from slowpath.experiments.first_use.metrics import by_parts
+from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.recorded import BLOCK_BYTES, EVENT_BYTES, SAMPLE_BYTES
+from slowpath.experiments.measured.series import (
+    NO_SAMPLES,
+    NS,
+    PHASES,
+    Absent,
+    Derived,
+    MetricSamples,
+    SampleBlock,
+    chosen,
+)
 from slowpath.experiments.metric import Metric
+from slowpath.stats.inputs import Floats
+
+_NO_MATCH = Absent("the blocks of the ranks do not match")
+
+
+@dataclass(frozen=True)
+class Spans:
+    """One part of the uses of one phase. duration_ns: shape (ranks, uses). begin_ns: the same, on one clock; None: the
+    ranks have several nodes' clocks, or begins were not recorded.
+    """
+
+    duration_ns: NDArray[np.int64]
+    begin_ns: NDArray[np.int64] | None
+
+    @property
+    def longest_s(self) -> Floats:
+        """Of each use the time of the rank that took longest, shape (uses,)."""
+        found: Floats = self.duration_ns.max(axis=0) * NS
+        return found
+
+    @property
+    def together_s(self) -> Floats:
+        """Of each use the time from the last rank's begin to the last rank's end: no rank's wait for a late one is in
+        it. Without a common clock the longest of a rank.
+        """
+        if self.begin_ns is None:
+            return self.longest_s
+        found: Floats = ((self.begin_ns + self.duration_ns).max(axis=0) - self.begin_ns.max(axis=0)) * NS
+        return found
+
+
+def spans(blocks: Sequence[SampleBlock], job: LaunchContext, phase: str, part: int) -> Spans | Absent:
+    """One part of a cell's uses in one phase: every rank has as many."""
+    ranks = [[b for b in chosen(blocks, rank, phase) if b.part == part] for rank in range(job.size)]
+    if not any(ranks):
+        return NO_SAMPLES
+    if len({tuple((b.seq0, b.duration_ns.size) for b in rank) for rank in ranks}) > 1:
+        return _NO_MATCH
+    durations = np.array([np.concatenate([b.duration_ns for b in rank]) for rank in ranks])
+    begins = [[b.start_ns for b in rank if b.start_ns is not None] for rank in ranks]
+    reported = job.one_node and all(len(got) == len(rank) for got, rank in zip(begins, ranks, strict=True))
+    return Spans(durations, np.array([np.concatenate(got) for got in begins]) if reported else None)
+
+
+ORDERS = ("ascending", "xor")
+
+
+def peers_in_order(order: str, rank: int, size: int) -> list[int]:
+    """ascending: ranks 0, 1, 2, ...; xor: rank xor 1, rank xor 2, ..., as far as there are such ranks."""
+    if order == "ascending":
+        return [peer for peer in range(size) if peer != rank]
+    steps = 1 << max(0, size - 1).bit_length()
+    return [rank ^ step for step in range(1, steps) if rank ^ step < size]
+
+
+Derive = Callable[[Mapping[str, str], Sequence[SampleBlock], LaunchContext], Derived]
+
+
+def _time(name: str, meaning: str) -> Metric:
+    return Metric(name, "s", "lower", meaning)
+
+
+INIT = (
+    _time("start_s", "from the process's libraries being mapped to the end of the first communicators"),
+    _time(
+        "library_load_s",
+        "processor time until the libraries are mapped and relocated; its elapsed time is known to 10 ms alone",
+    ),
+    _time("constructors_s", "constructors of the libraries, until MPI_Init is called"),
+    _time("init_s", "MPI_Init, or MPI_Init_thread"),
+    _time("first_duplicate_s", "the first MPI_Comm_dup, which sends the first messages"),
+    _time("first_split_s", "the first MPI_Comm_split_type"),
+)
+PEER = (
+    _time("peer_s", "one exchange of 8 B with one peer: the first one; later: with the 2nd, 3rd, ... peer"),
+    _time("peers_s", "exchanges with all peers one after the other; later: the same again"),
+)
+COMMUNICATOR = (_time("communicator_s", "the first communicator made by this call; later: the 2nd, 3rd, ..."),)
+COLLECTIVE = (_time("collective_first_s", "the first call on the communicator; later: the 2nd, 3rd, ..."),)
+WINDOW = (
+    _time("window_use_s", "making the window, and the program's first write to every page"),
+    _time("window_s", "the call that makes the window (memory=program: mmap)"),
+    _time("window_touch_s", "the program's first write to every page, after it"),
+)
+SHARED_WINDOW = (
+    _time("shared_window_use_s", "making the window, and the program's first write to every page"),
+    _time("shared_window_s", "MPI_Win_allocate_shared (memory=program: mmap)"),
+    _time("shared_window_touch_s", "the program's first write to every page, after it"),
+)
+PERSISTENT = (
+    _time("persistent_init_s", "the calls that make the requests"),
+    _time("persistent_start_s", "the first start and its completion"),
+)
+PARTITIONED = (
+    _time("partitioned_init_s", "MPI_Psend_init and MPI_Precv_init"),
+    _time("partitioned_start_s", "the first start, all partitions and completion"),
+    _time("partitioned_again_s", "the second start of the same requests"),
+)
+SPAWN = (_time("spawn_s", "MPI_Comm_spawn, until the processes are connected"),)
+# What no other rank takes part in.
+_ALONE = frozenset(
+    ("start_s", "library_load_s", "constructors_s", "init_s", "window_touch_s", "shared_window_touch_s")
+) | {"persistent_init_s", "partitioned_init_s"}
+
+
+def by_parts(parts: Mapping[str, int]) -> Derive:
+    """Metrics that are parts of a use each: name -> part."""
+
+    def derive(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+        return {name: _phases(blocks, job, name, part) for name, part in parts.items()}
+
+    return derive
+
+
+def _phases(
+    blocks: Sequence[SampleBlock], job: LaunchContext, name: str, part: int
+) -> dict[str, MetricSamples] | Absent:
+    found, reasons = {}, []
+    for phase in PHASES:
+        one = spans(blocks, job, phase, part)
+        if isinstance(one, Absent):
+            reasons.append(one)
+        else:
+            found[phase] = MetricSamples(one.longest_s if name in _ALONE else one.together_s, 1)
+    return found or reasons[0]
+
+
+def peers(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+    """The k-th peer of the first round, and whole rounds."""
+    found: Derived = {"peers_s": _phases(blocks, job, "peers_s", 0)}
+    contacts = spans(blocks, job, "first", 1)
+    if isinstance(contacts, Absent):
+        return {**found, "peer_s": contacts}
+    each = pair_times(contacts, p.get("order", "ascending"))
+    phases = {"first": MetricSamples(each[:1], 1)}
+    if each.size > 1:
+        phases["steady"] = MetricSamples(each[1:], 1)
+    return {**found, "peer_s": phases}
+
+
+def pair_times(contacts: Spans, order: str) -> Floats:
+    """Of each place in the order the slowest pair's time: the shorter one of its two ranks, since the other one has
+    waited for it. Shape (peers,), seconds.
+    """
+    size, places = contacts.duration_ns.shape
+    orders = [peers_in_order(order, rank, size) for rank in range(size)]
+    times = np.empty((size, places))
+    for rank, peer_list in enumerate(orders):
+        for place, peer in enumerate(peer_list):
+            other = contacts.duration_ns[peer, orders[peer].index(rank)]
+            times[rank, place] = min(contacts.duration_ns[rank, place], other) * NS
+    found: Floats = times.max(axis=0)
+    return found
+
 
 Parameters = Mapping[str, str]
 _MOST_PARTS = 4
@@ -65,15 +235,15 @@ def _parts(all_metrics: tuple[Metric, ...], first: int = 0) -> dict[str, int]:
 FIRST_USE = Experiment(
     name=EXPERIMENT,
     patterns=(
-        Pattern("init", by_parts(_parts(metrics.INIT)), metrics.INIT),
-        Pattern("peer", metrics.peers, metrics.PEER),
-        Pattern("communicator", by_parts(_parts(metrics.COMMUNICATOR)), metrics.COMMUNICATOR),
-        Pattern("collective", by_parts(_parts(metrics.COLLECTIVE)), metrics.COLLECTIVE),
-        Pattern("window", by_parts(_parts(metrics.WINDOW)), metrics.WINDOW),
-        Pattern("shared_window", by_parts(_parts(metrics.SHARED_WINDOW)), metrics.SHARED_WINDOW),
-        Pattern("persistent", by_parts(_parts(metrics.PERSISTENT, 1)), metrics.PERSISTENT),
-        Pattern("partitioned", by_parts(_parts(metrics.PARTITIONED, 1)), metrics.PARTITIONED),
-        Pattern("spawn", by_parts(_parts(metrics.SPAWN)), metrics.SPAWN),
+        Pattern("init", by_parts(_parts(INIT)), INIT),
+        Pattern("peer", peers, PEER),
+        Pattern("communicator", by_parts(_parts(COMMUNICATOR)), COMMUNICATOR),
+        Pattern("collective", by_parts(_parts(COLLECTIVE)), COLLECTIVE),
+        Pattern("window", by_parts(_parts(WINDOW)), WINDOW),
+        Pattern("shared_window", by_parts(_parts(SHARED_WINDOW)), SHARED_WINDOW),
+        Pattern("persistent", by_parts(_parts(PERSISTENT, 1)), PERSISTENT),
+        Pattern("partitioned", by_parts(_parts(PARTITIONED, 1)), PARTITIONED),
+        Pattern("spawn", by_parts(_parts(SPAWN)), SPAWN),
     ),
     roles={
         "pattern": "setting",
