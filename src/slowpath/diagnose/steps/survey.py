@@ -24,6 +24,7 @@ from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.tally import kinds_words
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.run.prepare import campaign_named
+from slowpath.slowpaths.advice import ADVICE
 
 # What a user's settings change, as they are and without all of them, in the launches of the paths.
 _OWN = CellsTable(
@@ -234,13 +235,18 @@ def start_words(results: Results) -> str | None:
 SURVEY = StepKind(SurveyTask, apply, summary, required=True, numbers=start_words)
 
 
+# A question of the survey stays where the slow path is taken out that has its remedy.
+_REMEDIES = frozenset({None, *(one.name for one in ADVICE)})
+
+
 def survey_campaign(shipped: Campaign, own: Sequence[OwnSetting], gpus: int) -> Campaign:
     """The campaign of two ranks.
 
     Args: shipped: campaigns/survey.toml.  own: settings of the user's that can be taken away.  gpus: devices that both
           ranks can take.
     """
-    environments, cells, contrasts = list(shipped.environments), list(shipped.cells), list(shipped.contrasts)
+    environments, cells = list(shipped.environments), list(shipped.cells)
+    contrasts = [one if one.remedy in _REMEDIES else replace(one, remedy=None) for one in shipped.contrasts]
     if gpus:
         cells += _of_devices(gpus)
         contrasts += _GPU_CONTRASTS
