@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two walks of docs/internals/architecture.md: each file and function is there, and passes on what it is given."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from planted import ROUNDS, add_launch, events
+from test_watch_prices import MIB, by, program, replayed, small_pages
+
+from slowpath.analyse.build import build_results
+from slowpath.core.plan import Cell, Contrast, Environment, Launch, Placement, Plan, Side
+from slowpath.record.blocks import Block
+from slowpath.record.folder import RunInfo, write_run
+from slowpath.record.plan_files import write_plan
+from slowpath.report.text import render_text
+from slowpath.watch.analysis import watched
+from slowpath.watch.conclude import concluded
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.what_if import CallOrder, KeptOrder
+from support.watch_record import Job
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "internals" / "architecture.md"
+MOST_FILES = 20
+
+
+class Step(NamedTuple):
+    room: str
+    file: str
+    function: str
+
+
+def steps(walk: str) -> list[Step]:
+    """The rows of a walk."""
+    (table,) = re.findall(rf"<!-- walk: {walk} -->\n(.*?)<!-- end -->", PAGE.read_text(), re.DOTALL)
+    return [Step(*found) for found in re.findall(r"^(\w+) \| `([^`]+)` \| `(\w+)` \|", table, re.MULTILINE)]
+
+
+def entered(*bodies: Callable[[], object]) -> set[tuple[str, str]]:
+    """File and name of each function that they enter."""
+    found: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            found.add((frame.f_code.co_filename, frame.f_code.co_name))
+
+    sys.setprofile(note)
+    try:
+        for body in bodies:
+            body()
+    finally:
+        sys.setprofile(None)
+    return {(str(Path(file).resolve().relative_to(ROOT)), name) for file, name in found if str(ROOT / "src") in file}
+
+
+def missing(walk: str, found: set[tuple[str, str]]) -> list[Step]:
+    return [one for one in steps(walk) if one.file.endswith(".py") and (one.file, one.function) not in found]
+
+
+@pytest.mark.parametrize("walk", ["sample", "event"])
+def test_each_step_is_there_and_none_goes_back_to_an_earlier_room(walk: str) -> None:
+    found = steps(walk)
+    rooms = list(dict.fromkeys(one.room for one in found))
+    assert [one.room for one in found] == sorted((one.room for one in found), key=rooms.index)
+    assert len({one.file for one in found}) <= MOST_FILES
+    for one in found:
+        assert re.search(rf"\b{one.function}\(", (ROOT / one.file).read_text()), one
+
+
+def planted_small_pages(folder: Path) -> Path:
+    """A run in which messages of 2 MiB take twice as long from small pages."""
+    rng = np.random.default_rng(1)
+    folder.mkdir()
+    cells = [
+        Cell(i, f"key{i}", "pages", pages, "p2p",
+             {"pattern": "one_way", "message_bytes": str(2 * MIB), "pages": pages}, "default", "bound")
+        for i, pages in enumerate(("small", "huge"))
+    ]  # fmt: skip
+    sides = [Side(i, "steady", pages) for i, pages in enumerate(("small", "huge"))]
+    contrast = Contrast("pages", "pages", "pages?", "pages", "one_way_s", sides[0], sides[1], False, None)
+    launches = [Launch(r, r, "default", "bound", [0, 1], 1) for r in range(ROUNDS)]
+    given = ([Environment("default")], [Placement("bound")], cells, [contrast], launches)
+    write_plan(folder / "plan.json", Plan(1, "planted", "Planted", 2, ROUNDS, 1, 0.03, *given))
+    stamp = "2026-01-01T00:00:00+00:00"
+    write_run(folder, RunInfo(1, "id", "planted", "Planted", "0" * 64, stamp, "0.1.0", status="complete"))
+    for r in range(ROUNDS):
+        blocks = [block for cell, ns in ((0, 400_000), (1, 200_000)) for block in messages(rng, r, cell, ns)]
+        add_launch(folder, r, r, "default", blocks, events([0, 1]))
+    return folder
+
+
+def messages(rng: np.random.Generator, launch: int, cell: int, length_ns: int) -> list[Block]:
+    noise = np.rint(length_ns * np.exp(rng.normal(0, 0.01, 40))).astype(np.int64)
+    start = np.arange(40) * 10 * length_ns
+    return [Block(cell, launch, "steady", noise, start, rank=rank, t0_ns=1000, seq0=1) for rank in (0, 1)]
+
+
+def test_a_sample_walks_to_its_sentence(tmp_path: Path) -> None:
+    run = planted_small_pages(tmp_path / "run")
+    said: list[str] = []
+    found = entered(lambda: said.append(render_text(build_results(run))))
+    assert "from host memory on small pages" in " ".join(said[0].split())
+    assert missing("sample", found) == []
+
+
+def kept_order() -> KeptOrder:
+    """One sender and one receiver with 4 messages; a receive waits for the call of its send."""
+    number = np.arange(4)
+    start_s = np.tile(2e-3 * number, 2)
+    after = np.stack([number + 4, number, np.zeros_like(number)], axis=1)
+    done = np.concatenate([np.stack([number, number], axis=1), np.stack([number + 4, number], axis=1)])
+    calls = CallOrder(np.repeat([0, 1], 4), np.zeros(8, dtype=np.int64), start_s, start_s + 1e-3, after, done)
+    return KeptOrder(calls, np.tile([[0, 1]], (4, 1)))
+
+
+def test_an_event_walks_to_its_priced_finding(tmp_path: Path) -> None:
+    job = Job(ranks=2)
+    a, b = job.ranks
+    a.send(1, tag=7, start_s=0.010, end_s=0.011, message_bytes=2 * MIB)
+    b.receive(0, tag=7, start_s=0.005, end_s=0.0112, message_bytes=2 * MIB)
+    job.write(tmp_path / "ranks")
+    write_watch(
+        tmp_path, WatchInfo(slowpath="1", command=("a",), started="", working_folder="/", host="n", library="l")
+    )
+    both = (small_pages(), small_pages(1, side="receive", call="MPI_Recv"))
+    source = by(replayed((2 * MIB, 1e-3, 0.4e-3)))
+    findings: list[object] = []
+    found = entered(
+        lambda: watched(tmp_path),
+        lambda: findings.extend(concluded(program(*both), kept_order(), source, {}).findings),
+    )
+    assert findings
+    assert missing("event", found) == []
