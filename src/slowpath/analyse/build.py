@@ -54,7 +54,7 @@ def fixed_work_s(launches: Iterable[LaunchRecord]) -> dict[int, float]:
     """Launch -> the median of its fixed work, mean over ranks, seconds; without those that recorded none."""
     found = {}
     for launch in launches:
-        medians = [float(np.median(one.duration_ns)) * 1e-9 for one in fixed_work(launch.events.of(FixedWork))]
+        medians = [float(np.median(samples.duration_ns)) * 1e-9 for samples in fixed_work(launch.events.of(FixedWork))]
         if medians:
             found[launch.info.launch] = math.fsum(medians) / len(medians)
     return found
@@ -223,7 +223,7 @@ def build_results(run: Path) -> Results:
     commands = {cell.cell: cell.reproduce for cell in cells}
     contrasts = build_contrasts(plan, measurements.by_series, recorded.interleaved, suspects, commands)
     skipped = skipped_rows(plan, launches, run)
-    studies = [one.study for one in EXPERIMENTS if one.study]
+    studies = [experiment.study for experiment in EXPERIMENTS if experiment.study]
     given = Concluded(plan, measurements, cells, contrasts, skipped)
     sections: dict[str, Any] = {study.section: study.build(given) for study in studies}
     pairs = node_pairs(plan, measurements.by_series, {cell.cell: cell.label for cell in cells}, skipped)

@@ -118,7 +118,7 @@ def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchReco
     found = [_floor(way, message, measured) for way in message.ways()]
     over = _over(cell.cell, message, measured, measurements)
     return CellFloors(
-        [one for one in found if one.launches or one.reason != NOT_MEASURED],
+        [floor for floor in found if floor.launches or floor.reason != NOT_MEASURED],
         over if isinstance(over, OverFloor) else None,
         over if isinstance(over, str) else None,
     )

@@ -49,11 +49,11 @@ def messages(
         found = [_one_launch(parameters, events) for events in said]
     except NotCounted as error:
         return None, str(error)
-    if len({(tuple(one.sent), tuple(one.received), tuple(one.algorithms)) for one in found}) > 1:
+    if len({(tuple(counts.sent), tuple(counts.received), tuple(counts.algorithms)) for counts in found}) > 1:
         return None, "launches moved different messages"
     # Chance can make a chain longer, never shorter.
     best = min(found, key=lambda one: one.chain)
-    calls, of_calls = sum(one.calls for one in found), sum(one.of_calls for one in found)
+    calls, of_calls = sum(counts.calls for counts in found), sum(counts.of_calls for counts in found)
     return msgspec.structs.replace(best, calls=calls, of_calls=of_calls, launches=len(found)), None
 
 

@@ -69,7 +69,7 @@ def _role(
 
 def tells_processor_time_apart(launch: LaunchRecord) -> bool:
     """Whether the kernel distinguished user from system time; a launch of an older engine did not ask: believed."""
-    return all(one.is_distinguished for one in launch.events.of(ProcessorTime))
+    return all(processor_time.is_distinguished for processor_time in launch.events.of(ProcessorTime))
 
 
 def allocations(launches: Iterable[LaunchRecord], cell: int) -> Allocations | None:

@@ -141,7 +141,7 @@ def command(
         else:
             session = begin(bench, budget, out, name_only, only, begun_s)
             held.enter_context(owned(session.folder, "slowpath diagnose"))
-            for line in (*crowded_lines(bench.job), *(one.sentence for one in wrong)):
+            for line in (*crowded_lines(bench.job), *(fault.sentence for fault in wrong)):
                 bench.tell(line)
         try:
             diagnosis = session.run()

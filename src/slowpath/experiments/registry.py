@@ -30,13 +30,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     PRINTED,
 )
 
-METRICS: dict[str, Metric] = {metric.name: metric for one in EXPERIMENTS for metric in one.metrics}
-ROLES: Roles = {name: role for one in EXPERIMENTS for name, role in one.roles.items()}
+METRICS: dict[str, Metric] = {metric.name: metric for experiment in EXPERIMENTS for metric in experiment.metrics}
+ROLES: Roles = {name: role for experiment in EXPERIMENTS for name, role in experiment.roles.items()}
 
 
 def experiment_named(name: str) -> Experiment:
     """The experiment of this name; one of which nothing but the name is known where there is none."""
-    return next((one for one in EXPERIMENTS if one.name == name), Experiment(name))
+    return next((experiment for experiment in EXPERIMENTS if experiment.name == name), Experiment(name))
 
 
 def not_comparable(experiment: str, metric: str, axis: str) -> str | None:

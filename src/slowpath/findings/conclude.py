@@ -70,7 +70,7 @@ def conclude(
     groups = grouped(contrasts)
     answers = [_answer(group, rules) for group in groups]
     lines = sorted([*answers, *more], key=lambda line: (_RANK[line.level], -_strength_of(line, by_id)))
-    mine = {name for name, those in rules.items() if any(one.affects_default is not False for one in those)}
+    mine = {name for name, those in rules.items() if any(finding.affects_default is not False for finding in those)}
     losses = [line for line in answers if line.level == "slow"]
     tally = Tally(
         findings=by_cost(findings),
@@ -121,7 +121,7 @@ def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) ->
         helps = "helps" if _is_proven(first) else "may help"
         more = f" The same {helps} {len(others)} more." if others else ""
         said.append(f"{_action(first, contrasts, cells, tally.run.is_check)}{more}")
-    said = [*(one.action for one in tally.run.wrong_place), *said]
+    said = [*(fault.action for fault in tally.run.wrong_place), *said]
     return said if tally.run.is_check else [*said, *(line.text for line in tally.unnamed)]
 
 

@@ -113,7 +113,7 @@ def _hypotheses(path: SlowPath, seen: Observation, support: Support, against: Co
     if against.winner is not None:
         return [against.cause]
     if support.state == "shown" and against.standing and (not path.needs_law or (seen.law and seen.law.is_named)):
-        return [cause.rstrip(".") for cause in (against.cause, *(one.cause for one in against.standing))]
+        return [cause.rstrip(".") for cause in (against.cause, *(rival.cause for rival in against.standing))]
     return list(against.hypotheses)
 
 
@@ -205,7 +205,7 @@ def _of_rival(
 ) -> list[RemedyResult]:
     """Against the rival that is true, whatever the contrast's axis: those that change the slow cell."""
     table = fitting(remedies, None, *_library(mpi))
-    return [_untried(one, mpi) for one in table if sides is None or one.fits(sides[0])]
+    return [_untried(remedy, mpi) for remedy in table if sides is None or remedy.fits(sides[0])]
 
 
 def _library(mpi: MpiResult | None) -> tuple[str, str | None, str | None]:

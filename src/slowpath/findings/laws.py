@@ -121,9 +121,12 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
     Returns: None with fewer than three contrasts that have the same launches and a length of their own.
     """
     rows: dict[tuple[float, ...], list[float]] = {}
-    for one in found:
-        length = number(one.slow, _MESSAGE)
-        slow, fast = _values(one.slow, one.metric, one.slow_phase), _values(one.fast, one.metric, one.fast_phase)
+    for slowdown in found:
+        length = number(slowdown.slow, _MESSAGE)
+        slow, fast = (
+            _values(slowdown.slow, slowdown.metric, slowdown.slow_phase),
+            _values(slowdown.fast, slowdown.metric, slowdown.fast_phase),
+        )
         if length is None or not slow or len(slow) != len(fast):
             continue
         more = np.array(slow) - np.array(fast)
@@ -172,11 +175,11 @@ def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | No
     Returns: None unless the pages of enough cells were observed.
     """
     rows: dict[tuple[float, ...], list[float]] = {}
-    for one in found:
-        for cell, phase in ((one.slow, one.slow_phase), (one.fast, one.fast_phase)):
+    for slowdown in found:
+        for cell, phase in ((slowdown.slow, slowdown.slow_phase), (slowdown.fast, slowdown.fast_phase)):
             page, length = page_bytes(cell), number(cell, _MESSAGE)
             if page is not None and length is not None:
-                rows[length, page] = _values(cell, one.metric, phase)
+                rows[length, page] = _values(cell, slowdown.metric, phase)
     return _chosen(rows, (_MESSAGE, "page_bytes"), minimum_effect, (linear.CONSTANT, linear.BY_BYTE, pages.LAW))
 
 

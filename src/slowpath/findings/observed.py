@@ -109,8 +109,8 @@ class Wording:
 def grouped(found: Iterable[Slowdown], key: Callable[[Slowdown], Key]) -> list[list[Slowdown]]:
     """Groups in the order of their first members."""
     groups: dict[Key, list[Slowdown]] = defaultdict(list)
-    for one in found:
-        groups[key(one)].append(one)
+    for slowdown in found:
+        groups[key(slowdown)].append(slowdown)
     return list(groups.values())
 
 
@@ -127,9 +127,9 @@ def slowdown_observed(
     """One observation of contrasts that show one thing: the one with the largest excess speaks for all of them, of
     those that begin at what users have who change nothing, where there are such.
     """
-    speaks = [one for one in group if one.metric == _first_metric(group)]
+    speaks = [slowdown for slowdown in group if slowdown.metric == _first_metric(group)]
     top = max(speaks, key=lambda one: (one.affects_default is True, one.excess_s))
-    lengths = sizes(one.slow for one in group)
+    lengths = sizes(slowdown.slow for slowdown in group)
     size = sizes([top.slow])
     subject = wording.subject.format(size=f"{size} " if size else "")
     span = f" ({lengths})" if lengths else ""
@@ -141,29 +141,29 @@ def slowdown_observed(
     return observed(
         top,
         about=wording.about,
-        place=facts.place([one.slow for one in group], _group_words(group, lengths)),
+        place=facts.place([slowdown.slow for slowdown in group], _group_words(group, lengths)),
         text=text,
         phase=top.slow_phase,
         affects_default=_default_side(group) if wording.affects_default is None else wording.affects_default,
-        cells=tuple(dict.fromkeys(cell.cell for one in group for cell in (one.slow, one.fast))),
-        contrasts=tuple(dict.fromkeys(one.contrast for one in group)),
+        cells=tuple(dict.fromkeys(cell.cell for slowdown in group for cell in (slowdown.slow, slowdown.fast))),
+        contrasts=tuple(dict.fromkeys(slowdown.contrast for slowdown in group)),
         axis=top.axis,
         law=law_of(speaks) if law_of else None,
-        evidence=tuple(slowdown_words(one) for one in _strongest(speaks)),
+        evidence=tuple(slowdown_words(slowdown) for slowdown in _strongest(speaks)),
         exports=facts.variables(top.fast) if facts.as_found(top.slow) else {},
         unsets=tuple(facts.variables(top.slow)) if facts.as_found(top.fast) else (),
-        doubts=tuple(dict.fromkeys(text for one in group for text in one.suspect)),
-        slow_cells=tuple(dict.fromkeys(one.slow.cell for one in [top, *speaks])),
-        fast_cells=tuple(dict.fromkeys(one.fast.cell for one in [top, *speaks])),
+        doubts=tuple(dict.fromkeys(text for slowdown in group for text in slowdown.suspect)),
+        slow_cells=tuple(dict.fromkeys(slowdown.slow.cell for slowdown in [top, *speaks])),
+        fast_cells=tuple(dict.fromkeys(slowdown.fast.cell for slowdown in [top, *speaks])),
     )
 
 
 def _group_words(group: Sequence[Slowdown], lengths: str) -> list[str]:
-    return [f"{memory(one.slow for one in group)} memory", *([f"messages of {lengths}"] if lengths else [])]
+    return [f"{memory(slowdown.slow for slowdown in group)} memory", *([f"messages of {lengths}"] if lengths else [])]
 
 
 def _first_metric(group: Sequence[Slowdown]) -> str:
-    there = {one.metric for one in group}
+    there = {slowdown.metric for slowdown in group}
     return next((name for name in SPEAKING if name in there), group[0].metric)
 
 
@@ -172,7 +172,7 @@ def _strongest(group: Sequence[Slowdown]) -> list[Slowdown]:
 
 
 def _default_side(group: Sequence[Slowdown]) -> bool | None:
-    sides = {one.affects_default for one in group}
+    sides = {slowdown.affects_default for slowdown in group}
     return sides.pop() if len(sides) == 1 else (True if True in sides else None)
 
 
@@ -206,20 +206,26 @@ def alone_or_screened(
     ]
     groups = grouped(alone, lambda one: (wording(one).about, *place_key(one.slow)))
     found = [slowdown_observed(facts, group, wording(_top(group)), law_of) for group in groups]
-    there = {(one.about, one.place.mpi, one.place.environment, one.place.placement) for one in found}
+    there = {
+        (observation.about, observation.place.mpi, observation.place.environment, observation.place.placement)
+        for observation in found
+    }
     best: dict[Key, Screened] = {}
-    for one in filter(which, screened_effects(facts, *parameters)):
-        key = (wording(one).about, *place_key(one.slow, "pages"))
-        if key not in best or one.excess_s > best[key].excess_s:
-            best[key] = one
+    for effect in filter(which, screened_effects(facts, *parameters)):
+        key = (wording(effect).about, *place_key(effect.slow, "pages"))
+        if key not in best or effect.excess_s > best[key].excess_s:
+            best[key] = effect
     seen = [_screened(facts, one, wording(one)) for one in best.values()]
     return found + [
-        one for one in seen if (one.about, one.place.mpi, one.place.environment, one.place.placement) not in there
+        observation
+        for observation in seen
+        if (observation.about, observation.place.mpi, observation.place.environment, observation.place.placement)
+        not in there
     ]
 
 
 def _top(group: Sequence[Slowdown]) -> Slowdown:
-    speaks = (one for one in group if one.metric == _first_metric(group))
+    speaks = (slowdown for slowdown in group if slowdown.metric == _first_metric(group))
     return max(speaks, key=lambda one: (one.affects_default is True, one.excess_s))
 
 

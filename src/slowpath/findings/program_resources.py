@@ -67,18 +67,18 @@ def crowds(ranks: Sequence[RankShare], need: Callable[[RankShare], int] = lambda
     Args: need: processors that a rank could use at one time.
     """
     by_host: dict[str, list[RankShare]] = defaultdict(list)
-    for one in ranks:
-        if one.processors:
-            by_host[one.host].append(one)
+    for rank in ranks:
+        if rank.processors:
+            by_host[rank.host].append(rank)
     found: list[Crowd] = []
     for host, there in by_host.items():
-        every = frozenset[int]().union(*(one.processors for one in there))
+        every = frozenset[int]().union(*(share.processors for share in there))
         taken: set[int] = set()
-        for allowed in sorted({one.processors for one in there} | {every}, key=lambda one: (len(one), sorted(one))):
-            inside = [one for one in there if one.processors <= allowed and one.rank not in taken]
+        for allowed in sorted({share.processors for share in there} | {every}, key=lambda one: (len(one), sorted(one))):
+            inside = [share for share in there if share.processors <= allowed and share.rank not in taken]
             if sum(map(need, inside)) > len(allowed):
                 found.append(Crowd(host, tuple(inside), allowed))
-                taken |= {one.rank for one in inside}
+                taken |= {share.rank for share in inside}
     return found
 
 

@@ -146,7 +146,7 @@ class Tally:
     @property
     def answer(self) -> str:
         """Whether something is wrong, first of all that a user reads; a wrong place before all that it made slow."""
-        return " ".join([*(one.sentence for one in self.run.wrong_place), self._of_measured])
+        return " ".join([*(fault.sentence for fault in self.run.wrong_place), self._of_measured])
 
     @property
     def _of_measured(self) -> str:
@@ -184,7 +184,7 @@ class Tally:
     @property
     def _needed(self) -> str:
         """`about 14 more rounds (2 min) would decide: --rounds 24`."""
-        rounds = max(one.more_rounds or 1 for one in self.undecided)
+        rounds = max(question.more_rounds or 1 for question in self.undecided)
         if rounds > MOST_ROUNDS:
             return f"more than {MOST_ROUNDS} rounds would be needed: this machine is too noisy"
         time = f" ({_duration(rounds * self.run.round_s)})" if self.run.round_s else ""

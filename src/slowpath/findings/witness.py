@@ -59,7 +59,7 @@ def of(cell: CellResult, phase: str, role: str) -> RoleWitness | None:
 def total(cell: CellResult, phase: str, name: str) -> float | None:
     """A count or time per operation over both sides; None when neither recorded it."""
     found = [one for role in ROLES if (one := of(cell, phase, role)) is not None]
-    values = [value for one in found if (value := getattr(one, name)) is not None]
+    values = [value for witness in found if (value := getattr(witness, name)) is not None]
     return float(sum(values)) if values else None
 
 
@@ -235,7 +235,7 @@ def _calls_that_wait(found: RoleWitness | None) -> float:
 def is_counted(cell: CellResult, phase: str) -> bool:
     """Whether calls were counted on every side that was recorded."""
     found = [one for role in ROLES if (one := of(cell, phase, role)) is not None]
-    return bool(found) and all(one.calls is not None for one in found)
+    return bool(found) and all(witness.calls is not None for witness in found)
 
 
 def work_of(facts: Facts, seen: Observation, side: str, reported_by: str) -> Support | None:
@@ -302,7 +302,7 @@ def is_sampled(cell: CellResult) -> bool:
     """Whether blocks have processor times that the launch showed to mean nothing (record.events.ProcessorTime)."""
     found = [one for by_role in (cell.witness or {}).values() for one in by_role.values() if one is not None]
     return bool(found) and all(
-        one.system_time_s_per_op is None and one.minor_faults_per_op is not None for one in found
+        witness.system_time_s_per_op is None and witness.minor_faults_per_op is not None for witness in found
     )
 
 

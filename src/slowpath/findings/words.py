@@ -114,7 +114,7 @@ def is_switched_out(cell: CellResult, phase: Phase = "steady") -> bool:
     long others ran.
     """
     seen = [one for one in (cell.witness or {}).get(phase, {}).values() if one is not None]
-    return any((one.involuntary_switches or 0) > SWITCHED_OUT * (one.operations or 1) for one in seen)
+    return any((witness.involuntary_switches or 0) > SWITCHED_OUT * (witness.operations or 1) for witness in seen)
 
 
 def where_words(cells: Sequence[CellResult], *others: str) -> list[str]:

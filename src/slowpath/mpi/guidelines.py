@@ -138,5 +138,5 @@ GUIDELINES: Final[tuple[Guideline, ...]] = tuple(_guidelines())
 MADE_BY_OTHERS: Final = tuple(
     collective
     for collective in COMPARED
-    if any(one.collective == collective and one.mockup is not None for one in GUIDELINES)
+    if any(guideline.collective == collective and guideline.mockup is not None for guideline in GUIDELINES)
 )

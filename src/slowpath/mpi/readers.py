@@ -28,5 +28,5 @@ def of_another(name: str, library: str) -> str | None:
 
 
 def _reads(library: str, reader: str) -> bool:
-    base = next((one.base for one in MPI_LIBRARIES if one.name == library), "")
+    base = next((mpi_library.base for mpi_library in MPI_LIBRARIES if mpi_library.name == library), "")
     return library == "unknown" or reader in (library, base)

@@ -203,7 +203,9 @@ def between_mpis(
     names = [mpi.name for mpi in mpis if mpi.unavailable is None]
     if len(names) < 2 or any(table.axis == MPI_AXIS for table in written):
         return []
-    return [one for group in groups for other in names[1:] for one in _of_group(group, names[0], other, verdicts)]
+    return [
+        contrast for group in groups for other in names[1:] for contrast in _of_group(group, names[0], other, verdicts)
+    ]
 
 
 def _of_group(group: GroupCells, first: str, other: str, verdicts: Verdicts) -> Iterator[Contrast]:

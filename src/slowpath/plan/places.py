@@ -34,11 +34,11 @@ def resolve_placements(
     found: list[Placement] = []
     for table in tables:
         for ranks in [table.ranks] if table.ranks else counts:
-            for one in _resolve(table, ranks, nodes, source):
+            for placement in _resolve(table, ranks, nodes, source):
                 if several and not table.ranks:
-                    found.append(_with_ranks(one, ranks))
+                    found.append(_with_ranks(placement, ranks))
                 else:
-                    found.append(msgspec.structs.replace(one, ranks=ranks) if own else one)
+                    found.append(msgspec.structs.replace(placement, ranks=ranks) if own else placement)
     return found
 
 

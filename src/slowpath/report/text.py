@@ -64,7 +64,7 @@ def _tables(results: Results) -> list[str]:
     """The studies' own tables, and a table of all cells whose experiments have none."""
     views = [(view.name, _lines(view.lines(results))) for view in views_of(results)]
     shown = {view for view, lines in views if lines}
-    covered = {one.name for one in EXPERIMENTS if shown & set(one.views)}
+    covered = {experiment.name for experiment in EXPERIMENTS if shown & set(experiment.views)}
     return [*(lines for _, lines in views if lines), _lines(cell_lines(results, without=covered))]
 
 

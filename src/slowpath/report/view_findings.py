@@ -254,5 +254,5 @@ def side_effect(effect: SideEffect) -> str:
 
 def by_group(found: Sequence[FindingView]) -> list[tuple[str, list[FindingView]]]:
     """Return the cards under the heading of each group that has any."""
-    groups = [(heading, [one for one in found if one.group == name]) for name, heading in HEADINGS.items()]
+    groups = [(heading, [view for view in found if view.group == name]) for name, heading in HEADINGS.items()]
     return [(heading, cards) for heading, cards in groups if cards]

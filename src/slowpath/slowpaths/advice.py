@@ -36,14 +36,14 @@ MORE: tuple[Advice, ...] = (
         ("environment",),
     ),
 )
-ADVICE: tuple[Advice, ...] = (*(Advice(one.name, one.text, one.axes) for one in REMEDIES), *MORE)
+ADVICE: tuple[Advice, ...] = (*(Advice(remedy.name, remedy.text, remedy.axes) for remedy in REMEDIES), *MORE)
 
 
 def find_advice(name: str, axis: str) -> Advice:
     """Raises: UsageError: nothing has that name, or it does not help on the slow side of this axis."""
-    found = next((one for one in ADVICE if one.name == name), None)
+    found = next((advice for advice in ADVICE if advice.name == name), None)
     if found is None:
-        fitting = ", ".join(f"'{one.name}'" for one in ADVICE if axis in one.axes)
+        fitting = ", ".join(f"'{advice.name}'" for advice in ADVICE if axis in advice.axes)
         raise UsageError(f"there is no remedy '{name}'; for axis {axis} there are {fitting or 'none'}")
     if axis not in found.axes:
         *others, last = found.axes
@@ -54,4 +54,4 @@ def find_advice(name: str, axis: str) -> Advice:
 
 def advice_text(name: str) -> str:
     """The sentence for a name; plans of earlier versions hold the sentence itself."""
-    return next((one.text for one in ADVICE if one.name == name), name)
+    return next((advice.text for advice in ADVICE if advice.name == name), name)

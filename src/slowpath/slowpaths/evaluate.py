@@ -152,9 +152,11 @@ def _folded(group: Sequence[Finding]) -> Finding:
     """
     ranked = sorted(group, key=_rank, reverse=True)
     named = _law(ranked[0])
-    alike = [one for one in ranked if named is not None and _law(one) == named and one.rule == ranked[0].rule]
+    alike = [
+        finding for finding in ranked if named is not None and _law(finding) == named and finding.rule == ranked[0].rule
+    ]
     first = min(alike, key=_unsure_ratio) if alike else ranked[0]
-    return _with(first, [one for one in ranked if one is not first])
+    return _with(first, [finding for finding in ranked if finding is not first])
 
 
 def _law(one: Finding) -> str | None:
@@ -166,15 +168,15 @@ def _with(first: Finding, others: Sequence[Finding]) -> Finding:
         return first
     every = (first, *others)
     ids = [other.id for other in others if other.id != first.id]
-    evidence = list(dict.fromkeys(text for one in every for text in one.legs.observed.evidence))
+    evidence = list(dict.fromkeys(text for finding in every for text in finding.legs.observed.evidence))
     return replace(
         first,
-        contrasts=list(dict.fromkeys(name for one in every for name in one.contrasts)),
-        cells=_numbers(one.cells for one in every),
-        slow_cells=_numbers(one.slow_cells for one in every),
-        fast_cells=_numbers(one.fast_cells for one in every),
-        doubts=list(dict.fromkeys(text for one in every for text in one.doubts)),
-        merged=list(dict.fromkeys([*(name for one in every for name in one.merged), *ids])),
+        contrasts=list(dict.fromkeys(name for finding in every for name in finding.contrasts)),
+        cells=_numbers(finding.cells for finding in every),
+        slow_cells=_numbers(finding.slow_cells for finding in every),
+        fast_cells=_numbers(finding.fast_cells for finding in every),
+        doubts=list(dict.fromkeys(text for finding in every for text in finding.doubts)),
+        merged=list(dict.fromkeys([*(name for finding in every for name in finding.merged), *ids])),
         legs=replace(first.legs, observed=replace(first.legs.observed, evidence=evidence)),
     )
 

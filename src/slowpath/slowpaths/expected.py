@@ -71,7 +71,11 @@ def expectation(finding: Finding, library: str | None, ranges: Sequence[Expected
     if library is None or finding.ratio is None:
         return Expectation("no expectation", "no ratio to compare" if library else "no expectation: library not known")
     known = ranges if ranges is not None else shipped()
-    mine = [one for one in known if (one.library, one.rule, one.about) == (library, finding.rule, finding.about)]
+    mine = [
+        expected_range
+        for expected_range in known
+        if (expected_range.library, expected_range.rule, expected_range.about) == (library, finding.rule, finding.about)
+    ]
     if not mine:
         return Expectation("no expectation", f"no expectation for {library}")
     (found, *_) = mine

@@ -118,14 +118,14 @@ def _judged(
 
 
 def _known(launches: Sequence[LaunchComputation]) -> list[float]:
-    return [one.correlation for one in launches if not isinstance(one.correlation, str)]
+    return [launch.correlation for launch in launches if not isinstance(launch.correlation, str)]
 
 
 def _one(variant: str, n: int, cell: int, launches: Sequence[LaunchComputation]) -> CannonComputation:
-    spreads = [one.spread_ratio for one in launches]
-    clocks = [one.clock_spread_ratio for one in launches if one.clock_spread_ratio is not None]
+    spreads = [launch.spread_ratio for launch in launches]
+    clocks = [launch.clock_spread_ratio for launch in launches if launch.clock_spread_ratio is not None]
     known = _known(launches)
-    reason = next((one.correlation for one in launches if isinstance(one.correlation, str)), None)
+    reason = next((launch.correlation for launch in launches if isinstance(launch.correlation, str)), None)
     interval = student.mean(known).interval(LEVEL) if len(known) >= T_LAUNCHES else None
     if known and len(known) < T_LAUNCHES:
         reason = f"{len(known)} launch{'es' * (len(known) > 1)}: an interval needs {T_LAUNCHES}"

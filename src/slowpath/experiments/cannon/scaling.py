@@ -65,11 +65,11 @@ def scaling(
         if name is None:
             continue
         shared = tuple(sorted(group.parameters.items()))
-        for one in group.variants:
-            if one.variant == ALONE:  # one core, however many ranks there are
+        for variant in group.variants:
+            if variant.variant == ALONE:  # one core, however many ranks there are
                 continue
-            key: _Family = (shared, group.mpi, group.environment, name, group.copy, one.variant)
-            families.setdefault(key, []).extend(_Spot(own, group, one.variant, point) for point in one.points)
+            key: _Family = (shared, group.mpi, group.environment, name, group.copy, variant.variant)
+            families.setdefault(key, []).extend(_Spot(own, group, variant.variant, point) for point in variant.points)
     found = []
     for key, spots in families.items():
         for kind, by in (("strong", _by_order(spots)), ("weak", _by_block(spots))):

@@ -171,14 +171,14 @@ class LateStarts:
         known = self._launches.get(cell)
         if not known:
             return None, _NOT_RECORDED
-        every, clean = sum(one.calls for one in known), sum(one.clean for one in known)
+        every, clean = sum(launch.calls for launch in known), sum(launch.clean for launch in known)
         found = RepetitionCounts(
             all=every,
             clean=clean,
             switched=None,
             loaded=None,
             late=every - clean,
-            launches_of_clean=sum(one.enough for one in known),
+            launches_of_clean=sum(launch.enough for launch in known),
             launches=len(known),
         )
         return found, "of a collective late starts are counted, and nothing else that disturbs it"

@@ -49,7 +49,7 @@ class LaunchRecord:
             tuple(self.events.repetitions(cell)),
             tuple(self.events.intervals(cell)),
             tuple(rank.host for rank in self.ranks),
-            any(one.one_clock for one in self.events.of(Release) if one.cell == cell),
+            any(release.one_clock for release in self.events.of(Release) if release.cell == cell),
         )
 
     @cached_property
@@ -59,7 +59,10 @@ class LaunchRecord:
     @cached_property
     def yardsticks(self) -> dict[tuple[int, int, str, int], Yardstick]:
         """Sender, receiver, way and length -> what it took without MPI, in this launch."""
-        return {(one.rank, one.peer, one.name, one.bytes): one for one in self.events.of(Yardstick)}
+        return {
+            (yardstick.rank, yardstick.peer, yardstick.name, yardstick.bytes): yardstick
+            for yardstick in self.events.of(Yardstick)
+        }
 
     @property
     def quantum_ns(self) -> float | None:

@@ -143,6 +143,6 @@ def held_against(leg: Leg, found: Contest, *, has_law: bool) -> Leg:
         return Leg(state="shown", text=f"another cause than the rule's: {won.text}", evidence=evidence)
     if leg.state != "shown" or not found.standing:
         return leg
-    others = " or: ".join(one.cause.rstrip(".") for one in found.standing)
-    needs = "; ".join(f"{one.name}: {one.text}" for one in found.standing)
+    others = " or: ".join(rival.cause.rstrip(".") for rival in found.standing)
+    needs = "; ".join(f"{rival.name}: {rival.text}" for rival in found.standing)
     return replace(leg, state="missing", text=f"either: {found.cause.rstrip('.')}, or: {others} ({needs})")

@@ -23,7 +23,12 @@ def critical_table(group: CannonGroup) -> FigureTable:
     for variant in group.variants:
         found = [variant.critical_n[key] for key, _ in SHARES if key in variant.critical_n]
         if found:
-            rows.append([variant_name(variant.variant), *(words for one in found for words in (_n(one), _moved(one)))])
+            rows.append(
+                [
+                    variant_name(variant.variant),
+                    *(words for critical_n in found for words in (_n(critical_n), _moved(critical_n))),
+                ]
+            )
     return FigureTable(CRITICAL_HEAD, rows)
 
 
@@ -113,7 +118,7 @@ def kernel_lines(found: CannonKernels) -> list[str]:
 
 def computation_table(group: CannonGroup) -> FigureTable:
     """Return how computation varies between repetitions, and how that follows the clock."""
-    return FigureTable(list(COMPUTATION_HEAD), [_computation_row(one) for one in group.computation])
+    return FigureTable(list(COMPUTATION_HEAD), [_computation_row(computation) for computation in group.computation])
 
 
 def _computation_row(found: CannonComputation) -> list[str]:
@@ -133,8 +138,8 @@ def clock_lines(group: CannonGroup) -> list[str]:
     """Return in one line how much computation varies, and what the clock explains of it."""
     if not group.computation:
         return []
-    largest = max(one.n for one in group.computation)
-    found = [one for one in group.computation if one.n == largest]
+    largest = max(computation.n for computation in group.computation)
+    found = [computation for computation in group.computation if computation.n == largest]
     least, most = (choose(found, key=lambda one: one.spread_ratio) for choose in (min, max))
     varies = f"Computation at n = {largest} varies by {fmt.percent(least.spread_ratio)} ({least.variant})"
     varies += f" to {fmt.percent(most.spread_ratio)} ({most.variant}) between repetitions"
@@ -142,10 +147,10 @@ def clock_lines(group: CannonGroup) -> list[str]:
 
 
 def _clock_words(found: Sequence[CannonComputation]) -> str:
-    known = [one for one in found if one.interval is not None]
+    known = [computation for computation in found if computation.interval is not None]
     if not known:
         return f"whether the clock explains that is not known: {found[0].reason}"
-    following = [one for one in known if one.follows]
+    following = [computation for computation in known if computation.follows]
     if not following:
         return f"no style shows a relation to the clock's frequency ({len(known)} examined)"
     strongest = min(following, key=lambda one: one.correlation or 0.0)

@@ -141,7 +141,9 @@ def openings(facts: Facts) -> list[Opening]:
     """One for each library and placement, under what users have who change nothing."""
     found = []
     for mine, others in _places(facts, "counted", opening):
-        numbers = Counter(one.change.number for one in mine if one.change and one.change.number >= FIRST_OPENING)
+        numbers = Counter(
+            series.change.number for series in mine if series.change and series.change.number >= FIRST_OPENING
+        )
         if numbers and (most := numbers.most_common(1)[0])[1] >= FEWEST_CELLS:
             found.append(_opening(facts, mine, others, most[0]))
     return found
@@ -152,7 +154,7 @@ def closings(facts: Facts) -> list[Closing]:
     """As `openings`."""
     found = []
     for mine, others in _places(facts, "communicators", closing):
-        numbers = Counter(one.change.number for one in mine if one.change)
+        numbers = Counter(series.change.number for series in mine if series.change)
         if numbers:
             found.append(_closing(facts, mine, others, numbers.most_common(1)[0][0]))
     return found
@@ -178,7 +180,7 @@ def _series(cell: CellResult, find: Find) -> _Series | None:
 
 
 def _opening(facts: Facts, mine: Sequence[_Series], others: Sequence[_Series], number: int) -> Opening:
-    alike = [one for one in mine if one.change and one.change.number == number]
+    alike = [series for series in mine if series.change and series.change.number == number]
     top = max(alike, key=lambda one: _excess(one.change))
     change = _known(top.change)
     before, after = float(np.median(change.before)), float(np.median(change.after))
@@ -197,8 +199,8 @@ def _opening(facts: Facts, mine: Sequence[_Series], others: Sequence[_Series], n
         before_s=before,
         setup_s=setup_s,
         pays_from=_pays_from(before, after, setup_s, number),
-        seen=[_seen(one) for one in alike],
-        flat=tuple(one.cell for one in _flat(mine)),
+        seen=[_seen(series) for series in alike],
+        flat=tuple(series.cell for series in _flat(mine)),
         other=_others(mine, number),
         moved=tuple(_moved(facts, alike, others, "opens", number)),
         stayed=tuple(_stayed(facts, mine, others, "opens")),
@@ -206,7 +208,7 @@ def _opening(facts: Facts, mine: Sequence[_Series], others: Sequence[_Series], n
 
 
 def _closing(facts: Facts, mine: Sequence[_Series], others: Sequence[_Series], number: int) -> Closing:
-    alike = [one for one in mine if one.change and one.change.number == number]
+    alike = [series for series in mine if series.change and series.change.number == number]
     top = max(alike, key=lambda one: _excess(one.change))
     change = _known(top.change)
     return Closing(
@@ -218,8 +220,8 @@ def _closing(facts: Facts, mine: Sequence[_Series], others: Sequence[_Series], n
         ratio=ratio_of(change.after, change.before, facts.minimum_effect),
         closes=number,
         communicators=top.times_s.shape[1],
-        seen=[_seen(one) for one in alike],
-        flat=tuple(one.cell for one in _flat(mine)),
+        seen=[_seen(series) for series in alike],
+        flat=tuple(series.cell for series in _flat(mine)),
         moved=tuple(_moved(facts, alike, others, "closes", number)),
         stayed=(*_stayed(facts, mine, others, "closes"), *_in_front(facts, alike, others, number)),
     )
@@ -254,9 +256,9 @@ def _seen(one: _Series) -> Seen:
 
 def _others(mine: Sequence[_Series], number: int) -> Mapping[int, tuple[str, ...]]:
     found: dict[int, list[str]] = defaultdict(list)
-    for one in mine:
-        if one.change and one.change.number >= FIRST_OPENING and one.change.number != number:
-            found[one.change.number].append(one.collective)
+    for series in mine:
+        if series.change and series.change.number >= FIRST_OPENING and series.change.number != number:
+            found[series.change.number].append(series.collective)
     return {key: tuple(dict.fromkeys(names)) for key, names in found.items()}
 
 
@@ -297,7 +299,7 @@ def _moved(
         yield MovedChange(
             environment,
             variables,
-            next((one.name for one in TUNINGS if dict(one.variables) == variables), None),
+            next((tuning.name for tuning in TUNINGS if dict(tuning.variables) == variables), None),
             len(pairs[0][0].times_s),
             predicted,
             seen,
@@ -313,14 +315,14 @@ def _most(numbers: Sequence[int]) -> int | None:
 
 def _flat(mine: Sequence[_Series]) -> list[_Series]:
     """Of collectives of which no cell changes: where others of it do, noise hid the change."""
-    changing = {one.collective for one in mine if one.change}
-    return [one for one in mine if one.collective not in changing]
+    changing = {series.collective for series in mine if series.change}
+    return [series for series in mine if series.collective not in changing]
 
 
 def _pairs(mine: Iterable[_Series], others: Iterable[_Series]) -> list[tuple[_Series, _Series]]:
     """The same measurement in two environments, those with the same launches."""
     there = {other.key: other for other in others}
-    found = [(one, there[one.key]) for one in mine if one.key in there]
+    found = [(series, there[series.key]) for series in mine if series.key in there]
     return [pair for pair in found if len(pair[0].times_s) == len(pair[1].times_s)]
 
 
@@ -331,7 +333,7 @@ def _gone(own: _Series, changed: _Series) -> tuple[float, float, float] | None:
         dear, cheap = slice(change.number - 1, change.settled - 1), slice(change.settled - 1, None)
     else:
         dear, cheap = slice(change.number - 1, None), slice(0, change.number - 1)
-    slow, left = (one.times_s[:, dear].mean(axis=1) for one in (own, changed))
+    slow, left = (series.times_s[:, dear].mean(axis=1) for series in (own, changed))
     fast = np.median(own.times_s[:, cheap], axis=1)
     found = removed(slow, left, fast, fast)
     return None if found is None else (found.value, *found.interval)
@@ -355,7 +357,7 @@ def _in_front(facts: Facts, alike: Sequence[_Series], others: Sequence[_Series],
             continue
         for own, changed in _pairs(alike, there):
             end = min(number, changed.change.number if changed.change else number) - 1
-            levels = [_level(one.times_s[:, :end]) for one in (own, changed)]
+            levels = [_level(series.times_s[:, :end]) for series in (own, changed)]
             words = f"communicators 1 to {end}, which have the path"
             yield stayed(environment, words, levels[0], levels[1], _factor(alike))
 

@@ -31,14 +31,14 @@ def moved_words(one: MovedChange, what: str) -> str:
 
 def by_moves(moved: Sequence[MovedChange], what: str) -> Support:
     """A variable of the library that predicted another number, which then was seen."""
-    lines = tuple(moved_words(one, what) for one in moved)
+    lines = tuple(moved_words(change, what) for change in moved)
     if not moved:
         return Support(
             "missing", "no variable of the library was changed; slowpath run coll does so where one is known"
         )
-    if any(one.within is False for one in moved):
+    if any(change.within is False for change in moved):
         return Support("refuted", "the library's variable for it did not move it as predicted", lines)
-    if not any(one.seen is not None and one.within for one in moved):
+    if not any(change.seen is not None and change.within for change in moved):
         return Support("missing", "its variable was changed, but the predicted change did not appear", lines)
     return Support("shown", f"a variable of the library moves the {what} to where it was predicted", lines)
 
@@ -46,18 +46,18 @@ def by_moves(moved: Sequence[MovedChange], what: str) -> Support:
 def tried(moved: Sequence[MovedChange], stayed: Sequence[Stayed], what: str) -> tuple[Tried, ...]:
     """Moves that are remedies of the table, with what they must leave as it is."""
     found = []
-    for one in moved:
-        controls = [other for other in stayed if other.environment == one.environment]
-        if one.tuning is None or one.gone is None:
+    for change in moved:
+        controls = [other for other in stayed if other.environment == change.environment]
+        if change.tuning is None or change.gone is None:
             continue
         found.append(
             Tried(
-                remedy=one.tuning,
-                removed=one.gone,
+                remedy=change.tuning,
+                removed=change.gone,
                 control="; ".join(stayed_words(other) for other in controls) or None,
                 held=all(other.held for other in controls),
-                launches=one.launches,
-                evidence=(moved_words(one, what),),
+                launches=change.launches,
+                evidence=(moved_words(change, what),),
             )
         )
     return tuple(found)

@@ -43,7 +43,7 @@ def scalings(cells: Iterable[CellResult]) -> list[RankScaling]:
     for cell in cells:
         if cell.messages is not None:
             groups.setdefault(_key(cell), []).append(cell)
-    return [one for group in groups.values() for one in _of_group(group)]
+    return [scaling for group in groups.values() for scaling in _of_group(group)]
 
 
 def _key(cell: CellResult) -> tuple[object, ...]:

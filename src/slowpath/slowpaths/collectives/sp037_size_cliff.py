@@ -56,19 +56,19 @@ def _of_several(facts: Facts, group: Sequence[Cliff]) -> Observation:
     """Said once, with the worst one's numbers. A remedy has to help each of them, so that the least helped speaks."""
     ordered = sorted(group, key=lambda one: -one.ratio.value)
     worst = ordered[0]
-    names = listed(list(dict.fromkeys(one.collective for one in ordered)))
+    names = listed(list(dict.fromkeys(cliff.collective for cliff in ordered)))
     slow, fast = sizes([worst.slow]), sizes([worst.fast])
     return replace(
         _observation(facts, worst),
         about=f"several collectives, more than their bytes at {slow}{_case(worst)}",
-        place=facts.place([cell for one in group for cell in one.cells], [names]),
+        place=facts.place([cell for cliff in group for cell in cliff.cells], [names]),
         text=f"{names.capitalize()} of {slow}{_case(worst)} are {ordered[-1].ratio.value:.2f}x to "
         f"{ratio_words(worst.ratio)} slower than {worst.pieces} of {fast}, which are as many bytes; "
         f"{worst.collective}: {times_words(worst)}.",
-        cells=tuple(dict.fromkeys(cell.cell for one in group for cell in one.cells)),
+        cells=tuple(dict.fromkeys(cell.cell for cliff in group for cell in cliff.cells)),
         evidence=tuple(
-            f"{one.collective}: {ratio_words(one.ratio)}, {times_words(one)}: pairs of launches of two cells"
-            for one in ordered
+            f"{cliff.collective}: {ratio_words(cliff.ratio)}, {times_words(cliff)}: pairs of launches of two cells"
+            for cliff in ordered
         ),
         hypotheses=SHARED,
         tried=_for_each(group),

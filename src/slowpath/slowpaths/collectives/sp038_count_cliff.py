@@ -29,8 +29,8 @@ LEAST_GONE = 0.5
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """One element of a long type against as many bytes in n elements, each collective for itself."""
-    found = [one for one in of_collectives(facts, "shape") if one.slow_value == "one_type"]
-    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
+    found = [slowdown for slowdown in of_collectives(facts, "shape") if slowdown.slow_value == "one_type"]
+    clear = [slowdown for slowdown in found if slowdown.ratio.least >= CLEAR_RATIO]
     return [_observation(facts, group) for group in groups(clear, "collective", "op")]
 
 

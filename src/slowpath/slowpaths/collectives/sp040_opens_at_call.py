@@ -85,10 +85,10 @@ def _by_bytes(facts: Facts, seen: Observation, _: Support) -> Judged:
 
 def _by_time(facts: Facts, seen: Observation, _: Support) -> Judged:
     """How long the calls in front took does not say when they began: pauses lie between them."""
-    hit = [one for one in _opening(facts, seen).moved if one.within and one.seen is not None]
+    hit = [change for change in _opening(facts, seen).moved if change.within and change.seen is not None]
     if not hit:
         return Judged("standing", "not made: a variable that counts calls, set to another number")
-    numbers = ", ".join(f"{one.seen} with {'='.join(next(iter(one.variables.items())))}" for one in hit)
+    numbers = ", ".join(f"{change.seen} with {'='.join(next(iter(change.variables.items())))}" for change in hit)
     return Judged("refuted", f"a variable that counts calls sets the call exactly, for all lengths: {numbers}")
 
 

@@ -42,9 +42,11 @@ _WORDS = {
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of op, start and thread level alone, the special side being slower by a quarter or more."""
-    found = [one for axis in ("op", "start") for one in of_collectives(facts, axis) if _key(one) in _WORDS]
-    found += [one for one in of_collectives(facts, "environment") if _is_level(facts, one)]
-    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO]
+    found = [
+        slowdown for axis in ("op", "start") for slowdown in of_collectives(facts, axis) if _key(slowdown) in _WORDS
+    ]
+    found += [slowdown for slowdown in of_collectives(facts, "environment") if _is_level(facts, slowdown)]
+    clear = [slowdown for slowdown in found if slowdown.ratio.least >= CLEAR_RATIO]
     return [_observation(facts, group) for group in groups(clear, "collective")]
 
 
@@ -62,7 +64,7 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     top = max(group, key=lambda one: one.ratio.least)
     words = _WORDS.get(_key(top), ("under MPI_THREAD_MULTIPLE", "under a lower level"))
     about = "thread level" if top.axis == "environment" else f"{top.axis} {top.slow_value}"
-    contrasts = list(dict.fromkeys(one.contrast for one in [top, *group]))
+    contrasts = list(dict.fromkeys(slowdown.contrast for slowdown in [top, *group]))
     tried = _tried(facts, top.axis, contrasts)
     return contrast_observed(facts, group, f"{collective(top)}, {about}", words, tried)
 

@@ -21,7 +21,7 @@ _WORDS = {
 def observe(facts: Facts) -> Sequence[Observation]:
     """T_work (from the last entry to the last exit) of an arrival pattern against ranks together."""
     found = [collective for collective in of_collectives(facts, "arrival") if collective.fast_value == "together"]
-    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO and one.slow_value in _WORDS]
+    clear = [slowdown for slowdown in found if slowdown.ratio.least >= CLEAR_RATIO and slowdown.slow_value in _WORDS]
     return [_observation(facts, group) for group in groups(clear)]
 
 

@@ -22,8 +22,10 @@ _WORDS = ("whose root is the last rank", "with rank 0 as its root")
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of two roots, the last rank's side being slower by a quarter or more, and by more than forwarding."""
-    found = [one for one in of_collectives(facts, ROOT) if one.slow.parameters.get(ROOT) == LAST]
-    clear = [one for one in found if one.ratio.least >= CLEAR_RATIO and _is_beyond_forwarding(facts, one)]
+    found = [slowdown for slowdown in of_collectives(facts, ROOT) if slowdown.slow.parameters.get(ROOT) == LAST]
+    clear = [
+        slowdown for slowdown in found if slowdown.ratio.least >= CLEAR_RATIO and _is_beyond_forwarding(facts, slowdown)
+    ]
     return [
         contrast_observed(facts, group, f"{collective(group[0])}, root", _WORDS)
         for group in groups(clear, "collective")

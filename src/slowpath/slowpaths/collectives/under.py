@@ -82,7 +82,7 @@ AXES = ("op", "start", "shape", "in_place", "arrival", "environment")
 def unders(facts: Facts) -> list[Under]:
     """Of each decided contrast of collectives, in each environment that is on neither of its sides."""
     cells = facts.cells_of(EXPERIMENT)
-    return [under for one in decided(facts, AXES) for under in _of(facts, cells, one)]
+    return [under for slowdown in decided(facts, AXES) for under in _of(facts, cells, slowdown)]
 
 
 def decided(facts: Facts, axes: Iterable[str]) -> list[Slowdown]:
@@ -173,7 +173,7 @@ def share(slow: Floats | None, changed: Floats | None, fast: Floats | None, ther
 
 def remedy_of(variables: dict[str, str]) -> str | None:
     """The remedy of the table that sets exactly this."""
-    return next((one.name for one in TOGGLED_REMEDIES if variables and dict(one.variables) == variables), None)
+    return next((remedy.name for remedy in TOGGLED_REMEDIES if variables and dict(remedy.variables) == variables), None)
 
 
 # Axis -> collectives that no library of mpi.collective_paths has a fast path for, so that none can be closed to them.
@@ -185,7 +185,7 @@ PATHLESS: Mapping[str, Sequence[str]] = {"op": ("scan",), "start": ("alltoall",)
 def toggled(facts: Facts) -> list[Toggled]:
     """Of each decided contrast of these axes."""
     cells = facts.cells_of(EXPERIMENT)
-    return [found for one in decided(facts, PATHLESS) for found in _toggled(facts, cells, one)]
+    return [found for slowdown in decided(facts, PATHLESS) for found in _toggled(facts, cells, slowdown)]
 
 
 def _toggled(facts: Facts, cells: Sequence[CellResult], one: Slowdown) -> Iterator[Toggled]:
@@ -274,9 +274,9 @@ def collective(one: Slowdown) -> str:
 def groups(found: Iterable[Slowdown], *more: str) -> list[list[Slowdown]]:
     """Contrasts of the same two values in one place, and of the same further parameters."""
     made: dict[tuple[object, ...], list[Slowdown]] = {}
-    for one in found:
-        place = (one.slow.mpi, one.slow.placement, one.slow_value, one.fast_value)
-        made.setdefault((*place, *(one.slow.parameters.get(name) for name in more)), []).append(one)
+    for slowdown in found:
+        place = (slowdown.slow.mpi, slowdown.slow.placement, slowdown.slow_value, slowdown.fast_value)
+        made.setdefault((*place, *(slowdown.slow.parameters.get(name) for name in more)), []).append(slowdown)
     return list(made.values())
 
 
@@ -285,15 +285,15 @@ def contrast_observed(
 ) -> Observation:
     """The one with the largest ratio speaks. words: after the collective, and after "slower than"."""
     top = max(group, key=lambda one: one.ratio.least)
-    names = ", ".join(dict.fromkeys(collective(one) for one in group))
-    span = sizes(one.slow for one in group)
+    names = ", ".join(dict.fromkeys(collective(slowdown) for slowdown in group))
+    span = sizes(slowdown.slow for slowdown in group)
     also = f"; {len(group)} contrasts agree ({names}; {span})" if len(group) > 1 else ""
     size = sizes([top.slow])
     length = f" of {size}" if size and collective(top) != "barrier" else ""
-    defaults = {one.affects_default for one in group}
+    defaults = {slowdown.affects_default for slowdown in group}
     return Observation(
         about=about,
-        place=facts.place([one.slow for one in group], [names]),
+        place=facts.place([slowdown.slow for slowdown in group], [names]),
         text=f"{collective(top).capitalize()}{length} {words[0]} is {ratio_words(top.ratio)} slower than {words[1]}: "
         f"{times_words(top)}{also}.",
         metric=top.metric,
@@ -302,14 +302,15 @@ def contrast_observed(
         interval=top.ratio.interval,
         excess_s=top.excess_s,
         affects_default=defaults.pop() if len(defaults) == 1 else None,
-        cells=tuple(dict.fromkeys(cell.cell for one in group for cell in (one.slow, one.fast))),
-        contrasts=tuple(dict.fromkeys(one.contrast for one in [top, *group])),
+        cells=tuple(dict.fromkeys(cell.cell for slowdown in group for cell in (slowdown.slow, slowdown.fast))),
+        contrasts=tuple(dict.fromkeys(slowdown.contrast for slowdown in [top, *group])),
         axis=top.axis,
         evidence=tuple(
-            slowdown_words(one) for one in sorted(group, key=lambda one: one.ratio.value, reverse=True)[:MOST_EVIDENCE]
+            slowdown_words(slowdown)
+            for slowdown in sorted(group, key=lambda one: one.ratio.value, reverse=True)[:MOST_EVIDENCE]
         ),
-        slow_cells=tuple(dict.fromkeys(one.slow.cell for one in [top, *group])),
-        fast_cells=tuple(dict.fromkeys(one.fast.cell for one in [top, *group])),
+        slow_cells=tuple(dict.fromkeys(slowdown.slow.cell for slowdown in [top, *group])),
+        fast_cells=tuple(dict.fromkeys(slowdown.fast.cell for slowdown in [top, *group])),
         tried=tried,
     )
 

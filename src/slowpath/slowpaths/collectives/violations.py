@@ -252,12 +252,12 @@ def violations(facts: Facts) -> list[Violation]:
     """All that users have who change nothing, those of one collective and way together."""
     found = judged_violations([cell for cell in facts.cells_of("coll") if facts.is_default(cell)], LEAST)
     groups: dict[tuple[int, str], list[JudgedViolation]] = defaultdict(list)
-    for one in found:
-        if one.is_beyond(LEAST):
-            groups[id(one.candidate.line), one.candidate.way].append(one)
+    for violation in found:
+        if violation.is_beyond(LEAST):
+            groups[id(violation.candidate.line), violation.candidate.way].append(violation)
     every = [_violation(group, facts) for group in groups.values()]
-    by_mockup = {cell for one in every if one.axis == WAY for cell in one.cells}
-    return [one for one in every if not _is_reported(facts, one, by_mockup)]
+    by_mockup = {cell for violation in every if violation.axis == WAY for cell in violation.cells}
+    return [violation for violation in every if not _is_reported(facts, violation, by_mockup)]
 
 
 def _is_reported(facts: Facts, one: Violation, by_mockup: Container[int]) -> bool:
@@ -281,7 +281,7 @@ def judged_violations(cells: Iterable[CellResult], least: float) -> list[JudgedV
     for line in way_lines(cells):
         for candidate in _candidates(line, least):
             by_mpi[candidate.point.base.cell.mpi].append(candidate)
-    return [one for candidates in by_mpi.values() for one in _corrected(candidates, least)]
+    return [violation for candidates in by_mpi.values() for violation in _corrected(candidates, least)]
 
 
 def _corrected(candidates: Sequence[_Candidate], least: float) -> Iterator[JudgedViolation]:
@@ -337,7 +337,7 @@ def _runs(chosen: Sequence[Mapping[str, float]]) -> Iterator[list[int]]:
 
 def _violation(group: Sequence[JudgedViolation], facts: Facts) -> Violation:
     """Of lengths of one line that one way serves."""
-    candidates = [one.candidate for one in group]
+    candidates = [violation.candidate for violation in group]
     line, way = candidates[0].line, candidates[0].way
     top = max(candidates, key=lambda one: one.chosen_ratio)
     base_s, other_s = (
@@ -360,7 +360,7 @@ def _violation(group: Sequence[JudgedViolation], facts: Facts) -> Violation:
         right=way,
         ranges=_ranges(line, [candidate.place for candidate in candidates]),
         ranks=_ranks(facts, top.point.base.cell),
-        p=max(one.p for one in group if one.p is not None),
+        p=max(violation.p for violation in group if violation.p is not None),
         rivals=len({name for candidate in candidates for name in candidate.point.others}) - 1,
         chose=int(choosing(rounds).sum()),
         proved=int((~choosing(rounds)).sum()),

@@ -134,12 +134,12 @@ def _first_uses(sources: Sources) -> tuple[FirstUse, ...]:
     """Every one, each cell in at most one of them; lines with a law come first."""
     found: list[FirstUse] = []
     seen: set[int] = set()
-    for one in (*_over_allocations(sources), *_over_messages(sources)):
-        if one.by == "unknown" and {cell.cell for cell in one.cells} <= seen:
+    for first_use in (*_over_allocations(sources), *_over_messages(sources)):
+        if first_use.by == "unknown" and {cell.cell for cell in first_use.cells} <= seen:
             continue
-        found.append(one)
-        if one.by != "unknown" or one.law is not None:
-            seen |= {cell.cell for cell in one.cells}
+        found.append(first_use)
+        if first_use.by != "unknown" or first_use.law is not None:
+            seen |= {cell.cell for cell in first_use.cells}
     return (*found, *_without_law(sources, seen))
 
 
@@ -215,7 +215,9 @@ def _is_remainder(line: Line, slow: int, reference: CellResult) -> bool:
         return False
     fast = line.cells.index(reference)
     lengths = [line.sweep.covariates[name] for name in ALLOCATIONS if name in line.sweep.varied()]
-    return all(0 < one[slow] - one[fast] < HUGE_PAGE_BYTES and one[fast] % HUGE_PAGE_BYTES == 0 for one in lengths)
+    return all(
+        0 < length[slow] - length[fast] < HUGE_PAGE_BYTES and length[fast] % HUGE_PAGE_BYTES == 0 for length in lengths
+    )
 
 
 def _lengths(line: Line) -> Floats:

@@ -27,7 +27,7 @@ _UNKNOWN = (
 def observe(facts: Facts) -> Sequence[Observation]:
     """First uses whose excess is constant, and those that follow no law that can be named."""
     found = first_uses_observed(facts, lambda use: use.by in ("constant", "unknown"))
-    return [_named(one) for one in found]
+    return [_named(observation) for observation in found]
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:

@@ -69,7 +69,7 @@ def _on_small_pages(group: Sequence[Slowdown]) -> Sequence[Slowdown]:
     """Those whose untouched buffers came in pages of 4 KiB, where there are enough: where the system gives long ones
     huge pages, one cost for each byte can't hold for both.
     """
-    small = [one for one in group if page_bytes(one.slow) == SMALL_PAGE_BYTES]
+    small = [slowdown for slowdown in group if page_bytes(slowdown.slow) == SMALL_PAGE_BYTES]
     return small if len(small) >= FEWEST_ALIKE else group
 
 

@@ -68,7 +68,7 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
 
 
 def _others(group: Sequence[Slowdown], top: Slowdown) -> str:
-    ratios = sorted(one.ratio.value for one in group if one is not top)
+    ratios = sorted(slowdown.ratio.value for slowdown in group if slowdown is not top)
     if not ratios:
         return ""
     return f"; {len(ratios)} more comparisons of such logs show {ratios[0]:.3g}x to {ratios[-1]:.3g}x"

@@ -55,10 +55,10 @@ def _page_costs(group: Sequence[Slowdown]) -> str:
     """`166 ns at 2 MiB, 219 ns at 4 MiB`: the cost of a page grows where messages leave the processor's caches, so that
     often no law of pages holds over all lengths, and the costs themselves show what it does."""
     costs: dict[float, str] = {}
-    for one in sorted(group, key=lambda one: number(one.slow, "message_bytes") or 0.0):
-        length = number(one.slow, "message_bytes")
-        if length and page_bytes(one.slow) == SMALL_PAGE_BYTES:
-            each_s = one.excess_s / (length / SMALL_PAGE_BYTES)
+    for slowdown in sorted(group, key=lambda one: number(one.slow, "message_bytes") or 0.0):
+        length = number(slowdown.slow, "message_bytes")
+        if length and page_bytes(slowdown.slow) == SMALL_PAGE_BYTES:
+            each_s = slowdown.excess_s / (length / SMALL_PAGE_BYTES)
             costs.setdefault(length, f"{format_time(each_s)} at {format_bytes(int(length))}")
     return ", ".join(costs.values())
 

@@ -83,12 +83,12 @@ def periods(cells: Mapping[int, CellResult], shapes: Iterable[CellShapes], minim
 
 
 def _of_place(cells: Mapping[int, CellResult], asked: Sequence[CellShapes], minimum_effect: float) -> list[Periodic]:
-    found = [_Found(cells[one.cell], one, one.period) for one in asked if one.period is not None]
+    found = [_Found(cells[shapes.cell], shapes, shapes.period) for shapes in asked if shapes.period is not None]
     groups: dict[int, list[_Found]] = defaultdict(list)
     for one in found:
         groups[one.period.every].append(one)
     return [
-        _periodic(group, [(cells[one.cell], one) for one in asked], minimum_effect)
+        _periodic(group, [(cells[shapes.cell], shapes) for shapes in asked], minimum_effect)
         for group in groups.values()
         if not _is_of_a_timer(group, found)
     ]

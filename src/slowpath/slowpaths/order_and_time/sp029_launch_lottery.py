@@ -44,7 +44,7 @@ def launch_lotteries(
     cells: Mapping[int, CellResult], found: Iterable[LaunchKinds], minimum_effect: float
 ) -> list[LaunchLottery]:
     """Those beyond the minimum effect."""
-    made = (_lottery(cells, one, minimum_effect) for one in found)
+    made = (_lottery(cells, launch_kinds, minimum_effect) for launch_kinds in found)
     return [one for one in made if one is not None and one.ratio.beyond]
 
 

@@ -47,8 +47,8 @@ def _is_firm(facts: Facts, group: Sequence[Slowdown]) -> bool:
     """
     if _slow_side(facts, group[0]) == OFF:
         return True
-    lengths = {number(one.slow, "message_bytes") for one in group}
-    return len(lengths) >= FEWEST_LENGTHS or max(one.ratio.least for one in group) >= CLEAR_RATIO
+    lengths = {number(slowdown.slow, "message_bytes") for slowdown in group}
+    return len(lengths) >= FEWEST_LENGTHS or max(slowdown.ratio.least for slowdown in group) >= CLEAR_RATIO
 
 
 def _slow_side(facts: Facts, one: Slowdown) -> str | None:

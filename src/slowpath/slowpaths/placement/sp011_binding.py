@@ -76,9 +76,11 @@ _SWITCHES = "involuntary_switches"
 def observe(facts: Facts) -> Sequence[Observation]:
     """Ranks that were to have a core each and share one; and contrasts of placements, whichever side is slower."""
     unasked = {placement.name for placement in facts.run.placements if placement.bind in UNASKED}
-    found = [one for one in facts.slowdowns("placement", phase="steady") if one.slow.placement not in unasked]
+    found = [
+        slowdown for slowdown in facts.slowdowns("placement", phase="steady") if slowdown.slow.placement not in unasked
+    ]
     groups = grouped(found, lambda one: (one.slow_value, one.fast_value, *place_key(one.slow, "placement")))
-    clear = [group for group in groups if max(one.ratio.least for one in group) >= LAW_RATIO]
+    clear = [group for group in groups if max(slowdown.ratio.least for slowdown in group) >= LAW_RATIO]
     shared = [_shared(facts, placement) for placement in shared_placements(facts)]
     return [*shared, *(_observation(facts, group) for group in clear)]
 

@@ -47,7 +47,7 @@ def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
 def slow_peers(facts: Facts) -> list[SlowPeer]:
     """Each rank against the median of the others, launch by launch, where cells are equal but for the peer."""
     groups = [group for group in _alike(facts.results.cells) if len(group) >= FEWEST_RANKS]
-    return [one for group in groups for one in _slow(group, facts.minimum_effect)]
+    return [slow_peer for group in groups for slow_peer in _slow(group, facts.minimum_effect)]
 
 
 def _alike(cells: Iterable[CellResult]) -> list[list[CellResult]]:

@@ -27,10 +27,10 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of launches on the inherited processors against the same on all that the kernel grants."""
     binds = {placement.name: placement.bind for placement in facts.run.placements}
     found = [
-        one
-        for one in facts.slowdowns("placement", phase="steady")
-        if (binds.get(one.slow.placement), binds.get(one.fast.placement)) == (INHERITED, WIDENED)
-        and one.ratio.least >= CLEAR_RATIO
+        slowdown
+        for slowdown in facts.slowdowns("placement", phase="steady")
+        if (binds.get(slowdown.slow.placement), binds.get(slowdown.fast.placement)) == (INHERITED, WIDENED)
+        and slowdown.ratio.least >= CLEAR_RATIO
     ]
     groups = grouped(found, lambda one: (one.slow.mpi, one.slow.environment, one.slow.experiment))
     seen = [_observation(facts, group) for group in groups]

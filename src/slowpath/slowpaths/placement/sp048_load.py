@@ -42,7 +42,7 @@ def _lost(facts: Facts, cell: CellResult) -> float | None:
 
 
 def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[CellResult, float]]) -> Observation:
-    names = ", ".join(f"{one.name} (process {one.pid}) {one.cores:.1f}" for one in others.processes)
+    names = ", ".join(f"{process.name} (process {process.pid}) {process.cores:.1f}" for process in others.processes)
     numbers = tuple(cell.cell for cell, _ in lost)
     free = max(0.0, others.processors - others.cores)
     times = sum(count for _, count in lost)

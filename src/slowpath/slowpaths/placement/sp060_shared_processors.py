@@ -26,14 +26,14 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 
 def _waited_s(crowd: Crowd) -> float:
     """A rank, in the queue for a processor."""
-    known = [one.waited_s for one in crowd.ranks if one.waited_s is not None]
+    known = [rank.waited_s for rank in crowd.ranks if rank.waited_s is not None]
     return fmean(known) if known else 0.0
 
 
 def _pattern(crowd: Crowd, more: int) -> SeenPattern:
     ranks, waited_s = crowd.ranks, _waited_s(crowd)
-    who = listed([str(one.rank) for one in ranks[:MOST_NAMED]]) + (" and more" if len(ranks) > MOST_NAMED else "")
-    count, span_s = len(crowd.processors), fmean(one.span_s for one in ranks)
+    who = listed([str(rank.rank) for rank in ranks[:MOST_NAMED]]) + (" and more" if len(ranks) > MOST_NAMED else "")
+    count, span_s = len(crowd.processors), fmean(rank.span_s for rank in ranks)
     return SeenPattern(
         sites=(),
         count=len(ranks),
@@ -49,15 +49,15 @@ def _pattern(crowd: Crowd, more: int) -> SeenPattern:
 
 def _lost_s(crowd: Crowd) -> tuple[float, float, float]:
     """Value, low, high of the run. A rank in MPI waits for one without a processor, while any stands in the queue."""
-    waited_s, span_s = _waited_s(crowd), fmean(one.span_s for one in crowd.ranks)
+    waited_s, span_s = _waited_s(crowd), fmean(rank.span_s for rank in crowd.ranks)
     queue_s = waited_s * len(crowd.ranks)
-    mpi_s = fmean(min(one.mpi_s, one.span_s) for one in crowd.ranks)
+    mpi_s = fmean(min(rank.mpi_s, rank.span_s) for rank in crowd.ranks)
     value_s = max(waited_s, min(mpi_s, queue_s))
     return value_s, waited_s / 2, max(value_s, min(mpi_s + waited_s, queue_s, span_s))
 
 
 def _change(crowd: Crowd, count: int) -> str:
-    online = max((one.online or 0 for one in crowd.ranks), default=0)
+    online = max((rank.online or 0 for rank in crowd.ranks), default=0)
     yields = f"or let ranks that wait yield ({PROVE})"
     if online > count:
         return (

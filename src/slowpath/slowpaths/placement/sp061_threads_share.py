@@ -19,25 +19,25 @@ SHORTEST_S = 0.5  # of a run: in a shorter one threads that a library starts are
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Ranks whose busy threads are more than their processors, where the ranks alone are not; those that lose most."""
     every = calls.resources.ranks if calls.resources is not None else ()
-    ranks = [one for one in every if one.span_s >= SHORTEST_S]
-    shared = {(crowd.host, one.rank) for crowd in crowds(ranks) for one in crowd.ranks}
-    found = crowds([one for one in ranks if (one.host, one.rank) not in shared], lambda one: one.busy or 1)
+    ranks = [share for share in every if share.span_s >= SHORTEST_S]
+    shared = {(crowd.host, rank.rank) for crowd in crowds(ranks) for rank in crowd.ranks}
+    found = crowds([rank for rank in ranks if (rank.host, rank.rank) not in shared], lambda one: one.busy or 1)
     return [_pattern(max(found, key=_waited_s), len(found) - 1)] if any(map(_waited_s, found)) else []
 
 
 def _waited_s(crowd: Crowd) -> float:
     """A busy thread, in the queue for a processor."""
-    known = [one.busy_waited_s for one in crowd.ranks if one.busy_waited_s is not None]
+    known = [rank.busy_waited_s for rank in crowd.ranks if rank.busy_waited_s is not None]
     return fmean(known) if known else 0.0
 
 
 def _pattern(crowd: Crowd, more: int) -> SeenPattern:
     ranks, count, waited_s = crowd.ranks, len(crowd.processors), _waited_s(crowd)
-    threads = sum(one.busy or 1 for one in ranks)
-    span_s = fmean(one.span_s for one in ranks)
+    threads = sum(rank.busy or 1 for rank in ranks)
+    span_s = fmean(rank.span_s for rank in ranks)
     each = max(count // len(ranks), 1)
     fewer = f"{each} thread{'s' if each > 1 else ''} a rank (OMP_NUM_THREADS)"
-    least = "at least " if any(one.has_ended_threads for one in ranks) else ""
+    least = "at least " if any(rank.has_ended_threads for rank in ranks) else ""
     of_ranks = f"rank {ranks[0].rank}" if len(ranks) == 1 else f"{len(ranks)} ranks"
     return SeenPattern(
         sites=(),

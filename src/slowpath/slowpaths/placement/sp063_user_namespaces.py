@@ -20,10 +20,10 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """All hosts with more than one namespace."""
     spaces: dict[str, set[int]] = defaultdict(set)
     own: dict[int, tuple[str, int]] = {}
-    for one in calls.resources.ranks if calls.resources is not None else ():
-        if one.namespace is not None:
-            spaces[one.host].add(one.namespace)
-            own[one.rank] = (one.host, one.namespace)
+    for share in calls.resources.ranks if calls.resources is not None else ():
+        if share.namespace is not None:
+            spaces[share.host].add(share.namespace)
+            own[share.rank] = (share.host, share.namespace)
     hosts = [host for host, found in spaces.items() if len(found) > 1]
     if not hosts:
         return ()

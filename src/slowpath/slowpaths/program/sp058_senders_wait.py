@@ -80,9 +80,9 @@ def _had_core(calls: ProgramCalls, receivers: Ints) -> float:
     """Least share of the receivers' time outside MPI in which they had a processor."""
     if calls.resources is None:
         return 1.0
-    shares = [one for one in calls.resources.ranks if one.rank in receivers and one.waited_s is not None]
-    outside_s = sum(max(one.span_s - one.mpi_s, 0.0) for one in shares)
-    waited_s = sum(one.waited_s or 0.0 for one in shares)
+    shares = [rank for rank in calls.resources.ranks if rank.rank in receivers and rank.waited_s is not None]
+    outside_s = sum(max(share.span_s - share.mpi_s, 0.0) for share in shares)
+    waited_s = sum(share.waited_s or 0.0 for share in shares)
     return max(1.0 - waited_s / outside_s, 0.0) if outside_s > 0 else 1.0
 
 

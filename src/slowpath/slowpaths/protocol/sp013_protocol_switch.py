@@ -195,7 +195,10 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if found is None and not table:
         return Support("missing", "the library's control variables (MPI_T) were not recorded; needs witness = true")
     width = bracket.up_to - bracket.above
-    near = tuple(f"{one.name} = {one.value:.0f}{one.about} is near the switch; not moved" for one in found or ())
+    near = tuple(
+        f"{control_variable.name} = {control_variable.value:.0f}{control_variable.about} is near the switch; not moved"
+        for control_variable in found or ()
+    )
     if not (near or table):
         return Support("missing", "no control variable of the library has the value of the switch")
     if width > EXACT_BYTES:

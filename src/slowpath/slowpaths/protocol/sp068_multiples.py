@@ -24,18 +24,18 @@ MOST_APART = 1.05  # lengths of which the longer one takes as long
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of a length with one next to it that is a multiple of a granule."""
     groups: dict[tuple[object, ...], list[Slowdown]] = defaultdict(list)
-    for one in _neighbours(facts):
-        groups[(_is_multiple_slow(one), *place_key(one.slow))].append(one)
+    for neighbour in _neighbours(facts):
+        groups[(_is_multiple_slow(neighbour), *place_key(neighbour.slow))].append(neighbour)
     return [_observation(facts, group) for group in groups.values()]
 
 
 def _neighbours(facts: Facts) -> Iterator[Slowdown]:
-    for one in facts.slowdowns(LENGTH, phase="steady"):
-        lengths = (_length(one.slow), _length(one.fast))
+    for slowdown in facts.slowdowns(LENGTH, phase="steady"):
+        lengths = (_length(slowdown.slow), _length(slowdown.fast))
         near = max(lengths) <= MOST_APART * min(lengths)
-        calm = not (is_switched_out(one.slow) or is_switched_out(one.fast))
-        if near and calm and one.ratio.least >= CLEAR_RATIO and len({_granule(length) for length in lengths}) == 2:
-            yield one
+        calm = not (is_switched_out(slowdown.slow) or is_switched_out(slowdown.fast))
+        if near and calm and slowdown.ratio.least >= CLEAR_RATIO and len({_granule(length) for length in lengths}) == 2:
+            yield slowdown
 
 
 def _length(cell: CellResult) -> int:
@@ -54,7 +54,7 @@ def _is_multiple_slow(one: Slowdown) -> bool:
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     """Of several granules the smallest speaks: multiples of the others are multiples of it."""
     slow = _is_multiple_slow(group[0])
-    granule = min(max(_granule(_length(one.slow)), _granule(_length(one.fast))) for one in group)
+    granule = min(max(_granule(_length(slowdown.slow)), _granule(_length(slowdown.fast))) for slowdown in group)
     multiples = f"a multiple of {format_bytes(granule)}"
     subject, reference = (f"of {multiples}", "others") if slow else (f"of no {multiples[2:]}", f"those of {multiples}")
     wording = Wording(

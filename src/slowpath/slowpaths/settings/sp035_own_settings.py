@@ -46,7 +46,7 @@ def _where(one: Slowdown) -> tuple[str | None, ...]:
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     memory = group[0].slow.parameters.get("memory", "host")
-    messages = [one for one in group if one.slow.experiment != "coll"]
+    messages = [slowdown for slowdown in group if slowdown.slow.experiment != "coll"]
     what = "{size}first messages" if group[0].slow_phase == "first" else "{size}messages"
     what = what if messages else f"calls of {group[0].slow.parameters.get('collective', 'collectives')}"
     of = "" if memory == "host" else f" from {memory} memory"

@@ -17,12 +17,12 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of the environment as it is against one in which one choice is made otherwise; one for each choice
     whose cells no choice with a larger effect has all made faster already.
     """
-    found = [one for one in facts.slowdowns("environment", phase="steady") if _is_own(facts, one)]
+    found = [slowdown for slowdown in facts.slowdowns("environment", phase="steady") if _is_own(facts, slowdown)]
     groups = grouped(found, lambda one: (one.fast.environment,))
-    groups.sort(key=lambda group: max(one.ratio.value for one in group), reverse=True)
+    groups.sort(key=lambda group: max(slowdown.ratio.value for slowdown in group), reverse=True)
     seen, made = set[int](), list[Observation]()
     for group in groups:
-        slow = {one.slow.cell for one in group}
+        slow = {slowdown.slow.cell for slowdown in group}
         if not slow <= seen:
             made.append(_observation(facts, group))
         seen |= slow
@@ -43,7 +43,7 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     }.get(top.slow.experiment, "{size}messages")
     wording = Wording(f"{what} with what the library chose by itself", f"with {variables}", choice, True)
     # One experiment speaks: a put and a message have no common unit.
-    speaking = [one for one in group if one.slow.experiment == top.slow.experiment]
+    speaking = [slowdown for slowdown in group if slowdown.slow.experiment == top.slow.experiment]
     return replace(slowdown_observed(facts, speaking, wording), unsets=())
 
 
