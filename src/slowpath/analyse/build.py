@@ -19,9 +19,8 @@ from slowpath.analyse.contrasts import build_contrasts, offers
 from slowpath.analyse.first_allocation import first_allocation_lines, without_first_allocation
 from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
-from slowpath.analyse.outcomes import declined_cells, skipped_rows
 from slowpath.analyse.placed import placement_lines
-from slowpath.analyse.run_facts import absent_notes, run_facts
+from slowpath.analyse.run_facts import absent_notes, declined_cells, run_facts, skipped_rows
 from slowpath.analyse.shapes import METRICS, BySeries, shapes_of
 from slowpath.analyse.source import read_recorded
 from slowpath.analyse.witness import tells_processor_time_apart

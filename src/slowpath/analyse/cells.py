@@ -15,10 +15,9 @@ import msgspec
 import numpy as np
 
 from slowpath.analyse.floors import floors
-from slowpath.analyse.instructions import instructions
 from slowpath.analyse.messages import messages
 from slowpath.analyse.repetitions import by_repetition
-from slowpath.analyse.witness import allocations, validated, witnesses
+from slowpath.analyse.witness import allocations, instructions, validated, witnesses
 from slowpath.core.cell_results import (
     ByCleanness,
     CallCounts,
@@ -237,7 +236,7 @@ Status = Literal["ok", "partial", "skipped", "failed"]
 def cell_entry(cell: Cell, plan: Plan, measurements: Measurements, declined: Mapping[int, str]) -> CellResult:
     """One cell over its launches.
 
-    Args: declined: cell -> why the engine skipped it in every launch that came to it (`analyse/outcomes.py`).
+    Args: declined: cell -> why the engine skipped it in every launch that came to it (`analyse/run_facts.py`).
     """
     experiment = experiment_named(cell.experiment)
     launches = measurements.launches_of.get(cell.cell, [])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence beside the times: what the kernel did in each block, and what the allocations were made of."""
+"""Evidence beside the times: what the kernel did in each block, what the allocations were made of, and the instructions
+of calls, as the engine counted them in each launch (event `instructions`).
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from slowpath.core.cell_results import Allocations, RoleWitness
+from slowpath.core.cell_results import (
+    Allocations,
+    Distribution,
+    FunctionShare,
+    InstructionCounts,
+    InstructionRegion,
+    InstructionTotal,
+    LaunchInstructions,
+    PerCall,
+    RoleWitness,
+)
 from slowpath.core.result import Phase, Role
 from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.record.events import Allocation, ProcessorTime
+from slowpath.record.events import Allocation, Instructions, ProcessorTime
 
 _NUMBERS = ("minor_faults", "major_faults", "system_time_ns", "user_time_ns")
 PHASES: tuple[Phase, ...] = ("first", "steady")
@@ -93,3 +105,122 @@ def validated(launches: Iterable[LaunchRecord], cell: int) -> tuple[int | None, 
     checked = [end.validated_bytes for end in ends if end.validated_bytes is not None]
     wrong = [end.wrong_bytes for end in ends if end.wrong_bytes is not None]
     return (sum(checked) if checked else None), (sum(wrong) if wrong else None)
+
+
+REGIONS = ("put", "synchronisation")
+_KINDS = ("stepped", "retired")
+Counted = Sequence[tuple[int, Instructions]]  # (launch, event), in the order of launches
+
+
+def instructions(
+    experiment: str, parameters: Mapping[str, str], events: Sequence[tuple[int, Sequence[Instructions]]]
+) -> tuple[InstructionCounts | None, str | None]:
+    """A cell's `instructions` and `instructions_reason` of results.json.
+
+    Args: events: for each launch that measured the cell its number and the cell's events.
+    Returns: the reason is None only where both regions were counted.
+    """
+    regions: dict[str, InstructionRegion | None] = {}
+    reasons: list[str] = []
+    for region in REGIONS:
+        said = [(launch, event) for launch, found in events if (event := _last(found, region))]
+        counted = [(launch, event) for launch, event in said if event.counted]
+        regions[region] = _region(counted) if counted else None
+        if not counted:
+            why = dict.fromkeys(event.reason for _, event in said if event.reason)
+            reasons.append("; ".join(why) or _silence(experiment, parameters))
+    if not any(regions.values()):
+        return None, "; ".join(dict.fromkeys(reasons))
+    lacking = next((region for region in REGIONS if regions[region] is None), None)
+    return InstructionCounts(**regions), f"{lacking}: {reasons[0]}" if lacking else None
+
+
+def _last(found: Sequence[Instructions], region: str) -> Instructions | None:
+    """The region's event of the lowest rank, the origin; its last word counts."""
+    mine = [event for event in found if event.region == region]
+    lowest = min((event.rank for event in mine), default=None)
+    return next((event for event in reversed(mine) if event.rank == lowest), None)
+
+
+def _silence(experiment: str, parameters: Mapping[str, str]) -> str:
+    """Why there is no event at all."""
+    if "instructions" not in parameters:
+        return f"experiment {experiment} does not count instructions"
+    if parameters["instructions"] == "0":
+        return "not asked for (instructions=0)"
+    return "the engine reported no count"
+
+
+def _region(counted: Counted) -> InstructionRegion:
+    """One region over launches. Calls are pooled; `by_launch` keeps each launch's own."""
+    events = [event for _, event in counted]
+    calls = sum(event.calls or 0 for event in events)
+    stepped, retired = (_distribution([n for e in events for n in getattr(e, kind)]) for kind in _KINDS)
+    return InstructionRegion(
+        method=" and ".join(sorted({event.method or "not reported" for event in events})),
+        launches=len(events),
+        calls=calls,
+        per_call=PerCall(stepped=stepped, retired=retired),
+        total=InstructionTotal(**{kind: float(np.median([sum(getattr(e, kind)) for e in events])) for kind in _KINDS}),
+        loop_per_put=_loop(events),
+        shares=_shares(events, calls),
+        identical_over_launches=_identical(events),
+        by_launch=[
+            LaunchInstructions(
+                launch=launch,
+                calls=e.calls or 0,  # never 0: it was counted
+                stepped=_times(e.stepped),
+                retired=_times(e.retired),
+                region_instructions=e.region_instructions,
+            )
+            for launch, e in counted
+        ],
+        reason=None if stepped else "no call leaves the program: all of it is in loop_per_put",
+    )
+
+
+def _times(counts: Sequence[int]) -> dict[str, int]:
+    """Count of instructions -> how many calls took it, ascending."""
+    return {str(value): times for value, times in sorted(Counter(counts).items())}
+
+
+def _distribution(counts: Sequence[int]) -> Distribution | None:
+    if not counts:
+        return None
+    return Distribution(
+        median=float(np.median(counts)),
+        min=min(counts),
+        max=max(counts),
+        mean=float(np.mean(counts)),
+        counts=_times(counts),
+    )
+
+
+def _loop(events: Sequence[Instructions]) -> float | None:
+    """Instructions of the program itself for each call: call site and loop. None where the region was not counted."""
+    own = [
+        (event.region_instructions - sum(event.stepped)) / event.calls
+        for event in events
+        if event.region_instructions is not None and event.calls
+    ]
+    return float(np.mean(own)) if own else None
+
+
+def _shares(events: Sequence[Instructions], calls: int) -> list[FunctionShare]:
+    """Where the stepped instructions of a call are spent on average, largest first."""
+    totals: Counter[tuple[str, str]] = Counter()
+    for event in events:
+        for share in event.shares:
+            totals[share.library, share.function] += share.instructions
+    return [
+        FunctionShare(library=library, function=function, per_call=total / calls)
+        for (library, function), total in totals.most_common()
+        if calls
+    ]
+
+
+def _identical(events: Sequence[Instructions]) -> bool | None:
+    """Whether every launch gave the same counts, call by call; None with one launch, which cannot tell."""
+    if len(events) < 2:
+        return None
+    return len({(tuple(event.stepped), tuple(event.retired)) for event in events}) == 1

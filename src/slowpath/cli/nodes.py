@@ -75,7 +75,8 @@ def command(
     from slowpath.run.limits import RunLimits
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
-    from slowpath.studies.nodes import measure, verdict_text
+    from slowpath.studies.nodes import measure
+    from slowpath.studies.nodes import verdict as verdicts
     from slowpath.studies.nodes.steps import NodeBench
 
     if count is not None and not dry_run:
@@ -101,15 +102,15 @@ def command(
     if as_json:
         click.echo((folder / measure.VERDICT).read_text(encoding="utf-8").rstrip("\n"))
     else:
-        for line in verdict_text.verdict_lines(verdict):
+        for line in verdicts.verdict_lines(verdict):
             click.echo(line)
     click.echo(f"verdict: {folder / measure.VERDICT}", err=True)
     if write_exclude is not None:
-        names_out = verdict_text.hostlist(verdict_text.excluded(verdict, fail_above))
+        names_out = verdicts.hostlist(verdicts.excluded(verdict, fail_above))
         write_atomically(write_exclude, names_out + "\n" if names_out else "")
     if openmetrics is not None:
-        write_atomically(openmetrics, verdict_text.openmetrics(verdict))
-    if fail_above is not None and verdict_text.fails(verdict, fail_above):
+        write_atomically(openmetrics, verdicts.openmetrics(verdict))
+    if fail_above is not None and verdicts.fails(verdict, fail_above):
         return 1
     if not verdict.compared and not verdict.silent:
         raise EnvironmentFailure(f"no nodes could be compared: {verdict.why}; see {folder}, and: slowpath doctor")

@@ -11,8 +11,15 @@ from slowpath.studies.nodes.infer import Slow, SlowLink, SlowNode
 from slowpath.studies.nodes.measure import as_allocated
 from slowpath.studies.nodes.observed import Observations
 from slowpath.studies.nodes.steps import silent_nodes
-from slowpath.studies.nodes.verdict import NodesVerdict
-from slowpath.studies.nodes.verdict_text import MOST_LINES, excluded, fails, hostlist, openmetrics, verdict_lines
+from slowpath.studies.nodes.verdict import (
+    MOST_LINES,
+    NodesVerdict,
+    excluded,
+    fails,
+    hostlist,
+    openmetrics,
+    verdict_lines,
+)
 
 
 def slow(measure: str, ratio: float = 2.0, pairs: int = 0) -> Slow:
