@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,3 +45,32 @@ def test_a_tuning_writes_what_it_measured_and_goes_on_where_it_was_cut_off(
     measured = [line.partition(":")[0] for line in again.stderr.splitlines() if line.partition("-")[0] in STEPS]
     assert steps[-1] in measured
     assert "choose-2" not in measured
+
+
+BUDGET_S = 20
+MARGIN = 3  # a step that can't be left out has 5 s of its own, and results are read and written after the last one
+
+
+@pytest.mark.needs("minutes")
+def test_a_tuning_ends_with_its_budget_and_says_what_it_left_out(
+    slowpath: Slowpath, engine_cache: Path, blankless: Path
+) -> None:
+    """All collectives and lengths need many times the budget; what the command itself takes here is measured first."""
+    mpi = find_mpi("embedded")
+    env = {"SLOWPATH_MPI": str(mpi.mpiexec), "SLOWPATH_CACHE_DIR": str(engine_cache)}
+    begun_s = time.monotonic()
+    dry = slowpath("tune", "--dry-run", env=env)
+    command_s = time.monotonic() - begun_s
+    assert dry.returncode == 0, dry.stderr
+    begun_s = time.monotonic()
+    done = slowpath("tune", "--budget", f"{BUDGET_S}s", "--out", str(blankless / "tune"), env=env)
+    took_s = time.monotonic() - begun_s
+    assert done.returncode == 0, done.stderr
+    assert took_s < MARGIN * (BUDGET_S + command_s)
+    left_out = (
+        "that the budget leaves it: it is ended then",
+        "the budget does not hold them",
+        "left undecided: the budget",
+    )
+    assert any(said in done.stderr for said in left_out), done.stderr
+    assert (blankless / "tune" / "tuned.txt").read_text() == done.stdout

@@ -34,13 +34,29 @@ class Cost(msgspec.Struct, frozen=True):
     launch_s: dict[str, float]  # "environment, placement, cells from N" -> seconds of one launch
 
 
-def launch_seconds(plan: Plan, nodes: int = 1, launch_s: float | None = None) -> dict[Kind, float]:
+class Pace(msgspec.Struct, frozen=True):
+    """How long launches take here, in multiples of what is estimated: starting and ending one, and its cells."""
+
+    start_ratio: float = 1.0
+    cells_ratio: float = 1.0
+
+
+AS_ESTIMATED = Pace()
+
+
+def launch_seconds(
+    plan: Plan, nodes: int = 1, launch_s: float | None = None, pace: Pace = AS_ESTIMATED
+) -> dict[Kind, float]:
     """Estimated seconds of one launch of each kind.
 
     Args: nodes: of the allocation.  launch_s: start and end of an MPI job of two ranks here; None: LAUNCH_S.
+          pace: of launches that are over (plan/pace.py).
     """
-    parts = _parts(plan, nodes, launch_s)
-    return {kind: started_s + sum(cells_s) for kind, (started_s, cells_s) in parts.items()}
+    parts = launch_parts_s(plan, nodes, launch_s)
+    return {
+        kind: started_s * pace.start_ratio + sum(cells_s) * pace.cells_ratio
+        for kind, (started_s, cells_s) in parts.items()
+    }
 
 
 def longest_parts_s(plan: Plan, nodes: int = 1, launch_s: float | None = None) -> dict[Kind, float]:
@@ -48,11 +64,11 @@ def longest_parts_s(plan: Plan, nodes: int = 1, launch_s: float | None = None) -
 
     A launch reports after each part. Args: as of `launch_seconds`.
     """
-    parts = _parts(plan, nodes, launch_s)
+    parts = launch_parts_s(plan, nodes, launch_s)
     return {kind: max(started_s, *cells_s) for kind, (started_s, cells_s) in parts.items()}
 
 
-def _parts(plan: Plan, nodes: int, launch_s: float | None) -> dict[Kind, tuple[float, list[float]]]:
+def launch_parts_s(plan: Plan, nodes: int = 1, launch_s: float | None = None) -> dict[Kind, tuple[float, list[float]]]:
     """Estimated seconds of the start of a launch of each kind, and of each of its cells."""
     cells = {cell.cell: cell for cell in plan.cells}
     asked = {placement.name: placement.nodes for placement in plan.placements}
@@ -89,9 +105,9 @@ def shares_of_time(plan: Plan) -> dict[int, float]:
     }
 
 
-def estimate(plan: Plan, nodes: int = 1, launch_s: float | None = None) -> Cost:
+def estimate(plan: Plan, nodes: int = 1, launch_s: float | None = None, pace: Pace = AS_ESTIMATED) -> Cost:
     """Cost of the whole plan before it runs; `node_s` is what an allocation of `nodes` is charged."""
-    seconds, shares = launch_seconds(plan, nodes, launch_s), shares_of_time(plan)
+    seconds, shares = launch_seconds(plan, nodes, launch_s, pace), shares_of_time(plan)
     wall_s = sum(seconds[kind_of(launch)] * shares[launch.launch] for launch in plan.launches)
     per_kind = {f"{env}, {place}, cells from {lowest}": value for (env, place, lowest), value in seconds.items()}
     return Cost(len(plan.launches), wall_s, wall_s * nodes, per_kind)
@@ -141,14 +157,14 @@ class TimeLeft:
         return self._estimate[kind] * scale
 
 
-def fit_budget(plan: Plan, budget_s: float, nodes: int = 1) -> tuple[Plan, str | None]:
+def fit_budget(plan: Plan, budget_s: float, nodes: int = 1, pace: Pace = AS_ESTIMATED) -> tuple[Plan, str | None]:
     """`plan` with as many of its rounds as `budget_s` seconds hold, and a note for the user.
 
     The rounds are never more than the plan's; None in place of the text says that nothing changed.
 
     Raises: UsageError if not even two rounds fit, since one launch a cell shows no spread between launches.
     """
-    seconds, shares = launch_seconds(plan, nodes), shares_of_time(plan)
+    seconds, shares = launch_seconds(plan, nodes, pace=pace), shares_of_time(plan)
     round_s = sum(seconds[kind_of(launch)] * shares[launch.launch] for launch in plan.launches if launch.round == 1)
     rounds = plan.rounds if round_s <= 0 else min(plan.rounds, int(budget_s / round_s))
     if rounds == plan.rounds:

@@ -21,7 +21,7 @@ from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import INTERNAL, load, require_sound, shipped
-from slowpath.plan.cost import Cost, estimate, fit_budget
+from slowpath.plan.cost import AS_ESTIMATED, Cost, Pace, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes
@@ -51,11 +51,12 @@ class PreparedRun:
     engine: str | None = None
     notes: tuple[str, ...] = ()
     launch_s: float | None = None  # start and end of a job of two ranks here; None: not timed
+    pace: Pace = AS_ESTIMATED  # of launches that are over
 
     @property
     def cost(self) -> Cost:
         """Estimated cost of the whole plan; `node_s` for all nodes of the allocation."""
-        return estimate(self.plan, allocated_nodes(self.commands.environ), self.launch_s)
+        return estimate(self.plan, allocated_nodes(self.commands.environ), self.launch_s, self.pace)
 
 
 def prepare(
@@ -69,12 +70,14 @@ def prepare(
     budget_s: float | None = None,
     dry: bool = False,
     nodes: Nodes | None = None,
+    pace: Pace = AS_ESTIMATED,
 ) -> PreparedRun:
     """Campaign, MPIs, engines and plan of a run.
 
     Args: asked: a campaign, or the name or path of one.
           dry: nothing is compiled; what an engine that is not built would refuse remains in the plan.
           nodes: to plan for; None: those of the allocation.
+          pace: of launches that are over; the budget and the estimated cost count by it.
     Raises: UsageError, EnvironmentFailure."""
     campaign = _sound(asked) if isinstance(asked, Campaign) else load(asked)
     libraries = build_all(choose_mpis(mpi_option, campaign.mpi, environ), environ, tell, dry)
@@ -87,9 +90,9 @@ def prepare(
     plan = without_unavailable_witnesses(without_unavailable_bindings(plan, libraries.usable), libraries.usable)
     notes = list(libraries.notes)
     if budget_s is not None:
-        plan, note = fit_budget(plan, budget_s, allocated_nodes(environ))
+        plan, note = fit_budget(plan, budget_s, allocated_nodes(environ), pace)
         notes += [note] if note else []
-    return _prepared(plan, campaign, libraries.usable, description, environ, tuple(notes))
+    return replace(_prepared(plan, campaign, libraries.usable, description, environ, tuple(notes)), pace=pace)
 
 
 def prepare_on(

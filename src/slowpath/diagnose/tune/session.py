@@ -9,90 +9,36 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.campaign import Campaign
-from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError
 from slowpath.core.results import Results
 from slowpath.diagnose.tune.between import MOST_STEPS, between, joined
 from slowpath.diagnose.tune.campaigns import (
     AT_ONCE,
-    TOGETHER,
-    TUNED,
     VIEWS,
     Grid,
     choosing,
     comparing,
     grid_of,
-    view_of,
     whole,
 )
-from slowpath.diagnose.tune.choose import CollectiveCell, WayTrial, picks
+from slowpath.diagnose.tune.choose import CollectiveCell, picks
 from slowpath.diagnose.tune.factors import CellFactor, pooled, proven, to_go, with_picks
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside, written
+from slowpath.diagnose.tune.paces import Paces
 from slowpath.diagnose.tune.promise import broken
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.shares import Shares
-from slowpath.mpi.forced_algorithms import environments
+from slowpath.diagnose.tune.shown import factors, trials
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning import Measured, Pick
 from slowpath.report.rebuild import rebuild
+from slowpath.run.cores import allocated_nodes
 from slowpath.run.engine.meter import Tell
 from slowpath.run.limits import RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
 from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose, duration
 from slowpath.run.reopen import Terms
-
-
-def trials(results: Results, request: TuneRequest, ranks: int) -> dict[CollectiveCell, list[WayTrial]]:
-    """Of the run that chooses: the ways of each cell that were measured."""
-    forced = {
-        f"forced {n + 1}": chosen for n, (chosen, _) in enumerate(environments(request.library, request.collectives))
-    }
-    found: dict[CollectiveCell, list[WayTrial]] = {}
-    for cell in results.cells:
-        time_s = _time_s(cell)
-        if time_s is None:
-            continue
-        place, way = cell_of(cell, ranks), cell.parameters["way"]
-        algorithm = forced.get(cell.environment, {}).get(place.collective)
-        if way != "library":
-            found.setdefault(place, []).append(WayTrial("mockup", way, time_s))
-        elif algorithm is not None:
-            found.setdefault(place, []).append(WayTrial("algorithm", algorithm, time_s))
-        else:
-            found.setdefault(place, []).append(WayTrial(None, "", time_s))
-    return found
-
-
-def factors(results: Results, ranks: int) -> tuple[list[CellFactor], dict[tuple[CollectiveCell, str], CellFactor]]:
-    """Of a run with contrasts: those of the file as a whole, and those of mock-ups by their names."""
-    cells = {cell.cell: cell for cell in results.cells}
-    by_file: list[CellFactor] = []
-    by_way: dict[tuple[CollectiveCell, str], CellFactor] = {}
-    for contrast in results.contrasts:
-        cell = cells[contrast.b.cell]
-        view = view_of(cell.parameters, contrast.metric)
-        if view is None or not contrast.pairs:
-            continue
-        place = cell_of(cell, ranks)
-        factor = CellFactor(place, tuple((a_s, b_s) for a_s, b_s in contrast.pairs), view=view.name)
-        if contrast.axis == "environment" and contrast.b.value == TUNED:
-            by_file.append(factor)
-        elif contrast.axis == "way":
-            by_way[place, contrast.b.value] = factor
-    return by_file, by_way
-
-
-def cell_of(cell: CellResult, ranks: int) -> CollectiveCell:
-    """Where a cell stands in the grid."""
-    return CollectiveCell(cell.parameters["collective"], ranks, int(cell.parameters["message_bytes"]))
-
-
-def _time_s(cell: CellResult) -> float | None:
-    metric = cell.metrics.get(TOGETHER.metric)
-    estimate = metric.phases.get("steady") if metric is not None else None
-    return None if estimate is None else estimate.value
-
 
 MOST_PROOFS = 2  # of one choice: what is neither proven nor refuted by then keeps the library's own choice
 MOST_VERIFICATIONS = 6  # runs; each file that does badly is measured twice before something of it goes
@@ -134,6 +80,7 @@ class Session:
     cores: int
     cell_timeout_s: float = 60.0
     shares: Shares = field(default_factory=Shares)
+    paces: Paces = field(default_factory=Paces)
     preload: Path | None = None
 
     def prepared(
@@ -147,7 +94,8 @@ class Session:
     ) -> PreparedRun:
         """A step, in so many seconds.  Raises: UsageError, EnvironmentFailure."""
         mpi = self.request.mpi
-        return prepare(campaign, self.environ, self.tell, mpi, (ranks,), rounds, None, share_s, dry)
+        pace = self.paces.pace(ranks)
+        return prepare(campaign, self.environ, self.tell, mpi, (ranks,), rounds, None, share_s, dry, pace=pace)
 
     def first(self) -> PreparedRun:
         """The first step, planned; the engine is built."""
@@ -337,19 +285,24 @@ class Session:
         most_s = None if share_s is None else max(LEAST_S, share_s)
         limits = RunLimits(self.cell_timeout_s, most_s, ends_launches=True)
         if (run / "run.json").is_file():
-            results = rebuild(run)
+            results = self._learned(run, ranks)
             if results.run.status in ("complete", "partial"):
                 return results
             preload = {} if self.preload is None else {PRELOAD: str(self.preload)}
             terms = Terms(self.request.mpi, own={**(variables or {}), **preload})
             resume(run, self.environ, self.tell, limits, lambda: choose(self.quiet), terms)
-            return rebuild(run)
+            return self._learned(run, ranks)
         if run.is_dir():  # a disk was full before anything could be measured
             shutil.rmtree(run)
         prepared = self._within(campaign, ranks, share_s)
         self.tell(f"{name}: {prepared.cost.launches} launches, about {duration(prepared.cost.wall_s)}")
         create(prepared, run, list(self.command))
         measure_prepared(run, prepared, limits, choose(self.quiet))
+        return self._learned(run, ranks)
+
+    def _learned(self, run: Path, ranks: int) -> Results:
+        """What a step shows; later ones are forecast by what its launches took."""
+        self.paces.add(run, ranks, allocated_nodes(self.environ))
         return rebuild(run)
 
     def _share_s(self, step: str, campaign: Campaign, ranks: int) -> float | None:
