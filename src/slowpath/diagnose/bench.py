@@ -29,7 +29,7 @@ from slowpath.report.write import write_all
 from slowpath.run.libraries import Library as Built
 from slowpath.run.limits import Against, Patience, RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.prepare import PreparedRun, checker_of, estimated_s, prepare_campaign
+from slowpath.run.prepare import PreparedRun, checker_of, estimated_s, judge_ahead, prepare_campaign
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, require_machine_of
 from slowpath.run.trust import choosing_code
@@ -109,6 +109,10 @@ class Bench:
     def estimate(self, campaign: Campaign) -> float:
         """Seconds that a campaign would take, by its plan alone.  Raises: UsageError."""
         return estimated_s(campaign, self.built, self.description, self.job.nodes, self.launch_s)
+
+    def judge_ahead(self, campaigns: Sequence[Campaign]) -> None:
+        """Ask the engine about the cells of all of them at once: it takes as long to start as to judge them."""
+        judge_ahead(campaigns, self.built, self.description, self.environ)
 
     def prepare(self, campaign: Campaign, kind: str) -> PreparedRun:
         """A campaign as it would run here.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -145,7 +146,7 @@ class Session:
 
     def _next(self) -> tuple[Proposal, PreparedRun] | None:
         """The most valuable run that fits what is left of the budget; a required one whatever is left."""
-        for proposal in proposals(self._state(), self.diagnosis.name_only):
+        for proposal in self._judged_ahead(proposals(self._state(), self.diagnosis.name_only)):
             required = kind_of(proposal.task).required
             try:
                 prepared = self._bench_for(proposal.task).prepare(proposal.campaign, proposal.task.kind)
@@ -159,6 +160,14 @@ class Session:
             if required or prepared.cost.wall_s * self._scale <= self._left_s(prepared):
                 return proposal, prepared
         return None
+
+    def _judged_ahead(self, proposed: Iterator[Proposal]) -> Iterator[Proposal]:
+        """The same proposals; where the first is not taken, the engine is asked about all others at once."""
+        yield from itertools.islice(proposed, 1)
+        others = list(proposed)
+        if others:
+            self._bench_for().judge_ahead([one.campaign for one in others])
+        yield from others
 
     def _left_s(self, prepared: PreparedRun) -> float:
         return self._clock.left_s(self.diagnosis.budget_s, self.diagnosis.spent_s, len(prepared.plan.cells))

@@ -6,6 +6,7 @@ With `run.measure` this is all that other parts need to measure something: prepa
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +16,9 @@ import msgspec
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.campaign_file import recorded
-from slowpath.core.engine_description import CheckCells
-from slowpath.core.plan import Plan
+from slowpath.core.engine_description import CheckCells, Verdicts
+from slowpath.core.errors import UsageError
+from slowpath.core.plan import Cell, Plan
 from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
@@ -132,6 +134,27 @@ def prepare_campaign(
     plan = expand(campaign, dict(description), [library.in_use], _seed(None), nodes=nodes, check=check)
     plan = without_unavailable_bindings(plan, [library])
     return _prepared(plan, campaign, (library,), description, environ)
+
+
+def judge_ahead(
+    campaigns: Sequence[Campaign], library: Library, description: Mapping[str, Any], environ: Mapping[str, str]
+) -> None:
+    """Have the engine judge the cells of several campaigns at once, before each is prepared by itself.
+
+    Args: as of `prepare_campaign`.  Raises: EnvironmentFailure: the engine does not answer.
+    """
+    asked: dict[int, list[Cell]] = {}
+
+    def collect(cells: Sequence[Cell], ranks: int) -> Verdicts:
+        asked.setdefault(ranks, []).extend(cells)
+        return {}
+
+    nodes, check = nodes_of(find_allocation(environ)), checker_of(library, environ)
+    for campaign in campaigns:
+        with contextlib.suppress(UsageError):  # whoever prepares it is told
+            expand(_sound(campaign), dict(description), [library.in_use], 0, nodes=nodes, check=collect)
+    for ranks, cells in asked.items():
+        check([msgspec.structs.replace(cell, cell=number) for number, cell in enumerate(cells)], ranks)
 
 
 def estimated_s(

@@ -51,6 +51,7 @@ class Bench:
     settings: Sequence[OwnSetting] = ()
     limits: dict[str, tuple[float | None, str | None]] = field(default_factory=dict)
     hung_s: float = 0.0
+    judged: list[int] = field(default_factory=list)
 
     @property
     def built(self) -> Bench:
@@ -63,6 +64,9 @@ class Bench:
         return State(
             findings, measured, self.library, self.environ, asked=asked, cores=self.cores, settings=self.settings
         )
+
+    def judge_ahead(self, campaigns: Sequence[Campaign]) -> None:
+        self.judged.append(len(campaigns))
 
     def prepare(self, campaign: Campaign, kind: str) -> Prepared:
         if kind in self.refused:

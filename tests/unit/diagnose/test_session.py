@@ -110,6 +110,17 @@ def test_the_survey_is_made_whatever_the_budget_and_the_rest_only_if_it_fits(ben
     assert made.next == ["try 'huge pages' against SP008"]
 
 
+def test_the_engine_judges_all_that_may_not_fit_at_once(bench: Bench, tmp_path: Path) -> None:
+    """Each start of an engine with GPU memory takes as long as a launch, and nothing may fit at the end."""
+    first = bench.survey.findings[0]
+    bench.survey = replace(bench.survey, findings=[first, *(replace(first, id=name) for name in "ab")])
+    made = begun(bench, tmp_path, budget_s=5.0).run()
+    assert bench.measured == ["01-survey"]
+    assert made.status == "budget"
+    (others,) = bench.judged
+    assert others >= 2, "the survey was taken at once, and then there is one question about all trials but the first"
+
+
 def test_a_survey_that_the_budget_ended_settles_nothing(bench: Bench, tmp_path: Path) -> None:
     run = bench.survey.run
     bench.survey = replace(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from slowpath.core.decoding import DAMAGE
 from slowpath.core.engine_description import CellVerdict, CheckCells, Verdicts, nothing_checked
@@ -49,16 +50,38 @@ _ACCEPTED, _REFUSED = 0, 2
 def checker(engine: UsableEngine, environ: Mapping[str, str]) -> CheckCells:
     """The planner's question, put to `engine`; one that is not built refuses nothing.
 
+    The engine is asked once about each experiment, parameters and number of ranks: its start takes as long as the
+    judgement of a hundred thousand cells, and a diagnosis asks about the same cells after each of its steps.
     It raises EnvironmentFailure if the engine does not answer.
     """
 
     if isinstance(engine, UnbuiltEngine):
         return nothing_checked
+    known = _judged.setdefault((_state_of(engine.program), tuple(sorted(environ.items()))), {})
 
     def check(cells: Sequence[Cell], ranks: int) -> Verdicts:
-        return _verdicts(engine, environ, cells, ranks)
+        asked = {cell.cell: (cell.experiment, tuple(cell.parameters.items()), ranks) for cell in cells}
+        unknown = list({asked[cell.cell]: cell for cell in cells if asked[cell.cell] not in known}.values())
+        if unknown:
+            for cell, verdict in _verdicts(engine, environ, unknown, ranks).items():
+                known[asked[cell]] = verdict
+        return {cell: replace(known[key], cell=cell) for cell, key in asked.items() if key in known}
 
     return check
+
+
+_Question = tuple[str, tuple[tuple[str, str], ...], int]  # experiment, parameters, ranks
+_State = tuple[str, int, int, int]  # path of a program, its inode, length and time of change
+_judged: dict[tuple[_State, tuple[tuple[str, str], ...]], dict[_Question, CellVerdict]] = {}
+
+
+def _state_of(program: Path) -> _State:
+    """What changes when another engine takes the place of this one."""
+    try:
+        found = program.stat()
+    except OSError:
+        return str(program), 0, 0, 0
+    return str(program), found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[Cell], ranks: int) -> Verdicts:
