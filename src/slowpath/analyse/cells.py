@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
-import numpy as np
 
 from slowpath.analyse.floors import floors
 from slowpath.analyse.messages import messages
@@ -46,6 +45,7 @@ from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.events import WitnessedCallCount, WitnessedCalls
 from slowpath.stats import orderstat
 from slowpath.stats.estimate import LAG_SAMPLES, Estimate, estimate_over_launches, estimate_within_launch
+from slowpath.stats.inputs import median
 from slowpath.stats.modes import launch_modes
 from slowpath.stats.spread import between
 from slowpath.stats.warmup import first_slow
@@ -76,7 +76,7 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         by_repetitions=_by_repetitions(launches),
         samples=sum(launch.samples for launch in launches),
         cut_samples=sum(launch.cut_samples for launch in launches),
-        p50=float(np.median([launch.tails.p50 for launch in launches])),
+        p50=median([launch.tails.p50 for launch in launches]),
         p90=_typical([launch.tails.p90 for launch in launches]),
         p99=_typical([launch.tails.p99 for launch in launches]),
         p999=_typical([launch.tails.p999 for launch in launches]),
@@ -85,7 +85,7 @@ def estimate(launches: Sequence[Reduced], quantum_ns: float | None) -> MetricEst
         max=max(launch.tails.max for launch in launches),
         outliers=_outliers(launches),
         steady_class=classes.most_common(1)[0][0] if classes else None,
-        within_ratio=float(np.median(inside)) if inside else None,
+        within_ratio=median(inside) if inside else None,
         between_ratio=between(centres),
         modes=modes
         and [Mode(value=m.value, launches=m.launches, share_interval=(m.share.low, m.share.high)) for m in modes],
@@ -135,7 +135,7 @@ def _quantile_within(launch: Reduced, lag: int) -> Estimate:
 def _typical(quantiles: Sequence[float | None]) -> float | None:
     """Of the tail: the median over launches of the launch's own; None where one launch has too few samples."""
     known = [quantile for quantile in quantiles if quantile is not None]
-    return float(np.median(known)) if len(known) == len(quantiles) else None
+    return median(known) if len(known) == len(quantiles) else None
 
 
 def _outliers(launches: Sequence[Reduced]) -> Outliers:

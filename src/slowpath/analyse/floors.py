@@ -24,6 +24,7 @@ from slowpath.experiments.measured.measurements import Measurements
 from slowpath.experiments.registry import experiment_named
 from slowpath.record.events import FixedWork
 from slowpath.stats.estimate import estimate_over_launches
+from slowpath.stats.inputs import median
 
 End = Literal["host", "gpu"]
 _GPU = ("device", "device_pool", "device_vmm")
@@ -210,7 +211,7 @@ def _over(
     fastest = estimate_over_launches(undisturbed) if undisturbed else None
     return OverFloor(
         floor=Counter(name for _, _, name, _ in pairs).most_common(1)[0][0],
-        floor_s=float(np.median([floor_s for _, floor_s, *_ in pairs])),
+        floor_s=median([floor_s for _, floor_s, *_ in pairs]),
         metric=message.metric,
         ratio=ratio.value,
         interval=ratio.interval,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.stats import orderstat, signedrank, student
-from slowpath.stats.inputs import Floats, Values, group_medians, positive
+from slowpath.stats.inputs import Floats, Values, group_medians, median, positive
 from slowpath.stats.interval import Interval, percent
 
 SIGNED_RANK_LAUNCHES = 6  # below this the exact signed-rank interval at 95 % does not exist
@@ -83,7 +83,7 @@ def estimate_within_launch(samples: Values, level: float = 0.95, lag: int = LAG_
     array = positive(samples, "samples")
     if lag < 1:
         raise ValueError(f"lag: at least 1, got {lag}")
-    value = float(np.median(array))
+    value = median(array)
     found = orderstat.quantile_interval(group_medians(array, lag), 0.5, level) if array.size >= lag else None
     if found is None:
         needed = orderstat.minimal_n(0.5, level) * lag

@@ -37,6 +37,20 @@ def positive(values: Values, name: str = "values") -> Floats:
     return array
 
 
+def median(values: Values) -> float:
+    """`numpy.median` of values, shape (n,), n >= 1, none of them NaN, to the last bit in a fifth of its time for few.
+
+    An analysis takes tens of thousands of medians of a handful of launches or some hundred samples.
+    """
+    array = np.array(values, dtype=np.float64)
+    half = array.size // 2
+    if array.size % 2:
+        array.partition(half)
+        return float(array[half])
+    array.partition((half - 1, half))
+    return float((array[half - 1] + array[half]) / 2.0)
+
+
 def group_medians(array: Floats, size: int) -> Floats:
     """Medians of `size` consecutive values, shape (n // size,); what is left over at the end is not used."""
     groups = array.size // size

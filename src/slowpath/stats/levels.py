@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from slowpath.stats.inputs import Floats, Values, finite
+from slowpath.stats.inputs import Floats, Values, finite, median
 from slowpath.stats.warmup import partition
 
 FEWEST: Final = 12  # points; of fewer nothing is split
@@ -46,19 +46,19 @@ def levels(series: Values, least_noise: float) -> tuple[Level, ...]:
     """
     array = finite(series, "series")
     if array.size < FEWEST:
-        return (Level(0, array.size, float(np.median(array))),)
+        return (Level(0, array.size, median(array)),)
     sd = max(_long_run_sd(array), least_noise)
     z = _clipped(array, max(_sd_of_steps(array, 1), least_noise))
     penalty = _PENALTY * math.log(z.size) * (1.0 + _FEW_POINTS / z.size)
     starts = partition((z - z.mean()) / sd, penalty)
     ends = [*starts[1:], z.size]
-    return tuple(Level(a, b, float(np.median(array[a:b]))) for a, b in zip(starts, ends, strict=True))
+    return tuple(Level(a, b, median(array[a:b])) for a, b in zip(starts, ends, strict=True))
 
 
 def _sd_of_steps(z: Floats, lag: int) -> float:
     """Of the noise, from points that are `lag` apart."""
     steps = z[lag:] - z[:-lag]
-    return _MAD_TO_SD * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2.0)
+    return _MAD_TO_SD * median(np.abs(steps - np.median(steps))) / math.sqrt(2.0)
 
 
 def _long_run_sd(z: Floats) -> float:

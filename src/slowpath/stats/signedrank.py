@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from slowpath.stats.inputs import Floats, Values, check_level, finite
+from slowpath.stats.inputs import Floats, Values, check_level, finite, median
 from slowpath.stats.interval import Interval
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -93,7 +93,7 @@ def hodges_lehmann(values: Values, level: float = 0.95) -> HodgesLehmann:
     # K is the number of values t = 0, 1, ... with P(T+ <= t) <= tail: the ends are the K-th from below and
     # from above.
     k = int(np.searchsorted(law, (1.0 - level) / 2.0 * (1.0 + 1e-12), side="right"))
-    value = float(np.median(averages))
+    value = median(averages)
     if k < 1:
         return HodgesLehmann(value, None)
     interval = Interval(float(averages[k - 1]), float(averages[averages.size - k]), 1.0 - 2.0 * float(law[k - 1]))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.stats.inputs import Values, finite, positive
-from slowpath.stats.orderstat import minimal_n, quantiles
+from slowpath.stats.inputs import Floats, Values, finite, median, positive
+from slowpath.stats.orderstat import minimal_n, quantiles, quantiles_of_sorted
 
 # Outliers are counted, never dropped: they are time that was really spent.
 
@@ -27,13 +27,14 @@ class TukeyOutliers:
     samples: int
 
 
-def tukey(samples: Values) -> TukeyOutliers:
+def tukey(samples: Values, ordered: Floats | None = None) -> TukeyOutliers:
     """Count the outliers of one launch. Source: Tukey, Exploratory Data Analysis, 1977, section 2D.
 
-    Args: samples: shape (n,), times > 0, each of the same number of operations.
+    Args: samples: shape (n,), times > 0, each of the same number of operations.  ordered: the same, sorted; None: they
+          were not sorted.
     """
     array = positive(samples, "samples")
-    first, third = quantiles(array, (0.25, 0.75))
+    first, third = quantiles(array, (0.25, 0.75)) if ordered is None else quantiles_of_sorted(ordered, (0.25, 0.75))
     distance = np.maximum(first - array, array - third)
     severe = distance > SEVERE_IQR * (third - first)
     mild = (distance > MILD_IQR * (third - first)) & ~severe
@@ -60,15 +61,16 @@ class Tails:
     reason: str | None
 
 
-def tails(samples: Values) -> Tails:
+def tails(samples: Values, ordered: Floats | None = None) -> Tails:
     """Tail table of samples, shape (n,), n >= 1.
 
     A quantile counts as estimable from the n on at which its two-sided 95 % interval exists (36, 368, 3688);
     the median and the extremes are always given. The samples should be single operations: a batch hides the
     tail of its members.
+    Args: ordered: the same samples, sorted; None: they were not sorted.
     """
     array = finite(samples, "samples")
-    values = quantiles(array, _PROBABILITIES)
+    values = quantiles(array, _PROBABILITIES) if ordered is None else quantiles_of_sorted(ordered, _PROBABILITIES)
     missing: list[str] = []
     shown: list[float | None] = []
     for p, value in zip(_PROBABILITIES[1:], values[1:], strict=True):
@@ -110,8 +112,8 @@ def within(samples: Values) -> float | None:
     array = positive(samples, "samples")
     if array.size < 2:
         return None
-    median = float(np.median(array))
-    return _MAD_TO_SD * float(np.median(np.abs(array - median))) / median
+    middle = median(array)
+    return _MAD_TO_SD * median(np.abs(array - middle)) / middle
 
 
 def between(launch_medians: Values) -> float | None:
@@ -126,5 +128,5 @@ def spread(launches: Sequence[Values]) -> Spread:
     Args: launches: for each launch its samples, shape (n_i,), times > 0 of one unit.
     """
     inside = [value for value in map(within, launches) if value is not None]
-    medians = [float(np.median(positive(samples, "samples"))) for samples in launches]
-    return Spread(float(np.median(inside)) if inside else None, between(medians) if medians else None)
+    medians = [median(positive(samples, "samples")) for samples in launches]
+    return Spread(median(inside) if inside else None, between(medians) if medians else None)

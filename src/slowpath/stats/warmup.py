@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from slowpath.stats.inputs import Floats, Values, group_medians, positive
+from slowpath.stats.inputs import Floats, Values, group_medians, median, positive
 
 SteadyClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
 
@@ -51,7 +51,7 @@ def _condense(logs: Floats) -> tuple[Floats, int]:
 
 def _noise(z: Floats) -> float:
     steps = np.diff(z)
-    return max(_MAD_TO_SD * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2.0), _NOISE_FLOOR_LOG)
+    return max(_MAD_TO_SD * median(np.abs(steps - np.median(steps))) / math.sqrt(2.0), _NOISE_FLOOR_LOG)
 
 
 def _clip_spikes(z: Floats, sd: float) -> Floats:
@@ -103,7 +103,7 @@ def steady_state(times: Values) -> SteadyState:
     penalty = 4.0 * math.log(z.size) * (1.0 + _FEW_POINTS_PENALTY / z.size)
     starts = partition((z - z.mean()) / sd, penalty)
     ends = [*starts[1:], z.size]
-    level = [float(np.median(z[s:e])) for s, e in zip(starts, ends, strict=True)]
+    level = [median(z[s:e]) for s, e in zip(starts, ends, strict=True)]
     k = len(starts) - 1
     while k > 0 and abs(level[k - 1] - level[-1]) <= _MERGE_LOG:
         k -= 1
@@ -148,8 +148,8 @@ def first_slow(first: Values, steady: Sequence[Values], quantum: float = 0.0) ->
     z: list[float] = []
     for x, samples in zip(firsts, steady, strict=True):
         array = positive(samples, "steady samples")
-        median = float(np.median(array))
-        spread = max(float(np.median(np.abs(array - median))), quantum, _SPREAD_FLOOR * median)
-        z.append((float(x) - median) / spread)
+        middle = median(array)
+        spread = max(median(np.abs(array - middle)), quantum, _SPREAD_FLOOR * middle)
+        z.append((float(x) - middle) / spread)
     slow = sum(value > THRESHOLD for value in z)
     return FirstSlowTest(slow >= _LAUNCH_SHARE * len(z), slow, len(z), tuple(z))

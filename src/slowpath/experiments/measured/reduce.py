@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slowpath.experiments.measured.series import MetricSamples
 from slowpath.stats import spread, warmup
-from slowpath.stats.orderstat import quantiles
+from slowpath.stats.orderstat import quantiles, quantiles_of_sorted
 
 ENOUGH_CLEAN = 3  # fewer say less than all samples together
 KEPT_WHOLE = 4096  # samples of a launch kept for intervals within it; more say nothing more about a median
@@ -63,12 +63,12 @@ def reduce(series: MetricSamples) -> Reduced | None:
         return None
     state = warmup.steady_state(values) if series.consecutive else warmup.SteadyState(0, None)
     cut = state.cut if state.cut <= values.size / 2 else 0
-    steady = values[cut:]
-    all_s = float(quantiles(steady, [series.location])[0])
+    steady, ordered = values[cut:], np.sort(values)
+    all_s = float((quantiles(steady, [series.location]) if cut else quantiles_of_sorted(ordered, [series.location]))[0])
     by_clean = None if series.clean is None else int(series.clean.sum()) >= ENOUGH_CLEAN
     if series.clean is not None and by_clean:
         steady = values[series.clean]
-    centre_s = float(quantiles(steady, [series.location])[0])
+    centre_s = float(quantiles(steady, [series.location])[0]) if by_clean else all_s
     return Reduced(
         centre_s=centre_s,
         location=series.location,
@@ -77,8 +77,8 @@ def reduce(series: MetricSamples) -> Reduced | None:
         cut_samples=cut,
         steady_class=state.steady_class,
         kept_s=steady[:: max(1, -(-steady.size // KEPT_WHOLE))].copy(),
-        tails=spread.tails(values),
-        outliers=spread.tukey(values),
+        tails=spread.tails(values, ordered),
+        outliers=spread.tukey(values, ordered),
         within_ratio=spread.within(values),
         batch=series.batch,
         operations=series.operations,

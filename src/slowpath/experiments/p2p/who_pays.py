@@ -19,6 +19,7 @@ from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import NO_SAMPLES, NS, PHASES, Absent, SampleBlock
 from slowpath.experiments.p2p.layout import TOGETHER
 from slowpath.experiments.p2p.metrics import LATE_ON_PURPOSE, OTHER_NODES, MessageMetrics, ends, messages
+from slowpath.stats.inputs import median
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def split(m: MessageMetrics) -> Split | None:
     both = np.maximum(0, np.minimum(m.send_end, m.receive_end) - np.maximum(m.receive_begin, m.send_begin))
     parts = (sending - both, both, receiving - both, whole - (sending + receiving - both))
     alone, both_ratio, receiver, neither = (float(np.mean(part / whole)) for part in parts)
-    early_s = float(np.median(m.send_begin - m.receive_begin)) * NS
-    after_s = float(np.median(m.send_end - m.receive_end)) * NS
+    early_s = median(m.send_begin - m.receive_begin) * NS
+    after_s = median(m.send_end - m.receive_end) * NS
     return Split(alone, both_ratio, receiver, neither, early_s, after_s)
 
 
@@ -90,8 +91,8 @@ def statement(launches: Sequence[Split], one_way_s: float) -> WhoPays:
         neither_ratio=neither,
         sender_s=in_send * one_way_s,
         receiver_s=in_receive * one_way_s,
-        receiver_early_s=float(np.median([launch.receiver_early_s for launch in launches])),
-        sender_after_s=float(np.median([launch.sender_after_s for launch in launches])),
+        receiver_early_s=median([launch.receiver_early_s for launch in launches]),
+        sender_after_s=median([launch.sender_after_s for launch in launches]),
         launches=len(launches),
         text=text,
     )

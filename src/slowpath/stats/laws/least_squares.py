@@ -8,6 +8,7 @@ Solving Least Squares Problems, chapter 23, whose algorithm this is).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +29,10 @@ def solve(matrix: Floats, target: Floats, weights: Floats, nonnegative: NDArray[
     Returns: None when the columns are not independent on these points: then there is no one answer.
     """
     weighted = matrix * weights[:, None]
-    scale = np.sqrt((weighted**2).sum(axis=0))
-    if matrix.shape[0] < matrix.shape[1] or (scale == 0).any():
+    scale = np.sqrt(np.add.reduce(np.square(weighted), axis=0))
+    if matrix.shape[0] < matrix.shape[1] or not scale.all():
         return None
-    weighted = weighted / scale
+    weighted /= scale
     if not independent(weighted):
         return None
     aim = target * weights
@@ -50,11 +51,12 @@ def solve_times(matrix: Floats, times_s: Floats, sigma_ratio: Floats, nonnegativ
     Args: sigma_ratio: shape (points,).  Returns: as `solve`.
     """
     weights = 1.0 / (sigma_ratio * times_s)
+    least, most = times_s / _STEEPEST, times_s * _STEEPEST
     found = solve(matrix, times_s, weights, nonnegative)
     for _ in range(_ROUNDS):
         if found is None:
             return None
-        fitted = np.clip(matrix @ found, times_s / _STEEPEST, times_s * _STEEPEST)
+        fitted = np.minimum(np.maximum(matrix @ found, least), most)
         if np.abs(fitted / times_s - 1.0).max() < 0.1:  # there L differs from the time by less than 5 %
             return found
         fresh = 1.0 / (sigma_ratio * np.sqrt(_logarithmic_mean(times_s, fitted) * fitted))
@@ -69,6 +71,9 @@ def solve_times(matrix: Floats, times_s: Floats, sigma_ratio: Floats, nonnegativ
 def _logarithmic_mean(a: Floats, b: Floats) -> Floats:
     ratio = np.log(a / b)
     near = np.abs(ratio) < 1e-6
+    if not near.any():
+        apart: Floats = (a - b) / ratio
+        return apart
     mean: Floats = np.where(near, 0.5 * (a + b), (a - b) / np.where(near, 1.0, ratio))
     return mean
 
@@ -94,9 +99,8 @@ def independent(scaled: Floats) -> bool:
 
 def _clip(matrix: Floats, aim: Floats, nonnegative: NDArray[np.bool_]) -> Floats:
     """The non-negative optimum; columns that may be negative are free from the start."""
-    free = np.ones(matrix.shape[1], dtype=bool)
-    coefficients = _ordinary(matrix, aim, free)
-    if (coefficients[nonnegative] >= 0).all():
+    coefficients = _of_columns(matrix, aim, range(matrix.shape[1]))
+    if not (nonnegative & ~(coefficients >= 0)).any():
         return coefficients
     free = ~nonnegative
     coefficients = _ordinary(matrix, aim, free)
@@ -111,22 +115,26 @@ def _clip(matrix: Floats, aim: Floats, nonnegative: NDArray[np.bool_]) -> Floats
 
 
 def _ordinary(matrix: Floats, aim: Floats, free: NDArray[np.bool_]) -> Floats:
+    return _of_columns(matrix, aim, np.flatnonzero(free).tolist())
+
+
+def _of_columns(matrix: Floats, aim: Floats, columns: Sequence[int]) -> Floats:
+    """The ordinary solution in some columns; 0 for the others."""
     coefficients = np.zeros(matrix.shape[1])
-    columns = np.flatnonzero(free)
-    if columns.size == 1:
+    if len(columns) == 1:
         column = matrix[:, columns[0]]
         coefficients[columns[0]] = (column @ aim) / (column @ column)
-    elif columns.size == 2:  # Gram and Schmidt: a fifth of the time of LAPACK's, which most laws here pay 20 times
+    elif len(columns) == 2:  # Gram and Schmidt: a fifth of the time of LAPACK's, which most laws here pay 20 times
         first, second = matrix[:, columns[0]], matrix[:, columns[1]]
         length = first @ first
         along = (first @ second) / length
         across = second - along * first
-        across = across - ((first @ across) / length) * first
+        across -= ((first @ across) / length) * first
         of_second = (across @ aim) / (across @ across)
         coefficients[columns[1]] = of_second
         coefficients[columns[0]] = first @ (aim - of_second * second) / length
-    elif columns.size:
-        coefficients[free] = np.linalg.lstsq(matrix[:, free], aim, rcond=None)[0]
+    elif len(columns):
+        coefficients[list(columns)] = np.linalg.lstsq(matrix[:, list(columns)], aim, rcond=None)[0]
     return coefficients
 
 
