@@ -72,7 +72,8 @@ def command(
     """Plant known slow paths and count how many the diagnosis finds.
 
     For developers of Slowpath. Each plant delays MPI calls by a clause of a grammar, whose parameters are drawn
-    from the seed. Then the diagnosis runs as for a user. Exit code 1: a finding was wrong, or a run failed.
+    from the seed. Then the diagnosis runs as for a user. Exit codes: 1 a finding was wrong, or a run failed, 130
+    interrupted; the same command with --seed and --out continues.
     """
     from slowpath.studies.plants.folder import Drawn
     from slowpath.studies.plants.measure import prepare

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import multiprocessing
 import queue
+import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from slowpath.core.errors import Interrupted, SlowpathError
+from slowpath.core.signals import held_back
 from slowpath.run.ownership import Taken, owned
 from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.folder import Drawn, check_folder, write
@@ -51,13 +53,25 @@ def run(
 def standing(
     ground: Ground, out: Path, drawn: Drawn, trials: Sequence[PlantTrial], jobs: int, take_over: bool
 ) -> Iterator[tuple[MeasureOne, Sequence[Pen]]]:
-    """The folder, held, with how to measure in it, and the pens.  Raises: as `run`."""
+    """The folder, held, with how to measure in it, and the pens.
+
+    Raises: as `run`.  Interrupted: by Ctrl-C; what is measured is kept.
+    """
     check_folder(out, drawn, trials)
     with penned(jobs) as pens:
         out.mkdir(parents=True, exist_ok=True)
         with owned(out, "slowpath plants", take_over=take_over), _concluder(jobs) as conclude:
             here = replace(ground, conclude=conclude)
-            yield lambda trial, at, pen: here.measured(trial.plant, at, pen), pens
+            try:
+                yield lambda trial, at, pen: here.measured(trial.plant, at, pen), pens
+            except BaseException as error:
+                here.children.stop()
+                if isinstance(error, KeyboardInterrupt | Interrupted):
+                    raise Interrupted(
+                        f"stopped; trials that are over are kept in {out}; go on with the same command and "
+                        f"--seed {drawn.seed} --out {out}"
+                    ) from None
+                raise
 
 
 def each(
@@ -76,12 +90,13 @@ def each(
         [trial for trial in trials if trial.purpose == "baseline"],
         [trial for trial in trials if trial.purpose != "baseline"],
     ):
-        for trial, outcome, wall_s in outcomes(measure, part, out, pens):
-            if trial.purpose == "baseline" and isinstance(outcome, PlantedDiagnosis):
-                clean.append(outcome)
-            scored.append(judged(trial, outcome, Baseline(clean), wall_s))
-            tell(scored[-1])
-            write(out, drawn, Baseline(clean), scored, trials)
+        with closing(outcomes(measure, part, out, pens)) as ended:
+            for trial, outcome, wall_s in ended:
+                if trial.purpose == "baseline" and isinstance(outcome, PlantedDiagnosis):
+                    clean.append(outcome)
+                scored.append(judged(trial, outcome, Baseline(clean), wall_s))
+                tell(scored[-1])
+                write(out, drawn, Baseline(clean), scored, trials)
     return scored
 
 
@@ -98,8 +113,8 @@ def judged(trial: PlantTrial, outcome: Outcome, baseline: Baseline, wall_s: floa
 
 def outcomes(
     measure: MeasureOne, trials: Sequence[PlantTrial], out: Path, pens: Sequence[Pen]
-) -> Iterator[tuple[PlantTrial, Outcome, float]]:
-    """Yield outcomes in the order in which trials end. After an interruption no further trial begins."""
+) -> Generator[tuple[PlantTrial, Outcome, float], None, None]:
+    """Yield outcomes in the order in which trials end. Once it is closed no further trial begins."""
     free: queue.SimpleQueue[Pen] = queue.SimpleQueue()
     for pen in pens:
         free.put(pen)
@@ -118,22 +133,48 @@ def outcomes(
     if len(pens) == 1:
         yield from map(measure_one, trials)
         return
-    with ThreadPoolExecutor(len(pens)) as pool:
+    pool = ThreadPoolExecutor(len(pens))
+    try:
         left: set[Future[tuple[PlantTrial, Outcome, float]]] = {pool.submit(measure_one, trial) for trial in trials}
-        try:
-            while left:
-                done, left = wait(left, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while left:
+            done, left = wait(left, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # whoever closes this ends what still runs
 
 
 @contextmanager
-def _concluder(jobs: int) -> Iterator[Callable[[Path], PlantedDiagnosis | None]]:
-    """Concluding takes seconds of one core: side by side, processes of their own do it."""
+def _concluder(jobs: int) -> Iterator[Callable[[Path, Pen], PlantedDiagnosis | None]]:
+    """Concluding takes seconds of one core: side by side, a process for each job does it, in the pen whose diagnosis is
+    over.
+    """
     if jobs == 1:
-        yield concluded
+        yield lambda folder, pen: concluded(folder)
         return
-    with ProcessPoolExecutor(max(1, jobs // 4), multiprocessing.get_context("spawn")) as pool:
-        yield lambda folder: pool.submit(concluded, folder).result()
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_heedless)
+
+    def conclude(folder: Path, pen: Pen) -> PlantedDiagnosis | None:
+        with held_back():  # a worker that this starts begins so: Ctrl-C is answered by this process alone
+            future = pool.submit(_in_pen, folder, pen)
+        return future.result()
+
+    try:
+        yield conclude
+    except BaseException:
+        workers = multiprocessing.active_children()
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.terminate()
+        raise
+    pool.shutdown()
+
+
+def _heedless() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _in_pen(folder: Path, pen: Pen) -> PlantedDiagnosis | None:
+    pen.enter()
+    return concluded(folder)

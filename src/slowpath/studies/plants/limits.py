@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from slowpath.studies.plants.baseline import Baseline
@@ -42,12 +43,13 @@ def run(
         limits: dict[str, DetectionLimit] = {}
 
         def batch(part: Sequence[PlantTrial]) -> None:
-            for trial, outcome, wall_s in outcomes(measure, part, out, pens):
-                if trial.purpose == "baseline" and isinstance(outcome, PlantedDiagnosis):
-                    clean.append(outcome)
-                scored.append(judged(trial, outcome, Baseline(clean), wall_s))
-                tell(scored[-1])
-                write(out, drawn, Baseline(clean), scored, trials, limits)
+            with closing(outcomes(measure, part, out, pens)) as ended:
+                for trial, outcome, wall_s in ended:
+                    if trial.purpose == "baseline" and isinstance(outcome, PlantedDiagnosis):
+                        clean.append(outcome)
+                    scored.append(judged(trial, outcome, Baseline(clean), wall_s))
+                    tell(scored[-1])
+                    write(out, drawn, Baseline(clean), scored, trials, limits)
 
         batch(trials)
         for number in range(1, asked.planted + 1):
