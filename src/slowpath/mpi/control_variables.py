@@ -18,7 +18,6 @@ from slowpath.mpi.loaded import Ask
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import output_of
 
-LIMIT_BYTES = 4096  # of one value
 _QUESTION = """
 import ctypes, json, sys
 library, wanted = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL), set(sys.argv[2:])

@@ -114,9 +114,6 @@ _Kind = TypeVar(
 )
 
 
-_OF_A_CELL = (Allocation, Instructions, WitnessedCalls, SocketMessages, Intervals, Repetitions, Release)
-
-
 @dataclass(frozen=True)
 class LaunchEvents:
     """The events of one launch in file order, and a line on each thing that could not be read."""

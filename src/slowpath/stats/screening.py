@@ -10,7 +10,6 @@ pairs of factors do stays mixed among pairs, and is named.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,22 +69,6 @@ def design(factors: int) -> Levels:
     # A factor may have either of its two signs: those that make the first run all lower.
     made: Levels = both * -both[0]
     return made
-
-
-def mixed_pairs(levels: Levels) -> list[tuple[tuple[int, int], ...]]:
-    """Groups of pairs of factors of which these runs can't tell what each pair does together; pairs alone left out."""
-    pairs = list(itertools.combinations(range(levels.shape[1]), 2))
-    left, groups = dict.fromkeys(pairs), []
-    for pair in pairs:
-        if pair not in left:
-            continue
-        mine = levels[:, pair[0]] * levels[:, pair[1]]
-        same = tuple(pair for pair in left if abs(int(mine @ (levels[:, pair[0]] * levels[:, pair[1]]))) == len(mine))
-        for interaction in same:
-            del left[interaction]
-        if len(same) > 1:
-            groups.append(same)
-    return groups
 
 
 def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[FactorEffect] | None:

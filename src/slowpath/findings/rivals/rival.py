@@ -88,14 +88,3 @@ class RivalKind:
     def title_of_finding(self) -> str:
         """In place of the rule's, where it is true; empty: the rule's holds."""
         return "" if self.keeps else self.title or self.cause.rstrip(".")
-
-
-@dataclass(frozen=True)
-class RuleRivals:
-    """All rivals of a rule's cause.
-
-    claim: what its own cause says.
-    """
-
-    claim: Claim
-    rivals: tuple[RivalKind, ...]

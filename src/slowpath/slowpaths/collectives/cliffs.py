@@ -44,8 +44,6 @@ MOST_PIECES = 4  # neighbouring lengths further apart than that tell nothing of 
 
 FAULTS = 0.5  # of a page of the message: as many say that it was not there
 
-FLAT_RATIO = 1.1
-
 LONGEST_SHORT = 16  # bytes added to a shorter message than this cost nothing: what differs there is no cliff
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from slowpath.findings.program_pattern import Bools, Ints, ProgramCalls
+from slowpath.findings.program_pattern import Bools, ProgramCalls
 
 WINDOWS: Final = ("MPI_Win_create", "MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Win_create_dynamic")
 COMMUNICATORS: Final = (
@@ -96,12 +96,4 @@ def traffic_of(calls: ProgramCalls) -> Bools:
     """Calls that communicate: no management."""
     managing = calls.named(*(name for kind in MAKERS for name in (*MAKERS[kind], *FREES[kind], *WITH[kind])))
     found: Bools = (calls.is_message | calls.is_collective | calls.is_one_sided) & ~managing
-    return found
-
-
-def sites_of(calls: ProgramCalls, names: tuple[str, ...]) -> Ints:
-    """Places of calls of these names, by the counts."""
-    if not len(calls.counted):
-        return np.zeros(0, dtype=np.int64)
-    found: Ints = np.unique(calls.counted[calls.name_is(*names)[calls.counted[:, 0]], 1])
     return found

@@ -50,15 +50,3 @@ def together(p_values: Sequence[float]) -> float:
         return 1.0
     total = -float(np.log(np.maximum(p_values, LEAST)).sum())
     return float(special.gammaincc(len(p_values), total))
-
-
-def more_often(events: int, exposure: float, other_events: int, other_exposure: float) -> float:
-    """Chance of so many events or more in `exposure`, were their rate that of the others: given their sum, the events
-    are binomial. Source: Przyborowski and Wilenski 1940, doi 10.1093/biomet/31.3-4.313.
-    """
-    from scipy import special
-
-    whole = exposure + other_exposure
-    if events == 0 or whole <= 0:
-        return 1.0
-    return float(special.bdtrc(events - 1, events + other_events, exposure / whole))

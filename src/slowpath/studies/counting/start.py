@@ -51,9 +51,6 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-METHODS = ("trap", "ptrace")
-
-
 @dataclass(frozen=True)
 class Wish:
     """What to count: `calls` calls of `function` in each process, after `skip` that are let through."""

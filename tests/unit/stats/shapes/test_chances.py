@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slowpath.stats.shapes.chances import best_of, more_often, sum_of_ranks, together
+from slowpath.stats.shapes.chances import best_of, sum_of_ranks, together
 from slowpath.stats.shapes.course import stalled, stalls_of
 
 
 def test_chances_are_those_of_scipy() -> None:
     p_values = [0.01, 0.2, 0.7, 1e-9]
     assert together(p_values) == pytest.approx(stats.combine_pvalues(p_values).pvalue)
-    assert more_often(9, 2.0, 3, 4.0) == pytest.approx(stats.binomtest(9, 12, 1 / 3, alternative="greater").pvalue)
 
 
 @pytest.mark.parametrize(("members", "n"), [(2, 9), (4, 12), (5, 14), (7, 14)])
@@ -39,8 +38,6 @@ def test_the_end_of_the_ranks_is_as_rare_as_it_is() -> None:
 def test_nothing_seen_is_no_chance() -> None:
     assert together([]) == 1.0
     assert together([0.0]) < 1e-290
-    assert more_often(0, 1.0, 5, 1.0) == 1.0
-    assert more_often(3, 0.0, 5, 0.0) == 1.0
     assert best_of(0.3, 7) == 1.0
 
 
