@@ -218,6 +218,31 @@ def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: 
     assert faulty.saved_s == pytest.approx(sum(finding.saved_s or 0.0 for finding in findings), rel=0.05)
 
 
+def sent_in_python(program: Program, twin: bool) -> None:
+    """Between two sends a step of a loop takes longer than the send; the receiver is there."""
+    for _ in range(ITERATIONS):
+        program.compute()
+        for _ in range(1 if twin else 200):
+            program.now[0] += 2 * CALL_S
+            program.receive(1, 0, program.send(0, 1, 200 * 8 if twin else 8), 200 * 8 if twin else 8)
+
+
+def test_small_messages_of_a_slow_loop_save_its_steps_at_most(tmp_path: Path) -> None:
+    spans = []
+    for twin in (False, True):
+        program = Program(4)
+        sent_in_python(program, twin)
+        results = program.watched(tmp_path / str(twin))
+        spans.append(results.program.span_s or 0.0)
+        if not twin:
+            (finding,) = results.findings
+    assert finding.rule == "SP050"
+    assert finding.saved_interval is not None
+    less_s = spans[0] - spans[1]
+    assert (finding.saved_s or 0.0) < 0.75 * less_s
+    assert finding.saved_interval[1] == pytest.approx(less_s, rel=0.25)
+
+
 def test_a_search_that_takes_no_longer_for_more_messages_is_not_named() -> None:
     """Receives that pass over hundreds and take 0.5 to 1.5 us by chance: the fastest twentieth is no shorter search."""
     random = np.random.default_rng(1)

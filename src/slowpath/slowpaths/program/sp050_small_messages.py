@@ -76,10 +76,26 @@ def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Ite
             f"one rank that the sender learns nothing between",
             change=f"send them as one message of {format_bytes(round(size * each))}: collect them in one buffer, or "
             "give one call all elements",
-            basis="the calls' own time, less one call and 1 ns a byte for the longer message",
+            basis="the calls' own time, less one call and 1 ns a byte for the longer message; high: with the time "
+            "between the sends of a row, on the rank that has most of it",
             rows=rows,
             saved_s=merged(calls.own_s[rows], calls.call[rows], share, bytes_each),
+            more_s=(0.0, 0.0, _between_s(calls, mine, of_run)),
         )
+
+
+def _between_s(calls: ProgramCalls, message: Ints, run: Ints) -> float:
+    """Time between the sends of all runs, of the rank that has most: a loop's step, or what computes an element.
+
+    Which of both is not known from outside. In Python a step takes longer than the send.
+    """
+    sent = calls.messages.sent[message]
+    _, first = grouped(run)
+    inner = np.ones(sent.size, dtype=bool)
+    inner[first] = False
+    later = sent[inner]
+    spent_s = np.bincount(calls.thread[later], weights=calls.weight[later] * calls.gap_s[later])
+    return float(spent_s.max(initial=0.0))
 
 
 def _shares(calls: ProgramCalls, mine: Ints, gone: Floats) -> tuple[Ints, Floats, Floats]:
