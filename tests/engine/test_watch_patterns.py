@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from ranks import Ranks
 
 from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.mpi.mpi import Mpi
 from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, watched
 from slowpath.watch.classes import pair_classes
 from slowpath.watch.folder import WatchInfo, write_watch
@@ -71,7 +73,8 @@ def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not
     """mpi4py makes messages and broadcasts of comm.allreduce(number): no MPI_Allreduce is there to be seen."""
     program = (sys.executable, str(IN_PYTHON), "small-reductions")
     for twin in ("faulty", "clean"):
-        found = watched_run(ranks, watch_library, (*program, twin, "30", "100"), tmp_path / twin, 2)
+        words = (*program, twin, "30", "100")
+        found = watched_run(ranks, watch_library, words, tmp_path / twin, 2, of_mpi4py(ranks.mpi))
         calls = calls_of(found)
         of_objects = [one for path, one in seen_in(calls) if path.code == "SP051"]
         assert len(of_objects) == (twin == "faulty")
@@ -98,10 +101,17 @@ def seen(
     }
 
 
-def watched_run(ranks: Ranks, library: Path, words: tuple[str, ...], watch: Path, count: int) -> AttributedWatch:
-    """The program on so many ranks, watched into a new folder."""
+def of_mpi4py(mpi: Mpi) -> dict[str, str]:
+    """The variable by which mpi4py opens this MPI, and not the first that it finds."""
+    return {"MPI4PY_LIBMPI": str(min(mpi.prefix.glob("lib*/libmpi.so.*"), key=lambda path: len(path.name)))}
+
+
+def watched_run(
+    ranks: Ranks, library: Path, words: tuple[str, ...], watch: Path, count: int, more: Mapping[str, str] | None = None
+) -> AttributedWatch:
+    """The program on so many ranks, watched into a new folder.  Args: more: variables of the ranks."""
     (watch / "ranks").mkdir(parents=True)
-    of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(watch / "ranks")}
+    of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(watch / "ranks"), **(more or {})}
     done = ranks.start(*words, ranks=count, of_ranks=of_ranks)
     assert done.returncode == 0, done.stderr
     info = WatchInfo(
