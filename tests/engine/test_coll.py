@@ -52,6 +52,21 @@ def test_every_result_is_right(ranks: Ranks, tmp_path: Path, size: int) -> None:
         assert (end["validated_bytes"] == 0) is nothing, cell
 
 
+def test_calls_in_place_that_ran_out_of_time_are_judged_by_a_result(ranks: Ranks, tmp_path: Path) -> None:
+    """Their buffers were filled anew when the ranks had enough; that was reported as a wrong result of the library."""
+    effort = "in_place=on datatype=int message_bytes=64 warmup_s=0 time_limit_s=1e-6"
+    cells = [
+        *(f"coll pattern=counted calls=100000 collective={one} {effort}" for one in ("allreduce", "reduce", "scan")),
+        f"coll pattern=communicators calls=3 samples=1000 collective=allreduce {effort}",
+    ]
+    done = ranks.run_plan(tmp_path / "run", cells)
+    assert done.returncode == 0, done.stderr
+    ends = ends_of_cells(events_in(tmp_path / "run"))
+    assert [(end["status"], end["reason"]) for end in ends] == [("ok", None)] * 4
+    index = scan(tmp_path / "run" / "samples.blk")
+    assert all(index.headers["n"][index.select(phase="first")] < 100000), "they ran out of time"
+
+
 def test_each_pattern_has_its_blocks(ranks: Ranks, tmp_path: Path) -> None:
     patterns = [
         "pattern=calls communicator=duplicate",

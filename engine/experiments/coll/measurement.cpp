@@ -102,13 +102,13 @@ std::optional<std::string> Measurement::run_calls() {
     begin_block(1);
     time_all(call, 1);
     end_block(Phase::first);
-    check_result("after the first call");
+    check_result("after the first call", call);
     warm_up(call);
     if (config_.pattern == Pattern::overlap)
         time_overlap(call, overlap_steps());
     else
         steady(call);
-    check_result("after the last call");
+    check_result("after the last call", call);
     check_fresh_numbers(call);
     return std::nullopt;
 }
@@ -119,7 +119,7 @@ std::optional<std::string> Measurement::run_counted() {
     begin_block(config_.calls);
     cut_by_time = time(call, config_.calls, fewest_counted, config_.time_limit_s) < config_.calls;
     end_block(Phase::first);
-    check_result("after the last call");
+    check_result("after the last call", call);
     check_fresh_numbers(call);
     return std::nullopt;
 }
@@ -139,12 +139,12 @@ std::optional<std::string> Measurement::run_communicators() {
         begin_block(samples);
         steady_samples += time(call, samples, std::min(samples, fewest_steady), config_.time_limit_s);
         end_block(Phase::steady);
-        if (number == 0) check_result("on the first communicator");
+        if (number == 0) check_result("on the first communicator", call);
         // Now and then, on one clock.
         cut_by_time = (number + 1) % fewest_communicators == 0 && number + 1 < config_.calls &&
                       decide(context_.clock.now_ns() > end_ns ? 1 : 0) != 0;
         if (!cut_by_time && number + 1 < config_.calls) continue;
-        check_result("on the last communicator");
+        check_result("on the last communicator", call);
         check_fresh_numbers(call);
         break;
     }
@@ -159,7 +159,10 @@ std::int64_t Measurement::time(Call& call, std::int64_t count, std::int64_t fewe
         operands_.restore();
         const std::int64_t late_by_intent_ns = delay_ns();
         const mpi::Release release = meeting_.release.wait(i >= fewest && clock.now_ns() > enough_ns);
-        if (release.enough) return i;
+        if (release.enough) {
+            was_put_back_ = config_.in_place;
+            return i;
+        }
         const std::int64_t moment_ns = release.deadline_ns + late_by_intent_ns;
         while (late_by_intent_ns > 0 && clock.now_ns() < moment_ns)
             if (moment_ns - clock.now_ns() > far_ns) sched_yield();
@@ -229,8 +232,12 @@ void Measurement::steady(Call& call) {
     end_block(Phase::steady);
 }
 
-void Measurement::check_result(const char* when) {
-    if (config_.validate) operands_.compare(when, judgement);
+void Measurement::check_result(const char* when, Call& call) {
+    if (!config_.validate) return;
+    // The ranks had enough after restore(): buffers in place hold what goes in until they call once more.
+    if (was_put_back_) mpi::check(call.run(), "the collective");
+    was_put_back_ = false;
+    operands_.compare(when, judgement);
 }
 
 void Measurement::check_fresh_numbers(Call& call) {

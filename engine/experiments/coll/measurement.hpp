@@ -69,7 +69,7 @@ class Measurement {
     /// A block of other times taken since begin_block(): a part of the samples (docs/internals/record.md).
     void add_part(Phase phase, std::uint64_t part, const Samples& samples);
     BlockHeader block_header(Phase phase, std::int64_t count) const;
-    void check_result(const char* when);
+    void check_result(const char* when, Call& call);
     void check_fresh_numbers(Call& call);
     std::int64_t delay_ns() const;
     std::int64_t decide(std::int64_t mine) const;
@@ -86,7 +86,8 @@ class Measurement {
     double sample_ns_ = 0;  ///< a warm call with all that is around it
     double latest_ns_ = 0;  ///< when the last rank enters
     std::uint32_t allocation_ = 0;
-    std::int64_t sample_ = 0;  ///< number of the next one
+    std::int64_t sample_ = 0;    ///< number of the next one
+    bool was_put_back_ = false;  ///< buffers in place hold what goes in, and no result; on all ranks alike
     std::int64_t block_begin_ns_ = 0;
     Witness block_witness_;
 };

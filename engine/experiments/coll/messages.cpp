@@ -42,7 +42,7 @@ std::optional<std::string> Measurement::run_messages() {
     log_calls(log, call, late_ns);
     barrier.wait();  // what was sent has been received
     context_.record.events += log.take(context_.cell, team_.rank(), known_calls);
-    check_result("after the last call");
+    check_result("after the last call", call);
     return std::nullopt;
 }
 
