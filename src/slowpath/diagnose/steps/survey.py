@@ -120,6 +120,8 @@ def _devices(gpus: int) -> Values:
 
 
 GPU_SURVEY_S = 45.0  # of a survey with GPU memory, so that a default diagnosis tries remedies there
+_FEWEST_ROUNDS = 4  # with GPU memory, where nothing else is left to leave out: two kinds of launches need as many
+_LAST_ROUND = "a fifth round"
 _FIRST_USE = "first_use"
 _START = "start"  # the group of campaigns/survey.toml
 _ONCE = {
@@ -163,6 +165,8 @@ def within_budget(state: State) -> Kept:
     if state.gpus and state.estimate is not None:
         most_s = min(most_s, GPU_SURVEY_S)
         pairs, left_out = without_sides(pairs, state.estimate, most_s)
+        if state.estimate(pairs) > most_s and pairs.rounds > _FEWEST_ROUNDS:
+            pairs, left_out = replace(pairs, rounds=_FEWEST_ROUNDS), (*left_out, _LAST_ROUND)
     kept = within(pairs, state.job, state.experiments, state.estimate, most_s, campaign_named("coll"), wanted)
     return Kept(kept.campaign, (*left_out, *kept.left_out))
 

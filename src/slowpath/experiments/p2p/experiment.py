@@ -41,6 +41,9 @@ class P2pCost:
     poll_s: float = 1e-6
     message_bytes_per_s: float = 4e9
     device_bytes_per_s: float = 20e9
+    device_allocation_s: float = 0.0015  # one fresh buffer on both sides, opened by the other one (one H200, UCX 1.22)
+    device_open_s_per_byte: float = 3e-12  # of its first message: 30 ns for each 4 KiB page of every second length
+    device_check_s_per_byte: float = 2.0e-9
     batch_s: float = 5e-6  # a batch lasts at least 100 clock quanta
     fewest_samples: int = 8
 
@@ -52,10 +55,13 @@ def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
     """Seconds that one cell takes in one launch."""
     message = int(p["message_bytes"])
     touched = max(_touched_bytes(p, side) for side in (0, 1))
+    is_device = p["memory"] in _DEVICE_KINDS
     fresh = _COST.allocation_s + touched * _COST.touch_s_per_byte
+    if is_device:
+        fresh += _COST.device_allocation_s + _buffer_bytes(p) * _COST.device_open_s_per_byte
     if p["validate"] == "on":
-        fresh += message * _COST.check_s_per_byte
-    bytes_per_s = _COST.device_bytes_per_s if p["memory"] in _DEVICE_KINDS else _COST.message_bytes_per_s
+        fresh += message * (_COST.device_check_s_per_byte if is_device else _COST.check_s_per_byte)
+    bytes_per_s = _COST.device_bytes_per_s if is_device else _COST.message_bytes_per_s
     one = _COST.message_s + message / bytes_per_s
     live = int(p.get("live_buffers", "1"))  # an engine from before they could be several has no such parameter
     if p["pattern"] == "one_way":
@@ -69,6 +75,11 @@ def p2p_seconds(p: Mapping[str, str], ranks: int) -> float:
         steady = max(_COST.fewest_samples * operation, min(float(p["time_limit_s"]), sampled))
         moving = steady + max(4 * operation, float(p["warmup_s"])) + int(p.get("queue", "0")) * _COST.message_s
     return _COST.cell_s + int(p["allocations"]) * (live * fresh + moving)
+
+
+def _buffer_bytes(p: Mapping[str, str]) -> int:
+    """Length of a buffer, where it is stated."""
+    return max((int(side) for side in side_values(p["buffer_bytes"]) if side.isdecimal()), default=0)
 
 
 def _messages_of_an_operation(p: Mapping[str, str]) -> int:
