@@ -80,8 +80,8 @@ def _of_tuning(folder: Path) -> Found:
     found: Found = {"tuned": (folder / "tuned.txt").is_file()}
     if (folder / "choose-2" / "run.json").is_file():
         found["choose"] = sorted(_of_run(folder / "choose-2"))
-    for step in folder.glob("*-2"):
-        _of_run(step)
+    for step in folder.glob("*-2/run.json"):  # without it a disk was full before the step began, and it begins anew
+        _of_run(step.parent)
     if (folder / "tuning.json").is_file():
         found["table"] = sorted(json.loads((folder / "tuning.json").read_text()))
     return found
