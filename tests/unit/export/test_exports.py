@@ -157,6 +157,18 @@ def test_github_action_benchmark(made: Made) -> None:
         assert one["range"].startswith("± ")
 
 
+def test_undecided_cells_of_one_reason_are_one_annotation() -> None:
+    """59 of them were 59 warnings, among which nobody finds a regression."""
+    rng = np.random.default_rng(1)
+    run = [planted.cell(i, planted.values(rng, 1.0, 3)) for i in range(59)]
+    base = [planted.cell(i, planted.values(rng, 1.0, 3)) for i in range(59)]
+    found = gate(planted.source("run", run), planted.source("base", base))
+    assert sum(judged.outcome == "undecided" for judged in found.rows) == 59
+    lines = [line for line in render_github_commands(found).splitlines() if "more cells" in line]
+    assert len(lines) == 1
+    assert "and 58 more cells" in lines[0]
+
+
 def test_github_summary_and_annotations(made: Made) -> None:
     summary = text(made, "github-summary")
     assert summary.startswith("## ")

@@ -10,7 +10,7 @@ Source: GitHub Docs, "Workflow commands for GitHub Actions": data escapes % CR L
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
@@ -160,9 +160,19 @@ def render_github_commands(found: Gate) -> str:
     lines += [_command("warning", doubt.kind, doubt_words(doubt)) for doubt in found.doubts]
     lines += [_command("warning", "not compared", words) for words in uncompared_words(found.comparison)]
     undecided = [judged for judged in found.rows if judged.outcome == "undecided"] if judges(found) else []
-    lines += [_command("warning", row_label(judged.row), judged.reason) for judged in undecided]
+    lines += [_command("warning", *one) for one in _by_reason(undecided)]
     level = {"pass": "notice", "regression": "error", "undecided": "warning"}[found.outcome]
     return "\n".join([*lines, _command(level, found.outcome, headline(found))]) + "\n"
+
+
+def _by_reason(undecided: Sequence[JudgedRow]) -> Iterator[tuple[str, str]]:
+    """What is undecided, and why: a reason that many cells share is one warning, not one for each."""
+    alike: dict[str, list[str]] = {}
+    for judged in undecided:
+        alike.setdefault(judged.reason, []).append(row_label(judged.row))
+    for reason, labels in alike.items():
+        more = f" and {len(labels) - 1} more cells" if len(labels) > 1 else ""
+        yield labels[0] + more, reason
 
 
 def _command(level: str, what: str, why: str) -> str:
