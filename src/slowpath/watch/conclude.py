@@ -104,7 +104,7 @@ def concluded(
     ]
     findings += patterns.findings
     together = _with_patterns(together, patterns, results)
-    unclear_words = no_gain_words(unclear).values()
+    unclear_words = no_gain_words(unclear, results.program.ranks).values()
     reasons = [
         *map(Unpriced, asked.left),
         *prices.unpriced,

@@ -213,13 +213,26 @@ def _change(remedy: Remedy | None, row: ProgramPrice, places: Sequence[CallSite]
     )
 
 
-def no_gain_words(unclear: Sequence[PricedLoad]) -> Mapping[str, str]:
-    """Row -> why there is no finding of it."""
-    return {
-        priced.question.row.name: f"{priced.question.row.rule} {priced.question.row.name}: no difference from zero "
-        f"({format_time(priced.interval[0])} to {format_time(priced.interval[1])} a message)"
-        for priced in unclear
-    }
+UNLIKE: Final = 3.0  # times slower than its cell: what makes the program's message slow is not in the cell
+
+
+def no_gain_words(unclear: Sequence[PricedLoad], ranks: int) -> Mapping[str, str]:
+    """Row -> why there is no finding of it. ranks: of the program."""
+    return {priced.question.row.name: _no_gain(priced, ranks) for priced in unclear}
+
+
+def _no_gain(priced: PricedLoad, ranks: int) -> str:
+    row, both_sides_s = priced.question.row, priced.question.load.transfer_s(ranks)
+    own_s = None if both_sides_s is None else both_sides_s / 2
+    low, high = (format_time(seconds) for seconds in priced.interval)
+    if own_s is not None and priced.as_is_s is not None and own_s > UNLIKE * priced.as_is_s:
+        return (
+            f"{row.rule} {row.name}: undecided; a message of the cell takes {format_time(priced.as_is_s)} and one of "
+            f"the program {format_time(own_s)}: the cell lacks what makes it slow, or the machine was busier"
+        )
+    if priced.interval[1] < 0:
+        return f"{row.rule} {row.name}: the remedy makes it slower here ({low} to {high} a message)"
+    return f"{row.rule} {row.name}: no difference from zero ({low} to {high} a message)"
 
 
 AT_FLOOR: Final = 1.5  # times the floor: what is left is the library's own work

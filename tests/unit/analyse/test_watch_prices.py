@@ -110,6 +110,22 @@ def test_a_difference_that_holds_zero_is_no_finding_and_is_said() -> None:
     assert any("no difference" in one for one in found.unpriced)
 
 
+def test_a_message_that_is_far_slower_than_its_cell_is_undecided() -> None:
+    """Real case 39: blocks with unequal gaps took 9 ms, and those of the cell, whose gaps are equal, 0.1 ms."""
+    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 0.1e-3, 0.12e-3))), {})
+    assert not found.findings
+    (said,) = [one for one in found.unpriced if "SP008 small pages" in one]
+    assert "undecided" in said
+    assert "the cell lacks what makes it slow" in said
+    assert "no difference" not in said
+
+
+def test_a_remedy_that_costs_more_than_the_fault_is_said_to() -> None:
+    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1.4e-3))), {})
+    (said,) = [one for one in found.unpriced if "SP008 small pages" in one]
+    assert "the remedy makes it slower here" in said
+
+
 def test_a_faster_faulty_side_is_no_finding() -> None:
     assert not concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1.4e-3))), {}).findings
 
