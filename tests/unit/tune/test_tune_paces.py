@@ -14,7 +14,6 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.plan import Plan
 from slowpath.core.recorded_engine import recorded
 from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing, grid_of, whole
-from slowpath.diagnose.tune.paces import Paces
 from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
 from slowpath.experiments.coll import experiment as coll
 from slowpath.mpi.tuning import Pick
@@ -23,6 +22,7 @@ from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.pace import LaunchTime, pace_of
 from slowpath.plan.places import Nodes
+from slowpath.run.paces import Paces
 
 RANKS = 8
 MOST = 1.5  # the factor by which a forecast may be wrong

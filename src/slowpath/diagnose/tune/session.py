@@ -24,7 +24,6 @@ from slowpath.diagnose.tune.campaigns import (
 from slowpath.diagnose.tune.choose import CollectiveCell, picks
 from slowpath.diagnose.tune.factors import CellFactor, pooled, proven, to_go, with_picks
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside, written
-from slowpath.diagnose.tune.paces import Paces
 from slowpath.diagnose.tune.promise import broken
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.shares import Shares
@@ -36,6 +35,7 @@ from slowpath.run.cores import allocated_nodes
 from slowpath.run.engine.meter import Tell
 from slowpath.run.limits import RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
+from slowpath.run.paces import Paces
 from slowpath.run.prepare import PreparedRun, prepare
 from slowpath.run.progress import choose, duration
 from slowpath.run.reopen import Terms

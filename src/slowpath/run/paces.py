@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the launches of a tuning take here, learned from its steps that are over.
+"""How long launches take here, learned from steps of the same command that are over.
 
 The estimates of a collective are those of a slow machine of two cores (`CollCost`): on a host whose ranks have cores of
 their own a verification was forecast at 21 minutes and took 4.
