@@ -56,6 +56,8 @@ def test_ctrl_c_ends_jobs_side_by_side_with_one_line_and_leaves_a_folder_to_go_o
         f"stopped; trials that are over are kept in {out}; go on with the same command and --seed 3 --out {out}"
     ]
     assert len(list(tmp_path.glob("plants-*-runs"))) == 2, "no trial begins after it"
+    while of_session(process.pid) and time.monotonic() < end_s:
+        time.sleep(0.02)  # a process that was told to end is on its way
     assert of_session(process.pid) == []
     require_free(out)
     _, trials = read(out)
