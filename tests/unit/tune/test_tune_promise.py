@@ -66,6 +66,19 @@ def test_too_few_launches_promise_nothing() -> None:
     assert broken(few) == {RING}
 
 
+@pytest.mark.parametrize("worst", range(len(VIEWS)))
+def test_launches_that_disagree_promise_nothing(worst: int) -> None:
+    """Each launch without the files takes 10 to 300 times as long: faster in all, and by how much nobody can say."""
+    views = in_views(1.5, 1.4, 1.3, 1.2)
+    pairs = tuple((factor * 1e-6, 1e-6) for factor in (10, 12, 40, 200, 300, 15, 90, 250))
+    lottery = CellFactor(views[worst].cell, pairs, RING, views[worst].view)
+    assert lottery.faster
+    views[worst] = lottery
+    (promised,) = promises(views)
+    assert promised.times_faster is None
+    assert broken(views) == {RING}
+
+
 def test_cells_left_alone_are_recorded_and_not_judged() -> None:
     left = in_views(0.9, 0.9, 0.9, 0.9, length=8, pick=None)
     assert broken(left) == set()
