@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from slowpath.mpi.launcher import RankPlacement
+from slowpath.mpi.launchers import command, launcher_named
 from slowpath.mpi.mpi import Mpi
 from watchdog import WATCHDOG_S
 
@@ -142,3 +144,15 @@ def test_each_reason_of_a_refused_copy_is_distinguished() -> None:
             [*around, sys.executable, "-c", code], capture_output=True, text=True, timeout=WATCHDOG_S, check=True
         )
         assert done.stdout.strip() == expected
+
+
+def test_a_bound_rank_stays_on_the_processors_that_its_launcher_may_use(mpi: Mpi) -> None:
+    """Launchers bind to the first core of the node although taskset kept it from them."""
+    last = max(os.sched_getaffinity(0))
+    status = ("grep", "Cpus_allowed_list", "/proc/self/status")
+    place = RankPlacement(processors=(last,))
+    made = command(launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, 1, "core", {}, status, 1, place=place)
+    argv = ["taskset", "-c", str(last), *made.argv]
+    environ = mpi.environ({**os.environ, **mpi.env, **made.variables})
+    done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=WATCHDOG_S, check=True)
+    assert done.stdout.split() == ["Cpus_allowed_list:", str(last)]

@@ -22,17 +22,20 @@ class RankPlacement:
     """Where the ranks of a launch go, besides their binding; everything left out is the launcher's own choice.
 
     spread: one of SPREADS, ranks of one node.  per_node: ranks on each of `nodes`.  hosts: those nodes by name.
+    processors: those of this node that ranks are bound to, one a core, where the caller may not use all of it.
     """
 
     spread: str | None = None
     nodes: int | None = None
     per_node: int | None = None
     hosts: tuple[str, ...] = ()
+    processors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """How one launcher spells things. Tokens may hold {ranks}, {nodes}, {per_node}, {hosts}, {map}, {name}, {value}.
+    """How one launcher spells things. Tokens may hold {ranks}, {nodes}, {per_node}, {hosts}, {map}, {name}, {value},
+    {processors}.
 
     library         the MPI library that it comes with; "": it belongs to a batch system, or is not known
     version_line    how it names itself in `--version`; its group is the library's version
@@ -43,6 +46,8 @@ class Launcher:
     leading         tokens before all others, such as a subcommand
     bind            tokens for each of BINDINGS
     bind_variables  variables for each of BINDINGS, for launchers that bind by environment
+    within, within_variables  tokens in place of `bind` for core, or variables on top of it, that keep ranks on
+                    {processors}: for launchers that bind beyond the mask that they inherit
     per_node        tokens for ranks on each node
     hosts, host     tokens that choose the nodes, and how each is spelled in {hosts}
     placing         variables without which the two above are ignored
@@ -69,6 +74,8 @@ class Launcher:
     batch: bool = False
     rank_variables: tuple[str, ...] = ()
     bind_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    within: tuple[str, ...] = ()
+    within_variables: Mapping[str, str] = field(default_factory=dict)
     leading: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
     per_node: tuple[str, ...] = ()

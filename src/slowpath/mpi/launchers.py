@@ -49,6 +49,7 @@ LIBRARY_LAUNCHERS = (
             "numa": ("--bind-to", "numa"),
             "none": ("--bind-to", "none"),
         },
+        within_variables={"PRTE_MCA_hwloc_default_cpu_list": "{processors}"},
         hosts=("--host", "{hosts}"),
         host="{host}:{per_node}",
         map_by=("--map-by", "{map}"),
@@ -65,6 +66,7 @@ LIBRARY_LAUNCHERS = (
             'more ranks than cores are refused with "binding more processes than cpus" without overload-allowed',
             "variables reach ranks on other nodes by -x alone, but for OMPI_, PRTE_MCA_ and PMIX_MCA_",
             "refuses to start as root without OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+            "binds to processors that taskset kept from it, unless it is given those that it may use",
         ),
     ),
     Launcher(
@@ -113,6 +115,7 @@ LIBRARY_LAUNCHERS = (
         rank_variables=("PMI_RANK",),
         ranks=("-n", "{ranks}"),
         bind={kind: ("-bind-to", kind) for kind in BINDINGS},
+        within=("-bind-to", "user:{processors}"),
         per_node=("-ppn", "{per_node}"),
         hosts=("-hosts", "{hosts}"),
         map_by=("-map-by", "{map}"),
@@ -123,6 +126,7 @@ LIBRARY_LAUNCHERS = (
             "options have one dash; Open MPI's --bind-to and -x are not known to it",
             "without -ppn a node is filled up to its slots first, so two ranks of a job on two nodes may share one",
             "inside a Slurm allocation it starts its proxies by srun, whose own limits and plugins then hold",
+            "binds to processors that taskset kept from it, unless it is given those that it may use",
         ),
     ),
 )
@@ -336,10 +340,10 @@ def command(
     tokens += _nodes(launcher, place)
     tokens += _mapping(launcher, place, oversubscribed)
     tokens += launcher.oversubscribe if oversubscribed else ()
-    usual = launcher.bind.get(bind, ())
-    tokens += launcher.oversubscribe_bind.get(bind, usual) if oversubscribed else usual
+    tokens += _binding(launcher, bind, place, oversubscribed)
     every = {
         **launcher.bind_variables.get(bind, {}),
+        **_within(launcher, bind, place),
         **(launcher.placing if place.per_node or place.hosts else {}),
         **(launcher.spread_variables.get(place.spread, {}) if place.spread else {}),
         **variables,
@@ -348,6 +352,23 @@ def command(
         if not name.startswith(launcher.exported or ("\0",)):
             tokens += [token.format(name=name, value=value) for token in launcher.export]
     return Command(argv=(executable, *tokens, *program), variables=every)
+
+
+def _binding(launcher: Launcher, bind: str, place: RankPlacement, oversubscribed: bool) -> Sequence[str]:
+    if bind == "core" and place.processors and launcher.within:
+        return [token.format(processors=_listed(place)) for token in launcher.within]
+    usual = launcher.bind.get(bind, ())
+    return launcher.oversubscribe_bind.get(bind, usual) if oversubscribed else usual
+
+
+def _within(launcher: Launcher, bind: str, place: RankPlacement) -> dict[str, str]:
+    if bind != "core" or not place.processors:
+        return {}
+    return {name: value.format(processors=_listed(place)) for name, value in launcher.within_variables.items()}
+
+
+def _listed(place: RankPlacement) -> str:
+    return ",".join(map(str, place.processors))
 
 
 def _nodes(launcher: Launcher, place: RankPlacement) -> list[str]:

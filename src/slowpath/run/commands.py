@@ -21,6 +21,7 @@ from slowpath.run.cores import (
     allowed_cores,
     cores_for,
     granted_processors,
+    kept_within,
     place_of,
     widening,
 )
@@ -33,12 +34,14 @@ class MpiCommands:
     """The launch commands of one MPI: everything that stays the same during a run.
 
     environ: the user's own environment.  cores: those that the ranks may use, on all nodes together.
+    within: processors, one a core, where they are fewer than a launcher binds to; as kept_within.
     """
 
     mpi: Mpi
     engine: Path
     environ: Mapping[str, str]
     cores: int
+    within: tuple[int, ...] = ()
     launcher: Launcher = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,7 +69,7 @@ class MpiCommands:
             [*inside, str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],
             cores_for(placement, cores, allocated_nodes(self.environ)),
             self.environ,
-            place_of(placement),
+            place_of(placement, plan.ranks_of(planned.placement), self.within),
         )
         return Command((*_env_without(environment.unset), *before, *made.argv), {**self.mpi.env, **made.variables})
 
@@ -116,9 +119,12 @@ Commands = MpiCommands | RunCommands
 
 def commands_for(libraries: Sequence[Library], environ: Mapping[str, str]) -> RunCommands:
     """The launch commands of these MPIs on this machine or allocation."""
-    cores = allowed_cores() * allocated_nodes(environ)
+    cores, within = allowed_cores() * allocated_nodes(environ), kept_within(environ)
     return RunCommands(
-        {library.name: MpiCommands(library.mpi, library.engine.program, dict(environ), cores) for library in libraries}
+        {
+            library.name: MpiCommands(library.mpi, library.engine.program, dict(environ), cores, within)
+            for library in libraries
+        }
     )
 
 

@@ -28,14 +28,19 @@ def allowed_cores(system: Path = SYSTEM, processors: frozenset[int] | None = Non
 
     Args: processors: others than those that this process may run on.
     """
-    cores = set()
-    for cpu in os.sched_getaffinity(0) if processors is None else processors:
+    return len(_one_a_core(inherited_processors() if processors is None else processors, system))
+
+
+def _one_a_core(processors: frozenset[int], system: Path) -> tuple[int, ...]:
+    """The first of these processors of each core, in order."""
+    first: dict[str, int] = {}
+    for cpu in sorted(processors):
         try:
             siblings = (system / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
         except OSError:
             siblings = str(cpu)
-        cores.add(siblings)
-    return len(cores)
+        first.setdefault(siblings, cpu)
+    return tuple(first.values())
 
 
 def inherited_processors() -> frozenset[int]:
@@ -69,6 +74,16 @@ def granted_processors(environ: Mapping[str, str], system: Path = SYSTEM) -> fro
     return frozenset(found)
 
 
+def kept_within(environ: Mapping[str, str], system: Path = SYSTEM) -> tuple[int, ...]:
+    """Processors to bind ranks to, one a core, where this process may use fewer than the kernel grants; else none.
+
+    MPICH's and Open MPI's launchers bind to the first cores of the node, whatever mask they inherit: two runs side by
+    side under taskset would share them.
+    """
+    mine = inherited_processors()
+    return _one_a_core(mine, system) if mine < granted_processors(environ, system) else ()
+
+
 def widening(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Words before a launcher that may use all processors that the kernel grants."""
     return ("taskset", "-c", format_cpu_list(sorted(granted_processors(environ))))
@@ -97,9 +112,14 @@ def nodes_of(allocation: NodeAllocation | None) -> Nodes:
     return Nodes(allocation.nodes, allocation.names) if allocation else Nodes()
 
 
-def place_of(placement: Placement) -> RankPlacement:
-    """Return where the ranks are asked to go."""
-    return RankPlacement(placement.spread, placement.nodes, placement.ranks_per_node, tuple(placement.hosts))
+def place_of(placement: Placement, ranks: int = 0, within: tuple[int, ...] = ()) -> RankPlacement:
+    """Return where the ranks are asked to go.
+
+    Args: within: processors that they are kept on, if these hold all ranks and no other place is asked for.
+    """
+    is_open = placement.spread in (None, "core") and placement.nodes is None and not placement.hosts
+    kept = within if is_open and len(within) >= ranks else ()
+    return RankPlacement(placement.spread, placement.nodes, placement.ranks_per_node, tuple(placement.hosts), kept)
 
 
 def cores_for(placement: Placement, cores: int, nodes: int) -> int:

@@ -76,6 +76,24 @@ def test_hydra() -> None:
     assert result.argv == ("/m/bin/launch", "-n", "2", "-bind-to", "core", "-genv", "A", "1", *PROGRAM)
 
 
+@pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda launcher: launcher.name)
+@pytest.mark.parametrize("bind", BINDINGS)
+def test_a_mask_is_kept_by_those_that_would_leave_it(launcher: Launcher, bind: str) -> None:
+    if unavailable_binding(launcher, bind):
+        return
+    usual, kept = (
+        command(launcher, "/m/bin/launch", "mpich", 2, bind, {}, PROGRAM, 4, place=RankPlacement(processors=processors))
+        for processors in ((), (8, 10))
+    )
+    if bind == "core" and launcher.name == "hydra":
+        assert kept.argv == ("/m/bin/launch", "-n", "2", "-bind-to", "user:8,10", *PROGRAM)
+    elif bind == "core" and launcher.name == "prterun":
+        assert kept.argv == usual.argv
+        assert kept.variables == {"PRTE_MCA_hwloc_default_cpu_list": "8,10"}
+    else:
+        assert kept == usual
+
+
 def test_intel_binds_by_variables() -> None:
     result = made("hydra-intel", "none")
     assert result.variables == {"I_MPI_PIN": "off"}
