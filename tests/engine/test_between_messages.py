@@ -145,9 +145,11 @@ def test_messages_are_apart_by_the_idle_time(launch: Path) -> None:
 
 
 def test_bytes_that_are_thrown_out_of_the_caches_take_longer_to_send(launch: Path) -> None:
-    """The fastest of each, which nothing disturbed: 33 us cold and 19 us warm on the machine where this was written."""
+    """Medians: 33 us cold and 19 us warm on the machine where this was written. The fastest of all may be a cold one
+    whose bytes stayed in a cache that other programs share: once 16.2 us where the fastest warm one took 15.6.
+    """
     cold_ns, warm_ns = (
-        min(int(read(index, i).duration_ns.min()) for i in found)
+        float(np.median(np.concatenate([read(index, i).duration_ns for i in found])))
         for index, found in (blocks(launch, cell, 0, 0) for cell in (8, 9))
     )
     assert cold_ns > 1.15 * warm_ns

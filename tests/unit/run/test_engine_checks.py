@@ -13,7 +13,7 @@ from slowpath.core.plan import Cell
 from slowpath.run.engine.describe import checker
 
 SCRIPT = """#!/bin/sh
-echo "$*" >> {asked}
+echo "$*" >> "{asked}"
 while read -r word number experiment length; do
     [ "$word" = cell ] || continue
     if [ "$length" = message_bytes=0 ]; then reason='"too short"'; else reason=null; fi
