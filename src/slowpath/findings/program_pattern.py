@@ -138,7 +138,7 @@ class SeenPattern:
     sites: indices, the most costly first.  count: of what `text` counts.  text: one sentence, without what it costs;
     {place} stands for the first site.  change: what to write instead.  basis: what the estimate rests on.
     rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
-    more_s: value, low, high of calls that are counted and not kept, seconds a rank.
+    more_s: value, low, high of what no kept call holds, seconds of the run: calls that are only counted, time between.
     reported: it is worth a line whatever it costs.  outside: what it saves is outside of MPI, too.
     freed: messages, rows of Messages, whose senders would not wait for their receives; it saves what a replay finds,
     and `least_share` of that at least.  waited_s: what they wait, seconds a rank.

@@ -81,6 +81,7 @@ def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Ite
             rows=rows,
             saved_s=merged(calls.own_s[rows], calls.call[rows], share, bytes_each),
             more_s=(0.0, 0.0, _between_s(calls, mine, of_run)),
+            outside=True,
         )
 
 
@@ -135,7 +136,8 @@ SLOW_PATH: SlowPath = SlowPath(
     why="A short message takes what a call takes on both sides, some hundred nanoseconds in a node and a microsecond "
     "between nodes, whatever its length. One message of all of them takes it once.",
     needs="A watched program (docs/reference/watch.md). The saving is estimated from the program's own calls: all but "
-    "one of a row, and 1 ns for each byte of the longer message.",
+    "one of a row, and 1 ns for each byte of the longer message. Its high end has the time between these calls, too: a "
+    "loop's step goes with its call, computing stays.",
     remedy="Collect the elements in one buffer and send that; give one call the whole array; or describe scattered "
     "elements by a derived datatype.",
     false_alarms="A program that sends early on purpose, so that the receiver can begin: it is not named where it "

@@ -15,8 +15,8 @@ from slowpath.findings.slow_path import SlowPath
 
 LEAST_CHAINS = 5
 LEAST_HOPS = 3  # messages of one chain
-# Messages that all go at once share the memory: with 8 ranks in a node one of the corrected twin took about 1.3 to 2.1
-# times one of the chain (docs/results/watch.md). Between nodes they may take no longer than one.
+# Messages that are all sent at once share the memory, and each takes longer: with 8 ranks in a node about 1.3 to 2.1
+# times as long as in the chain (docs/results/watch.md). Between nodes they may take no longer.
 MOST_AT_ONCE = 2.5
 SHORT_S = 1e-6  # between the receive and the send, or half of the send's own time: nothing was computed from it
 
@@ -133,8 +133,8 @@ def _pattern(calls: ProgramCalls, message: Ints, chain: Ints) -> SeenPattern:
         text=f"{message.size:,} messages of {format_bytes(length)} received in {{place}} and passed on in {chains:,} "
         f"chains of {each:.0f}: each rank receives first and sends then, from another buffer",
         change="send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
-        basis="each chain's time, less one message sent and received; low: where that takes 2.5 times as long, since "
-        "all are sent at once, and no more than ranks wait in the chain on average",
+        basis="each chain's time, less one message sent and received; low: less 2.5 times that, "
+        "since messages sent at once share the memory, and no more than ranks wait in the chain on average",
         more_s=(value, low, value),
     )
 
