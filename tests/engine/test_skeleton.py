@@ -20,7 +20,7 @@ from slowpath.watch.record.job import read_job
 from slowpath.watch.report.write import rebuild
 from slowpath.watch.skeleton.changes import Changed, changes_of
 from slowpath.watch.skeleton.derive import Skeleton, skeleton_of
-from slowpath.watch.skeleton.fidelity import Played
+from slowpath.watch.skeleton.measure import Played
 from slowpath.watch.skeleton.replay import measured_skeleton, planned
 from slowpath.watch.skeleton.script import Refused, Script, text_of
 from slowpath.watch.skeleton_results import read_skeleton, skeleton_lines

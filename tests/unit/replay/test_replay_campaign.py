@@ -19,8 +19,8 @@ from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import collective_questions
 from slowpath.watch.conclude import Asking, asking
 from slowpath.watch.replay import session
-from slowpath.watch.replay.campaign import MOST_QUESTIONS, campaign_of
 from slowpath.watch.replay.library import launcher_of
+from slowpath.watch.replay.session import MOST_QUESTIONS, campaign_of
 from slowpath.watch.results import CollectiveClass, MessageClass, WatchResults
 from slowpath.watch.sources import (
     next_price_folder,

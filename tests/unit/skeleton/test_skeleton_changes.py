@@ -9,9 +9,16 @@ from collections.abc import Callable
 import pytest
 
 from slowpath.watch.skeleton.changes import balanced, changes_of
-from slowpath.watch.skeleton.collective_changes import fused, own_broadcasts, without_barriers
 from slowpath.watch.skeleton.edit import Change
-from slowpath.watch.skeleton.message_changes import aggregated, early_receives, reused, shifted
+from slowpath.watch.skeleton.rewrites import (
+    aggregated,
+    early_receives,
+    fused,
+    own_broadcasts,
+    reused,
+    shifted,
+    without_barriers,
+)
 from slowpath.watch.skeleton.script import FRESH, Message, Operation, Refused, Script, why_inconsistent
 
 Row = list[Operation]

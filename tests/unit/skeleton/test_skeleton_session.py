@@ -14,9 +14,8 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.watch.prove.rerun import Rerun, Started
 from slowpath.watch.skeleton.changes import Changed
 from slowpath.watch.skeleton.derive import Recorded, Skeleton
-from slowpath.watch.skeleton.fidelity import Played, PlayedKind, PlayedRank
 from slowpath.watch.skeleton.launch import PlayerStart
-from slowpath.watch.skeleton.measure import NO_TIME, SkeletonQuestion, SkeletonSession
+from slowpath.watch.skeleton.measure import NO_TIME, Played, PlayedKind, PlayedRank, SkeletonQuestion, SkeletonSession
 from slowpath.watch.skeleton.script import Operation, Refused, Script
 from slowpath.watch.skeleton_results import SkeletonResults, read_skeleton, skeleton_lines
 

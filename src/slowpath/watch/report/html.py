@@ -1,25 +1,142 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a watched program: one file, no network, no script needed, smaller than a megabyte. Pure."""
+"""The page of a watched program: one file, no network, no script needed, smaller than a megabyte. Pure.
+
+Here are its short parts, NCCL and the skeleton; the others have modules of their own.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from slowpath.report import format as fmt
 from slowpath.report import page as pages
+from slowpath.report.figure import FigureTable
 from slowpath.report.shown import PAGE_BYTES
-from slowpath.watch.proof import Proof
-from slowpath.watch.report import view_cards, view_messages, view_run, view_time
+from slowpath.watch.nccl.results import NcclUse
+from slowpath.watch.nccl.text import HEAD, row_of
+from slowpath.watch.proof import Proof, ProofEffect
+from slowpath.watch.report import view_cards, view_messages, view_run, view_time, words
 from slowpath.watch.report.view_cards import cards
-from slowpath.watch.report.view_nccl import nccl_view
-from slowpath.watch.report.view_skeleton import skeleton_view
 from slowpath.watch.results import WatchResults
-from slowpath.watch.skeleton_results import SkeletonResults
+from slowpath.watch.skeleton_results import KindTime, SkeletonChange, SkeletonResults, skeleton_lines
+
+
+@dataclass(frozen=True, slots=True)
+class SkeletonView:
+    """headline: whether it can be believed.  kinds, changes: None: there are none."""
+
+    mark: str
+    headline: str
+    kinds: FigureTable | None
+    changes: FigureTable | None
+    notes: tuple[str, ...]
+
+
+def skeleton_view(found: SkeletonResults | None) -> SkeletonView | None:
+    """None: none was launched."""
+    if found is None:
+        return None
+    kinds = [_kind(row) for row in found.fidelity.kinds] if found.fidelity else []
+    changes = [_change(change) for change in found.changes]
+    return SkeletonView(
+        "same" if found.is_priced else "undecided",
+        skeleton_lines(found)[0],
+        FigureTable(["Calls", "How many", "Program, a rank", "Skeleton, a rank", "Judged"], kinds) if kinds else None,
+        FigureTable(["Change", "What it shows", "Saves", "Time ratio", "Control", "To check"], changes)
+        if changes
+        else None,
+        found.statements,
+    )
+
+
+def _kind(row: KindTime) -> list[str]:
+    judged = ("near" if row.is_faithful else "off") if row.is_judged else "too short"
+    return [row.kind, words.count(row.calls), words.time(row.program_s), words.time(row.skeleton_s), judged]
+
+
+def _change(change: SkeletonChange) -> list[str]:
+    saved = fmt.MISSING
+    if change.saved_s is not None:
+        ends = fmt.quantity_interval(change.saved_s, "s", change.saved_interval)
+        saved = f"{fmt.time(change.saved_s, change.saved_interval)} {ends or ''}".strip()
+    verdict = {"proven": "measured on the skeleton", None: "not done"}.get(change.verdict, str(change.verdict))
+    said = f"{verdict}: {change.text if change.verdict == 'proven' else change.reason}"
+    return [change.name, said, saved, _ratio(change.effect), _ratio(change.control), change.check or fmt.MISSING]
+
+
+def _ratio(effect: ProofEffect | None) -> str:
+    if effect is None:
+        return fmt.MISSING
+    ends = fmt.ratio_interval(effect.ratio, effect.interval)
+    return f"{fmt.ratio(effect.ratio, effect.interval)} {ends or 'no interval'}"
+
+
+MOST_ROWS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedNcclView:
+    """Tables of NCCL's calls."""
+
+    lead: str
+    operations: FigureTable
+    late: FigureTable
+    first: FigureTable
+    processes: FigureTable
+    notes: tuple[str, ...]
+
+
+def nccl_view(use: NcclUse | None) -> WatchedNcclView | None:
+    """None: no process called NCCL."""
+    if use is None:
+        return None
+    by = "the GPU's timer" if use.timer == "GPU" else "NCCL's proxy thread, on the host"
+    timed = "NCCL's kernels were not timed" if use.timer == "host only" else f"Times are by {by}"
+    shown = min(MOST_ROWS, len(use.operations))
+    return WatchedNcclView(
+        f"As NCCL's profiler interface reports it. {timed}, a rank's mean; bytes and bus bandwidth are as nccl-tests "
+        f"defines them. The {shown} kinds with the most time of {len(use.operations)}; first calls are apart.",
+        FigureTable([name[0].upper() + name[1:] for name in HEAD], [row_of(one) for one in use.operations[:MOST_ROWS]]),
+        FigureTable(
+            ["Rank", "Host", "Of ranks", "Others wait", "Of the run", "Most in", "Last in", "Of calls", "By"],
+            [
+                [
+                    *(str(late.rank), late.host, str(late.ranks), words.time(late.waited_s), fmt.percent(late.share)),
+                    *(f"{late.function}, {fmt.count_bytes(late.bytes)}", fmt.percent(late.last_share)),
+                    *(words.count(late.calls), words.seconds(late.late_s, late.late_interval)),
+                ]
+                for late in use.late
+            ],
+        ),
+        FigureTable(
+            ["First call", "Bytes", "Of ranks", "Held up", "Rank", "Later ones"],
+            [
+                [
+                    *(first.function, fmt.count_bytes(first.bytes), str(first.ranks), words.time(first.launch_s)),
+                    *(str(first.rank), words.time(first.later_launch_s)),
+                ]
+                for first in use.first_uses
+            ],
+        ),
+        FigureTable(
+            ["Rank", "Host", "Calls", "NCCL's kernels ran", "Ends not seen", "Ended"],
+            [
+                [
+                    *(str(process.rank), process.host, words.count(process.calls), words.time(process.busy_s)),
+                    *(words.count(process.unfinished), process.ended),
+                ]
+                for process in use.processes[:MOST_ROWS]
+            ],
+        ),
+        use.notes,
+    )
+
 
 _UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
 _COLUMNS = re.compile(r"\s{2,}")

@@ -13,9 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from slowpath.watch.skeleton.collective_changes import fused, own_broadcasts, without_barriers
 from slowpath.watch.skeleton.edit import Change, Edit, edited
-from slowpath.watch.skeleton.message_changes import aggregated, early_receives, reused, shifted
+from slowpath.watch.skeleton.rewrites import (
+    aggregated,
+    early_receives,
+    fused,
+    own_broadcasts,
+    reused,
+    shifted,
+    without_barriers,
+)
 from slowpath.watch.skeleton.script import NEED_ALL, Operation, Refused, Script, why_inconsistent
 
 LEAST_UNEVEN: Final = 1.05  # computing of the busiest rank over the mean, from which balance is worth a launch
