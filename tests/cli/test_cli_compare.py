@@ -77,8 +77,11 @@ def test_gate_exit_codes(slowpath: Slowpath, runs: Path, name: str, more: list[s
 def test_an_undecided_gate_and_what_to_make_of_it(slowpath: Slowpath, runs: Path, tmp_path: Path) -> None:
     short = planted.folder(tmp_path / "short", 4, launches=4)
     for given, code in (("undecided", 3), ("pass", 0), ("fail", 1)):
-        done = slowpath("gate", str(short), "--baseline", str(runs / "base"), "--undecided", given)
+        words = ["--undecided", given, "--export", f"junit={tmp_path / 'gate.xml'}"]
+        done = slowpath("gate", str(short), "--baseline", str(runs / "base"), *words)
         assert done.returncode == code
+        marked = {"undecided": "<error ", "pass": "<skipped ", "fail": "<failure "}[given]
+        assert marked in (tmp_path / "gate.xml").read_text()
         assert "measure with --rounds 8" in done.stdout
 
 

@@ -25,7 +25,7 @@ from slowpath.cli.values import DURATION, EFFECT
 from slowpath.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from slowpath.compare.gate import Gate
+    from slowpath.compare.gate import Gate, Undecided
     from slowpath.compare.read import RunSource
 
 
@@ -162,7 +162,7 @@ def measured_again(found: Gate, run: RunSource, baseline: RunSource, options: Re
     type=click.Choice(["undecided", "pass", "fail"]),
     default="undecided",
     show_default=True,
-    help="Exit code of an undecided gate: 3, 0 or 1.",
+    help="Exit code of an undecided gate: 3, 0 or 1; its cells in JUnit: error, skipped or failure.",
 )
 @click.option(
     "--accept",
@@ -188,7 +188,7 @@ def command(
     minimum_effect: float,
     metrics: tuple[str, ...],
     phase: str,
-    undecided: str,
+    undecided: Undecided,
     accept: tuple[str, ...],
     format: str,
     as_json: bool,
@@ -222,7 +222,7 @@ def command(
             raise UsageError("watches take no --remeasure, --export, --metric and --format markdown or github")
         return _watches(run, baseline, minimum_effect, _kinds(accept), undecided, format)
     from slowpath.compare.export import parse_exports, write_exports
-    from slowpath.compare.gate import flagged, gate
+    from slowpath.compare.gate import final_exit_code, flagged, gate
     from slowpath.compare.read import read_source
 
     wanted, accepted = parse_exports(exports), _kinds(accept)
@@ -230,16 +230,18 @@ def command(
     found = gate(new, old, minimum_effect, metrics, phases_of(phase), accepted)
     if again.remeasure and flagged(found):
         found = measured_again(found, new, old, again)
-    write_exports(wanted, found, new)
+    write_exports(wanted, found, new, undecided)
     _print(found, format)
-    chosen = {"undecided": found.exit_code, "pass": 0, "fail": 1}[undecided]
-    return chosen if found.outcome == "undecided" else found.exit_code
+    return final_exit_code(found.outcome, undecided)
 
 
-def _watches(run: Path, baseline: Path, minimum_effect: float, accepted: list[str], undecided: str, format: str) -> int:
+def _watches(
+    run: Path, baseline: Path, minimum_effect: float, accepted: list[str], undecided: Undecided, format: str
+) -> int:
     """Print the gate of watches, one or several on each side, and return its exit code."""
     import msgspec
 
+    from slowpath.compare.gate import final_exit_code
     from slowpath.watch.compare.comparison import gate_watches
     from slowpath.watch.compare.measures import read_side
     from slowpath.watch.compare.text import render_watch_gate
@@ -249,8 +251,7 @@ def _watches(run: Path, baseline: Path, minimum_effect: float, accepted: list[st
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     else:
         click.echo(render_watch_gate(found).rstrip("\n"))
-    chosen = {"undecided": found.exit_code, "pass": 0, "fail": 1}[undecided]
-    return chosen if found.outcome == "undecided" else found.exit_code
+    return final_exit_code(found.outcome, undecided)
 
 
 def _kinds(words: tuple[str, ...]) -> list[str]:

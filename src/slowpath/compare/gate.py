@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -29,6 +30,7 @@ SCHEMA = 2
 MINIMUM_EFFECT = 0.05
 LAUNCHES = 8
 INCOMPLETE = "incomplete"
+Undecided = Literal["undecided", "pass", "fail"]  # what the user takes an undecided gate for: --undecided
 EXIT_CODES = {"pass": 0, "regression": 1, "undecided": 3}
 Outcome = str  # a key of EXIT_CODES
 
@@ -97,6 +99,12 @@ def gate(
     ]
     notes = _notes(found)
     return settle(Gate(SCHEMA, "gate", "undecided", EXIT_CODES["undecided"], found, rows, doubts, wrong, None, notes))
+
+
+def final_exit_code(outcome: Outcome, undecided: Undecided) -> int:
+    """Return the exit code of a gate, where the user says what an undecided one counts as."""
+    taken: dict[Undecided, Outcome] = {"undecided": "undecided", "pass": "pass", "fail": "regression"}
+    return EXIT_CODES[taken[undecided] if outcome == "undecided" else outcome]
 
 
 def judges(found: Gate) -> bool:

@@ -299,8 +299,8 @@ def test_compare_names_the_same_at_its_head_and_judges() -> None:
 def test_exports_show_why_a_gate_is_undecided() -> None:
     run = planted.source("new", cells(2, seed=2), machine=machine(processor="Q"))
     found = gate(run, base())
-    texts = {name: one.render(found, run) for name, one in FORMATS.items()}
-    assert texts["junit"].count("<skipped") == 2 + 2 + 1  # comparisons, doubts, cell 2
+    texts = {name: one.render(found, run, "undecided") for name, one in FORMATS.items()}
+    assert texts["junit"].count("<error") == 2 + 2 + 1  # comparisons, doubts, cell 2
     assert "processor: P in A, Q in B" in texts["junit"]
     assert 'slowpath_gate_doubt{kind="hardware",' in texts["openmetrics"]
     assert (

@@ -15,9 +15,10 @@ from msgspec.structs import replace
 
 from slowpath.compare.export import FORMATS, openmetrics, parse_exports, write_exports
 from slowpath.compare.export.gate_formats import render_github_commands
-from slowpath.compare.gate import Gate, flagged, gate, with_again
+from slowpath.compare.gate import Gate, Undecided, final_exit_code, flagged, gate, with_again
 from slowpath.compare.read import RunSource
 from slowpath.compare.remeasure import confirm
+from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from support.change import change
 from support.results import a_finding
@@ -41,7 +42,7 @@ def made() -> Made:
 
 
 def text(made: Made, name: str) -> str:
-    return FORMATS[name].render(*made)
+    return FORMATS[name].render(*made, "undecided")
 
 
 def test_the_fixture_holds_every_outcome(made: Made) -> None:
@@ -61,12 +62,12 @@ def test_junit_has_the_shape_that_its_schema_asks_for(made: Made) -> None:
     for holder in (document, suite):
         assert int(holder.attrib["tests"]) == len(cases) == 8
         assert int(holder.attrib["failures"]) == len(suite.findall("testcase/failure")) == 2
-        assert int(holder.attrib["skipped"]) == len(suite.findall("testcase/skipped")) == 4  # two more: why
-        assert holder.attrib["errors"] == "0"
+        assert int(holder.attrib["errors"]) == len(suite.findall("testcase/error")) == 4  # two more: why
+        assert holder.attrib["skipped"] == "0"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", suite.attrib["timestamp"])
     for case in cases:
         assert set(case.attrib) == {"name", "classname"}
-        assert [child.tag for child in case] in (["failure", "system-out"], ["skipped"], ["skipped", "system-out"],
+        assert [child.tag for child in case] in (["failure", "system-out"], ["error"], ["error", "system-out"],
                                                  ["system-out"], ["failure"])  # fmt: skip
     assert all({"name", "value"} == set(one.attrib) for one in suite.iter("property"))
     assert len({(case.attrib["classname"], case.attrib["name"]) for case in cases}) == len(cases)
@@ -74,6 +75,52 @@ def test_junit_has_the_shape_that_its_schema_asks_for(made: Made) -> None:
     assert failure is not None
     assert {"message", "type"} == set(failure.attrib)
     assert SEEN in failure.attrib["message"]
+
+
+@pytest.fixture(scope="module")
+def gates(made: Made) -> dict[str, Made]:
+    """Gates of every outcome, and two that compare nothing, since the cell of both has no times in the run."""
+    base = planted.source("base", a_cell(1))
+    few, apart = planted.source("few", a_cell(2, 4)), planted.source("apart", [*a_failed_cell(), *a_cell(3, number=1)])
+    passed = planted.source("passed", a_cell(2))
+    return {
+        "pass": (gate(passed, base), passed),
+        "undecided": (gate(few, base), few),
+        "regression": made,
+        "uncompared": (gate(apart, base), apart),
+        "nothing": (gate(apart, base, accept=["incomplete"]), apart),
+    }
+
+
+def a_failed_cell() -> list[CellResult]:
+    return [replace(one, metrics={}) for one in a_cell(4)]
+
+
+def a_cell(seed: int, launches: int = 8, number: int = 0) -> list[CellResult]:
+    return [planted.cell(number, planted.values(np.random.default_rng(seed), 1.0, launches))]
+
+
+@pytest.mark.parametrize("undecided", ["undecided", "pass", "fail"])
+def test_junit_says_what_the_exit_code_says(gates: dict[str, Made], undecided: Undecided) -> None:
+    """A reader shows failures and errors as failed, skipped and empty test cases as fine."""
+    for name, (found, run) in gates.items():
+        suite = ElementTree.fromstring(FORMATS["junit"].render(found, run, undecided))[0]
+        failures, errors, tests = (int(suite.attrib[kind]) for kind in ("failures", "errors", "tests"))
+        code = final_exit_code(found.outcome, undecided)
+        assert tests > 0, name
+        assert (failures + errors == 0) == (code == 0), name
+        assert (failures > 0) == (code == 1), name
+        if found.outcome == "undecided":
+            assert {"undecided": errors, "fail": failures, "pass": int(suite.attrib["skipped"])}[undecided] > 0, name
+
+
+def test_accepted_gaps_of_a_run_are_skipped() -> None:
+    base = planted.source("base", [*a_cell(1), *a_cell(2, number=1)])
+    run = planted.source("run", a_cell(3))
+    found = gate(run, base, accept=["incomplete"])
+    assert found.outcome == "pass"
+    suite = ElementTree.fromstring(FORMATS["junit"].render(found, run, "undecided"))[0]
+    assert (suite.attrib["errors"], suite.attrib["skipped"]) == ("0", "1")
 
 
 def test_openmetrics_follows_the_text_format(made: Made) -> None:
@@ -142,9 +189,11 @@ def test_a_value_without_interval_has_no_bounds() -> None:
     change(single.metrics[planted.METRIC].phases["steady"], interval=None)
     run = planted.source("run", [single])
     found = gate(run, planted.source("base", [planted.cell(0, [1e-5])]))
-    assert json.loads(FORMATS["bencher"].render(found, run))["cell 0"][f"{planted.METRIC}.steady"].keys() == {"value"}
-    assert "range" not in json.loads(FORMATS["action-benchmark"].render(found, run))[0]
-    assert "slowpath_low" not in FORMATS["openmetrics"].render(found, run)
+    assert json.loads(FORMATS["bencher"].render(found, run, "undecided"))["cell 0"][
+        f"{planted.METRIC}.steady"
+    ].keys() == {"value"}
+    assert "range" not in json.loads(FORMATS["action-benchmark"].render(found, run, "undecided"))[0]
+    assert "slowpath_low" not in FORMATS["openmetrics"].render(found, run, "undecided")
 
 
 def test_github_action_benchmark(made: Made) -> None:

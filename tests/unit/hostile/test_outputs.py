@@ -98,17 +98,17 @@ LINES: dict[str, Callable[[], str]] = {
     "diagnosis": a_diagnosis,
     "diagnosis, brief": lambda: text.render_brief(planted(diagnosed.diagnosis()[0], WORDS), f"folder{WORDS}"),
     "annotations": lambda: render_github_commands(a_gate()),
-    "github-summary": lambda: FORMATS["github-summary"].render(a_gate(), sources()[1]),
-    "openmetrics": lambda: FORMATS["openmetrics"].render(a_gate(), sources()[1]),
+    "github-summary": lambda: FORMATS["github-summary"].render(a_gate(), sources()[1], "undecided"),
+    "openmetrics": lambda: FORMATS["openmetrics"].render(a_gate(), sources()[1], "undecided"),
 }
 OTHERS: dict[str, Callable[[], str]] = {
     "comparison.csv": lambda: render_csv(compare(*sources(), 0.03)),
     "comparison.html": lambda: render_comparison_html(compare(*sources(), 0.03), *(one.results for one in sources())),
     "history.svg": lambda: render_svg(history(f"folder{WORDS}", list(sources()), [], 0.03)),
     "diagnosis.html": a_diagnosis_page,
-    "junit": lambda: FORMATS["junit"].render(a_gate(), sources()[1]),
-    "bencher": lambda: FORMATS["bencher"].render(a_gate(), sources()[1]),
-    "action-benchmark": lambda: FORMATS["action-benchmark"].render(a_gate(), sources()[1]),
+    "junit": lambda: FORMATS["junit"].render(a_gate(), sources()[1], "undecided"),
+    "bencher": lambda: FORMATS["bencher"].render(a_gate(), sources()[1], "undecided"),
+    "action-benchmark": lambda: FORMATS["action-benchmark"].render(a_gate(), sources()[1], "undecided"),
 }
 
 

@@ -15,10 +15,10 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.files import append_at_once
 
 if TYPE_CHECKING:
-    from slowpath.compare.gate import Gate
+    from slowpath.compare.gate import Gate, Undecided
     from slowpath.compare.read import RunSource
 
-Render = Callable[["Gate", "RunSource"], str]
+Render = Callable[["Gate", "RunSource", "Undecided"], str]
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class ExportFormat:
 FORMATS: dict[str, ExportFormat] = {
     export.name: export
     for export in (
-        ExportFormat("junit", lambda found, run: render_junit(found)),
-        ExportFormat("github-summary", lambda found, run: render_github_summary(found), append=True),
-        ExportFormat("openmetrics", openmetrics.render),
-        ExportFormat("bencher", lambda found, run: render_bencher(run)),
-        ExportFormat("action-benchmark", lambda found, run: render_action_benchmark(run)),
+        ExportFormat("junit", lambda found, run, undecided: render_junit(found, undecided)),
+        ExportFormat("github-summary", lambda found, run, undecided: render_github_summary(found), append=True),
+        ExportFormat("openmetrics", lambda found, run, undecided: openmetrics.render(found, run)),
+        ExportFormat("bencher", lambda found, run, undecided: render_bencher(run)),
+        ExportFormat("action-benchmark", lambda found, run, undecided: render_action_benchmark(run)),
     )
 }
 
@@ -53,10 +53,15 @@ def parse_exports(words: Sequence[str]) -> list[tuple[ExportFormat, Path]]:
     return found
 
 
-def write_exports(wanted: Sequence[tuple[ExportFormat, Path]], found: Gate, run: RunSource) -> None:
-    """Write each file.  Raises: EnvironmentFailure: a file can't be written."""
+def write_exports(
+    wanted: Sequence[tuple[ExportFormat, Path]], found: Gate, run: RunSource, undecided: Undecided = "undecided"
+) -> None:
+    """Write each file.
+
+    Args: undecided: what the user takes an undecided gate for.  Raises: EnvironmentFailure: a file can't be written.
+    """
     for export, path in wanted:
-        text = export.render(found, run)
+        text = export.render(found, run, undecided)
         try:
             if export.append:
                 append_at_once(path, text)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gates as JUnit XML, as Markdown for GitHub's step summary, and as GitHub workflow commands (annotations).
 
-In JUnit, a regression or wrong bytes is a failure; an undecided, doubtful or uncompared cell is skipped. Elements and
-their order follow the schemas of Jenkins' xUnit plugin (junit-10.xsd) and of Ant.
+In JUnit, a regression or wrong bytes is a failure. An undecided, doubtful or uncompared cell follows the exit code:
+an error by default (3), skipped with `--undecided pass` (0), a failure with `--undecided fail` (1). Readers show errors
+and failures as failed, and a skipped test as neither: GitLab, issue 29032. So a document without failures and errors
+is a gate that ended with 0. Elements and their order follow the schemas of Jenkins' xUnit plugin (junit-10.xsd) and of
+Ant.
 
 Source: GitHub Docs, "Workflow commands for GitHub Actions": data escapes % CR LF, properties also colon and comma.
 """
@@ -24,32 +27,38 @@ from slowpath.compare.comparison_text import (
     uncompared_words,
     what_to_do,
 )
-from slowpath.compare.gate import judges
+from slowpath.compare.gate import INCOMPLETE, judges
 from slowpath.core.clean import markdown, text
 from slowpath.report import format as fmt
 
 if TYPE_CHECKING:
     from slowpath.compare.comparable import Doubt
-    from slowpath.compare.gate import Gate, JudgedRow
+    from slowpath.compare.gate import Gate, JudgedRow, Undecided
     from slowpath.compare.pairs import Unmatched
     from slowpath.compare.uncompared import Uncompared
 
 # What XML 1.0 can't hold, even escaped (section 2.2).
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 SUITE = "slowpath gate"
+_OPEN = {"undecided": "error", "fail": "failure"}
 SIDES = {"a": "baseline", "b": "run"}
 
 
-def render_junit(found: Gate) -> str:
-    """Return the gate as a JUnit document: each comparison is a test case with its numbers in system-out."""
-    cases = [_case(judged) for judged in found.rows]
-    cases += [_simple(cell, "wrong bytes", "failure") for cell in found.wrong]
-    cases += [_comparable(i, doubt) for i, doubt in enumerate(found.doubts, start=1)]
-    cases += [_uncompared(cell) for cell in found.comparison.uncompared]
+def render_junit(found: Gate, undecided: Undecided = "undecided") -> str:
+    """Return the gate as a JUnit document: each comparison is a test case with its numbers in system-out.
+
+    Args: undecided: what the user takes an undecided gate for.
+    """
+    accepted = all(doubt.accepted for doubt in found.doubts if doubt.kind == INCOMPLETE)
+    cases = [_case(judged, undecided) for judged in found.rows]
+    cases += [_wrong(cell) for cell in found.wrong]
+    cases += [_comparable(i, doubt, undecided) for i, doubt in enumerate(found.doubts, start=1)]
+    cases += [_uncompared(cell, "pass" if accepted else undecided) for cell in found.comparison.uncompared]
+    cases += [_nothing(undecided)] if not found.rows else []
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": "0",
+        "errors": str(sum(case.find("error") is not None for case in cases)),
         "skipped": str(sum(case.find("skipped") is not None for case in cases)),
     }
     suites = ElementTree.Element("testsuites", {"name": SUITE, **counts})
@@ -65,13 +74,13 @@ def render_junit(found: Gate) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(judged: JudgedRow) -> ElementTree.Element:
+def _case(judged: JudgedRow, undecided: Undecided) -> ElementTree.Element:
     row = judged.row
     case = _element(row.experiment, f"{row.label}: {row.metric}, {row.phase}")
     if judged.outcome == "regression":
         _outcome(case, "failure", judged_label(judged), judged.reason, "regression")
     elif judged.outcome == "undecided":
-        ElementTree.SubElement(case, "skipped", {"message": _clean(f"undecided: {judged.reason}")})
+        _open(case, f"undecided: {judged.reason}", undecided)
     ElementTree.SubElement(case, "system-out").text = _clean("\n".join(_numbers(judged)))
     return case
 
@@ -82,29 +91,41 @@ def _numbers(judged: JudgedRow) -> list[str]:
     return lines + ([f"again: {judged.again}"] if judged.again else [])
 
 
-def _simple(cell: Unmatched, what: str, kind: str) -> ElementTree.Element:
-    case = _element("record", f"{cell.label}: {what}")
-    if kind == "failure":
-        _outcome(case, kind, cell.reason, cell.reason, what)
-    else:
-        ElementTree.SubElement(case, kind, {"message": _clean(cell.reason)})
+def _wrong(cell: Unmatched) -> ElementTree.Element:
+    case = _element("record", f"{cell.label}: wrong bytes")
+    _outcome(case, "failure", cell.reason, cell.reason, "wrong bytes")
     return case
 
 
-def _comparable(number: int, doubt: Doubt) -> ElementTree.Element:
+def _comparable(number: int, doubt: Doubt, undecided: Undecided) -> ElementTree.Element:
     """Return the test case of a doubt, which passes only if the user accepted the doubt."""
     case = _element("comparable", f"{doubt.kind} {number}")
     if doubt.accepted:
         ElementTree.SubElement(case, "system-out").text = _clean(f"accepted: {doubt.reason}")
     else:
-        ElementTree.SubElement(case, "skipped", {"message": _clean(f"undecided: {doubt.reason}")})
+        _open(case, f"undecided: {doubt.reason}", undecided)
     return case
 
 
-def _uncompared(cell: Uncompared) -> ElementTree.Element:
+def _uncompared(cell: Uncompared, undecided: Undecided) -> ElementTree.Element:
     case = _element("compared", f"{SIDES[cell.side]}, cell {cell.cell}, {cell.label}: {cell.reason}")
-    ElementTree.SubElement(case, "skipped", {"message": _clean(f"not compared: {cell.reason}")})
+    _open(case, f"not compared: {cell.reason}", undecided)
     return case
+
+
+def _nothing(undecided: Undecided) -> ElementTree.Element:
+    """Return the one test case of a gate that compared nothing; a document without any reads as passed."""
+    case = _element("compared", "anything")
+    _open(case, "undecided: nothing was compared", undecided)
+    return case
+
+
+def _open(case: ElementTree.Element, why: str, undecided: Undecided) -> None:
+    """Mark a test case as not judged, in the way that its reader takes for what the exit code says."""
+    if undecided == "pass":
+        ElementTree.SubElement(case, "skipped", {"message": _clean(why)})
+    else:
+        _outcome(case, _OPEN[undecided], why, why, "undecided")
 
 
 def _element(part: str, name: str) -> ElementTree.Element:
