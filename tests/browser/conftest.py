@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from selenium import webdriver
 
-from slowpath.diagnose.page.html import page
+from slowpath.diagnose.page.files import page
 from slowpath.report import render_html
 from slowpath.watch.report.html import render_watch_html
 from support import checkup, diagnosed, report_studies, watch_results

@@ -12,7 +12,7 @@ import slowpath
 from slowpath.cli.main import exit_code
 from slowpath.compare.read import read_all, read_source
 from slowpath.core.errors import RecordError
-from slowpath.diagnose.rebuild import contrasts_csv
+from slowpath.diagnose.page.files import contrasts_csv
 from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis
 from slowpath.diagnose.tasks import SurveyTask, WitnessTask
 from slowpath.record.imports.field import import_logs

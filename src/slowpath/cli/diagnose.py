@@ -102,11 +102,10 @@ def command(
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render, render_brief
-    from slowpath.diagnose.place import behind_place, wrong_place
     from slowpath.diagnose.program import with_program
     from slowpath.diagnose.ranks.job import PAIR, crowded_lines
     from slowpath.diagnose.records import FILE
-    from slowpath.diagnose.start import begin, own_mpi, ranks_of, require_resumable, resume
+    from slowpath.diagnose.start import begin, behind_place, own_mpi, ranks_of, require_resumable, resume, wrong_place
     from slowpath.diagnose.start import dry_run as planned
     from slowpath.run.ownership import owned
 

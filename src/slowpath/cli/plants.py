@@ -142,7 +142,7 @@ def _limits(
 
 def _again(out: Path | None) -> int:
     from slowpath.core.errors import UsageError
-    from slowpath.studies.plants.again import scored_again
+    from slowpath.studies.plants.harness import scored_again
 
     if out is None:
         raise UsageError("--score-only needs --out FOLDER")

@@ -84,8 +84,8 @@ def _diagnosis(
 ) -> int:
     """Rebuild the reports of a diagnosis and of its steps, print the first, and return the exit code."""
     from slowpath.cli.finish import exit_code_of
+    from slowpath.diagnose.page.files import contrasts_csv, rebuild
     from slowpath.diagnose.page.text import render
-    from slowpath.diagnose.rebuild import contrasts_csv, rebuild
     from slowpath.report.redact import redact_run
 
     if redact is not None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import inside
+from slowpath.core.place import PlaceFault
 from slowpath.core.secrets import clean_words
 from slowpath.core.units import listed
 from slowpath.core.version import __version__
@@ -28,10 +30,31 @@ from slowpath.diagnose.steps import alternatives
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
 from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask, Task
+from slowpath.mpi.place import PlaceJob, faults
 from slowpath.run.measure import new_folder
 from slowpath.run.ownership import require_free
+from slowpath.run.place import place_here
 from slowpath.run.reopen import launcher_again
 from slowpath.stats.many_changes import HALF
+
+
+def wrong_place(bench: Bench) -> list[PlaceFault]:
+    """For the ranks that the diagnosis is about, on one node."""
+    ranks = -(-bench.job.ranks // max(bench.job.nodes, 1))
+    return faults(place_here(), PlaceJob(ranks, bench.library.name, bench.environ))
+
+
+@contextmanager
+def behind_place(wrong: Sequence[PlaceFault]) -> Iterator[None]:
+    """Failures of the machine speak behind what is wrong with the place.  Raises: EnvironmentFailure."""
+    try:
+        yield
+    except EnvironmentFailure as error:
+        if not wrong or type(error) is not EnvironmentFailure:
+            raise
+        said = [f"{one.sentence} {one.action}" for one in wrong]
+        raise EnvironmentFailure(" ".join([*said, str(error)])) from error
+
 
 STATED = (2, 8, 64, 1024)  # ranks whose cost is stated next to that of the ranks asked for
 

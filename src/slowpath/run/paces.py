@@ -13,8 +13,7 @@ from pathlib import Path
 
 from slowpath.core.errors import SlowpathError
 from slowpath.core.plan import Plan
-from slowpath.plan.cost import Pace
-from slowpath.plan.pace import LaunchTime, pace_of, times_of
+from slowpath.plan.cost import LaunchTime, Pace, pace_of, times_of
 from slowpath.record.folder import read_launches
 from slowpath.record.plan_files import read_plan
 

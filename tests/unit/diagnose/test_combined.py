@@ -16,14 +16,13 @@ from slowpath.core.campaign_file import recorded
 from slowpath.core.results import EnvironmentResult, Finding, Results, Snippet
 from slowpath.diagnose.combined.compatible import Proven, RemedyChange, added_parameters
 from slowpath.diagnose.combined.design import design
-from slowpath.diagnose.combined.verdict import judge_combined
 from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.page.html import page
+from slowpath.diagnose.page.files import page
 from slowpath.diagnose.page.text import render
 from slowpath.diagnose.records import SCHEMA, Diagnosis
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
-from slowpath.diagnose.steps.combined import COMBINED, outcome_words
+from slowpath.diagnose.steps.combined import COMBINED, judge_combined, outcome_words
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.tasks import CombinedTask, SurveyTask, TrialTask

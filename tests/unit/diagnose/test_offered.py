@@ -15,7 +15,7 @@ from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
-from slowpath.diagnose.trials.gap import Gap
+from slowpath.diagnose.trials.verdict import Gap
 from slowpath.findings.remedy import on_gpu
 
 MPICH = LibraryFacts("mpich", "5.0.2")

@@ -15,8 +15,8 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import KINDS
+from slowpath.diagnose.steps.trial import pooled
 from slowpath.diagnose.tasks import RepeatTask, SurveyTask, Task, TrialTask
-from slowpath.diagnose.trials.pooled import pooled
 from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.difference import WITHOUT_USER
 

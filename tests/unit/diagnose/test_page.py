@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import PlacementResult, RankPlace, Results, SideEffect, Snippet, Verdict
 from slowpath.diagnose.page import view
-from slowpath.diagnose.page.html import page
+from slowpath.diagnose.page.files import page
 from slowpath.diagnose.page.text import render, render_brief
 from slowpath.diagnose.page.view import trials_of
 from slowpath.diagnose.page.words import leg_words

@@ -13,7 +13,7 @@ from made_results import finding, law, remedy, step
 
 from slowpath.core.errors import RecordError
 from slowpath.core.results import Snippet
-from slowpath.diagnose.page.html import page
+from slowpath.diagnose.page.files import page
 from slowpath.diagnose.page.text import render
 from slowpath.diagnose.records import FILE, SCHEMA, Diagnosis, DiagnosisStep, read_diagnosis, write_diagnosis
 from slowpath.diagnose.tasks import AttributeTask, CombinedTask, RefineTask, RepeatTask, SurveyTask, TrialTask

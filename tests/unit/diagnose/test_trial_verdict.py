@@ -16,8 +16,7 @@ from slowpath.core.results import ContrastResult, Legs
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
 from slowpath.diagnose.steps.trial import apply
 from slowpath.diagnose.tasks import FastSide, TrialTask
-from slowpath.diagnose.trials.gap import Gap
-from slowpath.diagnose.trials.verdict import TrialOutcome, judge_trial, stayed
+from slowpath.diagnose.trials.verdict import Gap, TrialOutcome, judge_trial, stayed
 from slowpath.findings.order import cost
 
 TASK = TrialTask(

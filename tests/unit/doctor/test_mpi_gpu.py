@@ -9,8 +9,7 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.doctor import mpi_gpu
-from slowpath.doctor.device_path import DevicePath
-from slowpath.doctor.mpi_gpu import conclusion, in_words, mpi_and_gpu_memory
+from slowpath.doctor.mpi_gpu import DevicePath, conclusion, in_words, mpi_and_gpu_memory
 from slowpath.mpi.mpi import Mpi
 
 IPC = DevicePath(True, "ipc", 5.2e9, 394e9, None)

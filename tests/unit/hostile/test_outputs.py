@@ -34,7 +34,7 @@ from slowpath.compare.read import RunSource
 from slowpath.compare.reference import hold, render_reference
 from slowpath.compare.self_test import render_self_test, self_test
 from slowpath.core.results import Results
-from slowpath.diagnose.page import html, text
+from slowpath.diagnose.page import files, text
 from slowpath.mpi.batch_systems import SCRIPTED, script_for
 from slowpath.plan.campaign import load
 from slowpath.record.folder import read_run, write_run
@@ -80,7 +80,7 @@ def a_diagnosis() -> str:
 
 def a_diagnosis_page() -> str:
     found, runs = diagnosed.diagnosis()
-    return html.page(planted(found, WORDS), {name: planted(one, WORDS) for name, one in runs.items()})
+    return files.page(planted(found, WORDS), {name: planted(one, WORDS) for name, one in runs.items()})
 
 
 def a_history() -> str:

@@ -9,10 +9,10 @@ import re
 import pytest
 
 from slowpath.slowpaths.registry import SLOW_PATHS
-from slowpath.studies.plants.claims import DEPENDS
 from slowpath.studies.plants.classes import CLASSES, PAIRED, find, pair
 from slowpath.studies.plants.grammar import Clause, PlantCondition, page_of
 from slowpath.studies.plants.plant import Plant
+from slowpath.studies.plants.score import DEPENDS
 
 MIB = 2**20
 FIRST = PlantCondition("use", "=", 1)

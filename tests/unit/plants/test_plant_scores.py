@@ -21,7 +21,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.planned import UnbuiltEngine
 from slowpath.run.libraries import Library
 from slowpath.stats.modes import wilson
-from slowpath.studies.plants import again
+from slowpath.studies.plants import harness
 from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.classes import CLASSES, PAIRED
 from slowpath.studies.plants.folder import Drawn, read
@@ -285,12 +285,12 @@ def test_an_old_folder_is_scored_again_by_what_was_planted_in_it(
     assert read(out)[1] == trials
     seen: list[str] = []
     folders: Mapping[str, PlantedDiagnosis] = {trial.name: measured() for trial in trials[:-1]}
-    monkeypatch.setattr(again, "concluded", lambda folder: folders.get(folder.name))
-    scored = again.scored_again(out, lambda one: seen.append(one.trial.name))
+    monkeypatch.setattr(harness, "concluded", lambda folder: folders.get(folder.name))
+    scored = harness.scored_again(out, lambda one: seen.append(one.trial.name))
     assert seen == [trial.name for trial in trials]
     assert [one.failure is not None for one in scored] == [False] * (len(trials) - 1) + [True]
     with pytest.raises(RecordError, match="no plants that can be scored again"):
-        again.scored_again(tmp_path, lambda one: None)
+        harness.scored_again(tmp_path, lambda one: None)
 
 
 def test_jobs_measure_side_by_side_each_in_its_own_pen(tmp_path: Path) -> None:

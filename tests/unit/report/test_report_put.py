@@ -13,12 +13,10 @@ from slowpath.core.results import Results
 from slowpath.experiments.put.table import build_put
 from slowpath.report import render_html, render_text
 from slowpath.report.put.history import STUDY
+from slowpath.report.put.ladder import LadderStep, ladder_scale, ladder_track
 from slowpath.report.put.rows import DesignRow, rows_of
-from slowpath.report.put.view import put_view
+from slowpath.report.put.view import Bar, bars_scale, bars_track, put_view
 from slowpath.report.put.words import PIECES
-from slowpath.report.svg import bars, ladder
-from slowpath.report.svg.bars import Bar
-from slowpath.report.svg.ladder import LadderStep
 from support.change import change
 
 ROOT = Path(__file__).parents[3]
@@ -140,17 +138,17 @@ def places(track: str, attribute: str = "width") -> list[float]:
 
 def test_bars_are_logarithmic_and_ordered() -> None:
     rows = [[Bar(0, 10.0, None, 20.0)], [Bar(0, 100.0)], [Bar(None, 1000.0)]]
-    scale = bars.scale_of(rows)
-    widths = [places(bars.track(row, scale, "g", "w")) for row in rows]
+    scale = bars_scale(rows)
+    widths = [places(bars_track(row, scale, "g", "w")) for row in rows]
     whole, ten = widths[0]
     assert whole > ten > 5  # the shortest bar is seen, too
     assert widths[2][0] - widths[1][0] == pytest.approx(widths[1][0] - ten, abs=0.3)
-    assert 'class="history"' in bars.track(rows[2], scale, "g", "w")
+    assert 'class="history"' in bars_track(rows[2], scale, "g", "w")
 
 
 def test_a_rung_that_saves_goes_back() -> None:
-    scale = ladder.scale_of([LadderStep(0, 0, 100)], [])
+    scale = ladder_scale([LadderStep(0, 0, 100)], [])
     assert scale(50) == pytest.approx(scale(100) / 2)
-    back = ladder.track([LadderStep(0, 80, 60)], scale, "g", "w")
+    back = ladder_track([LadderStep(0, 80, 60)], scale, "g", "w")
     assert places(back, "x") == pytest.approx([scale(60)], abs=0.06)
     assert "beyond" in back

@@ -9,9 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.core.results import Finding
-from slowpath.report.cards.shapes import shape_pictures
-from slowpath.report.svg import scatter
-from slowpath.report.svg.scatter import Group, ScatterAxes
+from slowpath.report.cards.shapes import Group, ScatterAxes, scatter_chart, shape_pictures, tail_chart
 from support.results import a_finding, results
 from support.series import every, lottery, simulated
 
@@ -49,11 +47,11 @@ def test_a_run_of_an_older_version_has_none(rule: str) -> None:
 
 
 def test_no_points_no_picture() -> None:
-    assert scatter.chart([Group("message", (), False)], ScatterAxes("x", "y"), "t") is None
-    assert scatter.tail_chart([], "x", "t") is None
+    assert scatter_chart([Group("message", (), False)], ScatterAxes("x", "y"), "t") is None
+    assert tail_chart([], "x", "t") is None
 
 
 def test_one_launch_is_a_picture() -> None:
-    drawing = scatter.chart([Group("launch", ((3.0, 1e-6),), False)], ScatterAxes("x", "y"), "t")
+    drawing = scatter_chart([Group("launch", ((3.0, 1e-6),), False)], ScatterAxes("x", "y"), "t")
     assert drawing is not None
     assert dots(str(drawing)) == {False: 1}

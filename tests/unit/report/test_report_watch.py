@@ -15,13 +15,11 @@ import pytest
 from msgspec.structs import replace
 from test_report_html import HOSTILE, SEEN, Page, pictures
 
-from slowpath.report.svg import rank_matrix, rank_slices
-from slowpath.report.svg.rank_slices import Piece, RankRow
 from slowpath.watch.report import html
 from slowpath.watch.report import write as tables
 from slowpath.watch.report.html import render_watch_html, verdict_lines
-from slowpath.watch.report.view_messages import each_transfer_s
-from slowpath.watch.report.view_time import MOST_BARS
+from slowpath.watch.report.view_messages import LIGHTEST, bin_of, each_transfer_s, matrix_chart
+from slowpath.watch.report.view_time import MOST_BARS, Piece, RankRow, slices_chart
 from slowpath.watch.report.write import FILES, render_watch_text, write_watch
 from slowpath.watch.results import Pair, WatchResults, read_watch_results
 from slowpath.watch.verdict import with_proofs
@@ -190,7 +188,7 @@ def test_warnings_stand_on_top() -> None:
 def test_a_row_fills_as_its_shares_say() -> None:
     """Half of the first quarter waits, then nothing is kept, then a tenth moves bytes."""
     pieces = [Piece(0.0, 1.0, (0.5, 0.0)), Piece(1.0, 2.0, None), Piece(2.0, 4.0, (0.0, 0.1))]
-    drawn = rank_slices.chart([RankRow("0", pieces)], ["wait", "move"], "rest", 4.0, "t", "d")
+    drawn = slices_chart([RankRow("0", pieces)], ["wait", "move"], "rest", 4.0, "t", "d")
     root = ElementTree.fromstring(drawn)
     paths = {path.get("class"): path.get("d") for path in root.iter("path") if path.get("class") != "hatch"}
     assert paths == {
@@ -203,15 +201,15 @@ def test_a_row_fills_as_its_shares_say() -> None:
 
 
 def test_pairs_that_are_almost_equal_look_so() -> None:
-    drawn = rank_matrix.chart(2, {(0, 1): 1_000_000, (1, 0): 999_000}, "t", "d")
+    drawn = matrix_chart(2, {(0, 1): 1_000_000, (1, 0): 999_000}, "t", "d")
     shades = [
         float(one.get("fill-opacity") or 0)
         for one in ElementTree.fromstring(drawn).iter("rect")
         if one.get("class") == "sent"
     ]
     assert min(shades) > 0.99
-    far = rank_matrix.chart(2, {(0, 1): 10**9, (1, 0): 10}, "t", "d")
-    assert f'fill-opacity="{rank_matrix.LIGHTEST}"' in far
+    far = matrix_chart(2, {(0, 1): 10**9, (1, 0): 10}, "t", "d")
+    assert f'fill-opacity="{LIGHTEST}"' in far
 
 
 def test_what_the_verdict_says_is_not_said_twice() -> None:
@@ -222,7 +220,7 @@ def test_what_the_verdict_says_is_not_said_twice() -> None:
 
 
 def test_a_matrix_of_many_ranks_is_binned() -> None:
-    assert [rank_matrix.bin_of(ranks) for ranks in (1, 32, 33, 64, 1024)] == [1, 1, 2, 2, 32]
+    assert [bin_of(ranks) for ranks in (1, 32, 33, 64, 1024)] == [1, 1, 2, 2, 32]
     found = pictures(render_watch_html(results(256)))
     squares = [one for svg in found for one in svg.iter("rect") if one.get("class") == "sent"]
     assert len(squares) == 3 * 32  # of a ring: the diagonal and both next to it, closed at the ends

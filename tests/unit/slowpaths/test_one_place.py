@@ -32,7 +32,7 @@ def printed(command, *words):
     return text.getvalue()
 
 def works(code):
-    import slowpath.analyse.build, slowpath.diagnose.session, slowpath.watch.conclude, slowpath.studies.plants.claims
+    import slowpath.analyse.build, slowpath.diagnose.session, slowpath.watch.conclude, slowpath.studies.plants.score
     from slowpath.cli import diagnose, explain, plants
     from slowpath.findings.page import markdown_files
     from slowpath.slowpaths.registry import SLOW_PATHS

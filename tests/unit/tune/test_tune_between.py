@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from slowpath.diagnose.tune.between import MOST_STEPS, between, joined, middle
 from slowpath.diagnose.tune.choose import CollectiveCell, WayTrial
 from slowpath.diagnose.tune.factors import CellFactor
 from slowpath.diagnose.tune.request import TuneRequest
-from slowpath.diagnose.tune.session import Session, Tuned, measured_of
+from slowpath.diagnose.tune.session import MOST_STEPS, Session, Tuned, between, joined, measured_of, middle
 from slowpath.diagnose.tune.text import lines
 from slowpath.mpi.tuning import Pick
 

@@ -17,10 +17,9 @@ from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing
 from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
 from slowpath.experiments.coll import experiment as coll
 from slowpath.mpi.tuning import Pick
-from slowpath.plan.cost import AS_ESTIMATED, Pace, estimate, fit_budget, kind_of, launch_parts_s
+from slowpath.plan.cost import AS_ESTIMATED, LaunchTime, Pace, estimate, fit_budget, kind_of, launch_parts_s, pace_of
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
-from slowpath.plan.pace import LaunchTime, pace_of
 from slowpath.plan.places import Nodes
 from slowpath.run.paces import Paces
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
@@ -18,12 +20,67 @@ from slowpath.report import format as fmt
 from slowpath.report import view_findings, view_run
 from slowpath.report.cards.sides import side_of
 from slowpath.report.figure import Figure, FigureTable, TrackRow
-from slowpath.report.svg import contrast_forest
-from slowpath.report.svg import steps as drawn
+from slowpath.report.svg import contrast_forest, marks
 from slowpath.report.svg.contrast_forest import DrawnRatio
+from slowpath.report.svg.element import element, picture, text
+from slowpath.report.svg.scale_linear import LinearScale
 from slowpath.report.svg.sides import Kind
 from slowpath.report.view_findings import FindingView, PictureSources, TrialView, side_effect
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
+
+HEIGHT = 20
+
+
+def steps_scale(whole_s: float) -> LinearScale:
+    """Return the axis from the first step's start to the last step's end."""
+    return LinearScale(0.0, max(whole_s, 1e-3), 0.0, 100.0)
+
+
+def steps_axis(scale: LinearScale, grid: str) -> Markup:
+    """Return tick labels, and the lines that the tracks use, under the id `grid`."""
+    lines, labels = marks.linear_ticks(scale, lambda tick: fmt.duration(tick) if tick else "0", height=HEIGHT)
+    content = marks.defined(grid, lines) + marks.axis_title("time since the diagnosis began") + labels
+    return picture(
+        content, "Time axis", f"Linear, from 0 to {fmt.duration(scale.high)}.", height=marks.AXIS_HEIGHT, class_="axis"
+    )
+
+
+def step_track(name: str, begin_s: float, wall_s: float, kind: str, scale: LinearScale, grid: str) -> Markup:
+    """Return a step.  Args: kind: kind of the step, which gives the colour."""
+    low, high = scale(begin_s), scale(begin_s + wall_s)
+    content = marks.used(grid) + element("rect", x=marks.percent(low), width=marks.percent(max(0.5, high - low)), y=4,
+                                         height=HEIGHT - 8, rx=2, class_=f"step {kind}")  # fmt: skip
+    return picture(content, name, fmt.duration(wall_s), height=HEIGHT, class_="track")
+
+
+SCALE = LinearScale(-0.3, 1.3, 0.0, 100.0)
+_TICKS = (0.0, 0.5, 1.0)
+TITLE = "share of the gap that the remedy removed"
+
+
+def removed_axis(grid: str) -> Markup:
+    """Return tick labels, and the lines that the tracks use, under the id `grid`."""
+    places = [(marks.percent(SCALE(tick)), fmt.percent(tick, 0)) for tick in _TICKS]
+    lines = "".join(element("line", x1=x, x2=x, y1=0, y2=marks.TRACK_HEIGHT, class_="grid") for x, _ in places)
+    labels = "".join(text(words, x, 31, "middle", "tick") for x, words in places)
+    content = marks.defined(grid, lines) + marks.axis_title(TITLE) + labels
+    return picture(
+        content, "Axis of shares", "Linear, from 0 to 100 % of the gap.", height=marks.AXIS_HEIGHT, class_="axis"
+    )
+
+
+def removed_track(name: str, value: float | None, interval: Interval | None, verdict: str, grid: str) -> Markup:
+    """Return a bar of the removed share with its interval, or no bar if it is unknown."""
+    if value is None:
+        words = "The removed share is unknown."
+        return picture(marks.used(grid), f"{name}: {verdict}", words, height=marks.TRACK_HEIGHT, class_="track")
+    start, end = SCALE(0.0), SCALE(value)
+    low, width = marks.percent(min(start, end)), marks.percent(max(0.4, abs(end - start)))
+    content = marks.used(grid) + element("rect", x=low, y=9, height=12, width=width, class_=f"share {verdict}")
+    if interval:
+        content += marks.bar(SCALE(interval[0]), SCALE(interval[1]), "spread-line")
+    words = f"Removes {fmt.percent(value, 0)} of the gap"
+    return picture(content, f"{name}: {verdict}", words, height=marks.TRACK_HEIGHT, class_="track")
 
 
 def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Mapping[str, Results]) -> list[TrialView]:
@@ -151,14 +208,14 @@ def tried(diagnosis: Diagnosis) -> Figure | None:
             share, name = remedy.removed_ratio, f"{remedy.name} ({finding.rule})"
             words = fmt.percent(share.value, 0) if share else remedy.verdict
             value, interval = (share.value, share.interval) if share else (None, None)
-            track = drawn.removed_track(name, value, interval, remedy.verdict, grid)
+            track = removed_track(name, value, interval, remedy.verdict, grid)
             rows.append(TrackRow(name, 0, track, words, remedy.verdict if share else ""))
             ends = _ends(interval)
             table.append([name, words, ends, remedy.reason])
     if not rows:
         return None
     head = ["Remedy", "Removed", "Interval", "Why"]
-    return Figure("What each remedy removed", "", FigureTable(head, table), axis=drawn.removed_axis(grid), rows=rows)
+    return Figure("What each remedy removed", "", FigureTable(head, table), axis=removed_axis(grid), rows=rows)
 
 
 def _ends(interval: Interval | None) -> str:
@@ -197,12 +254,12 @@ def _kept(found: Sequence[CombinedFinding]) -> Figure | None:
 def steps(diagnosis: Diagnosis) -> tuple[str, list[StepView]]:
     """The axis, and a row for each step."""
     walls = [step.wall_s or 0.0 for step in diagnosis.steps]
-    scale, grid, begin_s, rows = drawn.scale_of(sum(walls)), "steps-grid", 0.0, []
+    scale, grid, begin_s, rows = steps_scale(sum(walls)), "steps-grid", 0.0, []
     for step, wall_s in zip(diagnosis.steps, walls, strict=True):
-        track = drawn.track(step.folder, begin_s, wall_s, step.task.kind, scale, grid)
+        track = step_track(step.folder, begin_s, wall_s, step.task.kind, scale, grid)
         rows.append(StepView(step.folder, track, _wall(step), step.why, step.summary or ""))
         begin_s += wall_s
-    return drawn.axis(scale, grid), rows
+    return steps_axis(scale, grid), rows
 
 
 def _wall(step: DiagnosisStep) -> str:

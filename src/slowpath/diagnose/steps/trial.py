@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trial: one remedy is toggled on a finding's slow cell, in interleaved pairs; a second time where noise hid it."""
+"""Trial: one remedy is toggled on a finding's slow cell, in interleaved pairs; a second time where noise hid it.
+
+The second is judged by the pairs of both: every pair is of one round of one run, so pairs of two runs stand next to
+each other as those of one run do.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+import numpy as np
 
-from slowpath.core.results import Finding, Results
+from slowpath.core.results import ContrastResult, Finding, RemedyResult, Results, SideEffect, Snippet
 from slowpath.diagnose.alternatives import remedies_of as alternative_remedies
 from slowpath.diagnose.limits.attribution import names_of, remedies_of
 from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, limits_of
@@ -18,16 +23,97 @@ from slowpath.diagnose.own_settings.named import remedies_of as own_remedies
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import AttributeTask, LeftOut, TrialTask
+from slowpath.diagnose.tasks import AttributeTask, LeftOut, Task, TrialTask
 from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.offered import offered
-from slowpath.diagnose.trials.outcome import is_gone, with_outcome
-from slowpath.diagnose.trials.pooled import pooled, same_trial
-from slowpath.diagnose.trials.verdict import judge_trial
+from slowpath.diagnose.trials.pairs import judged_by
+from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, TrialOutcome, judge_trial
 from slowpath.diagnose.tune.files import PRELOAD
+from slowpath.findings.finding import with_trial
 from slowpath.findings.remedy import Control, Remedy
+from slowpath.findings.snippet import snippet
 from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
 from slowpath.slowpaths.registry import REMEDIES, codes_refined_by
+
+
+def same_trial(one: Task, other: Task) -> bool:
+    """Whether both try one remedy on one finding."""
+    if not isinstance(one, TrialTask) or not isinstance(other, TrialTask):
+        return False
+    return (one.finding, one.remedy) == (other.finding, other.remedy)
+
+
+def pooled(results: Results, earlier: Iterable[Results]) -> Results:
+    """Results of a trial with the pairs of the same trial in earlier runs."""
+    for before in earlier:
+        known = {_key(contrast): contrast for contrast in before.contrasts}
+        results = msgspec.structs.replace(
+            results, contrasts=[_both(known.get(_key(contrast)), contrast) for contrast in results.contrasts]
+        )
+    return results
+
+
+def _key(contrast: ContrastResult) -> tuple[str, str]:
+    return contrast.group, contrast.where
+
+
+def _both(before: ContrastResult | None, now: ContrastResult) -> ContrastResult:
+    pairs = [*(before.pairs if before else ()), *now.pairs]
+    return now if before is None or not pairs else judged_by(now, np.array(pairs, dtype=np.float64))
+
+
+def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None, library: str | None) -> Finding:
+    """The finding after a trial.
+
+    Args: remedy: that was tried, for a finding that does not list it; None: nothing but its name is known.
+          library: whose launcher binds, as "mpich".
+    """
+    listed = next((remedy for remedy in finding.remedies if remedy.name == outcome.remedy), None)
+    text, phrase, lines, watched = outcome.remedy, outcome.remedy, Snippet(), list[str | SideEffect]()
+    if listed is not None:
+        text, phrase = listed.text, listed.phrase or listed.name
+        lines, watched = listed.snippet, listed.side_effects
+    elif remedy is not None:
+        text, phrase = remedy.text, remedy.words
+        lines, watched = Snippet(**snippet(remedy, library)), [*remedy.side_effects]
+    tried = RemedyResult(
+        name=outcome.remedy,
+        text=text,
+        phrase=phrase,
+        snippet=lines,
+        removed_ratio=outcome.removed_ratio,
+        side_effects=[*outcome.side_effects, *watched],
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+    )
+    return _seen_again(with_trial(finding, tried, outcome.leg), outcome)
+
+
+def is_gone(outcome: TrialOutcome) -> bool:
+    """Whether a trial's own pairs, enough for a proof, show that there is no gap: few launches showed noise."""
+    return outcome.pairs >= FEWEST_PAIRS and outcome.gap is not None and outcome.gap.again == "gone"
+
+
+def _seen_again(finding: Finding, outcome: TrialOutcome) -> Finding:
+    """No cause is claimed of what the trial's own pairs could not show again, and it costs what these show."""
+    gap = outcome.gap
+    if gap is None or outcome.pairs < FEWEST_PAIRS or gap.again != "open" or finding.status == "proven":
+        return finding
+    doubt = f"{outcome.pairs} pairs of a trial did not show the gap again"
+    explained = msgspec.structs.replace(finding.legs.explained, state="missing", text=doubt)
+    legs = msgspec.structs.replace(finding.legs, explained=explained)
+    return msgspec.structs.replace(
+        finding,
+        status="observed",
+        cause=None,
+        claim=None,
+        hypotheses=finding.hypotheses or ([finding.cause] if finding.cause else []),
+        legs=legs,
+        missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],
+        doubts=list(dict.fromkeys([*finding.doubts, doubt])),
+        excess_s=None if finding.excess_s is None else min(finding.excess_s, max(0.0, gap.excess_s)),
+    )
+
 
 _LONG, _LONGER = 65536, 262144  # bytes: of the control, far from what is replaced
 _MULTIPLE: Final = 64  # of it and the length that is replaced, at least

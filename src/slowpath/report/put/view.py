@@ -25,8 +25,66 @@ from slowpath.report.put.one_unit import (
 from slowpath.report.put.rows import DesignRow, inside, puts, rows_of, steady, where
 from slowpath.report.put.study_table import count_words, study_rows
 from slowpath.report.put.words import KINDS, WORDINGS
-from slowpath.report.svg import bars
-from slowpath.report.svg.bars import Bar
+from slowpath.report.svg import marks
+from slowpath.report.svg.element import element, picture
+from slowpath.report.svg.scale import LogScale, spanning
+from slowpath.report.svg.size_curves import STYLES
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a row.
+
+    Args: series: index into the legend, which gives the colour; None is history, drawn hollow. value: None draws the
+          extension only. beyond: end of a lighter extension. spread: a range or interval.
+    """
+
+    series: int | None
+    value: float | None
+    spread: tuple[float, float] | None = None
+    beyond: float | None = None
+
+
+def bars_scale(rows: Sequence[Sequence[Bar]]) -> LogScale:
+    """Return an axis for all bars that begins well below the shortest one, so that it is visible."""
+    values = [v for row in rows for bar in row for v in (bar.value, bar.beyond, *(bar.spread or ()))]
+    low, high = spanning(values, least=4.0, margin=1.06) or (1.0, 10.0)
+    return LogScale(low / 1.8, high)
+
+
+def bars_axis(scale: LogScale, grid: str, label: Callable[[float], str], title: str) -> Markup:
+    """Return tick labels, and the lines that the tracks use, under the id `grid`."""
+    ticks = scale.ticks(7)
+    content = marks.defined(grid, marks.gridlines(scale, ticks))
+    content += marks.axis(scale, [(tick, label(tick)) for tick in ticks]) + marks.axis_title(title)
+    words = f"Logarithmic, from {label(scale.low)} to {label(scale.high)}."
+    return picture(content, title, words, height=marks.AXIS_HEIGHT, class_="axis")
+
+
+def bars_track(bars: Sequence[Bar], scale: LogScale, grid: str, words: str) -> Markup:
+    """Return the bars of a row below each other, each from the axis' left end."""
+    height = min(12, (marks.TRACK_HEIGHT - 4) // max(1, len(bars)))
+    top = (marks.TRACK_HEIGHT - height * len(bars)) // 2
+    content = marks.used(grid)
+    for place, bar in enumerate(bars):
+        content += _bar(bar, scale, top + place * height, height)
+    return picture(content, words, "Length on a logarithmic axis.", height=marks.TRACK_HEIGHT, class_="track")
+
+
+def _bar(bar: Bar, scale: LogScale, y: int, height: int) -> str:
+    style = "history" if bar.series is None else f"point {STYLES[bar.series % len(STYLES)]}"
+    thick = max(3, height - 2)
+    content = ""
+    if bar.beyond is not None:
+        content += element("rect", x=0, width=marks.percent(scale(bar.beyond)), y=y + 1, height=thick,
+                           class_=f"{style} beyond")  # fmt: skip
+    if bar.value is not None:
+        content += element("rect", x=0, width=marks.percent(scale(bar.value)), y=y + 1, height=thick, class_=style)
+    if bar.spread:
+        low, high = (marks.percent(scale(end)) for end in bar.spread)
+        content += element("line", x1=low, x2=high, y1=y + 1 + thick / 2, y2=y + 1 + thick / 2, class_="spread-line")
+    return content
+
 
 Numbers = tuple[str, str]  # a value, and what stands below it in small print
 NOT_COUNTED = f"{fmt.MISSING} not counted"
@@ -186,16 +244,16 @@ def _instructions(grid: str, rows: Sequence[DesignRow], mpis: Sequence[str], whe
     groups = _by_words([row for row in rows if row.calls])
     drawn = [[_count_bar(row, mpis) for row in group] for group in groups]
     old = [[Bar(None, float(variant.instructions))] for variant in STUDY] if history else []
-    scale = bars.scale_of([*drawn, *old])
-    tracks = [bars.track(bar, scale, grid, f"{group[0].name}: {_count_words(group[0])} instructions")
+    scale = bars_scale([*drawn, *old])
+    tracks = [bars_track(bar, scale, grid, f"{group[0].name}: {_count_words(group[0])} instructions")
               for bar, group in zip(drawn, groups, strict=True)]  # fmt: skip
     shown = _rows(groups, tracks, _count_words)
     for known, bar in zip(STUDY, old, strict=False):
         words = f"{known.instructions} instructions, in the earlier study"
         shown.append(
-            TrackRow(f"History: {known.design}", -1, bars.track(bar, scale, grid, words), f"{known.instructions}")
+            TrackRow(f"History: {known.design}", -1, bars_track(bar, scale, grid, words), f"{known.instructions}")
         )
-    axis = bars.axis(scale, grid, lambda tick: f"{tick:g}", "Instructions axis, logarithmic")
+    axis = bars_axis(scale, grid, lambda tick: f"{tick:g}", "Instructions axis, logarithmic")
     numbers = [[row.name, row.mpi, _count_words(row)] for group in groups for row in group]
     table = FigureTable(["Who puts", "In launches of", "Instructions"], numbers)
     return Figure("Instructions of a put", where, table, axis, shown)
@@ -226,10 +284,10 @@ def _count_bar(row: DesignRow, mpis: Sequence[str]) -> Bar:
 def _rates(grid: str, rows: Sequence[DesignRow], mpis: Sequence[str], where: str) -> Figure:
     groups = _by_words([row for row in rows if row.estimate])
     drawn = [[_rate_bar(row, mpis) for row in group] for group in groups]
-    scale = bars.scale_of(drawn)
-    tracks = [bars.track(bar, scale, grid, f"{group[0].name}: {_rate_words(group[0])}")
+    scale = bars_scale(drawn)
+    tracks = [bars_track(bar, scale, grid, f"{group[0].name}: {_rate_words(group[0])}")
               for bar, group in zip(drawn, groups, strict=True)]  # fmt: skip
-    axis = bars.axis(scale, grid, _rate_tick, "Rate axis, puts per second, logarithmic")
+    axis = bars_axis(scale, grid, _rate_tick, "Rate axis, puts per second, logarithmic")
     numbers = [[row.name, row.mpi, " ".join(_costs(row.cell)[1])] for group in groups for row in group]
     table = FigureTable(["Who puts", "In launches of", "Puts per second"], numbers)
     return Figure("Rate of puts", where, table, axis, _rows(groups, tracks, _rate_words))

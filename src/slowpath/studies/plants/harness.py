@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All trials, some of them side by side, and plants.json next to their folders."""
+"""All trials, some of them side by side, and plants.json next to their folders; and old folders by today's rules."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from slowpath.core.errors import Interrupted, SlowpathError
+from slowpath.core.errors import Interrupted, RecordError, SlowpathError
 from slowpath.core.signals import held_back
 from slowpath.run.ownership import Taken, owned
 from slowpath.studies.plants.baseline import Baseline, false_alarms
-from slowpath.studies.plants.folder import Drawn, check_folder, write
+from slowpath.studies.plants.folder import Drawn, check_folder, read, write
 from slowpath.studies.plants.measure import Ground, concluded
 from slowpath.studies.plants.pens import Pen, penned
 from slowpath.studies.plants.plant import PlantedDiagnosis
@@ -178,3 +178,16 @@ def _heedless() -> None:
 def _in_pen(folder: Path, pen: Pen) -> PlantedDiagnosis | None:
     pen.enter()
     return concluded(folder)
+
+
+def scored_again(out: Path, tell: Callable[[Scored], None]) -> list[Scored]:
+    """Conclude every whole diagnosis of a folder anew and score it by what plants.json says was planted; that is
+    written anew. A trial that was never measured is a failure.  Raises: RecordError: there is no such file."""
+    drawn, trials = read(out)
+    return each(_concluded, trials, out, drawn, tell, [Pen()])
+
+
+def _concluded(trial: PlantTrial, folder: Path, pen: Pen) -> PlantedDiagnosis:
+    if (found := concluded(folder)) is None:
+        raise RecordError(f"{folder}: holds no whole diagnosis")
+    return found

@@ -3,13 +3,129 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from markupsafe import Markup
+
+from slowpath.core import clean
 from slowpath.core.units import format_bytes
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, FigureTable
-from slowpath.report.svg import message_sizes, rank_matrix
-from slowpath.report.svg.message_sizes import Circle
+from slowpath.report.svg.element import element, picture, text
+from slowpath.report.svg.first_vs_later import short_time
+from slowpath.report.svg.marks import percent
+from slowpath.report.svg.scale import LogScale, powers_of_two, spanning
+from slowpath.report.svg.wide import Wide
 from slowpath.watch.report import words
 from slowpath.watch.results import AllocationKind, MessageClass, WatchResults
+
+HEIGHT, TOP, BOTTOM = 340, 26, 290
+LEFT, RIGHT = 12.0, 98.0
+LARGEST, SMALLEST = 22.0, 3.0  # radius, pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """A class of messages.
+
+    Args: seconds: time of one message. weight: total time. floor_s: None if not measured. joined: the floor is that of
+          messages between ranks, which a line joins. hollow: seconds includes waiting, because the class was not
+          matched.
+    """
+
+    size_bytes: float
+    seconds: float
+    weight: float
+    floor_s: float | None
+    joined: bool
+    hollow: bool
+    class_: str
+    words: str
+
+
+def sizes_chart(circles: Sequence[Circle], title: str) -> Markup | None:
+    """Return the picture, or None without a message that has bytes and takes time."""
+    drawn = [circle for circle in circles if circle.size_bytes > 0 and circle.seconds > 0]
+    across = spanning([circle.size_bytes for circle in drawn], least=16.0, margin=1.6)
+    ends = spanning([value for circle in drawn for value in (circle.seconds, circle.floor_s)], least=8.0, margin=1.9)
+    if across is None or ends is None:
+        return None
+    frame = Wide(LEFT, RIGHT, TOP, BOTTOM)
+    x, y = LogScale(*across, LEFT + 1, RIGHT - 1), LogScale(*ends, BOTTOM - 2, TOP + 2)
+    content = frame.levels([(y(tick), short_time(tick)) for tick in y.ticks(6)])
+    content += frame.uprights([(x(size), fmt.count_bytes(size)) for size in powers_of_two(*across, 7)])
+    content += _floor(drawn, x, y)
+    most = max(circle.weight for circle in drawn) or 1.0
+    for circle in sorted(drawn, key=lambda circle: -circle.weight):
+        radius = max(SMALLEST, LARGEST * math.sqrt(circle.weight / most))
+        content += element(
+            "circle", element("title", escape(clean.text(circle.words))), cx=percent(x(circle.size_bytes)),
+            cy=y(circle.seconds), r=radius, class_=f"{circle.class_}{' hollow' if circle.hollow else ''}",
+        )  # fmt: skip
+    content += frame.titles("length of a message", "time of one message")
+    low, high = (fmt.time(end(circle.seconds for circle in drawn)) for end in (min, max))
+    described = f"{fmt.plural(len(drawn), 'class')} of messages, {low} to {high} each; area: time in all of them."
+    return picture(content, title, described, height=HEIGHT, class_="sizes")
+
+
+def _floor(circles: Sequence[Circle], x: LogScale, y: LogScale) -> str:
+    """The least floor at each length, joined: what this machine needs for such a message at the best. Collectives have
+    floors of their own, which are dots alone."""
+    least: dict[float, float] = {}
+    for circle in circles:
+        if circle.floor_s and circle.joined:
+            least[circle.size_bytes] = min(circle.floor_s, least.get(circle.size_bytes, circle.floor_s))
+    places = [(percent(x(size)), y(floor)) for size, floor in sorted(least.items())]
+    apart = [
+        (percent(x(circle.size_bytes)), y(circle.floor_s)) for circle in circles if circle.floor_s and not circle.joined
+    ]
+    content = "".join(
+        element("line", x1=a[0], y1=a[1], x2=b[0], y2=b[1], class_="floor-line") for a, b in itertools.pairwise(places)
+    )
+    return content + "".join(
+        element("circle", cx=at, cy=level, r=2.5, class_="floor-dot") for at, level in [*places, *apart]
+    )
+
+
+WIDTH, LEFT, TOP = 344, 40, 44
+MOST = 32  # squares along a side
+LABELS = 8  # along a side
+LIGHTEST = 0.12  # of the pair with the least bytes
+LEAST_SPAN = 100.0  # from the lightest to the darkest, so that almost equal pairs look almost equal
+
+
+def bin_of(ranks: int) -> int:
+    """Return how many ranks share a row."""
+    return max(1, math.ceil(ranks / MOST))
+
+
+def matrix_chart(ranks: int, cells: Mapping[tuple[int, int], int], title: str, described: str) -> Markup:
+    """Return the picture, with senders on the left.
+
+    Args: cells: bytes by row and column, each of `bin_of(ranks)` ranks.
+    """
+    each = bin_of(ranks)
+    side_count = math.ceil(ranks / each)
+    side = (WIDTH - LEFT - 4) / max(1, side_count)
+    most, least = max(cells.values(), default=1), max(1, min(cells.values(), default=1))
+    span = math.log(max(LEAST_SPAN, most / least))
+    content = element("rect", x=LEFT, y=TOP, width=side * side_count, height=side * side_count, class_="square base")
+    for (row, column), sent in sorted(cells.items()):
+        shade = 1.0 - (1 - LIGHTEST) * math.log(most / max(1, sent)) / span
+        content += element("rect", x=LEFT + column * side + 0.5, y=TOP + row * side + 0.5, width=max(1.0, side - 1),
+                           height=max(1.0, side - 1), class_="sent", fill_opacity=f"{shade:.2f}")  # fmt: skip
+    for place in range(0, side_count, math.ceil(side_count / LABELS)):
+        at = (place + 0.5) * side
+        content += text(str(place * each), LEFT - 6, TOP + at + 4, "end", "label")
+        content += text(str(place * each), LEFT + at, TOP - 6, "middle", "label")
+    content += text("from rank (left)", 0, 14, None, "axis-title")
+    content += text("to rank", WIDTH - 4, 14, "end", "axis-title")
+    return picture(content, title, described, height=math.ceil(TOP + side * side_count + 6), width=WIDTH)
+
 
 MOST_CLASSES = 60  # rows of the table; classes.csv has all
 MOST_CIRCLES = 400  # of the picture
@@ -20,7 +136,7 @@ KEY = (("m-priced", "of a finding"), ("m-first", "first use of an allocation"), 
 def sizes(results: WatchResults) -> Figure | None:
     """Time of one message over its length; None: no messages with bytes."""
     title = "Time of a message over its length"
-    picture = message_sizes.chart(_circles(results), title)
+    picture = sizes_chart(_circles(results), title)
     if picture is None:
         return None
     floors = any(message_class.floor_ratio is not None for message_class in results.classes)
@@ -103,7 +219,7 @@ def pairs(results: WatchResults) -> Figure | None:
     if not results.pairs:
         return None
     ranks = max([results.program.ranks, *(max(pair.source, pair.destination) + 1 for pair in results.pairs)])
-    each = rank_matrix.bin_of(ranks)
+    each = bin_of(ranks)
     cells: dict[tuple[int, int], int] = {}
     for pair in results.pairs:
         if pair.bytes:
@@ -119,7 +235,7 @@ def pairs(results: WatchResults) -> Figure | None:
         [f"{pair.source} to {pair.destination}", words.count(pair.messages), words.spelled_bytes(pair.bytes)]
         for pair in order[:MOST_PAIRS]
     ]
-    picture = rank_matrix.chart(ranks, cells, title, described)
+    picture = matrix_chart(ranks, cells, title, described)
     return Figure(title, group, FigureTable(["Ranks", "Messages", "Bytes"], rows), picture=picture)
 
 
