@@ -37,6 +37,19 @@ class MeanWithT:
         half = float(special.stdtrit(self.df, 0.5 + level / 2.0)) * self.se
         return Interval(self.value - half, self.value + half, level)
 
+    def further_above(self, level: float = 0.95) -> float | None:
+        """Lower bound of one further value of the same kind, one-sided; None where `interval` is.
+
+        It is lower than that of the mean, which says little of the next value (Hahn and Meeker, Statistical Intervals,
+        1991, chapter 4).
+        """
+        check_level(level)
+        if self.sd is None or self.df is None:
+            return None
+        from scipy import special
+
+        return self.value - float(special.stdtrit(self.df, level)) * self.sd * math.sqrt(1 + 1 / (self.df + 1))
+
     def p(self) -> float | None:
         """Two-sided p of "the true value is 0"; None when the standard error is unknown or zero."""
         if self.se is None or self.df is None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from slowpath.diagnose.tune.campaigns import AT_ONCE, TOGETHER, VIEWS, comparing, view_of, whole
@@ -39,11 +40,12 @@ def in_views(
     return [seen(view.name, one, spread, length, pick) for view, one in zip(VIEWS, times_faster, strict=True)]
 
 
-def test_the_least_lower_end_of_all_views_is_promised() -> None:
+def test_what_further_launches_obtain_in_the_worst_view_is_promised() -> None:
     (one,) = promises(in_views(1.5, 1.4, 1.2, 1.3))
-    assert one.times_faster == pytest.approx(1.2 * 0.98, rel=0.01)
+    assert one.times_faster == pytest.approx(1.2 * 0.96, rel=0.01)
+    low = min(1 / factor.interval[1] for factor in one.factors if factor.interval is not None)
     assert one.times_faster is not None
-    assert one.times_faster < 1.2, "the lower end, not the estimate"
+    assert one.times_faster < low, "a further launch may be worse than the mean"
     assert one.holds
     assert broken(in_views(1.5, 1.4, 1.2, 1.3)) == set()
 
@@ -57,6 +59,20 @@ def test_one_view_without_a_gain_takes_the_cell_back(worst: int) -> None:
     assert broken(in_views(*times)) == set()
     noisy = [seen(one.view, 1.1, 0.2) if at == worst else one for at, one in enumerate(in_views(*times))]
     assert broken(noisy) == {RING}, "the interval reaches below 1"
+
+
+def test_nineteen_of_twenty_further_launches_keep_a_promise() -> None:
+    """Planted: a gain of 1.3 and launches that differ by 10 %; the mean's interval is kept by two of three."""
+    draws, kept, above_the_mean = np.random.default_rng(7), 0, 0
+    for _ in range(400):
+        *pairs, further = ((1e-6 * 1.3 * noise, 1e-6) for noise in np.exp(draws.normal(0, 0.1, 9)))
+        one = CellFactor(CollectiveCell("bcast", 2, 8), tuple(pairs), RING, "skewed")
+        assert one.at_least is not None
+        assert one.interval is not None
+        kept += further[0] / further[1] >= one.at_least
+        above_the_mean += further[0] / further[1] >= 1 / one.interval[1]
+    assert 0.92 < kept / 400 < 0.98
+    assert above_the_mean / 400 < 0.87
 
 
 def test_too_few_launches_promise_nothing() -> None:
@@ -87,7 +103,7 @@ def test_cells_left_alone_are_recorded_and_not_judged() -> None:
     assert (alone["by"], alone["promised"]) == (None, None)
     assert alone["views"]["skewed"]["times_faster"] == pytest.approx(0.9, rel=0.01)
     assert (tuned["by"], tuned["bytes"]) == ("ring", 1024)
-    assert tuned["promised"] == min(view["interval"][0] for view in tuned["views"].values())
+    assert 1 < tuned["promised"] < min(view["interval"][0] for view in tuned["views"].values())
     assert set(tuned["views"]) == {view.name for view in VIEWS}
 
 

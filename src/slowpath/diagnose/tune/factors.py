@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ import numpy as np
 
 from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.mpi.tuning import Pick
+from slowpath.stats import student
 from slowpath.stats.contrast import ContrastEstimate, paired
 
 WORSE_RATIO: Final = 1.02  # no cell may be worse by more
@@ -82,8 +84,16 @@ class CellFactor:
 
     @property
     def at_least(self) -> float | None:
-        """Lower end of the interval of times_faster; None: too few launches."""
-        return None if self.interval is None else 1 / self.interval[1]
+        """What 19 of 20 further pairs of launches obtain at least, of times_faster; None: too few launches.
+
+        A promise is about the launches of somebody else. The lower end of the interval of the mean was kept by 81 % of
+        137 figures of OSU and IMB, this bound by 97 % of 107 (docs/results/collectives.md).
+        """
+        if self.interval is None:
+            return None
+        times = np.array(self.pairs, dtype=np.float64)
+        bound = student.mean(np.log(times[:, 0] / times[:, 1])).further_above(_LEVEL)
+        return None if bound is None else math.exp(bound)
 
     @property
     def promising(self) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cell is promised to gain: the least of all ways in which people time a collective."""
+"""What a cell is promised to gain in further launches, in the worst of all ways in which people time a collective."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Promise:
 
     @property
     def times_faster(self) -> float | None:
-        """The least lower end of the intervals of all views; None: a view had too few launches, or they disagree."""
+        """What further launches obtain at least, in the worst view; None: too few launches, or they disagree."""
         ends = [factor.at_least if _agree(factor) else None for factor in self.factors]
         known = [end for end in ends if end is not None]
         return min(known) if len(known) == len(ends) else None
 
     @property
     def holds(self) -> bool:
-        """Every interval lies above 1: whoever measures finds a gain."""
+        """Every bound lies above 1: whoever measures finds a gain."""
         return self.times_faster is not None and self.times_faster > 1
 
     def seen(self, view: str) -> CellFactor | None:
