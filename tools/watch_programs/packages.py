@@ -52,7 +52,7 @@ def get(folder: Path, cases: Iterable[Case]) -> None:
 def _unpack(folder: Path, names: set[str]) -> None:
     done = folder / "unpacked"
     there = set(done.read_text().split()) if done.is_file() else set()
-    if names <= there:
+    if names <= there and root_of(folder).is_dir():
         return
     archives = folder / "archives"
     (archives / "partial").mkdir(parents=True, exist_ok=True)
