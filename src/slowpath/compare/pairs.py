@@ -14,8 +14,8 @@ import msgspec
 from slowpath.compare.facts import RunDifference, mpi_identity
 from slowpath.compare.read import environment_of, mpi_of, placement_of
 from slowpath.core.cell_results import CellResult
-from slowpath.core.engine_description import is_effort
 from slowpath.core.results import Results, RunResult
+from slowpath.core.roles import is_effort
 from slowpath.experiments.registry import ROLES
 
 ALL = "all"

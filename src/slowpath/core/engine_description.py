@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -167,20 +167,6 @@ def _check_range(parameter: Parameter, value: str, number: float) -> None:
         raise UsageError(f"'{value}' is too small; {parameter.name} begins at {parameter.minimum}")
     if parameter.maximum and number > convert(parameter.maximum):
         raise UsageError(f"'{value}' is too large; {parameter.name} ends at {parameter.maximum}")
-
-
-# What a parameter is to whoever compares cells (docs/reference/engine-interface.md, `role`).
-
-# setting: names what is measured, by a word or by a number.
-# covariate: a number that a time may follow by a law.
-# effort: how long, how often and how carefully is measured; cells that differ in nothing else measure the same.
-ParameterRole = Literal["setting", "covariate", "effort"]
-Roles = Mapping[str, ParameterRole]  # parameter -> role; a name has the same role in every experiment
-
-
-def is_effort(roles: Roles, parameter: str) -> bool:
-    """Whether the parameter states how much was measured, and not what."""
-    return roles.get(parameter) == "effort"
 
 
 # Which cells an engine accepts: its answer, and how it is asked. The engine is the one judge of a cell.

@@ -11,7 +11,6 @@ from collections import Counter
 from typing import Annotated, Final, Literal
 
 import msgspec
-from msgspec import Meta
 
 from slowpath.core.cannon_results import CannonResults
 from slowpath.core.cell_results import CellResult
@@ -42,7 +41,7 @@ from slowpath.core.finding_results import (
 )
 from slowpath.core.message_results import RankScaling
 from slowpath.core.put_results import PutResults
-from slowpath.core.result import Count, Name, Result, Text, means, optional
+from slowpath.core.result import Count, Result, Text, means, optional
 from slowpath.core.run_results import (
     EnvironmentResult,
     LaunchCounts,
@@ -51,6 +50,8 @@ from slowpath.core.run_results import (
     PlacementResult,
     RankPlace,
     RunResult,
+    SkippedRow,
+    SkippedStatus,
     UcxProtocol,
 )
 from slowpath.core.shape_results import CellShapes, LaunchKinds
@@ -103,7 +104,6 @@ RESULTS_SCHEMA: Final = 1
 
 Level = Literal["slow", "info", "ok", "warning"]
 VerdictState = Literal["slow", "off default", "undecided", "clear", "nothing asked", "not measured"]
-SkippedStatus = Annotated[str, Meta(pattern="^(skipped|failed|hung|crashed|interrupted|not started)$")]
 
 
 class Line(Result, frozen=True, kw_only=True):
@@ -152,18 +152,6 @@ class Verdict(Result, frozen=True, kw_only=True):
     properties: Annotated[
         Count | None, means("findings that say how this library works everywhere; null: of an older version")
     ] = optional()
-
-
-class SkippedRow(Result, frozen=True, kw_only=True):
-    """What was not measured, and why."""
-
-    cell: Annotated[Count | None, means("its number; null: a whole launch")]
-    label: Annotated[Name, means("of the cell, or of the launch")]
-    status: Annotated[SkippedStatus, means("how it ended")]
-    reason: Annotated[Text, means("why")]
-    launches: Annotated[Count, means("in how many")]
-    log: Annotated[str | None, means("path in the run folder")]
-    output: Annotated[str | None, means("last lines of the job")]
 
 
 class Results(Result, frozen=True, kw_only=True):

@@ -158,3 +158,18 @@ class RunResult(Result, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         require_machine(self.machine)
+
+
+SkippedStatus = Annotated[str, Meta(pattern="^(skipped|failed|hung|crashed|interrupted|not started)$")]
+
+
+class SkippedRow(Result, frozen=True, kw_only=True):
+    """What was not measured, and why."""
+
+    cell: Annotated[Count | None, means("its number; null: a whole launch")]
+    label: Annotated[Name, means("of the cell, or of the launch")]
+    status: Annotated[SkippedStatus, means("how it ended")]
+    reason: Annotated[Text, means("why")]
+    launches: Annotated[Count, means("in how many")]
+    log: Annotated[str | None, means("path in the run folder")]
+    output: Annotated[str | None, means("last lines of the job")]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.engine_description import Roles
 from slowpath.core.errors import RecordError
 from slowpath.core.plan import Plan
 from slowpath.core.result import Result
 from slowpath.core.results import ContrastResult, Line, SkippedRow
+from slowpath.core.roles import Roles
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.measurements import Measurements, Observer
 from slowpath.experiments.measured.recorded import recorded_bytes

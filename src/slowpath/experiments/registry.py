@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.core.engine_description import Roles
+from slowpath.core.roles import Roles
 from slowpath.experiments.cannon.experiment import CANNON
 from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.exchange import EXCHANGE

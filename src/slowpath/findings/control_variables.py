@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slowpath.core.results import LibraryVariable, MpiResult, RunResult
+from slowpath.core.run_results import LibraryVariable, MpiResult, RunResult
 
 
 @dataclass(frozen=True)

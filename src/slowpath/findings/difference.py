@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import ContrastResult, ContrastSide
 from slowpath.core.result import Interval
-from slowpath.core.results import ContrastResult, ContrastSide
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
 

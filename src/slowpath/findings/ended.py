@@ -39,7 +39,7 @@ def ended(facts: Facts, axis: str) -> list[Ended]:
         slow, fast = facts.cells.get(contrast.b.cell), facts.cells.get(contrast.a.cell)
         if contrast.axis != axis or contrast.launches >= FEWEST or slow is None or fast is None:
             continue
-        rows = (row for row in facts.results.skipped if row.cell == slow.cell and row.status == "hung")
+        rows = (row for row in facts.skipped if row.cell == slow.cell and row.status == "hung")
         launches = sum(row.launches for row in rows)
         measured = fast.estimate(contrast.metric, contrast.a.phase)
         if launches >= FEWEST and measured is not None and measured.launches >= FEWEST:
@@ -75,13 +75,13 @@ def unstarted(facts: Facts, axis: str) -> list[Unstarted]:
     """Contrasts on this axis where no cell of side `b`'s environment was measured in any launch, and `a` was."""
     if facts.run.campaign != CAMPAIGN:
         return []
-    measured = {(cell.environment, cell.placement) for cell in facts.results.cells if cell.metrics}
+    measured = {(cell.environment, cell.placement) for cell in facts.every_cell if cell.metrics}
     found = []
     for contrast in facts.contrasts:
         slow, fast = facts.cells.get(contrast.b.cell), facts.cells.get(contrast.a.cell)
         if contrast.axis != axis or slow is None or fast is None or (slow.environment, slow.placement) in measured:
             continue
-        rows = [row for row in facts.results.skipped if row.cell == slow.cell and row.status == "failed"]
+        rows = [row for row in facts.skipped if row.cell == slow.cell and row.status == "failed"]
         clean = fast.estimate(contrast.metric, contrast.a.phase)
         if rows and clean is not None and clean.launches >= FEWEST:
             found.append(Unstarted(contrast, slow, fast, rows[-1].reason, clean.launches))

@@ -16,10 +16,11 @@ import msgspec
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.engine_description import Roles
-from slowpath.core.finding_results import LawForecast, LawSource
+from slowpath.core.finding_results import ContrastResult, LawForecast, LawSource
 from slowpath.core.machine import Others
-from slowpath.core.results import ContrastResult, EnvironmentResult, Results
+from slowpath.core.roles import Roles
+from slowpath.core.run_results import EnvironmentResult, RunResult, SkippedRow
+from slowpath.core.shape_results import CellShapes, LaunchKinds
 from slowpath.findings.difference import DECIDED, WITHOUT_USER, Place, Slowdown, slowdown
 from slowpath.findings.processors import Processors, allowed
 from slowpath.findings.variations import Variation, Variations
@@ -49,29 +50,38 @@ class Facts:
     """Cells, contrasts, environments and placements of one run.
 
     Attributes:
-        results: the run; its findings are not read.  roles: of the parameters of its cells.
+        every_cell, contrasts, shapes, launch_kinds, skipped: as results.json has them.
+        roles: of the parameters of its cells.
         cells: by number.  later: forecasts that were measured in another run.
         imported: whether it is made of logs, which do not say how they were launched.
     """
 
     def __init__(
         self,
-        results: Results,
+        run: RunResult,
+        cells: Sequence[CellResult],
+        contrasts: Sequence[ContrastResult],
         roles: Roles,
+        *,
+        shapes: Sequence[CellShapes] = (),
+        launch_kinds: Sequence[LaunchKinds] = (),
+        skipped: Sequence[SkippedRow] = (),
         user_state: UserState | None = None,
-        experiments: Sequence[Results] = (),
+        experiments: Sequence[Sequence[CellResult]] = (),
         later: Later | None = None,
     ) -> None:
-        """Args: experiments: runs that were made to distinguish causes, the newest first."""
-        self.results = results
+        """Args: experiments: cells of runs that were made to distinguish causes, the newest first."""
+        self.run = run
+        self.every_cell = cells
+        self.contrasts = contrasts
         self.roles = roles
-        self.run = results.run
-        self.cells: dict[int, CellResult] = {cell.cell: cell for cell in results.cells}
-        self.imported = results.run.imported
+        self.shapes, self.launch_kinds, self.skipped = shapes, launch_kinds, skipped
+        self.cells: dict[int, CellResult] = {cell.cell: cell for cell in cells}
+        self.imported = run.imported
         self.later: Later = later or {}
         self._experiments = experiments
         self._user_state = user_state
-        self._environments = [_as_used(entry, user_state) for entry in results.run.environments]
+        self._environments = [_as_used(entry, user_state) for entry in run.environments]
         self._kept: dict[Hashable, Any] = {}
 
     def kept(self, key: Hashable, compute: Callable[[], _Found]) -> _Found:
@@ -84,7 +94,7 @@ class Facts:
     @cached_property
     def minimum_effect(self) -> float:
         """As the contrasts have it."""
-        return max((contrast.minimum_effect for contrast in self.results.contrasts), default=DEFAULT_EFFECT)
+        return max((contrast.minimum_effect for contrast in self.contrasts), default=DEFAULT_EFFECT)
 
     @cached_property
     def others(self) -> Others | None:
@@ -95,22 +105,17 @@ class Facts:
     @cached_property
     def control_ratio(self) -> float:
         """The largest difference, as a ratio above 1, that a decided contrast of a cell with itself shows; 1: none."""
-        controls = [contrast for contrast in self.results.contrasts if contrast.control and contrast.verdict in DECIDED]
+        controls = [contrast for contrast in self.contrasts if contrast.control and contrast.verdict in DECIDED]
         return max((max(control.ratio, 1 / control.ratio) for control in controls if control.ratio), default=1.0)
 
     # What was compared.
-
-    @property
-    def contrasts(self) -> Sequence[ContrastResult]:
-        """Of the run."""
-        return self.results.contrasts
 
     @cached_property
     def all_slowdowns(self) -> list[Slowdown]:
         """Every decided contrast beyond the minimum effect, controls left out, and those in which the user's own
         settings are the fast side: that is no slow path.
         """
-        found = (slowdown(contrast, self.cells) for contrast in self.results.contrasts)
+        found = (slowdown(contrast, self.cells) for contrast in self.contrasts)
         return [one for one in found if one is not None and one.slow.environment != WITHOUT_USER]
 
     def slowdowns(self, *axes: str, phase: str) -> list[Slowdown]:
@@ -121,7 +126,7 @@ class Facts:
 
     @cached_property
     def _variations(self) -> list[Variations]:
-        return [Variations(results.cells, self.roles) for results in (*self._experiments, self.results)]
+        return [Variations(cells, self.roles) for cells in (*self._experiments, self.every_cell)]
 
     def variation(
         self,
@@ -140,7 +145,7 @@ class Facts:
 
     def cells_of(self, experiment: str) -> list[CellResult]:
         """Cells of one experiment, with times, in their order."""
-        return [cell for cell in self.results.cells if cell.experiment == experiment and cell.metrics]
+        return [cell for cell in self.every_cell if cell.experiment == experiment and cell.metrics]
 
     def setting(self, cell: CellResult) -> str | None:
         """Library-neutral name of its environment's state, as "network_path"; None: none was asked for."""

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.engine_description import Roles
+from slowpath.core.roles import Roles
 from slowpath.findings.difference import LAW_RATIO, Ratio, Slowdown, ratio_of
 from slowpath.findings.facts import Facts, Later, once
 from slowpath.findings.laws import fitted, named
@@ -186,7 +186,7 @@ def excess(line: Line, fast: Sequence[CellResult], phase: str) -> Line | None:
 
 @once
 def _lines(facts: Facts) -> Lines:
-    return Lines(facts.results.cells, facts.minimum_effect, facts.roles, pooled=facts.imported, later=facts.later)
+    return Lines(facts.every_cell, facts.minimum_effect, facts.roles, pooled=facts.imported, later=facts.later)
 
 
 def lines_along(facts: Facts, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from slowpath.core.result import Interval
-from slowpath.findings.difference import Place
+from slowpath.findings.difference import Difference, Place
 from slowpath.findings.facts import Facts as Facts
 from slowpath.stats.laws.found import FittedLaw
 
@@ -99,6 +99,22 @@ class Observation:
     slow_cells: tuple[int, ...] = ()
     fast_cells: tuple[int, ...] = ()
     tried: tuple[Tried, ...] = ()
+
+
+def observed(one: Difference, **more: Any) -> Observation:
+    """The observation of one difference; `more`: what of it the difference does not have."""
+    return Observation(
+        **{
+            "metric": one.metric,
+            "phase": "steady",
+            "ratio": one.ratio.value,
+            "interval": one.ratio.interval,
+            "excess_s": one.excess_s,
+            "slow_cells": (one.slow.cell,),
+            "fast_cells": (one.fast.cell,),
+            **more,
+        }
+    )
 
 
 Observe = Callable[[Facts], Sequence[Observation]]

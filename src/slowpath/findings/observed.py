@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import LAW_RATIO, Difference, Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import named
 from slowpath.findings.lines import lines_along
-from slowpath.findings.observation import Observation
+from slowpath.findings.observation import Observation, observed
 from slowpath.findings.screened import Screened, screened_effects
 from slowpath.findings.words import (
     SPEAKING,
@@ -75,22 +74,6 @@ MOST_EVIDENCE = 6  # lines of one finding
 Key = tuple[object, ...]
 
 LawOf = Callable[[Sequence[Slowdown]], FittedLaw | None]
-
-
-def observed(one: Difference, **more: Any) -> Observation:
-    """The observation of one difference; `more`: what of it the difference does not have."""
-    return Observation(
-        **{
-            "metric": one.metric,
-            "phase": "steady",
-            "ratio": one.ratio.value,
-            "interval": one.ratio.interval,
-            "excess_s": one.excess_s,
-            "slow_cells": (one.slow.cell,),
-            "fast_cells": (one.fast.cell,),
-            **more,
-        }
-    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cpu_list import parse_cpu_list
-from slowpath.core.results import PlacementResult, RankPlace
+from slowpath.core.run_results import PlacementResult, RankPlace
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def _nearest(cells: Sequence[CellResult], slow: Sequence[int], fast: Sequence[in
 
 @once
 def _decided(facts: Facts) -> tuple[Screened, ...]:
-    return tuple(effect for effect in screened(facts.results.cells, facts.minimum_effect) if effect.ratio.beyond)
+    return tuple(effect for effect in screened(facts.every_cell, facts.minimum_effect) if effect.ratio.beyond)
 
 
 def screened_effects(facts: Facts, *parameters: str) -> list[Screened]:

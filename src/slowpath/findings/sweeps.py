@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
-from slowpath.core.engine_description import Roles, is_effort
+from slowpath.core.roles import Roles, is_effort
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.sweep import Sweep
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.engine_description import Roles, is_effort
+from slowpath.core.roles import Roles, is_effort
 
 
 @dataclass(frozen=True)

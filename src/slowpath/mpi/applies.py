@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from slowpath.mpi.libraries import TITLES
-
 Version = tuple[int, ...]
 
 _VERSIONS = re.compile(r"(?:>=(?P<first>\d+(?:\.\d+)*))?,?(?:<(?P<below>\d+(?:\.\d+)*))?")
@@ -60,17 +58,9 @@ class AppliesTo:
     @property
     def range_text(self) -> str:
         """`openmpi from 2 below 5`."""
-        return f"{self.library} from {_text(self.first)}" + (f" below {_text(self.below)}" if self.below else "")
-
-    @property
-    def text(self) -> str:
-        """`Open MPI from 2, below 5, over UCX`."""
-        if self.library is None:
-            return "every library" + (f" over {self.transport.upper()}" if self.transport else "")
-        words = [TITLES.get(self.library, self.library) + (f" from {_text(self.first)}" if any(self.first) else "")]
-        words += [f"below {_text(self.below)}"] if self.below else []
-        words += [f"over {self.transport.upper()}"] if self.transport else []
-        return ", ".join(words)
+        return f"{self.library} from {version_text(self.first)}" + (
+            f" below {version_text(self.below)}" if self.below else ""
+        )
 
     def _bound(self, name: str) -> Version | None:
         found = _VERSIONS.fullmatch(self.versions)
@@ -86,5 +76,6 @@ def version_tuple(version: str | None) -> Version | None:
     return tuple(int(part) for part in found.group().split(".")) if found else None
 
 
-def _text(number: Version) -> str:
+def version_text(number: Version) -> str:
+    """`5.0.2` of (5, 0, 2)."""
     return ".".join(map(str, number))

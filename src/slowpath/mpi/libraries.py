@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from slowpath.mpi.applies import AppliesTo, version_text
+
 BY_NAME = "identified by name; not run on it"
 
 
@@ -193,3 +195,14 @@ def abi_of(file_names: Iterable[str], library: str) -> str:
             return abi
     known = library_named(library)
     return known.abi if known else "unknown"
+
+
+def words_of(applies: AppliesTo) -> str:
+    """`Open MPI from 2, below 5, over UCX`."""
+    name, transport = applies.library, applies.transport
+    if name is None:
+        return "every library" + (f" over {transport.upper()}" if transport else "")
+    words = [TITLES.get(name, name) + (f" from {version_text(applies.first)}" if any(applies.first) else "")]
+    words += [f"below {version_text(applies.below)}"] if applies.below else []
+    words += [f"over {transport.upper()}"] if transport else []
+    return ", ".join(words)

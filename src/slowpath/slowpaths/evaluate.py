@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from slowpath.core.engine_description import Roles
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
+from slowpath.core.roles import Roles
 from slowpath.findings.control_variables import library
 from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.facts import Facts as Facts
@@ -26,6 +26,28 @@ from slowpath.findings.rivals.judged import contest, with_side
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.expected import held_against_range
 from slowpath.slowpaths.registry import SLOW_PATHS
+
+
+def facts_of(
+    results: Results,
+    roles: Roles,
+    user_state: UserState | None = None,
+    experiments: Sequence[Results] = (),
+    later: Later | None = None,
+) -> Facts:
+    """What slow paths look at of a run.  Args: as `findings`."""
+    return Facts(
+        results.run,
+        results.cells,
+        results.contrasts,
+        roles,
+        shapes=results.shapes or (),
+        launch_kinds=results.launch_kinds or (),
+        skipped=results.skipped,
+        user_state=user_state,
+        experiments=[one.cells for one in experiments],
+        later=later,
+    )
 
 
 def findings(
@@ -43,7 +65,7 @@ def findings(
           experiments: further runs, made to tell causes apart, the newest first.
           later: what laws predicted and was measured in another run.
     """
-    evidence = Facts(results, roles, user_state, experiments, later)
+    evidence = facts_of(results, roles, user_state, experiments, later)
     made = (
         _finding(evidence, path, observation)
         for path in paths

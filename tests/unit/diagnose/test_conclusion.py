@@ -8,8 +8,8 @@ from made_results import METRIC, cell, environment, finding, planted_contrast, r
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CallCounts, RoleWitness
-from slowpath.core.engine_description import Roles
 from slowpath.core.results import Finding, Results
+from slowpath.core.roles import Roles
 from slowpath.diagnose import user_states
 from slowpath.diagnose.conclusion import advance, conclude
 from slowpath.diagnose.state import MeasuredStep
@@ -18,9 +18,9 @@ from slowpath.diagnose.steps.witness import with_counts
 from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SurveyTask, TrialTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.facts import Facts as Gathered
 from slowpath.findings.facts import UserState
 from slowpath.mpi.forced import Forced
+from slowpath.slowpaths.evaluate import facts_of
 from slowpath.slowpaths.registry import find_remedy
 
 
@@ -113,7 +113,7 @@ def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch
     forced = [Forced("single_copy_off", "X", "0")]
     found = conclude([MeasuredStep(step(1, SurveyTask()), survey)], forced).findings
     assert seen == [UserState("single_copy_off", {"X": "0"}, WITHOUT_USER)]
-    evidence = Gathered(survey, ROLES, seen[0])
+    evidence = facts_of(survey, ROLES, seen[0])
     own, without = survey.cells[0], replace(survey.cells[1], environment=WITHOUT_USER)
     assert (evidence.setting(own), evidence.variables(own)) == ("single_copy_off", {"X": "0"})
     assert (evidence.setting(without), evidence.variables(without)) == (None, {})

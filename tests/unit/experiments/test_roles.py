@@ -7,7 +7,7 @@ import pytest
 
 from slowpath.compare.pairs import unlike
 from slowpath.core.cell_results import CellResult
-from slowpath.core.engine_description import is_effort
+from slowpath.core.roles import is_effort
 from slowpath.diagnose.limits.points import SHORT_EFFORT, shortened
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.sweeps import sweeps

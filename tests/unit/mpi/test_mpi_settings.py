@@ -9,11 +9,12 @@ import pytest
 
 from slowpath.mpi.applies import EVERYWHERE, AppliesTo, version_tuple
 from slowpath.mpi.find import LIBRARIES
+from slowpath.mpi.libraries import words_of
 from slowpath.mpi.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver
 from slowpath.mpi.topology import network_is_up
 
 
-@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{row.applies.text}")
+@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{words_of(row.applies)}")
 def test_row_is_reached_and_says_how_it_was_verified(row: Setting) -> None:
     first = ".".join(map(str, row.applies.first))
     assert resolve(row.name, row.applies.library or "", first, row.applies.transport) == (dict(row.variables), None)
@@ -100,6 +101,6 @@ def test_library_and_transport_have_to_be_the_rows_own() -> None:
     assert AppliesTo("openmpi").fits("openmpi", "5", "")
     assert not AppliesTo("openmpi").fits("openmpi", "5", "ucx")
     assert EVERYWHERE.fits("unknown", None)
-    assert (row.text, EVERYWHERE.text) == ("Open MPI from 5, over UCX", "every library")
+    assert (words_of(row), words_of(EVERYWHERE)) == ("Open MPI from 5, over UCX", "every library")
     with pytest.raises(ValueError, match="range of versions"):
         AppliesTo("mpich", "4.2+")

@@ -26,12 +26,12 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SuspectTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import ratio_of
-from slowpath.findings.facts import Facts as Gathered
 from slowpath.findings.finding import build
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.slow_path import SwitchTimes
 from slowpath.findings.words import memory, ratio_words
 from slowpath.mpi.switches import SwitchVariable
+from slowpath.slowpaths.evaluate import facts_of
 from slowpath.slowpaths.registry import refined_by
 from slowpath.stats.laws import segments
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
@@ -190,7 +190,7 @@ def _observation(
     )
     return Observation(
         about=f"switch, {kinds}, {task.variable}",
-        place=Gathered(results, ROLES).place(cells, [f"{kinds} memory", "ping pong", where]),
+        place=facts_of(results, ROLES).place(cells, [f"{kinds} memory", "ping pong", where]),
         text=f"{text}.",
         metric=task.metric,
         phase=task.phase,

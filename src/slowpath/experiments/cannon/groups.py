@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slowpath.core.engine_description import is_effort
 from slowpath.core.plan import Cell
+from slowpath.core.roles import is_effort
 from slowpath.experiments.cannon.observed import EXPERIMENT
 from slowpath.experiments.cannon.parameters import ROLES
 

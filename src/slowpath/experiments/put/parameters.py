@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.core.engine_description import Roles
+from slowpath.core.roles import Roles
 
 ROLES: Roles = {
     "pattern": "setting",

@@ -7,9 +7,9 @@ import itertools
 from collections.abc import Sequence
 
 from slowpath.core.cell_results import CellResult, InstructionRegion, MetricEstimate
-from slowpath.core.engine_description import is_effort
 from slowpath.core.put_results import PutCondition, PutPart, PutResults, PutRow, PutRung, PutSplit, RateShare
 from slowpath.core.results import ContrastResult
+from slowpath.core.roles import is_effort
 from slowpath.experiments.put.designs import EMPTY_CALLS, ORDER, design_of
 from slowpath.experiments.put.parameters import ROLES
 

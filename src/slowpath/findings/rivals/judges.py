@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import Claim
+from slowpath.core.finding_results import Claim
 from slowpath.core.units import format_time, share_words
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import Claim
+from slowpath.core.finding_results import Claim
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.judges import by_design, by_law, by_processor_time, by_side, by_variation, by_waiting

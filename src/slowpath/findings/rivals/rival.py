@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import Claim
+from slowpath.core.finding_results import Claim
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.remedy import Remedy

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.clean import cleaned, one_line
-from slowpath.core.engine_description import is_effort
 from slowpath.core.errors import UsageError
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
+from slowpath.core.roles import is_effort
 from slowpath.experiments.registry import ROLES
 from slowpath.report.numbers.kinds import COPIES, KINDS, Given, Numbers, TableKind, Values, copy_words, title_of
 

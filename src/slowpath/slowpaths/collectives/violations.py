@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import ContrastResult
+from slowpath.core.finding_results import ContrastResult
 from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
 from slowpath.findings.facts import Facts, once
 from slowpath.mpi.guidelines import GUIDELINES

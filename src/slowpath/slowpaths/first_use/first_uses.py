@@ -16,8 +16,7 @@ from slowpath.findings.difference import CLEAR_RATIO, LAW_RATIO, Difference, Rat
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.laws import with_bound
 from slowpath.findings.lines import Line, excess, lines_along
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.sweeps import launch_times
 from slowpath.findings.witness import SAMPLED, _pages, _shown, account, faults_words, is_sampled, sides
 from slowpath.findings.words import (
@@ -120,7 +119,7 @@ class Sources:
 @once
 def first_uses(facts: Facts) -> tuple[FirstUse, ...]:
     """Return every slow first message, each cell in at most one of them; those with a law come first."""
-    left_out = with_touched_twin(facts.results.cells)
+    left_out = with_touched_twin(facts.every_cell)
 
     def lines(covariates: Sequence[str], metrics: Sequence[str]) -> list[Line]:
         found = lines_along(facts, *covariates, phase="first", metrics=metrics)

@@ -12,8 +12,7 @@ from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.findings.difference import Difference
 from slowpath.findings.facts import Facts
 from slowpath.findings.lines import Line
-from slowpath.findings.observation import Observation
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, observed
 from slowpath.findings.rivals.judges import by_law
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -52,7 +51,7 @@ def late_fast_paths(facts: Facts) -> list[LateFastPath]:
     """Cells in which the messages before the n-th are slower, n above 3 (n = 2 is a first use) and the same in many."""
     lines: dict[str, int] = {}
     found: dict[tuple[str, float], list[tuple[Line, int]]] = {}
-    for line in _uses(facts.results.cells, facts.minimum_effect):
+    for line in _uses(facts.every_cell, facts.minimum_effect):
         kind = memory([line.cells[0]])
         lines[kind] = lines.get(kind, 0) + 1
         if (opening := _opening(line)) is not None:

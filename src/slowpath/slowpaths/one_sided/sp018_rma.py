@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.findings.difference import Difference, ratio_of
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.rivals.judges import never
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -38,7 +37,7 @@ def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
 def slow_puts(facts: Facts) -> list[SlowPut]:
     """For each kind of window the length at which puts lose most against messages."""
     best: dict[tuple[object, ...], SlowPut] = {}
-    cells = facts.results.cells
+    cells = facts.every_cell
     for put in (cell for cell in cells if _is_put(cell)):
         message = _message(cells, put)
         found = _put_over(put, message, facts.minimum_effect) if message is not None else None

@@ -18,8 +18,7 @@ from slowpath.core.shape_results import CellShapes, MessagePeriod
 from slowpath.core.units import format_time
 from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, observed
 from slowpath.findings.words import ratio_words, sizes, where_words
 
 

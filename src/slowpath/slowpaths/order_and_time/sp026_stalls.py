@@ -15,7 +15,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """Slow messages at equal distances of more messages than those of an alternation."""
     return [
         periodic_observed(facts, period)
-        for period in periods(facts.cells, facts.results.shapes or (), facts.minimum_effect)
+        for period in periods(facts.cells, facts.shapes, facts.minimum_effect)
         if period.every > MOST_ALTERNATING
     ]
 

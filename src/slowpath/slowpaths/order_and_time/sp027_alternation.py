@@ -15,7 +15,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """Slow messages that return after 2 to 8 messages."""
     return [
         periodic_observed(facts, period)
-        for period in periods(facts.cells, facts.results.shapes or (), facts.minimum_effect)
+        for period in periods(facts.cells, facts.shapes, facts.minimum_effect)
         if period.every <= MOST_ALTERNATING and is_shown(period)
     ]
 

@@ -12,8 +12,7 @@ from slowpath.core.shape_results import LaunchKinds
 from slowpath.core.units import format_ratio
 from slowpath.findings.difference import Difference, Ratio
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, observed
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import ratio_words, sizes, times_words, where_words
 
@@ -75,7 +74,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     """Launches that are slow from their begin to their end, between others that are not."""
     return [
         _observation(facts, lottery)
-        for lottery in launch_lotteries(facts.cells, facts.results.launch_kinds or (), facts.minimum_effect)
+        for lottery in launch_lotteries(facts.cells, facts.launch_kinds, facts.minimum_effect)
     ]
 
 

@@ -14,8 +14,7 @@ from slowpath.core.shape_results import CellShapes, MessageGrowth
 from slowpath.core.units import format_time
 from slowpath.findings.difference import LAW_RATIO, Difference, Ratio
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, observed
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import ratio_words, sizes, times_words, where_words
 
@@ -88,7 +87,7 @@ def _ratio(one: float, other: float) -> float:
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Growth by the same for each message, in cells whose messages are unlike."""
-    return [_observation(facts, lengthening) for lengthening in lengthenings(facts.cells, facts.results.shapes or ())]
+    return [_observation(facts, lengthening) for lengthening in lengthenings(facts.cells, facts.shapes)]
 
 
 def _observation(facts: Facts, one: Lengthening) -> Observation:

@@ -48,7 +48,7 @@ def shared_placements(facts: Facts) -> list[SharedPlacement]:
     for place in crowded(facts.run.placements):
         timed = [
             (value, metric, cell)
-            for cell in facts.results.cells
+            for cell in facts.every_cell
             if cell.placement == place.name and (fact := _speaking(cell)) is not None
             for metric, value in [fact]
         ]

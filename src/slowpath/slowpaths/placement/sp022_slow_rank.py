@@ -12,8 +12,7 @@ import numpy as np
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -46,7 +45,7 @@ def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
 
 def slow_peers(facts: Facts) -> list[SlowPeer]:
     """Each rank against the median of the others, launch by launch, where cells are equal but for the peer."""
-    groups = [group for group in _alike(facts.results.cells) if len(group) >= FEWEST_RANKS]
+    groups = [group for group in _alike(facts.every_cell) if len(group) >= FEWEST_RANKS]
     return [slow_peer for group in groups for slow_peer in _slow(group, facts.minimum_effect)]
 
 

@@ -51,8 +51,7 @@ def _counted(facts: Facts) -> list[Observation]:
     if mine is None or other is None or not mine.shared or other.shared:
         return []
     slow, fast = (
-        tuple(cell.cell for cell in facts.results.cells if cell.placement == place.name)
-        for place in (started, everywhere)
+        tuple(cell.cell for cell in facts.every_cell if cell.placement == place.name) for place in (started, everywhere)
     )
     if not slow or not fast:
         return []

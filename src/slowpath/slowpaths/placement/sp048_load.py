@@ -27,8 +27,8 @@ def observe(facts: Facts) -> Sequence[Observation]:
     ranks = max((len(placement.observed) for placement in facts.run.placements), default=0)
     if others is None or ranks > others.processors or not is_loaded(others, ranks):
         return []
-    clean = [cell for cell in facts.results.cells if cell.environment == WITHOUT_USER]  # settings may start threads
-    cells = clean or facts.results.cells
+    clean = [cell for cell in facts.every_cell if cell.environment == WITHOUT_USER]  # settings may start threads
+    cells = clean or facts.every_cell
     lost = [(cell, count) for cell in cells if (count := _lost(facts, cell)) is not None]
     if sum(count for _, count in lost) < FEWEST_SWITCHES:
         return []

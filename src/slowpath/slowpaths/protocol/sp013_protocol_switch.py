@@ -14,8 +14,7 @@ from slowpath.findings.control_variables import protocol_limits, variables_near
 from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.lines import Line, lines_along
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.rivals.judges import by_variation, by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind, Varied

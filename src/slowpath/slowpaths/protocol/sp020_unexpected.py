@@ -15,8 +15,7 @@ from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import LAW_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import length_law
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.observed import observed
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.judges import NOT_MADE, SURELY, by_design, by_law
 from slowpath.findings.rivals.kinds import claim
@@ -55,7 +54,7 @@ Sides = Mapping[str, CellResult]  # posted -> its cell
 
 def unexpected_receives(facts: Facts) -> list[UnexpectedReceive]:
     """Of each kind of cells the length at which a late receive loses most, over those where it loses."""
-    found = (_of_group(group, facts.minimum_effect) for group in _groups(facts.results.cells).values())
+    found = (_of_group(group, facts.minimum_effect) for group in _groups(facts.every_cell).values())
     return [one for one in found if one is not None]
 
 

@@ -15,8 +15,8 @@ from slowpath.findings.controls import ALONE
 from slowpath.findings.difference import Difference, Ratio, Slowdown, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.observed import Wording, grouped, observed, place_key, slowdown_observed
+from slowpath.findings.observation import Observation, Support, observed
+from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.program_remedy import ProgramRemedy, names_of_tuning, ways_of_tuning
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
@@ -59,7 +59,7 @@ def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
 
 def exposed_messages(facts: Facts) -> list[ExposedMessage]:
     """Cells whose exposed part lies above a half with its whole interval, MPI_Test not being called."""
-    asked = (cell for cell in facts.results.cells if parameter(cell, "pattern") == "overlap")
+    asked = (cell for cell in facts.every_cell if parameter(cell, "pattern") == "overlap")
     quiet = (cell for cell in asked if parameter(cell, "progress", "none") == "none")
     return [found for cell in quiet if (found := _exposed(cell, facts.minimum_effect)) is not None]
 
