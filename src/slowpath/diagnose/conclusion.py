@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from the steps of a diagnosis, in order. Pure: the same folders give the same findings."""
+"""What follows from the steps of a diagnosis, in order: the same folders give the same findings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from slowpath.diagnose.state import MeasuredStep
+from slowpath.analyse.build import build_results
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.records import FILE, read_diagnosis
+from slowpath.diagnose.state import MeasuredStep, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.mpi.forced import Forced
@@ -34,3 +38,20 @@ def _applied(
 ) -> StepConclusion:
     task = one.step.task
     return kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
+
+
+Concluded = tuple[Sequence[Finding], Results]
+
+
+def diagnosed(folder: Path) -> Concluded | None:
+    """Findings of the whole diagnosis and results of its survey; None: there is none in this folder, or it is not over.
+
+    Raises: RecordError: the folder is damaged.
+    """
+    if not (folder / FILE).is_file():
+        return None
+    diagnosis = read_diagnosis(folder)
+    if diagnosis.status not in ("named", "settled", "budget"):
+        return None
+    measured = [MeasuredStep(step, build_results(folder / step.folder)) for step in diagnosis.steps]
+    return conclude(measured, diagnosis.forced).findings, survey_of(measured).results

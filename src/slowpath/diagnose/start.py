@@ -29,7 +29,7 @@ from slowpath.diagnose.session import Session
 from slowpath.diagnose.steps import alternatives
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
-from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask, Task
+from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask
 from slowpath.mpi.place import PlaceJob, faults
 from slowpath.run.measure import new_folder
 from slowpath.run.ownership import require_free
@@ -243,10 +243,6 @@ def survey_lines(bench: Bench) -> list[str]:
 
     ranks = sorted({*STATED, bench.job.ranks})
     return [*crowded_lines(bench.job), *cost_lines(costs(ranks, kept_for, bench.estimate))]
-
-
-def _left_out(task: Task) -> Sequence[str]:
-    return task.left_out if isinstance(task, SurveyTask) else ()
 
 
 def _alternatives_lines(bench: Bench, asked: Asked) -> list[str]:

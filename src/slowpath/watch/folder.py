@@ -19,7 +19,6 @@ from slowpath.core.result import NotNegative
 WATCH_FILE = "watch.json"
 RANKS_FOLDER = "ranks"
 RECORD_SUFFIX = ".watch"
-PROOF_FOLDER = "proof-{number}"
 SCHEMA: Final = 1
 MOST_WORDS = 100_000  # of a command line
 _ADVICE = "name a folder that slowpath watch wrote"

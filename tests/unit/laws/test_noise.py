@@ -38,14 +38,6 @@ def test_noise_alone_gives_a_law_in_a_few_per_cent_of_sweeps(design: str, launch
     assert len(named) <= 5, named
 
 
-def test_what_could_hide_in_the_noise_is_told() -> None:
-    steady = choose(plant(5, DESIGNS["repetitions"], [2e-5] * 16, noise=0.01))
-    shaky = choose(plant(5, DESIGNS["repetitions"], [2e-5] * 16, noise=0.1))
-    assert steady.detectable_ratio is not None
-    assert shaky.detectable_ratio is not None
-    assert 0.0 < steady.detectable_ratio < shaky.detectable_ratio
-
-
 def test_an_effect_below_the_smallest_that_counts_is_no_law() -> None:
     sizes = [float(2**k) for k in range(3, 23)]
     sweep = plant(1, {"message_bytes": sizes}, [1e-5 * (1 + 0.02 * n / sizes[-1]) for n in sizes], noise=0.001, wild=0)

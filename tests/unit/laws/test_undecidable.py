@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from planting import GIB, KIB, MIB, plant
 
+from slowpath.stats.laws import granules
 from slowpath.stats.laws.choose import choose
+from slowpath.stats.laws.curve import curve
+from slowpath.stats.laws.fit import NotDetermined, fit_on
 from slowpath.stats.laws.registry import find
 from slowpath.stats.laws.sweep import make_sweep
 
@@ -58,10 +61,12 @@ def test_pages_and_bytes_of_whole_pages(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_granules_where_all_lengths_have_the_same_remainder(seed: int) -> None:
     lengths = [float(k * 64 * MIB + 1) for k in (1, 2, 4, 8, 16)]
-    choice = choose(plant(seed, {"allocation_bytes": lengths}, [1e-3 + 19e-9 * np.ceil(n / 4096) for n in lengths]))
+    sweep = plant(seed, {"allocation_bytes": lengths}, [1e-3 + 19e-9 * np.ceil(n / 4096) for n in lengths])
+    choice = choose(sweep)
     # The one alignment leaves no classes: only the length can be named, and the reason is given for the others.
     assert choice.winner is None or choice.winner.name == "allocation"
-    assert "same alignment" in choice.not_fitted["granules"]
+    with pytest.raises(NotDetermined, match="same alignment"):
+        fit_on(granules.LAW, sweep, curve(sweep))
 
 
 def test_without_noise_identical_curves_are_refused_in_these_words() -> None:

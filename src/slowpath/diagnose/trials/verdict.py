@@ -105,7 +105,7 @@ LegState = Literal["shown", "missing", "refuted"]
 class TrialOutcome:
     """leg: "proven" of the finding.  removed_ratio: share of the gap, interval 95 % by bootstrap over pairs.
 
-    ratio, interval, pairs: slow over remedied.  control, alike: the negative and the A/A control; None: not measured.
+    ratio, interval, pairs: slow over remedied.  control: the negative one; None: not measured.
     gap: between slow and fast; None: no fast side was measured.
     """
 
@@ -117,7 +117,6 @@ class TrialOutcome:
     interval: tuple[float, float] | None = None
     pairs: int = 0
     control: ContrastResult | None = None
-    alike: ContrastResult | None = None
     side_effects: Sequence[SideEffect] = ()
     gap: Gap | None = None
 
@@ -178,7 +177,6 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
         interval=effect.contrast.interval,
         pairs=effect.contrast.launches,
         control=control,
-        alike=alike,
         side_effects=side_effects,
         gap=gap,
     )

@@ -101,7 +101,6 @@ class Tuned:
     picks: tuple[Pick, ...]
     variables: Mapping[str, str]
     mockups: tuple[CellFactor, ...] = ()
-    verifications: int = 0
     unverified: tuple[Pick, ...] = ()
     measured: Measured = field(default_factory=dict)
 
@@ -264,29 +263,27 @@ class Session:
         runs: list[list[CellFactor]] = []
         found: list[CellFactor] = []
         gone: set[Pick] = set()
-        made = 0
         measured = measured_of(grids)
         for number in range(1, MOST_VERIFICATIONS + 1):
             checked = [one for one in kept if one.kind == "algorithm" or self.preload is not None]
             variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
             if not checked:
-                return Tuned((), tuple(kept), variables, tuple(mockups), number - 1, (), measured)
+                return Tuned((), tuple(kept), variables, tuple(mockups), (), measured)
             if number > 1 and self._is_spent():
                 self.tell("the budget holds no further verification: what the last one did not confirm goes")
                 break
             runs.append(self._verification(number, grids, variables))
-            made = number
             found = with_picks(pooled(runs), checked)
             gone = to_go(found) | broken(found) | unseen(found, checked)
             if not gone:
-                return Tuned(tuple(found), tuple(kept), variables, tuple(mockups), number, (), measured)
+                return Tuned(tuple(found), tuple(kept), variables, tuple(mockups), (), measured)
             if len(runs) > 1:
                 self.tell(f"{_cells(len(gone))} not confirmed: the library's own choice is kept there")
                 kept, runs = [one for one in kept if one not in gone], []
         kept = [one for one in kept if one not in gone]
         variables = written(self.folder, self.request, kept, measured, self.mpi, self.environ, self.preload)
         left = tuple(with_picks(found, kept))
-        return Tuned(left, tuple(kept), variables, tuple(mockups), made, tuple(sorted(gone)), measured)
+        return Tuned(left, tuple(kept), variables, tuple(mockups), tuple(sorted(gone)), measured)
 
     def _verification(self, number: int, grids: Mapping[int, Grid], variables: Mapping[str, str]) -> list[CellFactor]:
         found: list[CellFactor] = []

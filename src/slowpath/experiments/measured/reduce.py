@@ -31,8 +31,8 @@ class Reduced:
 
     centre_s: what stands for the launch: the quantile `location` of its steady samples, the median unless the metric
     says otherwise; of the clean ones alone where the metric tells them apart and at least ENOUGH_CLEAN are clean.
-    by_clean: whether that is so; None where clean samples are not distinguished. all_s, clean_s: the same quantile of
-    all samples, and of the clean ones if they are enough.  ordered: None where samples are batches.
+    all_s, clean_s: the same quantile of all samples, and of the clean ones if they are enough.
+    ordered: None where samples are batches.
     """
 
     centre_s: float
@@ -47,7 +47,6 @@ class Reduced:
     within_ratio: float | None
     batch: int
     operations: int
-    by_clean: bool | None = None
     all_s: float | None = None
     clean_s: float | None = None
     ordered: Ordered | None = None
@@ -65,7 +64,7 @@ def reduce(series: MetricSamples) -> Reduced | None:
     cut = state.cut if state.cut <= values.size / 2 else 0
     steady, ordered = values[cut:], np.sort(values)
     all_s = float((quantiles(steady, [series.location]) if cut else quantiles_of_sorted(ordered, [series.location]))[0])
-    by_clean = None if series.clean is None else int(series.clean.sum()) >= ENOUGH_CLEAN
+    by_clean = series.clean is not None and int(series.clean.sum()) >= ENOUGH_CLEAN
     if series.clean is not None and by_clean:
         steady = values[series.clean]
     centre_s = float(quantiles(steady, [series.location])[0]) if by_clean else all_s
@@ -82,7 +81,6 @@ def reduce(series: MetricSamples) -> Reduced | None:
         within_ratio=spread.within(values),
         batch=series.batch,
         operations=series.operations,
-        by_clean=by_clean,
         all_s=None if by_clean is None else all_s,
         clean_s=centre_s if by_clean else None,
         ordered=_ordered(series),

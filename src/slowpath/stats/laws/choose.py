@@ -26,10 +26,8 @@ UNEXPLAINED = 0.1  # share of the variance of the logarithm of the times that a 
 @dataclass(frozen=True)
 class Choice:
     """winner: the law that holds; None with `refused` saying why. runner_up: the best other law, shown always; None
-    where no other could be fitted. fits: all that could be, best first. not_fitted: law -> why it could not be.
+    where no other could be fitted. fits: all that could be, best first.
     separating: where to measure so that they are distinguished, empty when refused for another reason or not refused.
-    detectable_ratio: where "constant" wins,
-    the change over the sweep that could still hide.
     """
 
     winner: Fit | None
@@ -37,8 +35,6 @@ class Choice:
     refused: str | None
     separating: tuple[SeparatingPoint, ...]
     fits: tuple[Fit, ...]
-    not_fitted: dict[str, str]
-    detectable_ratio: float | None
 
 
 def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MINIMUM_EFFECT) -> Choice:
@@ -64,20 +60,17 @@ def _chosen(sweep: Sweep, laws: Sequence[Law], minimum_effect: float) -> Choice:
     fits, not_fitted = _fit_all(sweep, centre, laws)
     if not fits:
         why = "no law can be fitted: " + "; ".join(f"{name}: {reason}" for name, reason in not_fitted.items())
-        return Choice(None, None, why, (), (), not_fitted, None)
+        return Choice(None, None, why, (), ())
     sigma_ratio = centre.sigma_ratio
     first = _simplest(fits, sigma_ratio, minimum_effect)
     fits = [first, *(other for other in fits if other is not first)]
     runner_up = fits[1] if len(fits) > 1 else None
     unexplained = _unexplained(first, centre)
     refused, separating = _objection(first, fits[1:], sweep, centre)
-    detectable = None
     if refused is None:
         refused = _inadequate(first, sweep, unexplained)
-    if refused is None and first.name == "constant":
-        detectable = _detectable(centre)
     winner = None if refused else first
-    return Choice(winner, runner_up, refused, separating, tuple(fits), not_fitted, detectable)
+    return Choice(winner, runner_up, refused, separating, tuple(fits))
 
 
 def _fit_all(sweep: Sweep, centre: CentreCurve, laws: Sequence[Law]) -> tuple[list[Fit], dict[str, str]]:
@@ -169,9 +162,3 @@ def _inadequate(first: Fit, sweep: Sweep, unexplained: float | None) -> str | No
         f"{sweep.describe(worst)} ({100 * first.residual_ratio[worst]:+.0f} %); look at what differs there, or sweep "
         "one quantity at a time"
     )
-
-
-def _detectable(centre: CentreCurve) -> float:
-    """Largest over smallest centre with two standard errors on both sides, less 1."""
-    logs = np.log(centre.centre_s)
-    return float(np.exp(np.max(logs + 2 * centre.sigma_ratio) - np.min(logs - 2 * centre.sigma_ratio))) - 1.0

@@ -29,15 +29,3 @@ def next_values(bracket: Bracket, at_once: int = 1) -> tuple[int, ...]:
 def is_exact(bracket: Bracket) -> bool:
     """Whether neighbouring whole numbers bound it: `above` still goes the old way, `above` + 1 the new one."""
     return bracket.up_to - bracket.above <= 1
-
-
-def narrowed(bracket: Bracket, value: float, old_way: bool) -> Bracket:
-    """The bracket when `value` was measured and went the old or the new way.
-
-    Raises: ValueError: the value does not lie inside.
-    """
-    if not bracket.above < value < bracket.up_to:
-        raise ValueError(f"{value:g} does not lie inside the bracket ({bracket.above}, {bracket.up_to})")
-    if old_way:
-        return Bracket(bracket.covariate, value, bracket.up_to)
-    return Bracket(bracket.covariate, bracket.above, value)

@@ -27,12 +27,10 @@ _CANDIDATES = 60
 
 @dataclass(frozen=True)
 class SeparatingPoint:
-    """A place to measure, what each law expects there, and how far apart they would be then: chi^2 of the wrong one,
-    this point and those before it in the list included."""
+    """A place to measure, and how far apart two laws would be then: chi^2 of the wrong one, this point and those before
+    it in the list included."""
 
     place: Place
-    first_s: float
-    second_s: float
     chi2: float
 
 
@@ -77,7 +75,7 @@ def separating_points(
         if scores[best] <= (chosen[-1].chi2 if chosen else pair.score([])) + 1.0:
             break
         place = open_places.pop(best)
-        chosen.append(SeparatingPoint(place, first.predict(place), second.predict(place), scores[best]))
+        chosen.append(SeparatingPoint(place, scores[best]))
         if scores[best] >= ENOUGH:
             break
     return tuple(chosen)

@@ -72,7 +72,6 @@ Axis = Literal[
     "completion",
     "call",
 ]
-QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 AXES: tuple[Axis, ...] = get_args(Axis)
 COMPLETIONS: tuple[CallName, ...] = ("wait", "waitall", "test")
 COLLECTIVES: tuple[CallName, ...] = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall")

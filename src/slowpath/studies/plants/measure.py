@@ -15,14 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.analyse.build import build_results
 from slowpath.core.errors import EnvironmentFailure, Interrupted
-from slowpath.core.results import Finding, Results
 from slowpath.core.secrets import clean_words
-from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.records import FILE, read_diagnosis
+from slowpath.diagnose.conclusion import diagnosed
 from slowpath.diagnose.records import FILE as DIAGNOSIS
-from slowpath.diagnose.state import MeasuredStep, survey_of
 from slowpath.run.engine.meter import Tell
 from slowpath.run.libraries import Library, one_library
 from slowpath.run.ownership import BEAT_S, keep_held
@@ -197,20 +193,3 @@ def unavailable(plant_class: PlantClass, library: Library) -> str | None:
             return f"the survey does not vary {name}"
     setting = plant_class.state.setting if plant_class.state else None
     return None if setting is None else library.resolve(setting)[1]
-
-
-Concluded = tuple[Sequence[Finding], Results]
-
-
-def diagnosed(folder: Path) -> Concluded | None:
-    """Findings of the whole diagnosis and results of its survey; None: there is none in this folder, or it is not over.
-
-    Raises: RecordError: the folder is damaged.
-    """
-    if not (folder / FILE).is_file():
-        return None
-    diagnosis = read_diagnosis(folder)
-    if diagnosis.status not in ("named", "settled", "budget"):
-        return None
-    measured = [MeasuredStep(step, build_results(folder / step.folder)) for step in diagnosis.steps]
-    return conclude(measured, diagnosis.forced).findings, survey_of(measured).results

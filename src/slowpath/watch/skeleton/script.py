@@ -17,7 +17,6 @@ Kind = Literal[
     "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "dup",
 ]  # fmt: skip
 
-STARTS_SEND: Final = ("send", "ssend", "isend", "issend")
 STARTS_RECEIVE: Final = ("recv", "irecv")
 WITH_REQUEST: Final = ("isend", "issend", "irecv")
 COLLECTIVES: Final = (
@@ -165,9 +164,6 @@ def _requests(script: Script) -> str | None:
         if is_open:
             return f"rank {rank} leaves {len(is_open)} requests open"
     return None
-
-
-MOST_REQUESTS: Final = 2**20
 
 
 def text_of(script: Script, rank: int) -> str:
