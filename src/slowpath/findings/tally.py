@@ -11,6 +11,7 @@ from typing import Literal
 
 from slowpath.core.place import PlaceFault
 from slowpath.core.results import Finding, Line, VerdictState
+from slowpath.core.units import ratio_words
 from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.questions import Question
 
@@ -23,6 +24,7 @@ WORDS: Mapping[Group, str] = {
     "untried": "untried opportunity",
     "property": "property",
 }
+LARGE_RATIO = 3.0  # what costs so much, with its whole interval, is named in the verdict before a trial was made
 MOST_ROUNDS = 200  # that it makes sense to ask for: beyond, the machine must get quieter
 
 
@@ -169,6 +171,12 @@ class Tally:
     def still_open(self) -> str | None:
         """What could not be decided; None: nothing was left open."""
         parts = []
+        helps = f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})"
+        large = next((one for one in self.candidates if one.interval and one.interval[0] >= LARGE_RATIO), None)
+        if self.run.is_check and large is not None and large.ratio is not None:
+            title = large.title[0].lower() + large.title[1:]
+            times = ratio_words(large.ratio, large.interval)
+            parts.append(f"{helps}, none tried yet, most of all against this: {title}, {times}")
         if self.undecided:
             parts.append(f"{len(self.undecided)} of {_questions(len(self.questions))}; {self._needed}")
         if self.run.is_check and self.unnamed:
@@ -177,8 +185,8 @@ class Tally:
         if self.suspicions:
             are = "is a fault" if len(self.suspicions) == 1 else "are faults"
             parts.append(f"whether {_codes(self.suspicions)} {are}")
-        if self.run.is_check and self.candidates:
-            parts.append(f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})")
+        if self.run.is_check and self.candidates and large is None:
+            parts.append(helps)
         return f"Undecided: {'; '.join(parts)}." if parts else None
 
     @property

@@ -137,6 +137,18 @@ def test_a_healthy_machine_gets_one_line() -> None:
     assert verdict.still_open == "Undecided: whether 1 change would help (SP008)."
 
 
+def test_a_large_cost_is_named_before_anybody_tried_to_remove_it() -> None:
+    """A survey took all of the budget: that a first message takes eleven times as long is more than a code."""
+    large = a_finding("SP001", kind="opportunity", contrasts=[], title="First use is slow", ratio=11, interval=(7.2, 17))
+    small = a_finding("SP008", kind="opportunity", contrasts=[], ratio=2.35, interval=(2.0, 2.7))
+    of_both = conclude([contrast("x", 1.1, "undecided")], [small, large], CHECK).verdict.still_open
+    assert of_both is not None
+    assert of_both.startswith("Undecided: whether 2 changes would help (SP001, SP008), none tried yet, most of all ")
+    assert "first use is slow, 11.0x [7.2, 17.0]; 1 of 1 question" in of_both
+    unclear = replace(large, interval=(1.2, 90.0))
+    assert "most of all" not in (conclude([], [small, unclear], CHECK).verdict.still_open or "")
+
+
 def test_faults_come_before_what_is_proven_and_properties_that_a_trial_removed_are_opportunities() -> None:
     setting = a_remedy(verdict="proven", phrase="a later switch")
     proven = a_finding(
