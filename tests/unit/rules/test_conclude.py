@@ -139,7 +139,9 @@ def test_a_healthy_machine_gets_one_line() -> None:
 
 def test_a_large_cost_is_named_before_anybody_tried_to_remove_it() -> None:
     """A survey took all of the budget: that a first message takes eleven times as long is more than a code."""
-    large = a_finding("SP001", kind="opportunity", contrasts=[], title="First use is slow", ratio=11, interval=(7.2, 17))
+    large = a_finding(
+        "SP001", kind="opportunity", contrasts=[], title="First use is slow", ratio=11, interval=(7.2, 17)
+    )
     small = a_finding("SP008", kind="opportunity", contrasts=[], ratio=2.35, interval=(2.0, 2.7))
     of_both = conclude([contrast("x", 1.1, "undecided")], [small, large], CHECK).verdict.still_open
     assert of_both is not None
