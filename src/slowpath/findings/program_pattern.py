@@ -136,7 +136,8 @@ class SeenPattern:
     """One pattern at one place.
 
     sites: indices, the most costly first.  count: of what `text` counts.  text: one sentence, without what it costs;
-    {place} stands for the first site.  change: what to write instead.  basis: what the estimate rests on.
+    {place} stands for the first site, {other} for the second.  change: what to write instead.  basis: what the estimate
+    rests on.
     rows: of ProgramCalls, once each.  saved_s: shape (rows, 3): value, low and high end of what each would take less.
     more_s: value, low, high of what no kept call holds, seconds of the run: calls that are only counted, time between.
     reported: it is worth a line whatever it costs.  outside: what it saves is outside of MPI, too.

@@ -19,11 +19,12 @@ from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.watch.findings import place_words
 from slowpath.watch.prices import LEAST_SHARE
 from slowpath.watch.results import CallSite, WatchFinding
-from slowpath.watch.what_if import MOST_ERROR, CallOrder, Ints, possible, replay, sampled
+from slowpath.watch.what_if import MOST_ERROR, CallOrder, Ints, between_collectives, possible, replay, sampled
 
 ESTIMATED: Final = "estimated"
 _LONG: Final = 1000  # characters: of a remedy's text
-MOST_REPLAYED: Final = 60_000  # calls; more are sampled, so that the verdict does not have to wait
+MOST_REPLAYED: Final = 100_000  # calls; more are sampled, so that the verdict does not have to wait
+SLICES: Final = 10  # of them: few, as a slice has to be longer than a round of the program
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
         saving[one.rows, 3 * i : 3 * i + 3] = one.saved_s
         saving[one.rows, -3:] = np.maximum(saving[one.rows, -3:], one.saved_s)
     whole = possible(order)
-    part, rows = _sampled(whole)
+    part, rows = _sampled(whole, np.where(calls.is_collective, calls.group, NONE))
     if not part.calls:
         return _Saved(None, "no calls of its own were kept")
     replayed = replay(part, saving[rows])
@@ -141,10 +142,12 @@ def _freed_s(calls: ProgramCalls, part: CallOrder, rows: Ints, one: SeenPattern)
     return float(by_stretch.sum()) * scale * np.array([1.0, one.least_share, 1.0])
 
 
-def _sampled(order: CallOrder) -> tuple[CallOrder, Ints]:
-    """The calls that are replayed, and which ones they are."""
+def _sampled(order: CallOrder, collective: Ints) -> tuple[CallOrder, Ints]:
+    """The calls that are replayed, and which ones they are.  Args: collective: that each call is part of, or NONE."""
     numbered = replace(order, done=np.stack([np.arange(order.calls), np.arange(order.calls)], axis=1))
-    part = sampled(numbered, MOST_REPLAYED)
+    part = sampled(numbered, MOST_REPLAYED, SLICES)
+    rows = part.done[np.argsort(part.done[:, 0]), 1]
+    part = between_collectives(part, collective[rows])
     return part, part.done[np.argsort(part.done[:, 0]), 1]
 
 
@@ -155,6 +158,7 @@ def _finding(
     seconds = _seconds(one, calls)
     places = [sites[site] for site in one.sites]
     where = place_words(places[0]) if places else "a place that is not known"
+    other = place_words(places[1]) if len(places) > 1 else "a place that is not known"
     files = [f"{site.file}:{site.line}" for site in places[:1] if site.file and site.line]
     head = f"{files[0]}: " if files else ""
     counted_s = one.saved_s.any() or any(one.more_s) or one.freed.size
@@ -163,7 +167,7 @@ def _finding(
         id=f"{path.code}:{_digest(path, places)}",
         rule=path.code,
         title=path.title,
-        text=f"{one.text.format(place=where)}.{basis}",
+        text=f"{one.text.format(place=where, other=other)}.{basis}",
         seconds=seconds[0],
         interval=(seconds[1], seconds[2]),
         share=min(max(seconds[0] / calls.span_s, 0.0), 1.0) if calls.span_s else 0.0,

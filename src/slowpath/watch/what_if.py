@@ -280,7 +280,7 @@ def _scaled(change: Scenario, total_s: Floats, moved: Floats, counts: Floats, sp
     return Saved(value, (min(low, value, high), max(low, value, high)), None)
 
 
-def sampled(order: CallOrder, most: int = MOST_CALLS) -> CallOrder:
+def sampled(order: CallOrder, most: int = MOST_CALLS, slices: int = _SLICES) -> CallOrder:
     """At most about so many calls: slices of each stretch, evenly over its time, each a stretch of its own.
 
     A cut that falls into a call leaves that call out; what it depends on goes with it.
@@ -288,11 +288,42 @@ def sampled(order: CallOrder, most: int = MOST_CALLS) -> CallOrder:
     if order.calls <= most:
         return order
     began, ended = float(order.start_s.min()), float(order.end_s.max())
-    edges = np.linspace(began, ended, _SLICES + 1)
-    part = np.minimum(np.searchsorted(edges, order.start_s, side="right") - 1, _SLICES - 1)
+    edges = np.linspace(began, ended, slices + 1)
+    part = np.minimum(np.searchsorted(edges, order.start_s, side="right") - 1, slices - 1)
     share = most / order.calls
     until = edges[part] + share * (edges[part + 1] - edges[part])
     return _only(order, (order.end_s <= until), part)
+
+
+def between_collectives(order: CallOrder, collective: Ints) -> CallOrder:
+    """Of each stretch what lies between its first and last collective of all chains, where that is a quarter or more.
+
+    At the edges of a stretch it is not known whether a thread computes or waits in a call that was not kept, and what
+    others save does not reach it: of stretches as short as a few rounds of the program that is much.
+
+    Args: collective: shape (n,), number of the blocking collective that each call is part of, -1: none.
+    """
+    member = np.flatnonzero(collective >= 0)
+    if not member.size or not order.stretch.any():
+        return order  # one stretch is the whole run, whose edges are known
+    chains = int(order.chain.max()) + 1
+    _, seen = np.unique(order.chain, return_index=True)
+    many = np.bincount(order.stretch[seen])
+    both = np.stack([order.stretch[member], collective[member]], axis=1)
+    of, first, number, count = np.unique(both, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    number = number.reshape(-1)
+    complete = np.flatnonzero(count == many[of[:, 0]])
+    complete = complete[np.argsort(order.start_s[member[first[complete]]], kind="stable")]
+    since, until = np.full(chains, -np.inf), np.full(chains, np.inf)
+    edges = np.full((many.size, 2), -1, dtype=np.int64)
+    edges[of[complete[::-1], 0], 0] = complete[::-1]
+    edges[of[complete, 0], 1] = complete
+    for moment, column in ((since, 0), (until, 1)):
+        mine = member[number == edges[order.stretch[member], column]]
+        moment[order.chain[mine]] = order.end_s[mine]
+    inside = (order.start_s >= since[order.chain]) & (order.end_s <= until[order.chain])
+    kept, all_calls = (np.bincount(order.stretch[rows], minlength=many.size) for rows in (inside, slice(None)))
+    return _only(order, inside | (4 * kept < all_calls)[order.stretch], order.stretch)
 
 
 def in_windows(order: CallOrder, edges: Floats, most: int = MOST_CALLS) -> tuple[CallOrder, Ints]:

@@ -16,6 +16,7 @@ from slowpath.watch.what_if import (
     KindCounts,
     Prediction,
     Scenario,
+    between_collectives,
     possible,
     replay,
     sampled,
@@ -140,3 +141,29 @@ def test_a_long_record_is_sampled_evenly() -> None:
     assert len(np.unique(part.stretch)) == 50
     assert replay(part, np.zeros((part.calls, 1))).error_ratio < 1e-9
     assert order.calls < MOST_CALLS
+
+
+def test_stretches_of_a_few_rounds_are_cut_at_collectives_and_lose_nothing_at_their_edges() -> None:
+    """Rank 0 sends, rank 1 waits for it in a barrier: that wait ends earlier, beyond a stretch's end as well."""
+    sends: list[list[Step]] = [[Compute(300e-6)] + [Send(1, 0, True)] * 40 + [Meet()], [Meet()] + [Receive(0)] * 40]
+    order, span_s = run([program * 60 for program in sends], {0: 20e-6})
+    is_meet = np.ones(order.calls, dtype=bool)
+    is_meet[order.done[:, 0]] = False
+    _, number = np.unique(order.end_s, return_inverse=True)
+    numbered = replace(order, done=np.stack([np.arange(order.calls)] * 2, axis=1))
+    part = sampled(possible(numbered), most=order.calls // 2, slices=12)  # 2.5 rounds each
+
+    def saved_s(part: CallOrder) -> float:
+        """Of the run, in proportion to what the kept sends have; each takes 5 us less."""
+        less_s = np.where((order.chain == 0) & ~is_meet, 5e-6, 0.0)
+        kept_s = less_s[part.done[np.argsort(part.done[:, 0]), 1]]
+        return float(replay(part, kept_s[:, None]).saved_s.sum() * less_s.sum() / kept_s.sum())
+
+    whole_s = saved_s(numbered)
+    rows = part.done[np.argsort(part.done[:, 0]), 1]
+    cut = between_collectives(part, np.where(is_meet, number.reshape(-1), -1)[rows])
+    assert 0.25 * part.calls <= cut.calls < part.calls
+    assert saved_s(part) < 0.8 * whole_s
+    assert saved_s(cut) == pytest.approx(whole_s, rel=0.05)
+    assert between_collectives(numbered, np.where(is_meet, number.reshape(-1), -1)).calls == order.calls
+    assert span_s > whole_s > 0

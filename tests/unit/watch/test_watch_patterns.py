@@ -253,6 +253,74 @@ def test_a_search_that_takes_no_longer_for_more_messages_is_not_named() -> None:
     assert sp056_receives_late.grows(own_s + passed * 10e-9, passed)
 
 
+def test_a_record_that_begins_within_a_round_shows_the_hot_spot_as_well(tmp_path: Path) -> None:
+    """As a window of a thinned record does: the rest of a round comes first."""
+    program = Program(4)
+    every = [(rank, other) for rank in range(4) for other in [one for one in range(4) if one != rank][1:]]
+    sent = [program.send(*pair, 2**18) for pair in every]
+    for (rank, other), at in zip(every, sent, strict=True):
+        program.receive(other, rank, at, 2**18)
+    program.all(size=2048, site=ELSEWHERE)
+    hot_spot(program, twin=False)
+    (finding,) = program.watched(tmp_path).findings
+    assert finding.rule == "SP049"
+    assert finding.messages == 3 * 40
+    assert "rank 0" in finding.text
+
+
+def without_room(program: Program, twin: bool, room: int = 64) -> None:
+    """There is room for so many messages; a sender of more waits until the receiver has searched the round before."""
+    count = 400
+    for _ in range(8):
+        program.compute()
+        sent = []
+        for number in range(count):
+            starts = program.now[0]
+            if not twin and number >= room and program.now[1] > starts:
+                took_s, program.call_s = program.call_s, program.now[1] - starts + CALL_S
+                sent.append(program.send(0, 1, 2048, tag=number))
+                program.call_s = took_s
+            else:
+                sent.append(program.send(0, 1, 2048, tag=number))
+            if twin:
+                program.receive(1, 0, sent[number], 2048, tag=number)
+        program.all("MPI_Barrier", size=0, site=ELSEWHERE)
+        for number in () if twin else reversed(range(count)):
+            program.call_s = CALL_S + number * 30e-9
+            program.receive(1, 0, sent[number], 2048, tag=number)
+        program.call_s = CALL_S
+    program.all(size=2048, site=ELSEWHERE)
+
+
+def test_a_sender_that_waits_for_room_while_its_receiver_searches_is_priced(tmp_path: Path) -> None:
+    spans = []
+    for twin in (False, True):
+        program = Program(4)
+        without_room(program, twin)
+        results = program.watched(tmp_path / str(twin))
+        spans.append(results.program.span_s or 0.0)
+        if twin:
+            assert not results.findings
+        else:
+            (finding,) = results.findings
+    less_s = spans[0] - spans[1]
+    assert finding.rule == "SP056"
+    assert [results.sites[site].offset for site in finding.sites] == [0x1000 * THERE, 0x1000 * HERE]
+    assert "for room" in finding.text
+    assert finding.saved_s == pytest.approx(less_s, rel=0.25)
+    assert finding.saved_interval is not None
+    assert 0.0 < finding.saved_interval[0] < less_s < 1.1 * finding.saved_interval[1]  # the last round is received late
+
+
+def test_a_sender_with_room_for_all_messages_waits_for_none(tmp_path: Path) -> None:
+    """Its receiver searches as long, and it is ahead of it: the sends are no part of the price."""
+    program = Program(4)
+    without_room(program, twin=False, room=400)
+    (finding,) = program.watched(tmp_path).findings
+    assert "for room" not in finding.text
+    assert len(finding.sites) == 1
+
+
 def test_rounds_in_which_all_send_at_once_are_no_chain(tmp_path: Path) -> None:
     program = Program(4)
     for number in range(100):

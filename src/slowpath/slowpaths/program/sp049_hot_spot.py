@@ -10,7 +10,17 @@ import numpy as np
 
 from slowpath.core.units import format_bytes
 from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, Ints, ProgramCalls, SeenPattern, grouped, most, occurrence, usual
+from slowpath.findings.program_pattern import (
+    NONE,
+    Bools,
+    Ints,
+    ProgramCalls,
+    SeenPattern,
+    grouped,
+    most,
+    occurrence,
+    usual,
+)
 from slowpath.findings.slow_path import SlowPath
 
 LEAST_RANKS = 3
@@ -50,18 +60,37 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 
 
 def _steps(calls: ProgramCalls) -> _Steps:
-    """The n-th message of a place to each of its partners is of its n-th round; all ranks have the same partners."""
+    """Rounds of a place are rows of sends with no other call between, one to each partner.
+
+    Where other calls are between: the n-th message to each partner is of the n-th round. Of a record that was thinned,
+    the first message may be of a round's middle, and all of these rounds begin there.
+    """
     messages = calls.messages
     usable = np.flatnonzero((messages.sent != NONE) & (messages.sent == messages.left))
     usable = usable[np.argsort(messages.sent[usable], kind="stable")]
     at = messages.sent[usable]
     place, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at])
+    partners = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator[at]] - 1
     stream, _ = grouped(place, messages.destination[usable])
     rounds, _ = grouped(place, occurrence(stream))
-    size = np.bincount(rounds) if rounds.size else rounds
-    partners = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator[at]] - 1
-    whole = (size[rounds] == partners) & (partners >= LEAST_RANKS - 1)
-    return _Steps(usable[whole], rounds[whole], occurrence(rounds)[whole])
+    follows = np.append(False, (np.diff(at) == 1) & (np.diff(place) == 0))
+    row = np.cumsum(~follows)
+    in_rows = _whole(row, messages.destination[usable], partners)
+    alone = ~np.isin(place, place[in_rows])
+    whole = in_rows | (alone & _whole(rounds, messages.destination[usable], partners))
+    number, _ = grouped(np.where(in_rows, row, rounds)[whole], in_rows[whole].astype(np.int64))
+    return _Steps(usable[whole], number, occurrence(number))
+
+
+def _whole(rounds: Ints, to: Ints, partners: Ints) -> Bools:
+    """Messages of rounds that have one for each partner."""
+    if not rounds.size:
+        return rounds.astype(bool)
+    _, first = grouped(rounds, to)
+    size = np.bincount(rounds)
+    others = np.bincount(rounds[first], minlength=size.size)
+    found: Bools = (size[rounds] == partners) & (others[rounds] == partners) & (partners >= LEAST_RANKS - 1)
+    return found
 
 
 def _pattern(calls: ProgramCalls, message: Ints, hot: int, later_s: float) -> SeenPattern:

@@ -8,15 +8,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slowpath.core.units import format_time
 from slowpath.findings.observation import nothing
 from slowpath.findings.program_pattern import NONE, Floats, Ints, ProgramCalls, SeenPattern, grouped, most, usual
 from slowpath.findings.slow_path import SlowPath
+from slowpath.slowpaths.program.room import NoRoom, sends_without_room
 
 DEEP = 256  # messages that came before, and that a receive passes over
 SHALLOW = 16
 LEAST = 100  # receives that pass over so many
 FASTEST = 5.0  # percentile that stands for a short search where windows of time are missing
 LONGER = 1.3  # times what the same call takes where it passes over few
+LEAST_WAITING = 0.01  # of the run, that senders wait for room
+BASIS_OF_SENDS = (
+    ", and the sends than one with room and such a receive; low: of the sends what they took while the receiver was in "
+    "these receives; high: than the longer of the two"
+)
 
 
 @dataclass(frozen=True)
@@ -113,16 +120,24 @@ def _pattern(calls: ProgramCalls, early: _Early, here: Ints, base_s: float) -> S
     spare_s = np.minimum(usual_s, calls.own_s[unknown][:, None])
     most_passed = int(early.passed[mine].max())
     rank = int(early.rank[mine][early.passed[mine].argmax()])
+    sends = sends_without_room(calls, there, base_s)
+    waits_s = float((sends.saved_s[:, 0] * calls.weight[sends.rows]).sum())
+    has_waits = waits_s >= LEAST_WAITING * calls.span_s
+    if not has_waits:
+        sends = NoRoom(sends.rows[:0], sends.saved_s[:0])
+    sites = most(calls.site[rows], own_s)
+    waiting = f"; the sends in {{other}} waited {format_time(waits_s)} for room" if has_waits else ""
     return SeenPattern(
-        sites=most(calls.site[rows], own_s),
+        sites=sites + tuple(site for site in most(calls.site[sends.rows], sends.saved_s[:, 0]) if site not in sites),
         count=rows.size + unknown.size,
         text=f"{rows.size + unknown.size:,} {calls.names[int(call[0])]} in {{place}} took messages that had come "
-        f"before, past up to {most_passed:,} earlier ones that waited on rank {rank}",
+        f"before, past up to {most_passed:,} earlier ones that waited on rank {rank}{waiting}",
         change="post the receives before the messages come (MPI_Irecv), receive them in the order in which they are "
         "sent, or let the sender wait for the receiver now and then",
-        basis="what these receives take longer than those that pass over few messages",
-        rows=np.concatenate([rows, unknown]),
-        saved_s=np.concatenate([saved_s, spare_s]),
+        basis="what these receives take longer than those that pass over few messages"
+        + (BASIS_OF_SENDS if has_waits else ""),
+        rows=np.concatenate([rows, unknown, sends.rows]),
+        saved_s=np.concatenate([saved_s, spare_s, sends.saved_s]),
     )
 
 
@@ -135,13 +150,15 @@ SLOW_PATH: SlowPath = SlowPath(
     "wait, and take 1.3 times as long as those there that pass over few; the quarter that passes over most takes 1.3 "
     "times as long as the quarter that passes over fewest.",
     why="Most libraries search that queue from its beginning: receives in another order than that of the sends take "
-    "time in proportion to its length. The messages are kept in memory of the library, and copied.",
+    "time in proportion to its length. The messages are kept in memory of the library, and copied. A sender "
+    "that is ahead waits for room there.",
     needs="A watched program (docs/reference/watch.md). The saving is what these receives take longer than those that "
-    "pass over at most 16 messages; where windows of time were dropped, than the fastest twentieth.",
+    "pass over at most 16 messages (of thinned records, than the fastest twentieth), and what senders that wait for "
+    "room take longer than a send with room and such a receive; low: only while the receiver is in these receives.",
     remedy="Post receives early, receive in the order of sending, use fewer and longer messages, or let the sender "
     "wait.",
     false_alarms="None known. A receiver that computes while messages pile up, and takes them in the order of sending, "
-    "passes over none.",
+    "passes over none. A sender that waits for the receive of a long message: SP058.",
     sources=("MPI-4.1 section 3.5", "docs/reference/watch.md"),
     observe=nothing,
     cause="Each receive searches the messages that came before it.",
