@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slowpath.findings.program_pattern import Messages, ProgramCalls
-from slowpath.mpi.bindings import object_collective
 from slowpath.slowpaths import placement
-from slowpath.slowpaths.program import sp051_small_reductions, sp056_receives_late
+from slowpath.slowpaths.program import sp056_receives_late
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.watch.results import WatchFinding, WatchResults
 from support.watch_record import BASE_NS, buffer_class
@@ -344,59 +342,6 @@ def test_several_that_are_made_together_in_each_iteration_are_named(tmp_path: Pa
     (finding,) = program.watched(tmp_path).findings
     assert (finding.rule, finding.messages) == ("SP052", 4 * 4 * ITERATIONS)
     assert finding.saved_s == pytest.approx((ITERATIONS - 1) * 4 * 50e-6, rel=0.05)
-
-
-ALLREDUCE = "mpi4py.MPI.Comm.allreduce"
-
-
-@pytest.mark.parametrize(
-    ("between_s", "in_a_row", "named"), [(12e-6, 32, 20 * 32), (12e-6, 3, None), (200e-6, 32, None)]
-)
-def test_reductions_of_objects_in_a_row_are_named_and_those_with_computing_between_are_not(
-    between_s: float, in_a_row: int, named: int | None
-) -> None:
-    """Each is two broadcasts, of a length and of the bytes, 1 us apart; `between_s` before the next."""
-    found = list(sp051_small_reductions.see(reductions_of_objects(between_s, in_a_row)))
-    assert [one.count for one in found] == ([] if named is None else [named])
-    for one in found:
-        assert f"{ALLREDUCE} of an object in {{place}}, 32 in a row, each of them 2.0 MPI calls" in one.text
-        assert "call comm.Allreduce once" in one.change
-        assert one.sites == (0, 1)
-        less_s = 20 * (32 * 1e-6 + 31 * between_s) * 31 / 32  # a rank; the time before a row is no time in it
-        assert one.more_s == pytest.approx((less_s, 0.0, less_s), rel=0.01)
-
-
-def reductions_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
-    """Of two ranks, 20 rows with 1 ms between them."""
-    rows = [(rank, row, number) for rank in range(2) for row in range(20) for number in range(2 * in_a_row)]
-    rank, row, number = np.array(rows, dtype=np.int64).T
-    each_s = between_s + 1e-6 + 2 * CALL_S
-    start_s = row * (in_a_row * each_s + 1e-3) + number // 2 * each_s + number % 2 * (CALL_S + 1e-6)
-    n, zero = rank.size, np.zeros(rank.size, dtype=np.int64)
-    no = zero == 1
-    none = zero[:0]
-    messages = Messages(none, none, none, none, none, none, none, no[:0])
-    return ProgramCalls(
-        rank=rank, thread=rank, start_s=start_s, end_s=start_s + CALL_S, own_s=np.full(n, CALL_S), call=zero,
-        site=number % 2, communicator=zero, bytes=np.where(number % 2, 120, 8), root=zero, offset=zero,
-        is_collective=~no, is_message=no, is_one_sided=no, brings=~no, group=zero, weight=np.ones(n),
-        names=("MPI_Bcast",), messages=messages, counted=np.zeros((0, 4), np.int64), counted_s=np.zeros(0),
-        members=(2,), ranks=2, span_s=1.0, within=(ALLREDUCE, ALLREDUCE, ""),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("functions", "binding"),
-    [
-        (("mpi4py.MPI.PyMPI_recv_p2p", "mpi4py.MPI.PyMPI_reduce_p2p", ALLREDUCE, "main"), ALLREDUCE),
-        (("mpi4py.MPI.Comm.Allreduce", "main"), None),
-        (("solver.allreduce", "main"), None),
-    ],
-)
-def test_what_a_binding_makes_of_objects_is_known_by_its_functions(
-    functions: tuple[str, ...], binding: str | None
-) -> None:
-    assert object_collective(functions) == binding
 
 
 def test_buffers_that_are_made_and_kept_are_not_named(tmp_path: Path) -> None:

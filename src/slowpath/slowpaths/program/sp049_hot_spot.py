@@ -68,6 +68,8 @@ def _steps(calls: ProgramCalls) -> _Steps:
     messages = calls.messages
     usable = np.flatnonzero((messages.sent != NONE) & (messages.sent == messages.left))
     usable = usable[np.argsort(messages.sent[usable], kind="stable")]
+    if not usable.size:
+        return _Steps(usable, usable, usable)
     at = messages.sent[usable]
     place, _ = grouped(calls.thread[at], calls.site[at], calls.communicator[at])
     partners = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator[at]] - 1
@@ -84,8 +86,6 @@ def _steps(calls: ProgramCalls) -> _Steps:
 
 def _whole(rounds: Ints, to: Ints, partners: Ints) -> Bools:
     """Messages of rounds that have one for each partner."""
-    if not rounds.size:
-        return rounds.astype(bool)
     _, first = grouped(rounds, to)
     size = np.bincount(rounds)
     others = np.bincount(rounds[first], minlength=size.size)

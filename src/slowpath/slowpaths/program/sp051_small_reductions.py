@@ -18,7 +18,6 @@ from slowpath.findings.program_pattern import (
     grouped,
     merged,
     most,
-    usual,
 )
 from slowpath.findings.slow_path import SlowPath
 
@@ -31,6 +30,7 @@ LEAST_PAUSE = 8.0  # times the gaps within a run: between two runs something els
 # Between two MPI calls of reductions of objects: pickling a number, unpickling it and a pass of a Python loop take 5 to
 # 20 us; what computes for longer may be what the next reduction is about.
 MOST_PICKLING_S = 50e-6
+MOST_USUAL = 3.0  # times the median of the runs: longer is a rank without a core
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
@@ -85,11 +85,9 @@ def _of_objects(calls: ProgramCalls, name: str) -> Iterator[SeenPattern]:
     a_call = made[run] / np.bincount(run)[run]  # of the function, that each MPI call is
     total = float((calls.per_collective[rows] * a_call).sum())
     share = 1.0 - 1.0 / made[run]
-    between_s = np.where(goes_on[rows], calls.gap_s[rows], 0.0)
-    ends_s = [
-        float((each * share * calls.weight[rows]).sum()) / calls.ranks
-        for each in (usual(between_s, calls.site[rows]), between_s)
-    ]
+    value_s, high_s = _elapsed(calls, rows, run, made)
+    low_s = merged(calls.own_s[rows], calls.call[rows], share, calls.bytes[rows].astype(float))[:, 1]
+    alone_s = np.stack([np.zeros(rows.size), low_s, np.zeros(rows.size)], axis=1)
     method = name.rpartition(".")[2]
     buffers = method.capitalize()
     yield SeenPattern(
@@ -99,13 +97,32 @@ def _of_objects(calls: ProgramCalls, name: str) -> Iterator[SeenPattern]:
         f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
         change=f"put what they reduce into one array and call comm.{buffers} once, which pickles nothing (where the "
         f"next depends on the last, comm.{buffers} of one number saves the pickling)",
-        basis="the calls' own time and the time between them, in which objects are pickled, less one call; low: "
-        "without the time between them; high: however long that was",
+        basis="how long a rank was in such a row, less one call: in turn it calls, pickles, and waits for others that "
+        "do; low: the calls alone; high: however long that was",
         rows=rows,
-        saved_s=merged(calls.own_s[rows], calls.call[rows], share, calls.bytes[rows].astype(float)),
-        more_s=(ends_s[0], 0.0, ends_s[1]),
+        saved_s=alone_s,
+        more_s=(value_s, 0.0, high_s),
         outside=True,
     )
+
+
+def _elapsed(calls: ProgramCalls, rows: Ints, run: Ints, made: Ints) -> tuple[float, float]:
+    """Seconds a rank in all runs but for one call of each, of no longer ones than usual, and of all.
+
+    All ranks of a run are in it, so what one waits for after the first call is another's pickling. What it waits for in
+    the first call is a rank that came late, and stays. Args: made: of each run, calls of the function.
+    """
+    runs, first, of, many = np.unique(run, return_index=True, return_inverse=True, return_counts=True)
+    of = of.reshape(-1)
+    turn = np.arange(rows.size) - first[of]
+    opens = turn * made[run] < many[of]  # MPI calls of the first call of the function
+    took_s = calls.end_s[rows] - calls.start_s[rows]
+    late_s = np.bincount(of, weights=np.where(opens, took_s - calls.own_s[rows], 0.0))
+    last = first + many - 1
+    each_s = (calls.end_s[rows[last]] - calls.start_s[rows[first]] - late_s) / made[runs]
+    weight = calls.weight[rows[first]] * (made[runs] - 1)
+    usual_s = np.minimum(each_s, MOST_USUAL * float(np.median(each_s)))
+    return float((usual_s * weight).sum()) / calls.ranks, float((each_s * weight).sum()) / calls.ranks
 
 
 def _made(site: Ints, run: Ints) -> Ints:
