@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 from slowpath.slowpaths import placement
-from slowpath.slowpaths.program import sp056_receives_late
+from slowpath.slowpaths.program import sp050_small_messages, sp056_receives_late
 from slowpath.slowpaths.registry import SLOW_PATHS
+from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
 from slowpath.watch.results import WatchFinding, WatchResults
 from support.watch_record import BASE_NS, buffer_class
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
@@ -239,6 +241,22 @@ def test_small_messages_of_a_slow_loop_save_its_steps_at_most(tmp_path: Path) ->
     less_s = spans[0] - spans[1]
     assert (finding.saved_s or 0.0) < 0.75 * less_s
     assert finding.saved_interval[1] == pytest.approx(less_s, rel=0.25)
+
+
+def test_the_steps_of_a_slow_loop_are_those_of_all_windows_of_a_thinned_record(tmp_path: Path) -> None:
+    program = Program(4)
+    sent_in_python(program, twin=False)
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    calls = calls_of_program(found, kept_of(found.attributed, pairs))
+    window = np.searchsorted(np.quantile(calls.start_s, [0.25, 0.5, 0.75]), calls.start_s)
+    (whole,), (parts,) = (
+        sp050_small_messages.see(dataclasses.replace(calls, thread=thread))
+        for thread in (calls.thread, 4 * calls.thread + window)
+    )
+    assert whole.more_s[2] > 0.0
+    assert parts.more_s[2] == pytest.approx(whole.more_s[2], rel=0.05)
 
 
 def test_a_search_that_takes_no_longer_for_more_messages_is_not_named() -> None:

@@ -45,14 +45,20 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 
 def _is_dense(calls: ProgramCalls, sent: Ints, run: Ints, runs: int) -> Bools:
     """Of each run: there is little computing between its messages."""
+    in_mpi_s, outside_s = _times(calls, sent, run, runs)
+    found: Bools = outside_s <= MOST_COMPUTING * in_mpi_s
+    return found
+
+
+def _times(calls: ProgramCalls, sent: Ints, run: Ints, runs: int) -> tuple[Floats, Floats]:
+    """Of each run its time in MPI and outside, from the first send to the last; shape (runs,)."""
     first, last = np.full(runs, len(calls)), np.full(runs, -1)
     np.minimum.at(first, run, sent)
     np.maximum.at(last, run, sent)
     in_mpi = np.append(0.0, np.cumsum(calls.end_s - calls.start_s))
     calls_s = in_mpi[last + 1] - in_mpi[first]
     span_s = calls.end_s[last] - calls.start_s[first]
-    found: Bools = span_s - calls_s <= MOST_COMPUTING * calls_s
-    return found
+    return calls_s, span_s - calls_s
 
 
 def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Iterator[SeenPattern]:
@@ -86,16 +92,17 @@ def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Ite
 
 
 def _between_s(calls: ProgramCalls, message: Ints, run: Ints) -> float:
-    """Time between the sends of all runs, of the rank that has most: a loop's step, or what computes an element.
+    """Time outside of MPI between the sends of all runs, of the rank that has most: steps of a loop, which may call
+    other functions of MPI, or what computes an element.
 
     Which of both is not known from outside. In Python a step takes longer than the send.
     """
     sent = calls.messages.sent[message]
-    _, first = grouped(run)
-    inner = np.ones(sent.size, dtype=bool)
-    inner[first] = False
-    later = sent[inner]
-    spent_s = np.bincount(calls.thread[later], weights=calls.weight[later] * calls.gap_s[later])
+    runs, of = np.unique(run, return_inverse=True)
+    of = of.reshape(-1)
+    _, outside_s = _times(calls, sent, of, runs.size)
+    _, first = grouped(of)
+    spent_s = np.bincount(calls.rank[sent[first]], weights=calls.weight[sent[first]] * outside_s)
     return float(spent_s.max(initial=0.0))
 
 
