@@ -3,6 +3,9 @@
 
 `Facts` holds what any slow path may ask. What one family alone asks for is a function of its own that takes a `Facts`;
 `once` keeps what several slow paths ask for.
+
+Among the facts: processors that ranks were allowed to use, and whether some had to share one; and cells that were
+measured as they are and with something changed, in the same launches.
 """
 
 from __future__ import annotations
@@ -16,14 +19,105 @@ import msgspec
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.core.finding_results import ContrastResult, LawForecast, LawSource
 from slowpath.core.machine import Others
-from slowpath.core.roles import Roles
-from slowpath.core.run_results import EnvironmentResult, RunResult, SkippedRow
+from slowpath.core.roles import Roles, is_effort
+from slowpath.core.run_results import EnvironmentResult, PlacementResult, RankPlace, RunResult, SkippedRow
 from slowpath.core.shape_results import CellShapes, LaunchKinds
 from slowpath.findings.difference import DECIDED, WITHOUT_USER, Place, Slowdown, slowdown
-from slowpath.findings.processors import Processors, allowed
-from slowpath.findings.variations import Variation, Variations
+
+
+@dataclass(frozen=True)
+class Processors:
+    """Where ranks may run. shared: a node has fewer processors than ranks. movable: one may run on several."""
+
+    words: str
+    shared: bool
+    movable: bool
+
+
+def allowed(ranks: Sequence[RankPlace]) -> Processors | None:
+    """None: no rank was observed."""
+    if not ranks:
+        return None
+    words = ", ".join(f"rank {rank.rank} on {rank.cpus_allowed}" for rank in ranks)
+    return Processors(words, _is_crowded(ranks), any(len(parse_cpu_list(rank.cpus_allowed)) > 1 for rank in ranks))
+
+
+def _is_crowded(ranks: Sequence[RankPlace]) -> bool:
+    """Whether the ranks of a node have fewer processors than there are of them."""
+    by_host: dict[str, list[frozenset[int]]] = {}
+    for rank in ranks:
+        by_host.setdefault(rank.host, []).append(parse_cpu_list(rank.cpus_allowed))
+    return any(all(sets) and len(frozenset().union(*sets)) < len(sets) for sets in by_host.values())
+
+
+def crowded(placements: Sequence[PlacementResult]) -> list[PlacementResult]:
+    """Placements in which ranks of a node have fewer processors than there are of them.
+
+    [] where one of the run has enough, for then their contrast speaks, and where none asked for a core each: who asks
+    for more ranks than cores knows it.
+    """
+    known = [placement for placement in placements if placement.observed]
+    if not all(_is_crowded(one.observed) for one in known):
+        return []
+    return known if any(one.bind == "core" for one in known) else []
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Both sides of a difference as they are and with something changed, seconds, of the same launches in one order."""
+
+    slow_s: Sequence[float]
+    slow_varied_s: Sequence[float]
+    fast_s: Sequence[float]
+    fast_varied_s: Sequence[float]
+
+    @property
+    def times_s(self) -> tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]:
+        """As `stats.removed` takes them."""
+        return self.slow_s, self.slow_varied_s, self.fast_s, self.fast_varied_s
+
+
+Changes = Mapping[str, str]
+
+
+class Variations:
+    """Cells of one run, found by what they are."""
+
+    def __init__(self, cells: Iterable[CellResult], roles: Roles) -> None:
+        self._roles = roles
+        self._cells: dict[Hashable, CellResult] = {}
+        for cell in cells:
+            if cell.metrics and cell.copy == 1:
+                self._cells.setdefault(self._key(cell, {}), cell)
+
+    def find(
+        self,
+        cells: tuple[CellResult, CellResult],
+        changes: tuple[Changes, Changes],
+        metric: str,
+        phases: tuple[str, str],
+    ) -> Variation | None:
+        """As `Facts.variation` has it."""
+        found: list[Sequence[float]] = []
+        for cell, changed, phase in zip(cells, changes, phases, strict=True):
+            for one in (self._cells.get(self._key(cell, {})), self._cells.get(self._key(cell, changed))):
+                estimate = one.estimate(metric, phase) if one is not None else None
+                if estimate is None:
+                    return None
+                found.append(estimate.launch_values)
+        if len({len(values) for values in found}) > 1 or min(min(values) for values in found) <= 0:
+            return None
+        return Variation(*found)
+
+    def _key(self, cell: CellResult, changed: Changes) -> Hashable:
+        """All but how much was measured."""
+        parameters = {**cell.parameters, **changed}
+        kept = tuple(sorted((name, value) for name, value in parameters.items() if not is_effort(self._roles, name)))
+        return cell.experiment, cell.mpi, cell.environment, cell.placement, kept
+
 
 NETWORK = "network_path"
 DEFAULT_EFFECT = 0.03  # minimum effect of a run that has no contrast

@@ -16,11 +16,10 @@ from slowpath.core.roles import Roles
 from slowpath.findings.control_variables import library
 from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.facts import Later, UserState
+from slowpath.findings.facts import Later, UserState, crowded
 from slowpath.findings.finding import build
 from slowpath.findings.observation import Observation
 from slowpath.findings.order import by_cost
-from slowpath.findings.processors import crowded
 from slowpath.findings.remedy import Parameters
 from slowpath.findings.rivals.judged import contest, with_side
 from slowpath.findings.slow_path import SlowPath

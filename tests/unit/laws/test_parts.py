@@ -18,7 +18,7 @@ from slowpath.stats.laws.found import Bracket
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.least_squares import solve, solve_times
 from slowpath.stats.laws.pages import pages
-from slowpath.stats.laws.refine import is_exact, narrowed, next_values
+from slowpath.stats.laws.refine import is_exact, next_values
 from slowpath.stats.laws.registry import LAWS, find
 from slowpath.stats.laws.segments import best_splits, line_costs
 from slowpath.stats.laws.sweep import make_sweep
@@ -126,13 +126,12 @@ def test_bisection_finds_a_limit_to_the_byte(limit: int, at_once: int) -> None:
     while not is_exact(bracket):
         for value in next_values(bracket, at_once):
             if bracket.above < value < bracket.up_to:
-                bracket = narrowed(bracket, value, old_way=value <= limit)
+                above, up_to = (value, bracket.up_to) if value <= limit else (bracket.above, value)
+                bracket = Bracket(bracket.covariate, above, up_to)
         steps += 1
     assert (bracket.above, bracket.up_to) == (limit, limit + 1)
     assert steps <= {1: 26, 3: 16}[at_once]
     assert next_values(bracket) == ()
-    with pytest.raises(ValueError, match="does not lie inside"):
-        narrowed(bracket, limit, old_way=True)
 
 
 def test_a_launch_as_a_whole_is_no_noise_of_its_points() -> None:

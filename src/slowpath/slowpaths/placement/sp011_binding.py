@@ -10,11 +10,10 @@ from functools import partial
 from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_time
 from slowpath.findings.difference import LAW_RATIO, Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import Facts, crowded
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.processors import crowded
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.ended import ended, ended_observation
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import Facts, allowed
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
-from slowpath.findings.processors import allowed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
