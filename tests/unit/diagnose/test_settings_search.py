@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from slowpath.diagnose.own_settings.search import Outcome, Responsible, Set, ToTry, first_sets, search
-from slowpath.diagnose.steps.settings import rounds_for, share
+from slowpath.diagnose.own_settings.shares import rounds_for, share
 
 Oracle = Callable[[Set], Outcome]
 

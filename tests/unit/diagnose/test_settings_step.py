@@ -156,11 +156,16 @@ def test_two_that_slow_different_lengths_are_two_findings() -> None:
     assert len({one.id for one in findings}) == 2
 
 
-def test_the_only_setting_needs_no_step_and_is_tried_at_once() -> None:
+def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
     own = settings(1)
     findings, steps = diagnosed(own, lambda there, _: 2.0 if there else 1.0)
-    assert len(steps) == 1
+    assert [one.cause for one in conclude(steps[:1], ()).findings] == [None]
+    assert "(OMPI_MCA_a00)" in conclude(steps[:1], ()).findings[0].text
+    assert len(steps) == 2
     assert findings[0].cause == "OMPI_MCA_a00=1 makes messages slower."
+    only, *_, shown = findings[0].legs.explained.evidence
+    assert only == "OMPI_MCA_a00=1 is the only setting that was taken away"
+    assert shown.startswith("launches of their own show it again: 2")
     state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {"OMPI_MCA_a00": "1"})
     trial = next(propose_unset(findings[0], state))
     assert 'unset = ["OMPI_MCA_a00"]' in campaign_toml(trial.campaign)
@@ -215,9 +220,8 @@ def test_a_variable_that_nobody_reads_is_no_cause_whatever_the_times_say(count: 
         run = replace(seen.run, mpi=replace(seen.run.mpi, unused_variables=unread))
         steps = [MeasuredStep(steps[0].step, replace(seen, run=run))]
         findings = conclude(steps, ()).findings
-        if count > 1:
-            state = State(findings, steps, LibraryFacts("mpich", "5.0.2"), {one.name: "1" for one in own})
-            proposal = next(propose(state))
+        state = State(findings, steps, LibraryFacts("mpich", "5.0.2"), {one.name: "1" for one in own})
+        for proposal in list(propose(state))[:1]:
             shown = measured(proposal, own, lambda there, _: 2.0 if bad in there else 1.0)
             steps.append(MeasuredStep(step(2, proposal.task), shown))
             findings = conclude(steps, ()).findings

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, Values
 from slowpath.core.results import ContrastResult, Finding, Results
-from slowpath.diagnose.own_settings.named import suspected
+from slowpath.diagnose.own_settings.named import named_if_only
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -141,7 +141,7 @@ def apply(before: StepConclusion, task: StateTask, results: Results, history: St
     )
     found = [one for one in every if one.rule in codes and _is_clear(one)]
     if settings:
-        found = [suspected(one, settings) for one in found]
+        found = [named_if_only(one, settings) for one in found]
     return before.with_findings([replace(one, run=history.step.folder) for one in found])
 
 

@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: which of the user's own makes messages slower? Sets of them are taken away, in interleaved launches."""
+"""Settings: which of the user's own makes messages slower? Sets of them are taken away, in interleaved launches.
+
+Nothing is named before these launches, which hold the same cells with and without the settings, show the slowdown
+again: what a survey saw may be noise of the one contrast in ten that was looked at for being slow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.diagnose.own_settings.listing import unread
-from slowpath.diagnose.own_settings.named import Sets, named, suspected, without_twins, without_unread
-from slowpath.diagnose.own_settings.search import Outcome, Responsible, Set, ToTry, search
+from slowpath.diagnose.own_settings.named import (
+    Sets,
+    named,
+    only_words,
+    suspected,
+    without_twins,
+    without_unread,
+)
+from slowpath.diagnose.own_settings.search import Responsible, Set, ToTry, search
+from slowpath.diagnose.own_settings.shares import MOST_TRIES, Again, Share, again, rounds_for, share
 from slowpath.diagnose.places import LaunchPlace, named_places
 from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
@@ -23,72 +35,9 @@ from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.inputs import Floats
 
-GONE_FROM, STAYS_TO = 0.7, 0.3  # of the slowdown: the whole interval lies above, or below
-_PARTLY = (0.1, 0.9)  # the whole interval lies between
-_LEAST_ERROR = 0.02  # of the share, where all pairs agree by chance
-FEWEST_PAIRS = 3
-_WIDE = 2.6  # standard errors to either side: many sets are judged at once
-
-
-@dataclass(frozen=True)
-class Share:
-    """The part of a slowdown that goes with a set, as a logarithm over that of all settings. pairs: of launches."""
-
-    value: float
-    low: float
-    high: float
-    pairs: int
-
-    @property
-    def outcome(self) -> Outcome:
-        """In words of the search."""
-        if self.low > GONE_FROM:
-            return "gone"
-        if self.high < STAYS_TO:
-            return "stays"
-        return "partly" if _PARTLY[0] < self.low and self.high < _PARTLY[1] else "unclear"
-
-    @property
-    def words(self) -> str:
-        """`98% [95%, 101%] of the difference goes, 5 pairs`."""
-        return f"{self.value:.0%} [{self.low:.0%}, {self.high:.0%}] of the difference goes, {self.pairs} pairs"
-
-
-def share(gone: Floats, every: Floats) -> Share | None:
-    """How much of the slowdown goes with a set.
-
-    Args:    gone: without the set and as it is, seconds, shape (pairs, 2).  every: without all settings likewise.
-    Returns: None where there are too few pairs, or where all settings together make nothing slower.
-    """
-    if min(gone.shape[0], every.shape[0]) < FEWEST_PAIRS:
-        return None
-    mine, whole = (np.log(pairs[:, 1] / pairs[:, 0]) for pairs in (gone, every))
-    gap, error_of_gap = _centre(whole)
-    if gap <= 0:
-        return None
-    value, error = _centre(mine)
-    value /= gap
-    wide = _WIDE * max(_LEAST_ERROR, float(np.hypot(error / gap, value * error_of_gap / gap)))
-    return Share(value, value - wide, value + wide, int(gone.shape[0]))
-
-
-def rounds_for(ratio: float) -> int:
-    """How many pairs tell gone from stays at this slowdown, where a launch varies by 5 %."""
-    gap = float(np.log(max(ratio, 1.01)))
-    return int(np.clip(np.ceil(6 * (0.3 / gap) ** 2), FEWEST_PAIRS, 16))
-
-
-def _centre(values: Floats) -> tuple[float, float]:
-    """Median and its standard error: what disturbs one launch must not decide."""
-    centre = float(np.median(values))
-    spread = 1.4826 * float(np.median(np.abs(values - centre)))
-    return centre, 1.25 * spread / float(np.sqrt(values.size))
-
-
 AS_IT_IS = "default"
 MOST_STEPS = 8
 FEWEST_SETS = 2  # of a campaign
-MOST_TRIES = 2  # of one set, where noise hides the outcome
 _ALL = "without all"
 
 Shares = Mapping[Set, Share]
@@ -98,7 +47,7 @@ def propose(state: State) -> Iterator[Proposal]:
     """What the search asks for, of all findings that name no setting yet, in one campaign."""
     settings = state.removable
     steps = [one for one in state.measured if isinstance(one.step.task, SettingsTask)]
-    if len(settings) < 2 or len(steps) >= MOST_STEPS:
+    if not settings or len(steps) >= MOST_STEPS:
         return
     cells: list[tuple[SettingsCell, ContrastResult, Results]] = []
     wanted: dict[Set, None] = {}
@@ -115,17 +64,27 @@ def propose(state: State) -> Iterator[Proposal]:
                 cells.append((cell, contrast, results))
                 wanted |= dict.fromkeys(asked.sets)
     # All sets at once take the fewest launches; where these do not fit the budget, the first ones do at least.
-    for sets in (list(wanted), list(wanted)[:FEWEST_SETS]) if cells else ():
+    for sets in dict.fromkeys((tuple(wanted), tuple(wanted)[:FEWEST_SETS])) if cells else ():
         task, campaign = _campaign(cells, sets, settings, state.ranks)
-        yield Proposal(task, campaign, f"which of your {len(settings)} settings makes messages slower?")
+        yield Proposal(task, campaign, _why(settings))
+
+
+def _why(settings: Sequence[OwnSetting]) -> str:
+    if len(settings) == 1:
+        return f"does {settings[0].name} make messages slower in launches of their own, too?"
+    return f"which of your {len(settings)} settings makes messages slower?"
 
 
 def _asked(finding: Finding, contrast: ContrastResult, count: int, steps: Sequence[MeasuredStep]) -> ToTry | None:
     """What the search needs next; None: it is over, or noise hides what it needs."""
-    answer = _answer(finding.id, contrast.id, count, steps)
-    if not isinstance(answer, ToTry):
+    answer, whole = _answer(finding.id, contrast.id, count, steps), _again(finding.id, contrast.id, steps)
+    if whole is not None and whole.seen == "gone":
         return None
-    tries = max((_tries(finding.id, contrast.id, one, steps) for one in answer.sets), default=0)
+    if not isinstance(answer, ToTry):
+        if whole is not None and whole.seen == "shown":
+            return None
+        answer = ToTry((), again=whole is not None)
+    tries = max(_tries(finding.id, contrast.id, one, steps) for one in answer.sets or (None,))
     return None if tries >= MOST_TRIES else answer
 
 
@@ -207,23 +166,31 @@ def apply(before: StepConclusion, _: SettingsTask, results: Results, history: St
             if finding.rule in codes_refined_by("settings") and finding.cause is None
             else [finding]
         )
-    read = without_unread(findings, unread(history.measured))
+    read = without_unread(findings, unread(history.measured), settings)
     return StepConclusion(without_twins(read, history.forced), before.combined)
 
 
 def _named(finding: Finding, settings: Sequence[OwnSetting], steps: Sequence[MeasuredStep]) -> list[Finding]:
-    """One finding for each set of settings that some of its cells name; itself where none does yet."""
+    """One finding for each set of settings that some of its cells name; itself where none does yet, or none where these
+    launches show no slowdown of any of them.
+    """
     tried = {cell.contrast for step in steps for cell in _task(step).cells if cell.finding == finding.id}
+    seen = {one: _again(finding.id, one, steps) for one in finding.contrasts if one in tried}
+    if not seen:
+        return [finding]
+    shown = {contrast: one for contrast, one in seen.items() if one is not None and one.seen == "shown"}
+    if not shown:
+        is_gone = all(one is not None and one.seen == "gone" for one in seen.values())
+        return [] if is_gone else [suspected(finding, settings)]
     found: dict[tuple[tuple[int, ...], ...], list[str]] = {}
-    for contrast in (contrast for contrast in finding.contrasts if contrast in tried):
+    for contrast, one in shown.items():
         answer = _answer(finding.id, contrast, len(settings), steps)
         if isinstance(answer, ToTry):
-            return [suspected(finding, settings)]
+            return [replace(suspected(finding, settings), needs_cause=False)]
         shares = _shares(finding.id, contrast, steps)
-        evidence = [_evidence(settings, some, one) for some, one in shares.items() if _matters(some, answer)]
-        found.setdefault(answer.sets, []).extend(evidence)
-    if not found:
-        return [finding]
+        evidence = [only_words(settings[0])] if len(settings) == 1 else []
+        evidence += [_evidence(settings, some, share) for some, share in shares.items() if _matters(some, answer)]
+        found.setdefault(answer.sets, []).extend([*evidence, one.words])
     named_findings = []
     for number, (sets, evidence) in enumerate(found.items()):
         own: Sets = [[settings[index] for index in some] for some in sets]
@@ -241,6 +208,25 @@ def _evidence(settings: Sequence[OwnSetting], some: Set, seen: Share) -> str:
     return f"without {names}, all others kept: {seen.words}"
 
 
+def _again(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Again | None:
+    """What all steps show of the slowdown itself; None: no launch of theirs was measured."""
+    every = _every(finding, contrast, steps)
+    asked = {(cell.finding, cell.contrast) for one in steps for cell in _task(one).cells}
+    return again(every, len(asked)) if every is not None else None
+
+
+def _every(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Floats | None:
+    """Without all settings and as it is, seconds, shape (pairs, 2), over all steps."""
+    tests = (
+        _pairs(one.results, f"{cell.group}, {name}")
+        for one in steps
+        for cell, name, some in _tests(finding, contrast, one)
+        if some is None
+    )
+    found = [pairs for pairs in tests if pairs is not None]
+    return np.concatenate(found) if found else None
+
+
 def _answer(finding: str, contrast: str, count: int, steps: Sequence[MeasuredStep]) -> Responsible | ToTry:
     seen = {some: one.outcome for some, one in _shares(finding, contrast, steps).items()}
     failed = {some: "failed" for some in _failed(finding, contrast, steps) if some not in seen}
@@ -249,16 +235,15 @@ def _answer(finding: str, contrast: str, count: int, steps: Sequence[MeasuredSte
 
 def _shares(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Shares:
     """What went with each set, over all steps that took it away."""
-    every: list[Floats] = []
+    whole = _every(finding, contrast, steps)
+    if whole is None:
+        return {}
     gone: dict[Set, list[Floats]] = {}
     for one in steps:
         for cell, name, some in _tests(finding, contrast, one):
-            pairs = _pairs(one.results, f"{cell.group}, {name}")
-            if pairs is not None:
-                (every if some is None else gone.setdefault(some, [])).append(pairs)
-    if not every:
-        return {}
-    whole = np.concatenate(every)
+            pairs = None if some is None else _pairs(one.results, f"{cell.group}, {name}")
+            if some is not None and pairs is not None:
+                gone.setdefault(some, []).append(pairs)
     made = {some: share(np.concatenate(pairs), whole) for some, pairs in gone.items()}
     return {some: one for some, one in made.items() if one is not None}
 
@@ -270,7 +255,7 @@ def _failed(finding: str, contrast: str, steps: Sequence[MeasuredStep]) -> Itera
                 yield some
 
 
-def _tries(finding: str, contrast: str, some: Set, steps: Sequence[MeasuredStep]) -> int:
+def _tries(finding: str, contrast: str, some: Set | None, steps: Sequence[MeasuredStep]) -> int:
     return sum(some == taken for step in steps for _, _, taken in _tests(finding, contrast, step))
 
 

@@ -13,7 +13,7 @@ from slowpath.core.results import Results
 from slowpath.core.units import format_time
 from slowpath.diagnose.asked import with_groups_alone
 from slowpath.diagnose.own_settings.listing import unread
-from slowpath.diagnose.own_settings.named import suspected, without_twins, without_unread
+from slowpath.diagnose.own_settings.named import suspected, unconfirmed, without_twins, without_unread
 from slowpath.diagnose.own_state import folded, set_aside
 from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
@@ -207,12 +207,12 @@ def _pairs(state: State) -> Campaign:
 
 
 def apply(before: StepConclusion, task: SurveyTask, results: Results, history: StepHistory) -> StepConclusion:
-    """What the rules see in it, behind what the user's own state showed; the only setting is the responsible one."""
+    """What the rules see in it, behind what the user's own state showed; what it says of settings is a suspicion."""
     settings = removable(task.settings)
     found = judged(results, history)
     if settings:
-        found = [suspected(one, settings) for one in found]
-    found = without_twins(without_unread(found, unread(history.measured)), history.forced)
+        found = [unconfirmed(suspected(one, settings)) for one in found]
+    found = without_twins(without_unread(found, unread(history.measured), settings), history.forced)
     return StepConclusion(folded(before.findings, found, history.forced))
 
 

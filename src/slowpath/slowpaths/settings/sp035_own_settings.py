@@ -64,7 +64,8 @@ SLOW_PATH: SlowPath = SlowPath(
     "no contrast inside the environment could show it.",
     why="A setting was made for another machine, another version, a mended bug or a benchmark, and stayed.",
     needs="The same messages in the user's environment and without all settings, in interleaved launches. Explained "
-    "when taking sets of them away leaves one, or the fewest, without which the whole difference is gone.",
+    "when launches of their own show it again, and taking sets of settings away leaves one, or the fewest, without "
+    "which the whole difference is gone.",
     remedy="Unset the variable, or delete the line of the file, that the finding names.",
     false_alarms="Settings that chance to cancel each other show nothing. Taking a setting away may let a launch fail: "
     "it is then left in, and named.",

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that change nothing, under laws of launches as machines have them: none is named, whatever a survey saw."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from made_results import contrast, results, step
+from msgspec.structs import replace
+from numpy.random import Generator
+from test_settings_step import settings, surveyed
+
+from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.results import Finding, Results
+from slowpath.diagnose.conclusion import conclude
+from slowpath.diagnose.own_settings.named import unconfirmed
+from slowpath.diagnose.own_settings.shares import again
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
+from slowpath.diagnose.steps.settings import MOST_STEPS, propose
+from slowpath.findings.difference import are_of_two_kinds
+from slowpath.findings.tally import group_of
+from slowpath.mpi.own_settings import OwnSetting
+from slowpath.stats.contrast import paired
+from slowpath.stats.inputs import Floats
+from slowpath.stats.multiplicity import benjamini_hochberg
+from slowpath.stats.verdict import judge
+
+Law = Callable[[Generator, int], Floats]
+# Times as long, of launches one after the other, as all cells of a launch have it.
+LAWS: Mapping[str, Law] = {
+    "normal": lambda random, launches: np.exp(0.05 * random.standard_normal(launches)),
+    "heavy tails": lambda random, launches: np.exp(0.03 * random.standard_t(2, launches)),
+    "two kinds": lambda random, launches: np.where(random.random(launches) < 0.3, 1.5, 1.0),
+    "drift": lambda random, launches: np.exp(0.03 * np.cumsum(random.standard_normal(launches))),
+}
+OF_A_CELL = 0.02  # spread of its own, logarithmic
+DIAGNOSES = 20
+
+
+def measured(
+    proposal: Proposal, own: list[OwnSetting], slow: Callable[[set[str]], float], law: Law, random: Generator
+) -> Results:
+    """What its campaign would show; the order of the launches of a round is random."""
+    campaign: dict[str, Any] = tomllib.loads(campaign_toml(proposal.campaign))
+    rounds, names = campaign["campaign"]["rounds"], [one["name"] for one in campaign["environment"]]
+    order = np.array([random.permutation(len(names)) for _ in range(rounds)])
+    launches = np.take_along_axis(law(random, order.size).reshape(order.shape), order, axis=1)
+    every = {one.name for one in own}
+    unset = [set(one.get("unset", [])) for one in campaign["environment"]]
+    of = {name: slow(every - gone) * column for name, gone, column in zip(names, unset, launches.T, strict=True)}
+    made = []
+    for one in campaign["contrast"]:
+        own_s = np.exp(OF_A_CELL * random.standard_normal((rounds, 2)))
+        pairs = 1e-6 * own_s * np.stack([of[one["a"]], of[one["b"]]], axis=1)
+        made.append(contrast(one["name"], [(float(a), float(b)) for a, b in pairs]))
+    return results(contrasts=made)
+
+
+def diagnosed(count: int, seen: float, slow: Callable[[set[str]], float], law: Law, seed: int) -> list[Finding]:
+    """Findings where the survey saw a slowdown.  Args: seen: its ratio.  slow: what is there -> times as long."""
+    own, random = settings(count), np.random.default_rng(seed)
+    first = surveyed(own, lambda there, _: seen if there else 1.0)
+    found = [replace(one, ratio=seen, interval=(0.99 * seen, 1.01 * seen)) for one in first.results.findings]
+    steps = [MeasuredStep(first.step, replace(first.results, findings=found))]
+    for number in range(2, MOST_STEPS + 3):
+        findings = conclude(steps, ()).findings
+        state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {one.name: "1" for one in own})
+        proposal = next(propose(state), None)
+        if proposal is None:
+            return list(findings)
+        steps.append(MeasuredStep(step(number, proposal.task), measured(proposal, own, slow, law, random)))
+    raise AssertionError("no end")
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("seen", [1.08, 1.3])
+def test_no_fault_where_no_setting_does_anything(law: str, count: int, seen: float) -> None:
+    """One diagnosis of three named `OMPI_MCA_btl_vader_single_copy_mechanism` on a machine whose messages go by UCX."""
+    ended = [diagnosed(count, seen, lambda _: 1.0, LAWS[law], seed) for seed in range(DIAGNOSES)]
+    named = [one.cause for findings in ended for one in findings if one.cause]
+    faults = [one.text for findings in ended for one in findings if group_of(one) == "fault"]
+    assert len(named) <= 1
+    assert len(faults) <= 1
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("count", [1, 4])
+def test_the_setting_that_doubles_a_time_is_named(law: str, count: int) -> None:
+    bad = settings(count)[-1].name
+    ended = [
+        diagnosed(count, 2.0, lambda there: 2.0 if bad in there else 1.0, LAWS[law], seed) for seed in range(DIAGNOSES)
+    ]
+    causes = {one.cause for findings in ended for one in findings if one.cause}
+    assert causes <= {f"{bad}=1 makes messages slower."}
+    faults = sum(any(group_of(one) == "fault" for one in findings) for findings in ended)
+    named = sum(any(one.cause for one in findings) for findings in ended)
+    assert faults >= 0.8 * DIAGNOSES
+    if count == 1 or law != "two kinds":  # where a launch in three is 1.5 times slower, which of several stays open
+        assert named >= 0.7 * DIAGNOSES
+
+
+def test_what_is_gone_in_launches_of_its_own_is_no_finding_any_more() -> None:
+    assert diagnosed(1, 1.5, lambda _: 1.0, lambda random, launches: np.ones(launches), 1) == []
+
+
+def test_a_survey_alone_would_name_settings_that_do_nothing() -> None:
+    """Why its findings about settings wait for launches of their own: ten contrasts share five launches, and among
+    many true differences the correction leaves each nearly its plain level.
+    """
+    random, diagnoses, alarms = np.random.default_rng(2), 300, 0
+    for _ in range(diagnoses):
+        pairs = LAWS["normal"](random, 10).reshape(5, 2)
+        cells = [pairs * np.exp(OF_A_CELL * random.standard_normal((5, 2))) for _ in range(10)]
+        found = [paired(one[:, 0], one[:, 1], 0.03) for one in cells]
+        true_ones = [1e-5] * 30
+        adjusted = benjamini_hochberg([*(one.p or 1.0 for one in found), *true_ones])[:10]
+        alarms += any(
+            judge(one, float(p)).word == "slower"
+            and (one.low or 0.0) > 1.03
+            and not are_of_two_kinds(times[:, 1], times[:, 0])
+            for one, p, times in zip(found, adjusted, cells, strict=True)
+        )
+    assert 0.01 * diagnoses <= alarms <= 0.06 * diagnoses
+
+
+def test_more_contrasts_need_clearer_pairs() -> None:
+    logs = np.array([0.05, 0.11, 0.08, 0.12, 0.07])
+    every = np.stack([np.ones(5), np.exp(logs)], axis=1)
+    assert again(every, 1).seen == "shown"
+    assert again(every, 50).seen == "open"
+    assert again(every[:, ::-1], 1).seen == "gone"
+    assert again(every, 1).words.startswith("launches of their own show it again: ")
+
+
+def test_only_what_is_about_settings_waits() -> None:
+    (about,) = surveyed(settings(1), lambda there, _: 2.0).results.findings
+    assert unconfirmed(about).needs_cause
+    assert not unconfirmed(replace(about, rule="SP008")).needs_cause
