@@ -199,6 +199,7 @@ def _ends(order: CallOrder, after: Ints, changed: Floats, last: Ints) -> Floats:
 MOST_CALLS: Final = 200_000  # that are replayed: more are sampled, in slices of time
 MOST_ERROR: Final = 0.10  # of a replay that changes nothing; above it, nothing is predicted
 _SLICES: Final = 50
+_LEAST_CUT: Final = 0.05  # share of calls between collectives of one stretch, which stand for all
 
 
 @dataclass(frozen=True)
@@ -298,6 +299,8 @@ def sampled(order: CallOrder, most: int = MOST_CALLS, slices: int = _SLICES) -> 
 def between_collectives(order: CallOrder, collective: Ints) -> CallOrder:
     """Of each stretch what lies between its first and last collective of all chains, where that is a quarter or more.
 
+    Other stretches are left out, but where they are nearly all.
+
     At the edges of a stretch it is not known whether a thread computes or waits in a call that was not kept, and what
     others save does not reach it: of stretches as short as a few rounds of the program that is much.
 
@@ -322,8 +325,10 @@ def between_collectives(order: CallOrder, collective: Ints) -> CallOrder:
         mine = member[number == edges[order.stretch[member], column]]
         moment[order.chain[mine]] = order.end_s[mine]
     inside = (order.start_s >= since[order.chain]) & (order.end_s <= until[order.chain])
-    kept, all_calls = (np.bincount(order.stretch[rows], minlength=many.size) for rows in (inside, slice(None)))
-    return _only(order, inside | (4 * kept < all_calls)[order.stretch], order.stretch)
+    kept, every = (np.bincount(order.stretch[rows], minlength=many.size) for rows in (inside, slice(None)))
+    cut = (edges[:, 0] >= 0) & (edges[:, 0] != edges[:, 1]) & (4 * kept >= every)
+    others = ~cut if kept[cut].sum() < _LEAST_CUT * order.calls else np.zeros(cut.size, dtype=bool)
+    return _only(order, (inside & cut[order.stretch]) | others[order.stretch], order.stretch)
 
 
 def in_windows(order: CallOrder, edges: Floats, most: int = MOST_CALLS) -> tuple[CallOrder, Ints]:

@@ -16,8 +16,7 @@ from slowpath.findings.program_pattern import NONE, Bools, Floats, Ints, Program
 from slowpath.findings.program_resources import crowds
 
 FASTEST = 5.0  # percentile that stands for a send with room
-LONG = 20.0  # times that: a send which waited; one waits for as many as there is room for, those behind it go at once
-USUAL = 3.0  # times the median of those: longer is a rank without a core, unless the receiver was seen to be busy
+USUAL = 3.0  # times the usual wait: longer is a rank without a core, unless the receiver was seen to be busy
 
 
 @dataclass(frozen=True)
@@ -55,12 +54,19 @@ def sends_without_room(calls: ProgramCalls, taking: Ints, receive_s: float) -> N
     busy_s = np.minimum(_within(calls, rows, to, taking, ended_s), own_s)
     searched_s = np.minimum(_within(calls, rows, to, taking, calls.end_s), busy_s)
     rest_s = own_s - busy_s
-    waited_s = rest_s[rest_s >= LONG * send_s]
-    usual_s = USUAL * float(np.median(waited_s)) if waited_s.size else np.inf
-    known_s = busy_s + np.minimum(rest_s, usual_s)
+    known_s = busy_s + np.minimum(rest_s, USUAL * _usual_wait_s(rest_s))
     value = _longer(known_s, send_s + receive_s)
     low = np.minimum(_longer(searched_s, send_s + receive_s), value)
     return NoRoom(rows, np.stack([value, low, _longer(own_s, max(send_s, receive_s))], axis=1))
+
+
+def _usual_wait_s(waited_s: Floats) -> float:
+    """The wait up to which half of all waiting time is: one send waits for as many as there is room for, and those
+    behind it go at once, so that the median wait is none.
+    """
+    in_order = np.sort(waited_s)
+    past_s = np.cumsum(in_order)
+    return float(in_order[np.searchsorted(past_s, 0.5 * past_s[-1])])
 
 
 def _alike(calls: ProgramCalls, among: Bools) -> Bools:
