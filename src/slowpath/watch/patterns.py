@@ -16,10 +16,11 @@ from slowpath.core.result import Interval
 from slowpath.findings.program_pattern import NONE, Floats, ProgramCalls, SeenPattern
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.registry import SLOW_PATHS
+from slowpath.watch.edges import between_collectives, waiting_at_ends
 from slowpath.watch.findings import place_words
 from slowpath.watch.prices import LEAST_SHARE
 from slowpath.watch.results import CallSite, WatchFinding
-from slowpath.watch.what_if import MOST_ERROR, CallOrder, Ints, between_collectives, possible, replay, sampled
+from slowpath.watch.what_if import MOST_ERROR, CallOrder, Ints, possible, replay, sampled
 
 ESTIMATED: Final = "estimated"
 _LONG: Final = 1000  # characters: of a remedy's text
@@ -109,7 +110,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
         saving[one.rows, 3 * i : 3 * i + 3] = one.saved_s
         saving[one.rows, -3:] = np.maximum(saving[one.rows, -3:], one.saved_s)
     whole = possible(order)
-    part, rows = _sampled(whole, np.where(calls.is_collective, calls.group, NONE))
+    part, rows = _sampled(whole, calls)
     if not part.calls:
         return _Saved(None, "no calls of its own were kept")
     replayed = replay(part, saving[rows])
@@ -142,13 +143,22 @@ def _freed_s(calls: ProgramCalls, part: CallOrder, rows: Ints, one: SeenPattern)
     return float(by_stretch.sum()) * scale * np.array([1.0, one.least_share, 1.0])
 
 
-def _sampled(order: CallOrder, collective: Ints) -> tuple[CallOrder, Ints]:
-    """The calls that are replayed, and which ones they are.  Args: collective: that each call is part of, or NONE."""
+def _sampled(order: CallOrder, calls: ProgramCalls) -> tuple[CallOrder, Ints]:
+    """The calls that are replayed, and which ones they are."""
+    collective = np.where(calls.is_collective, calls.group, NONE)
+    members = np.array([*calls.members, 0], dtype=np.int64)[calls.communicator]
     numbered = replace(order, done=np.stack([np.arange(order.calls), np.arange(order.calls)], axis=1))
     part = sampled(numbered, MOST_REPLAYED, SLICES)
-    rows = part.done[np.argsort(part.done[:, 0]), 1]
-    part = between_collectives(part, collective[rows])
-    return part, part.done[np.argsort(part.done[:, 0]), 1]
+    rows = _numbers(part)
+    part = waiting_at_ends(part, collective[rows], members[rows])
+    part = between_collectives(part, collective[_numbers(part)])
+    return part, _numbers(part)
+
+
+def _numbers(part: CallOrder) -> Ints:
+    """Of each call its number in the whole order."""
+    found: Ints = part.done[np.argsort(part.done[:, 0]), 1]
+    return found
 
 
 def _finding(

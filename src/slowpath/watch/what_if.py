@@ -11,7 +11,7 @@ a remedy takes off these, and lets the waits come out as they will.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -36,6 +36,7 @@ class CallOrder:
     after      shape (m, 3): call, call of another chain without which it can't return, and what of that has to be past:
                ENTRY or RETURN
     done       shape (k, 2): call, and kind of a message that it moved
+    before_wait   shape (w,): last calls of their chains, whose thread then waits in a call that is not among these
     """
 
     chain: Ints
@@ -44,6 +45,7 @@ class CallOrder:
     end_s: Floats
     after: Ints
     done: Ints
+    before_wait: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def calls(self) -> int:
@@ -135,6 +137,7 @@ def replay(order: CallOrder, saving_s: Floats, freed: Ints | None = None) -> Rep
     np.maximum.at(measured, order.stretch, order.end_s)
     np.minimum.at(began, order.stretch, order.start_s)
     tail = measured[order.stretch[last]] - order.end_s[last]  # what each thread computes until the stretch ends
+    tail[np.isin(last, order.before_wait)] = 0.0
 
     def ended_s(after: Ints, less_s: Floats) -> Floats:
         later = np.full((stretches, less_s.shape[1]), -np.inf)
@@ -199,7 +202,6 @@ def _ends(order: CallOrder, after: Ints, changed: Floats, last: Ints) -> Floats:
 MOST_CALLS: Final = 200_000  # that are replayed: more are sampled, in slices of time
 MOST_ERROR: Final = 0.10  # of a replay that changes nothing; above it, nothing is predicted
 _SLICES: Final = 50
-_LEAST_CUT: Final = 0.05  # share of calls between collectives of one stretch, which stand for all
 
 
 @dataclass(frozen=True)
@@ -293,42 +295,7 @@ def sampled(order: CallOrder, most: int = MOST_CALLS, slices: int = _SLICES) -> 
     part = np.minimum(np.searchsorted(edges, order.start_s, side="right") - 1, slices - 1)
     share = most / order.calls
     until = edges[part] + share * (edges[part + 1] - edges[part])
-    return _only(order, (order.end_s <= until), part)
-
-
-def between_collectives(order: CallOrder, collective: Ints) -> CallOrder:
-    """Of each stretch what lies between its first and last collective of all chains, where that is a quarter or more.
-
-    Other stretches are left out, but where they are nearly all.
-
-    At the edges of a stretch it is not known whether a thread computes or waits in a call that was not kept, and what
-    others save does not reach it: of stretches as short as a few rounds of the program that is much.
-
-    Args: collective: shape (n,), number of the blocking collective that each call is part of, -1: none.
-    """
-    member = np.flatnonzero(collective >= 0)
-    if not member.size or not order.stretch.any():
-        return order  # one stretch is the whole run, whose edges are known
-    chains = int(order.chain.max()) + 1
-    _, seen = np.unique(order.chain, return_index=True)
-    many = np.bincount(order.stretch[seen])
-    both = np.stack([order.stretch[member], collective[member]], axis=1)
-    of, first, number, count = np.unique(both, axis=0, return_index=True, return_inverse=True, return_counts=True)
-    number = number.reshape(-1)
-    complete = np.flatnonzero(count == many[of[:, 0]])
-    complete = complete[np.argsort(order.start_s[member[first[complete]]], kind="stable")]
-    since, until = np.full(chains, -np.inf), np.full(chains, np.inf)
-    edges = np.full((many.size, 2), -1, dtype=np.int64)
-    edges[of[complete[::-1], 0], 0] = complete[::-1]
-    edges[of[complete, 0], 1] = complete
-    for moment, column in ((since, 0), (until, 1)):
-        mine = member[number == edges[order.stretch[member], column]]
-        moment[order.chain[mine]] = order.end_s[mine]
-    inside = (order.start_s >= since[order.chain]) & (order.end_s <= until[order.chain])
-    kept, every = (np.bincount(order.stretch[rows], minlength=many.size) for rows in (inside, slice(None)))
-    cut = (edges[:, 0] >= 0) & (edges[:, 0] != edges[:, 1]) & (4 * kept >= every)
-    others = ~cut if kept[cut].sum() < _LEAST_CUT * order.calls else np.zeros(cut.size, dtype=bool)
-    return _only(order, (inside & cut[order.stretch]) | others[order.stretch], order.stretch)
+    return only(order, (order.end_s <= until), part)
 
 
 def in_windows(order: CallOrder, edges: Floats, most: int = MOST_CALLS) -> tuple[CallOrder, Ints]:
@@ -344,14 +311,15 @@ def in_windows(order: CallOrder, edges: Floats, most: int = MOST_CALLS) -> tuple
     inside = np.clip(part, 0, windows - 1)
     share = min(1.0, most / max(order.calls, 1))
     until = edges[inside] + share * (edges[inside + 1] - edges[inside])
-    kept = _only(order, (part == inside) & (order.end_s <= until), inside)
+    kept = only(order, (part == inside) & (order.end_s <= until), inside)
     count = int(kept.stretch.max()) + 1 if kept.calls else 0
     first = np.full(count, np.inf)
     np.minimum.at(first, kept.stretch, kept.start_s)
     return kept, np.clip(np.searchsorted(edges, first, side="right") - 1, 0, windows - 1)
 
 
-def _only(order: CallOrder, keep: npt.NDArray[np.bool_], part: Ints) -> CallOrder:
+def only(order: CallOrder, keep: npt.NDArray[np.bool_], part: Ints) -> CallOrder:
+    """These calls. Args: keep, part: shape (n,); each part of a stretch is a stretch of its own."""
     kept = np.flatnonzero(keep)
     place = np.full(order.calls, -1, dtype=np.int64)
     place[kept] = np.arange(len(kept))
@@ -359,6 +327,7 @@ def _only(order: CallOrder, keep: npt.NDArray[np.bool_], part: Ints) -> CallOrde
     _, chain = np.unique(np.stack([order.chain[kept], part[kept]]), axis=1, return_inverse=True)
     after = np.hstack([place[order.after[:, :2]], order.after[:, 2:]])
     done = order.done[place[order.done[:, 0]] >= 0]
+    before_wait = place[order.before_wait]
     return possible(
         replace(
             order,
@@ -368,5 +337,6 @@ def _only(order: CallOrder, keep: npt.NDArray[np.bool_], part: Ints) -> CallOrde
             end_s=order.end_s[kept],
             after=after[(after >= 0).all(axis=1)],
             done=np.stack([place[done[:, 0]], done[:, 1]], axis=1),
+            before_wait=before_wait[before_wait >= 0],
         )
     )

@@ -10,13 +10,15 @@ from random import Random
 import numpy as np
 import pytest
 
+from slowpath.watch.edges import between_collectives, waiting_at_ends
 from slowpath.watch.what_if import (
     MOST_CALLS,
     CallOrder,
+    Ints,
     KindCounts,
     Prediction,
     Scenario,
-    between_collectives,
+    only,
     possible,
     replay,
     sampled,
@@ -143,27 +145,48 @@ def test_a_long_record_is_sampled_evenly() -> None:
     assert order.calls < MOST_CALLS
 
 
-def test_stretches_of_a_few_rounds_are_cut_at_collectives_and_lose_nothing_at_their_edges() -> None:
-    """Rank 0 sends, rank 1 waits for it in a barrier: that wait ends earlier, beyond a stretch's end as well."""
+def rounds_of_a_sender() -> tuple[CallOrder, Ints]:
+    """Rank 0 sends, and rank 1 waits for it in a barrier, whose number each call has, -1: none."""
     sends: list[list[Step]] = [[Compute(300e-6)] + [Send(1, 0, True)] * 40 + [Meet()], [Meet()] + [Receive(0)] * 40]
-    order, span_s = run([program * 60 for program in sends], {0: 20e-6})
+    order, _ = run([program * 60 for program in sends], {0: 20e-6})
     is_meet = np.ones(order.calls, dtype=bool)
     is_meet[order.done[:, 0]] = False
     _, number = np.unique(order.end_s, return_inverse=True)
     numbered = replace(order, done=np.stack([np.arange(order.calls)] * 2, axis=1))
-    part = sampled(possible(numbered), most=order.calls // 2, slices=12)  # 2.5 rounds each
+    return possible(numbered), np.where(is_meet, number.reshape(-1), -1)
 
-    def saved_s(part: CallOrder) -> float:
-        """Of the run, in proportion to what the kept sends have; each takes 5 us less."""
-        less_s = np.where((order.chain == 0) & ~is_meet, 5e-6, 0.0)
-        kept_s = less_s[part.done[np.argsort(part.done[:, 0]), 1]]
-        return float(replay(part, kept_s[:, None]).saved_s.sum() * less_s.sum() / kept_s.sum())
 
-    whole_s = saved_s(numbered)
-    rows = part.done[np.argsort(part.done[:, 0]), 1]
-    cut = between_collectives(part, np.where(is_meet, number.reshape(-1), -1)[rows])
+def numbers(part: CallOrder) -> Ints:
+    return part.done[np.argsort(part.done[:, 0]), 1]
+
+
+def saved_by_sends_s(whole: CallOrder, meeting: Ints, part: CallOrder) -> float:
+    """Of the run, in proportion to what the kept sends have; each takes 5 us less."""
+    less_s = np.where((whole.chain == 0) & (meeting < 0), 5e-6, 0.0)
+    kept_s = less_s[numbers(part)]
+    return float(replay(part, kept_s[:, None]).saved_s.sum() * less_s.sum() / kept_s.sum())
+
+
+def test_stretches_of_a_few_rounds_are_cut_at_collectives_and_lose_nothing_at_their_edges() -> None:
+    """What rank 0 saves reaches rank 1 in a barrier beyond a stretch's end as well."""
+    whole, meeting = rounds_of_a_sender()
+    whole_s = saved_by_sends_s(whole, meeting, whole)
+    part = sampled(whole, most=whole.calls // 2, slices=12)  # 2.5 rounds each
+    cut = between_collectives(part, meeting[numbers(part)])
     assert 0.25 * part.calls <= cut.calls < part.calls
-    assert saved_s(part) < 0.8 * whole_s
-    assert saved_s(cut) == pytest.approx(whole_s, rel=0.05)
-    assert between_collectives(numbered, np.where(is_meet, number.reshape(-1), -1)).calls == order.calls
-    assert span_s > whole_s > 0
+    assert saved_by_sends_s(whole, meeting, part) < 0.8 * whole_s
+    assert saved_by_sends_s(whole, meeting, cut) == pytest.approx(whole_s, rel=0.05)
+    assert between_collectives(whole, meeting).calls == whole.calls
+
+
+def test_a_thread_that_waits_when_its_stretch_ends_computes_nothing_there() -> None:
+    """Windows of less than a round hold no two barriers, and the barrier that rank 1 enters may lack rank 0."""
+    whole, meeting = rounds_of_a_sender()
+    whole_s = saved_by_sends_s(whole, meeting, whole)
+    window = (whole.start_s / 600e-6).astype(np.int64)
+    part = only(whole, window % 2 == 0, window)
+    waits = waiting_at_ends(part, meeting[numbers(part)], np.full(part.calls, 2))
+    assert waits.before_wait.size > 5
+    assert saved_by_sends_s(whole, meeting, part) < 0.5 * whole_s
+    assert 0.75 * whole_s < saved_by_sends_s(whole, meeting, waits) <= 1.01 * whole_s
+    assert waiting_at_ends(whole, meeting, np.full(whole.calls, 3)).calls == whole.calls
