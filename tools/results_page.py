@@ -15,8 +15,8 @@ from slowpath.watch.results import watch_results_schema
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "results": ("Results", "Verdict", "Line", "SkippedRow"),
     "run": (
-        *("RunResult", "MpiResult", "LibraryVariable", "UcxProtocol", "EnvironmentResult", "PlacementResult"),
-        *("RankPlace", "LaunchCounts"),
+        *("RunResult", "MpiResult", "LibraryVariable", "UcxProtocol", "MessagePath"),
+        *("EnvironmentResult", "PlacementResult", "RankPlace", "LaunchCounts"),
     ),
     "cells": (
         "CellResult",

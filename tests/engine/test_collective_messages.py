@@ -31,7 +31,7 @@ def test_rounds_of_scan_and_barrier_are_those_of_the_librarys_algorithms(ranks: 
     if reason is not None:
         assert "only lo" in reason
         return
-    exported = witness_variables(ranks.engine.program, tmp_path, variables, os.environ)
+    exported = witness_variables(ranks.engine.program, tmp_path, variables, os.environ, ranks.mpi.name)
     words = ["coll", "--pattern", "messages", "--collective", "scan,barrier", "--message-bytes", "8"]
     done = ranks.run_engine(*words, "--out", str(tmp_path), ranks=RANKS, exported=exported)
     assert done.returncode == 0, done.stderr

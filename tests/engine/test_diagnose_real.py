@@ -149,6 +149,8 @@ def test_pairs_stay_pairs_and_more_ranks_than_cores_are_not_timed(
     task = made.steps[0].task
     assert isinstance(task, SurveyTask)
     assert (made.status, task.ranks, task.left_out) == ("settled", 4, [])
+    assert [step.task.kind for step in made.steps] == ["survey", "path"]
+    assert any(" go by " in line for line in made.paths), made.paths
     results = build_results(tmp_path / "diagnosis" / made.steps[0].folder)
     ranks = {one.name: one.ranks for one in results.run.placements}
     assert {cell.group: ranks[cell.placement] or 2 for cell in results.cells} == {

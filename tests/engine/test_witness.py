@@ -36,7 +36,7 @@ def start(ranks: Ranks, tmp_path: Path) -> Start:
         if reason is not None:
             pytest.fail(f"{state}: {reason}")
         if witnessed:
-            variables = witness_variables(ranks.engine.program, tmp_path, variables, os.environ)
+            variables = witness_variables(ranks.engine.program, tmp_path, variables, os.environ, ranks.mpi.name)
         words = ["p2p", "--pattern", "one_way,ping_pong", "--message-bytes", str(MESSAGE_BYTES), "--samples", "8"]
         done = ranks.run_engine(*words, "--warmup-s", "0", "--out", str(tmp_path), exported=variables)
         assert done.returncode == 0, done.stderr

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The section `run` of results.json: who, when, where, with what.
 
-With it stands what a library reports of itself in witnessed launches: its variables (MPI_T), and UCX's table of
-protocols.
+With it stands what a library reports of itself in witnessed launches: its variables (MPI_T), UCX's table of protocols,
+and what carries its messages.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from slowpath.core.results import (
     EnvironmentResult,
     LaunchCounts,
     LibraryVariable,
+    MessagePath,
     MpiResult,
     PlacementResult,
     RankPlace,
@@ -30,6 +31,7 @@ from slowpath.core.results import (
 from slowpath.core.secrets import clean_words
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.mpi.ignored import unused_by_ucx
+from slowpath.mpi.message_path import paths_of
 from slowpath.mpi.recorded_variables import clean_machine
 from slowpath.mpi.ucx_report import protocols
 from slowpath.record.witness import (
@@ -50,13 +52,15 @@ class Reported(NamedTuple):
     performance_variables: list[LibraryVariable] | None = None
     performance_variables_reason: str | None = None
     protocols: list[UcxProtocol] | None = None
+    paths: list[MessagePath] | None = None
     unused_variables: dict[str, str] | None = None
 
 
-def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> Reported:
+def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence[str], library: str) -> Reported:
     """What witnessed launches report.
 
     Args: launches: all of one MPI.  environments: names in the campaign's order, whose first has the usual values.
+          library: name of that MPI.
     """
     witnessed = [launch for launch in launches if launch.events.begin and launch.events.begin.witnessed]
     by_name = {launch.info.environment: launch for launch in reversed(witnessed)}
@@ -65,6 +69,7 @@ def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence
         *_variables(first, CONTROL_VARIABLES),
         *_variables(first, PERFORMANCE_VARIABLES),
         protocols=[row for launch in first for row in _protocols(launch)] or None,
+        paths=[row for launch in first for row in _paths(launch, library)] or None,
         unused_variables=_unused(launches, environments) or None,
     )
 
@@ -73,7 +78,19 @@ def _unused(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> di
     """Of the user's own environment, the campaign's first: what UCX warns of in its first launch."""
     plain = (launch for launch in launches if launch.info.environment in environments[:1])
     own = next(plain, None)
-    return unused_by_ucx(read_logs(own.folder / name for name in ("stdout", "stderr"))) if own else {}
+    return unused_by_ucx(_output(own)) if own else {}
+
+
+def _paths(launch: LaunchRecord, library: str) -> list[MessagePath]:
+    """What carries the messages of a witnessed launch."""
+    read, _ = read_variables(launch.folder / CONTROL_VARIABLES)
+    values = {variable.name: variable.value for variable in read.variables} if read else {}
+    return paths_of(library, _output(launch), values, launch.info.environment)
+
+
+def _output(launch: LaunchRecord) -> str:
+    """What its processes and the launcher printed."""
+    return read_logs(launch.folder / name for name in ("stdout", "stderr"))
 
 
 def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[LibraryVariable] | None, str | None]:
@@ -199,9 +216,10 @@ def _mpis(recorded: Recorded) -> list[MpiResult]:
         begins = [launch.events.begin for launch in launches if names.get(launch.info.launch) == name]
         begin = next((begin for begin in begins if begin), None)
         mine = [launch for launch in launches if names.get(launch.info.launch) == name]
-        reported = reported_by_library(mine, [environment.name for environment in plan.environments])
         known = recorded.mpis.get(name) if name else None
         facts = recorded.info.mpi if known is None and len(planned) == 1 else known or {}
+        library = str(facts.get("name") or "unknown")
+        reported = reported_by_library(mine, [environment.name for environment in plan.environments], library)
         known_facts = {key: value for key, value in facts.items() if value is not None and key in _FACTS}
         mpi = MpiResult(
             mpi=name,

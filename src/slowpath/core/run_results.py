@@ -40,6 +40,25 @@ class UcxProtocol(Result, frozen=True, kw_only=True):
     transports: Annotated[str, means("what carries it")]
 
 
+class MessagePath(Result, frozen=True, kw_only=True):
+    """What carries messages between ranks, by the library's own report of a witnessed launch (mpi.message_path)."""
+
+    environment: Annotated[Name, means("of the launch that reported it")]
+    scope: Annotated[Literal["on_node", "between_nodes"], means("ranks of one node, or of two")]
+    pairs: Annotated[
+        list[tuple[Whole, Whole]] | None, means("sender and receiver; null: the library reports all of the scope alike")
+    ]
+    layer: Annotated[
+        Literal["library", "ucx", "ofi"] | None,
+        means("whose code moves the data: its own, UCX's or libfabric's; null: see reason"),
+    ]
+    module: Annotated[Text | None, means("what the library selected, as pml ob1; null: see reason")]
+    transport: Annotated[Text | None, means("by which data go, as btl sm; null: see reason")]
+    devices: Annotated[list[Text], means("network devices, as mlx5_0:1; empty: none is named")]
+    single_copy: Annotated[Text | None, means("as cma, none; null: not reported")]
+    reason: Annotated[Text | None, means("what could not be read, and why")]
+
+
 class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     """One MPI of the run; of one that is not there, its name and why."""
 
@@ -58,6 +77,9 @@ class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
     ] = None
     performance_variables_reason: Annotated[str | None, means("why there are none")] = None
     protocols: Annotated[list[UcxProtocol] | None, means("UCX's; only where launches were witnessed")] = None
+    paths: Annotated[list[MessagePath] | None, means("what carries messages; only where launches were witnessed")] = (
+        None
+    )
     unused_variables: Annotated[
         dict[str, str] | None, means("variables that UCX warns nothing reads -> what it takes each for, or empty")
     ] = None

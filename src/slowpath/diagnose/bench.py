@@ -33,6 +33,7 @@ from slowpath.run.prepare import PreparedRun, checker_of, estimated_s, judge_ahe
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, require_machine_of
 from slowpath.run.trust import choosing_code
+from slowpath.run.witness import unavailable
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Bench:
             processors=self.processors,
             others=self.others,
             listed=self.listed,
+            is_witnessed=unavailable(self.built.engine.program) is None,
         )
 
     def listed(self) -> frozenset[str] | None:

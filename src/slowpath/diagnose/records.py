@@ -182,6 +182,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
     program: that it is for; None: for no program in particular.
     own_settings: a line for each setting of the user's that is ignored, left in or otherwise worth one.
+    paths: what carries messages, a line for each path, or why it is not known; empty: no launch was asked.
     least: what the survey would have decided, by its own spread; empty: an older version wrote it, or nothing has one.
     alternatives: None: the library's own choices were not screened.
     """
@@ -205,6 +206,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     only: list[str] = []
     not_tried: list[LeftOut] = []
     own_settings: list[Text] = []
+    paths: list[Text] = []
     least: list[LeastSeen] = []
     program: ProgramUse | None = None
     alternatives: AlternativesOutcome | None = None

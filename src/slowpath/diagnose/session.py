@@ -22,6 +22,7 @@ from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.conclusion import advance
+from slowpath.diagnose.message_paths import paths_of, with_settings_without_effect, without_effect
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, set_aside
 from slowpath.diagnose.program import ProgramUse, priced, with_program
@@ -34,6 +35,7 @@ from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.tasks import AlternativesTask, RepeatTask, StateTask, SurveyTask, Task, TrialTask
 from slowpath.findings.conclude import conclude
 from slowpath.findings.least_seen import least_seen
+from slowpath.mpi.message_path import in_words
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
@@ -242,6 +244,7 @@ class Session:
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
         findings = first_by_cost(self._priced(after.findings), self._measured)
+        idle = without_effect(self._measured, findings, self._bench.library.name)
         verdict = verdict_of(findings, self._measured, self.diagnosis.program)
         self._write(
             steps=steps,
@@ -249,7 +252,8 @@ class Session:
             combined=after.combined,
             spent_s=spent_s,
             forced=forced,
-            verdict=verdict,
+            verdict=with_settings_without_effect(verdict, idle),
+            paths=[in_words(path) for path in paths_of(self._measured)],
             own_settings=setting_lines(self._measured, self._bench.library.name),
             alternatives=screening_of(self._measured).outcome,
             least=least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),

@@ -28,6 +28,7 @@ from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, wr
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.steps import alternatives
 from slowpath.diagnose.steps.order import proposals
+from slowpath.diagnose.steps.path import WHY, path_campaign
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
 from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask
 from slowpath.mpi.place import PlaceJob, faults
@@ -245,6 +246,14 @@ def survey_lines(bench: Bench) -> list[str]:
     return [*crowded_lines(bench.job), *cost_lines(costs(ranks, kept_for, bench.estimate))]
 
 
+def _path_lines(bench: Bench) -> list[str]:
+    """What the launch costs in which the library says what carries messages; none where it is not made."""
+    if not bench.state([], []).is_witnessed:
+        return []
+    cost = bench.prepare(path_campaign(bench.job.timed_ranks), "path").cost
+    return [f"path: {WHY}: {cost.launches} launch, about {cost.wall_s:.1f} s"]
+
+
 def _alternatives_lines(bench: Bench, asked: Asked) -> list[str]:
     """What a screening of the library's own choices would cost; none where it would not be made."""
     proposal = next(alternatives.propose(bench.state([], [], asked)), None)
@@ -281,6 +290,7 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
             survey.task.left_out if isinstance(survey.task, SurveyTask) else (), bench.budget_s, bench.job.ranks
         ),
         *survey_lines(bench),
+        *_path_lines(bench),
         *_alternatives_lines(bench, asked),
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
         "then, by what the survey shows: limits refined, points that separate laws, trials of remedies",

@@ -105,6 +105,7 @@ class State:
     of their patterns.  estimate: seconds that a campaign takes; None: not known.  budget_s: of the diagnosis.
     preload: libslowpath-coll.so of this engine; None: it has none.  program: that it is for; None: none in particular.
     processors: of this node; None: not looked at.  others: what other processes take of them; None: likewise.
+    is_witnessed: whether launches can be witnessed with this engine.
     listed: control variables that the library lists; its result None: it can't be asked.
     """
 
@@ -126,6 +127,7 @@ class State:
     processors: NodeProcessors | None = None
     program: ProgramUse | None = None
     others: Others | None = None
+    is_witnessed: bool = False
     listed: Callable[[], frozenset[str] | None] | None = None
 
     @property

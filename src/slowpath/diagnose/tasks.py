@@ -129,6 +129,10 @@ class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):
     """Count library calls in the cells that findings rest on."""
 
 
+class PathTask(TaskBase, frozen=True, kw_only=True, tag="path"):
+    """Ask the library what carries its messages: module, transport and device."""
+
+
 class RivalTask(TaskBase, frozen=True, kw_only=True, tag="rival"):
     """Tell the causes of findings from what would look the same: their cells as they are and with one thing changed."""
 
@@ -285,6 +289,7 @@ Task: TypeAlias = (
     | LaunchesTask
     | SingleTask
     | WitnessTask
+    | PathTask
     | RivalTask
     | ForecastTask
     | SeparateTask

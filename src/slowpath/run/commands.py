@@ -53,7 +53,7 @@ class MpiCommands:
         placement = next(p for p in plan.placements if p.name == planned.placement)
         variables = environment.variables
         if environment.witness:
-            variables = witness_variables(self.engine, out, variables, self.environ)
+            variables = witness_variables(self.engine, out, variables, self.environ, self.mpi.name)
         if FILE_VARIABLE in variables:  # what libslowpath-coll.so replaced is reported launch by launch
             variables = {REPORT_VARIABLE: str(out / REPLACED_CALLS), **variables}
         # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a witnessed launch gets on top of its environment: the library that counts, and UCX's own tables. Pure."""
+"""What a witnessed launch gets on top of its environment: the library that counts, UCX's own tables, and what makes the
+MPI say what carries its messages. Pure.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from slowpath.mpi.message_path import QUESTIONS
 from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES
 from slowpath.record.witness import UCX_LOGS
 
@@ -14,18 +17,20 @@ PRELOAD = "LD_PRELOAD"
 
 
 def witness_variables(
-    engine: Path, folder: Path, variables: Mapping[str, str], environ: Mapping[str, str]
+    engine: Path, folder: Path, variables: Mapping[str, str], environ: Mapping[str, str], library: str
 ) -> dict[str, str]:
     """Variables of a witnessed launch, those of its environment included.
 
     Args: engine: the program.  folder: of the launch, for UCX's tables.  variables: of the environment.
           environ: the user's own, whose preloaded libraries stay, in front: what they do is counted, too.
+          library: name of the MPI.
     """
     there = variables.get(PRELOAD, environ.get(PRELOAD, ""))
-    library = str(engine.parent / LIBRARY)
+    counting = str(engine.parent / LIBRARY)
     # Asked of any library: one without UCX does not look.
     tables = {**VARIABLES, LOG_FILE: str(folder / UCX_LOGS.replace("*", "%h-%p"))}
-    return {**tables, **variables, PRELOAD: f"{there}:{library}" if there else library}
+    asked = {**tables, **QUESTIONS.get(library, {})}
+    return {**asked, **variables, PRELOAD: f"{there}:{counting}" if there else counting}
 
 
 def unavailable(engine: Path) -> str | None:

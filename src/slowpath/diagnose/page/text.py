@@ -86,6 +86,7 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     if diagnosis.alternatives:
         yield from [*_alternatives(diagnosis.alternatives, width), ""]
     yield from _own_settings(diagnosis, width)
+    yield from _paths(diagnosis, width)
     yield "Steps"
     for step in diagnosis.steps:
         wall = "not finished" if step.wall_s is None else f"{step.wall_s:.0f} s"
@@ -120,6 +121,14 @@ def _own_settings(diagnosis: Diagnosis, width: int) -> Iterator[str]:
     if diagnosis.own_settings:
         yield "Your settings"
         for line in diagnosis.own_settings:
+            yield from _wrapped(line, width, "  ")
+        yield ""
+
+
+def _paths(diagnosis: Diagnosis, width: int) -> Iterator[str]:
+    if diagnosis.paths:
+        yield "Paths"
+        for line in diagnosis.paths:
             yield from _wrapped(line, width, "  ")
         yield ""
 

@@ -23,6 +23,7 @@ from slowpath.diagnose.steps import (
     forecast,
     launches,
     own_state,
+    path,
     refine,
     repeat,
     rival,
@@ -94,6 +95,7 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
         return
     state = state.for_what_was_asked
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
+    yield from path.propose(state)
     yield from _each(USER_NAMING, state)
     if not name_only:
         yield from _first_trials(ordered, state)

@@ -12,6 +12,7 @@ from slowpath.diagnose.steps.forecast import FORECAST
 from slowpath.diagnose.steps.kind import StepKind
 from slowpath.diagnose.steps.launches import LAUNCHES
 from slowpath.diagnose.steps.own_state import STATE
+from slowpath.diagnose.steps.path import PATH
 from slowpath.diagnose.steps.refine import REFINE
 from slowpath.diagnose.steps.repeat import REPEAT
 from slowpath.diagnose.steps.rival import RIVAL
@@ -27,6 +28,7 @@ from slowpath.diagnose.tasks import Task
 KINDS: tuple[StepKind[Any], ...] = (
     STATE,
     SURVEY,
+    PATH,
     SETTINGS,
     ALTERNATIVES,
     REPEAT,

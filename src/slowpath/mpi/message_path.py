@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which module, transport and device carry messages, by the library's own report. Pure: its output in, a record out.
+
+That a library has loaded UCX or libfabric, or has opened an endpoint, shows nothing: MPICH opens one of UCX to each
+rank and sends nothing through it on a node. So what decides is read where the library says what it selected. What it
+does not say is missing with a reason, and so is everything of a report that contradicts itself.
+
+Open MPI 5.0.11 (ompi/mca/pml/base/pml_base_select.c, bml/r2/bml_r2.c, hook/comm_method):
+
+    [node:4272] selected ob1 best priority 20
+    [node:4272] mca: bml: Using sm btl for send to [[13259,1],1] on node node
+      on-host:  all connections are ucx=sysv;memory,cma;memory
+
+MPICH 5.0.2 names its netmod (MPIR_CVAR_DEBUG_SUMMARY). Its ch4 sends to ranks of the same node by shared memory where
+that was compiled in and no control variable splits nodes: with calls of UCX's send functions counted, none came there,
+and all came through UCX under MPIR_CVAR_NOLOCAL=1. Intel MPI 2021.18 names the fabrics in its tuning file's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Literal
+
+from slowpath.core.run_results import MessagePath, VariableValue
+
+Scope = Literal["on_node", "between_nodes"]
+Layer = Literal["library", "ucx", "ofi"]
+
+# What makes a library report its choice. Not for a timed launch.
+QUESTIONS: Mapping[str, Mapping[str, str]] = {
+    "openmpi": {
+        "OMPI_MCA_pml_base_verbose": "10",
+        "OMPI_MCA_btl_base_verbose": "1",
+        "OMPI_MCA_smsc_base_verbose": "10",
+        "OMPI_MCA_hook_comm_method_display": "mpi_init",
+    },
+    "mpich": {"MPIR_CVAR_DEBUG_SUMMARY": "1"},
+    "intelmpi": {"I_MPI_DEBUG": "5"},
+}
+# Control variables of MPICH that have ranks of one node take each other for ranks of others, and where none does.
+SPLITS = {"MPIR_CVAR_NOLOCAL": (0,), "MPIR_CVAR_ODD_EVEN_CLIQUES": (0,), "MPIR_CVAR_NUM_CLIQUES": (0, 1)}
+MOST_PAIRS = 4096  # that are listed
+
+_SELECTED = re.compile(r"^\[\S+:\d+\] selected (\w+) best priority -?\d+$", re.MULTILINE)
+_BTL = re.compile(
+    r"^\[(?P<host>\S+):(?P<process>\d+)\] mca: bml: Using (?P<btl>\w+) btl for send to \[\[\d+,\d+\],(?P<to>\d+)\] "
+    r"on node (?P<node>\S+)$",
+    re.MULTILINE,
+)
+_SINGLE_COPY = re.compile(r"mca_smsc_base_select: selected shared-memory single-copy component: (\w+)$", re.MULTILINE)
+_NO_SINGLE_COPY = "no shared-memory single-copy component available"
+_SUMMARY = re.compile(r"^\s*(on|off)-host:\s+all connections are (\S+)$", re.MULTILINE)
+_LAYER_OF_BTL: Mapping[str, Layer] = {"uct": "ucx", "ofi": "ofi"}
+_OF_SHARED_MEMORY = ("sm", "vader")
+
+_UCX_NETMOD, _OFI_NETMOD = "==== UCX netmod Capability ====", "==== Capability set configuration ===="
+_MPICH_PROVIDER = re.compile(r"^libfabric provider: ([^\s-]\S*)(?: - (\S+))?$", re.MULTILINE)
+_MPICH_SHM = re.compile(r"^MPID/shm: \S+$", re.MULTILINE)
+
+_INTEL_FABRICS = re.compile(r'Load tuning file: "[^"]*/tuning_[^"/]*?_(shm-ofi|shm|ofi)(?:_[^"/]*)?\.dat"')
+_INTEL_PROVIDER = re.compile(r"MPI startup\(\): libfabric provider: (\S+)")
+_INTEL_NIC = re.compile(r"MPI startup\(\): (\d+)\s+(\d+)\s+([A-Za-z]\w*)\s*$", re.MULTILINE)
+
+_NOT_SAID = "the library's output does not say what it selected"
+
+
+def paths_of(
+    library: str, text: str, control_variables: Mapping[str, VariableValue], environment: str
+) -> list[MessagePath]:
+    """Return what carries messages; never empty: where nothing can be read, one row has the reason.
+
+    Args: text: output of a launch that was asked by QUESTIONS.  control_variables: MPI_T's, by name.
+    """
+    if library == "openmpi":
+        return _open_mpi(text, environment)
+    if library == "mpich":
+        return _mpich(text, control_variables, environment)
+    if library == "intelmpi":
+        return _intel(text, environment)
+    return [_unknown(environment, "on_node", f"{library}: nothing is known that it could be asked for")]
+
+
+def _row(
+    environment: str,
+    scope: Scope,
+    layer: Layer | None,
+    module: str | None,
+    transport: str | None,
+    pairs: list[tuple[int, int]] | None = None,
+    devices: Sequence[str] = (),
+    single_copy: str | None = None,
+    reason: str | None = None,
+) -> MessagePath:
+    return MessagePath(
+        environment=environment,
+        scope=scope,
+        pairs=pairs,
+        layer=layer,
+        module=module,
+        transport=transport,
+        devices=list(devices),
+        single_copy=single_copy,
+        reason=reason,
+    )
+
+
+def _unknown(environment: str, scope: Scope, reason: str, module: str | None = None) -> MessagePath:
+    return _row(environment, scope, None, module, None, reason=reason)
+
+
+def _open_mpi(text: str, environment: str) -> list[MessagePath]:
+    selected = set(_SELECTED.findall(text))
+    if len(selected) != 1:
+        reason = f"ranks selected different PMLs: {', '.join(sorted(selected))}" if selected else _NOT_SAID
+        return [_unknown(environment, "on_node", reason)]
+    (pml,) = selected
+    if pml == "ob1":
+        return _by_btl(text, environment)
+    said = {host: way for host, way in _SUMMARY.findall(text) if way not in ("n/a", "self")}
+    if pml not in ("ucx", "cm") or not said:
+        return [_unknown(environment, "on_node", "the table of transports (hook comm_method) names none", f"pml {pml}")]
+    scopes: Mapping[str, Scope] = {"on": "on_node", "off": "between_nodes"}
+    return [_by_pml(environment, scopes[host], pml, way) for host, way in said.items()]
+
+
+def _by_pml(environment: str, scope: Scope, pml: str, way: str) -> MessagePath:
+    """One line of the hook's summary: `ucx=rc_mlx5;mlx5_0:1,cma;memory`, or the name of an MTL."""
+    if pml == "cm":
+        layer: Layer = "ofi" if way == "ofi" else "library"
+        return _row(environment, scope, layer, "pml cm", f"mtl {way}", reason="the MTL's device is not reported")
+    lanes = [lane.partition(";")[::2] for lane in way.removeprefix("ucx=").split(",")]
+    if not way.startswith("ucx=") or not all(transport and device for transport, device in lanes):
+        return _row(environment, scope, "ucx", "pml ucx", None, reason="this version does not name UCX's transports")
+    transports = dict.fromkeys(transport for transport, _ in lanes)
+    devices = dict.fromkeys(device for _, device in lanes if device != "memory")
+    return _row(environment, scope, "ucx", "pml ucx", f"UCX {', '.join(transports)}", devices=list(devices))
+
+
+def _by_btl(text: str, environment: str) -> list[MessagePath]:
+    """One row for each set of BTLs. A process is known by the line of its BTL self, which names its own rank."""
+    found = list(_BTL.finditer(text))
+    ranks: dict[tuple[str, str], set[int]] = {}
+    for line in found:
+        if line["btl"] == "self":
+            ranks.setdefault((line["host"], line["process"]), set()).add(int(line["to"]))
+    between: dict[tuple[int, int], tuple[Scope, dict[str, None]]] = {}
+    for line in found:
+        own = ranks.get((line["host"], line["process"]), set())
+        if len(own) != 1:
+            return [_unknown(environment, "on_node", "a process does not say which rank it is", "pml ob1")]
+        pair = (min(own), int(line["to"]))
+        if pair[0] != pair[1]:
+            scope: Scope = "on_node" if line["node"] == line["host"] else "between_nodes"
+            between.setdefault(pair, (scope, {}))[1][line["btl"]] = None
+    rows: dict[tuple[Scope, tuple[str, ...]], list[tuple[int, int]]] = {}
+    for pair, (scope, btls) in sorted(between.items()):
+        rows.setdefault((scope, tuple(sorted(btls))), []).append(pair)
+    if not rows:
+        return [_unknown(environment, "on_node", "no pair of ranks is named", "pml ob1")]
+    return [_btl_row(environment, scope, btls, pairs, text) for (scope, btls), pairs in rows.items()]
+
+
+def _btl_row(
+    environment: str, scope: Scope, btls: tuple[str, ...], pairs: list[tuple[int, int]], text: str
+) -> MessagePath:
+    layers: set[Layer] = {_LAYER_OF_BTL.get(btl, "library") for btl in btls}
+    copies = set(_SINGLE_COPY.findall(text)) | ({"none"} if _NO_SINGLE_COPY in text else set())
+    by_memory = len(copies) == 1 and any(btl in _OF_SHARED_MEMORY for btl in btls)
+    reasons = ["its BTLs are of several layers, and it does not say which takes what"] if len(layers) > 1 else []
+    reasons += [f"the first {MOST_PAIRS} of {len(pairs)} pairs are listed"] if len(pairs) > MOST_PAIRS else []
+    return _row(
+        environment,
+        scope,
+        layers.pop() if len(layers) == 1 else None,
+        "pml ob1",
+        f"btl {', '.join(btls)}",
+        pairs[:MOST_PAIRS],
+        single_copy=copies.pop() if by_memory else None,
+        reason="; ".join(reasons) or None,
+    )
+
+
+def _mpich(text: str, control_variables: Mapping[str, VariableValue], environment: str) -> list[MessagePath]:
+    has_ucx, has_ofi = _UCX_NETMOD in text, _OFI_NETMOD in text
+    if has_ucx == has_ofi:
+        return [_unknown(environment, "on_node", _NOT_SAID if not has_ucx else "it names two netmods")]
+    providers = set(_MPICH_PROVIDER.findall(text)) if has_ofi else set()
+    if len(providers) > 1:
+        return [_unknown(environment, "on_node", "ranks named different providers", "ch4, netmod ofi")]
+    provider, device = providers.pop() if providers else ("", "")
+    network = partial(
+        _row,
+        environment,
+        layer="ucx" if has_ucx else "ofi",
+        module=f"ch4, netmod {'ucx' if has_ucx else 'ofi'}",
+        transport=f"provider {provider}" if provider else None,
+        devices=[device] if device else [],
+        reason=None if provider else "the summary names no transport of the netmod",
+    )
+    given = {name: control_variables.get(name) for name in SPLITS}
+    if any(value is None for value in given.values()):
+        return [
+            _unknown(environment, "on_node", f"{', '.join(SPLITS)}: not all could be read", "ch4"),
+            network(scope="between_nodes"),
+        ]
+    split = any(value not in SPLITS[name] for name, value in given.items())
+    if split or not _MPICH_SHM.search(text):
+        known = split and given["MPIR_CVAR_NOLOCAL"] not in SPLITS["MPIR_CVAR_NOLOCAL"]
+        unsure = _unknown(environment, "on_node", "it does not say whether shared memory takes them", "ch4")
+        return [network(scope="on_node") if known else unsure, network(scope="between_nodes")]
+    return [_row(environment, "on_node", "library", "ch4", "shared memory (posix)"), network(scope="between_nodes")]
+
+
+def _intel(text: str, environment: str) -> list[MessagePath]:
+    fabrics, providers = set(_INTEL_FABRICS.findall(text)), set(_INTEL_PROVIDER.findall(text))
+    if len(fabrics) != 1 or len(providers) > 1:
+        return [_unknown(environment, "on_node", _NOT_SAID if not fabrics else "ranks reported different fabrics")]
+    (fabric,) = fabrics
+    shared = _row(environment, "on_node", "library", "fabric shm", "shared memory")
+    if fabric == "shm":
+        return [shared, _unknown(environment, "between_nodes", "no network was opened: all ranks were on one node")]
+    if not providers:
+        return [_unknown(environment, "between_nodes", "it names no provider of libfabric", f"fabric {fabric}")]
+    nics = sorted({nic for _, _, nic in _INTEL_NIC.findall(text)})
+    network = partial(
+        _row, environment, layer="ofi", module="fabric ofi", transport=f"provider {min(providers)}", devices=nics
+    )
+    return [shared if fabric == "shm-ofi" else network(scope="on_node"), network(scope="between_nodes")]
+
+
+def in_words(path: MessagePath) -> str:
+    """`messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)`, or what is not known, and why."""
+    where = _between(path.pairs) if path.pairs else "on one node" if path.scope == "on_node" else "between nodes"
+    if path.layer is None:
+        seen = ", ".join(filter(None, (path.module, path.transport)))
+        return f"messages {where}: what carries them is not known{f' ({seen})' if seen else ''}: {path.reason}"
+    more = [f"single copy by {path.single_copy}"] if path.single_copy not in (None, "none") else []
+    more += ["no single copy"] if path.single_copy == "none" else []
+    more += [f"on {', '.join(path.devices)}"] if path.devices else []
+    ways = ", ".join(filter(None, (path.module, path.transport)))
+    return f"messages {where} go by {ways}" + (f" ({'; '.join(more)})" if more else "")
+
+
+def _between(pairs: Iterable[tuple[int, int]]) -> str:
+    both = sorted({(min(pair), max(pair)) for pair in pairs})
+    ranks = sorted({rank for pair in both for rank in pair})
+    if len(both) == 1:
+        return f"between ranks {ranks[0]} and {ranks[1]}"
+    if len(both) == len(ranks) * (len(ranks) - 1) // 2:
+        return f"among {len(ranks)} ranks ({', '.join(map(str, ranks[:4]))}{', ...' if len(ranks) > 4 else ''})"
+    shown = ", ".join(f"{low}-{high}" for low, high in both[:4])
+    return f"between ranks {shown}{f' and {len(both) - 4} more pairs' if len(both) > 4 else ''}"
