@@ -12,7 +12,7 @@ from slowpath.core.results import Finding, MessagePath, Results, Verdict
 from slowpath.diagnose.own_settings.listing import OWN_WITNESSED
 from slowpath.diagnose.own_settings.named import responsible
 from slowpath.diagnose.state import MeasuredStep, settings_of
-from slowpath.diagnose.tasks import PathTask
+from slowpath.diagnose.tasks import PathTask, SurveyTask
 from slowpath.mpi.idle_layers import LAYER_TITLES, idle_settings, what_chooses
 from slowpath.mpi.message_path import in_words
 
@@ -30,8 +30,13 @@ def paths_of(measured: Sequence[MeasuredStep]) -> Sequence[MessagePath]:
 def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding], library: str) -> list[str]:
     """One sentence for each layer that the user has settings of and that carries no message, with the evidence.
 
+    Nothing where the path was asked for without a setting that was set aside: with it, it may be another one.
+
     Args: findings: a setting that one of them names as what makes something slower is left out.  library: the MPI.
     """
+    tasks = (one.step.task for one in measured)
+    if any(isinstance(task, SurveyTask) and task.aside for task in tasks):
+        return []
     paths = paths_of(measured)
     blamed = {name for finding in findings for name in responsible(finding)}
     said = []

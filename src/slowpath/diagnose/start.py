@@ -246,7 +246,7 @@ def survey_lines(bench: Bench) -> list[str]:
     return [*crowded_lines(bench.job), *cost_lines(costs(ranks, kept_for, bench.estimate))]
 
 
-def _path_lines(bench: Bench) -> list[str]:
+def path_lines(bench: Bench) -> list[str]:
     """What the launch costs in which the library says what carries messages; none where it is not made."""
     if not bench.state([], []).is_witnessed:
         return []
@@ -290,7 +290,7 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
             survey.task.left_out if isinstance(survey.task, SurveyTask) else (), bench.budget_s, bench.job.ranks
         ),
         *survey_lines(bench),
-        *_path_lines(bench),
+        *path_lines(bench),
         *_alternatives_lines(bench, asked),
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
         "then, by what the survey shows: limits refined, points that separate laws, trials of remedies",

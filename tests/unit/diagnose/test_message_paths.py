@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from made_results import finding, remedy, results, step
 from msgspec.structs import replace
 from planted_switch import state
@@ -12,6 +15,8 @@ from planted_switch import state
 from slowpath.core.results import MessagePath, Results, Verdict
 from slowpath.diagnose.message_paths import paths_of, with_settings_without_effect, without_effect
 from slowpath.diagnose.own_settings.listing import OWN_WITNESSED
+from slowpath.diagnose.ranks.job import A_PAIR
+from slowpath.diagnose.start import path_lines
 from slowpath.diagnose.state import MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.path import PATH, path_campaign
@@ -51,6 +56,18 @@ def test_one_launch_is_asked_right_after_the_survey(survey: Results) -> None:
     assert all(one.task.kind != "path" for one in proposals(witnessed(state([], surveyed), False)))
     twice = [*surveyed, MeasuredStep(step(2, PathTask()), asked())]
     assert all(one.task.kind != "path" for one in proposals(witnessed(state([], twice))))
+
+
+@pytest.mark.parametrize("is_witnessed", [True, False])
+def test_a_dry_run_forecasts_the_launch(is_witnessed: bool) -> None:
+    cost = SimpleNamespace(launches=1, wall_s=0.31)
+    bench: Any = SimpleNamespace(
+        state=lambda *_: SimpleNamespace(is_witnessed=is_witnessed),
+        job=A_PAIR,
+        prepare=lambda campaign, _: SimpleNamespace(cost=cost if campaign.name == "path" else None),
+    )
+    said = ["path: what carries the messages: module, transport, device: 1 launch, about 0.3 s"]
+    assert path_lines(bench) == (said if is_witnessed else [])
 
 
 def test_all_pairs_of_ranks_send() -> None:
@@ -95,6 +112,14 @@ def test_a_setting_that_a_finding_blames_is_left_to_it(survey: Results) -> None:
     assert said.startswith("UCX_TLS=tcp has no effect")
     (both,) = without_effect(steps, [], "openmpi")
     assert both.startswith("UCX_NET_DEVICES=lo and UCX_TLS=tcp have no effect")
+
+
+def test_nothing_is_said_where_the_path_was_asked_for_without_a_setting(survey: Results) -> None:
+    environ = {"UCX_NET_DEVICES": "lo", "OMPI_MCA_pml": "ucx"}
+    surveyed, pathed = measured(survey, environ, path("library"))
+    aside = SurveyTask(settings=list(own_settings(environ)), aside=["OMPI_MCA_pml"])
+    assert without_effect([surveyed, pathed], [], "openmpi")
+    assert without_effect([MeasuredStep(step(1, aside), survey), pathed], [], "openmpi") == []
 
 
 def test_the_verdict_keeps_a_line_for_them() -> None:

@@ -222,3 +222,12 @@ def test_what_could_not_have_been_seen_is_in_text_and_page() -> None:
     assert "What this diagnosis could not have seen" in shown
     assert "<dt>pages, first messages</dt><dd>1.25× (2.00 µs)" in shown
     assert "could not have seen" not in render(diagnosis(), "d") + page(diagnosis(), RUNS)
+
+
+def test_what_carries_messages_is_in_text_and_page() -> None:
+    said = "messages between ranks 0 and 1 go by pml ob1, btl <sm>"
+    assert said in " ".join(render(diagnosis(paths=[said]), "d").split())
+    shown = page(diagnosis(paths=[said]), RUNS)
+    assert "go by pml ob1, btl &lt;sm&gt;" in shown
+    assert "btl <sm>" not in shown
+    assert "Paths" not in render(diagnosis(), "d") + page(diagnosis(), RUNS)
