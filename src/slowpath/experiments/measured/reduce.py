@@ -81,7 +81,7 @@ def reduce(series: MetricSamples) -> Reduced | None:
         within_ratio=spread.within(values),
         batch=series.batch,
         operations=series.operations,
-        all_s=None if by_clean is None else all_s,
+        all_s=None if series.clean is None else all_s,
         clean_s=centre_s if by_clean else None,
         ordered=_ordered(series),
     )
