@@ -31,7 +31,8 @@ class Reduced:
 
     centre_s: what stands for the launch: the quantile `location` of its steady samples, the median unless the metric
     says otherwise; of the clean ones alone where the metric tells them apart and at least ENOUGH_CLEAN are clean.
-    all_s, clean_s: the same quantile of all samples, and of the clean ones if they are enough.
+    all_s: the same quantile of all samples; None where clean samples are not distinguished. clean_s: of the clean ones
+    if they are enough.
     ordered: None where samples are batches.
     """
 
@@ -64,7 +65,7 @@ def reduce(series: MetricSamples) -> Reduced | None:
     cut = state.cut if state.cut <= values.size / 2 else 0
     steady, ordered = values[cut:], np.sort(values)
     all_s = float((quantiles(steady, [series.location]) if cut else quantiles_of_sorted(ordered, [series.location]))[0])
-    by_clean = series.clean is not None and int(series.clean.sum()) >= ENOUGH_CLEAN
+    by_clean = None if series.clean is None else int(series.clean.sum()) >= ENOUGH_CLEAN
     if series.clean is not None and by_clean:
         steady = values[series.clean]
     centre_s = float(quantiles(steady, [series.location])[0]) if by_clean else all_s
