@@ -359,7 +359,7 @@ def _who_pays(cell: Cell, measurements: Measurements) -> tuple[dict[Phase, WhoPa
         shares = measurements.splits.get((cell.cell, phase))
         one_way = measurements.by_series.get((cell.cell, "one_way_s", phase))
         if shares and one_way:
-            centre = estimate([reduced for _, reduced in one_way.values()], None).value
+            centre = _centre([reduced for _, reduced in one_way.values()]).value
             found[phase] = statement(shares, centre)
     if found:
         return found, None

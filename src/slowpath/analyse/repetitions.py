@@ -111,11 +111,11 @@ def _quiet(launch: LaunchRecord, cell: int, shape: tuple[int, int, int]) -> NDAr
     index = launch.blocks
     if index is None:
         return quiet
-    reported = index.flag("witness") & (index.headers["involuntary_switches"] > 0)
     for phase in ("first", "steady"):
-        for i in index.select(cell=cell, phase=phase):
-            buffer = int(index.headers["allocation"][i])
-            if not reported[i] or buffer >= sets * live:
+        seen = index.select(cell=cell, phase=phase)
+        reported = index.flag("witness", seen) & (index.headers["involuntary_switches"][seen] > 0)
+        for buffer in index.headers["allocation"][seen[reported]].tolist():
+            if buffer >= sets * live:
                 continue
             if phase == "first":
                 quiet[buffer, 0] = False

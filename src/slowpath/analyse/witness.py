@@ -23,9 +23,9 @@ from slowpath.core.cell_results import (
 )
 from slowpath.core.result import Phase, Role
 from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.record.blocks import WITNESSED
 from slowpath.record.events import Allocation, Instructions, ProcessorTime
 
-_NUMBERS = ("minor_faults", "major_faults", "system_time_ns", "user_time_ns")
 PHASES: tuple[Phase, ...] = ("first", "steady")
 FIRST_TO_LAST: Mapping[Role, int | None] = {"send": 0, "receive": None}
 
@@ -52,7 +52,7 @@ def witnesses(
 def _role(
     launches: Sequence[LaunchRecord], cell: int, phase: str, asked_rank: int | None, repeated_allocation: int | None
 ) -> RoleWitness | None:
-    totals = dict.fromkeys((*_NUMBERS, "involuntary_switches"), 0)
+    totals = dict.fromkeys(WITNESSED, 0)
     operations = 0
     for launch in launches:
         if launch.blocks is None:
@@ -60,12 +60,13 @@ def _role(
         index = launch.blocks
         rank = launch.size - 1 if asked_rank is None else asked_rank
         seen = index.select(cell=cell, rank=rank, phase=phase)
-        heads = index.headers[seen[index.flag("witness", seen)]]
+        seen = seen[index.flag("witness", seen)]
         if repeated_allocation is not None:
-            heads = heads[heads["allocation"] != repeated_allocation]
-        operations += int((heads["n"] * heads["batch"]).sum())
-        for name in totals:
-            totals[name] += int(heads[name].sum())
+            seen = seen[index.headers["allocation"][seen] != repeated_allocation]
+        *sums, taken = index.witnessed[seen].sum(axis=0).tolist()
+        operations += taken
+        for name, value in zip(totals, sums, strict=True):
+            totals[name] += value
     if not operations:
         return None
     reported = all(map(tells_processor_time_apart, launches))

@@ -64,16 +64,16 @@ class _BlockFile:
         raw = os.pread(self.descriptor, min(layout.header.itemsize, max(self.size - offset, 0)), offset)
         if len(raw) < layout.header.itemsize or not raw.startswith(layout.magic):
             return None
-        values = np.frombuffer(raw, layout.header)[0]
-        length, version = int(values["header_bytes"]), int(values["version"])
+        values = dict(zip(layout.header.names or (), np.frombuffer(raw, layout.header).item(), strict=True))
+        length, version = values["header_bytes"], values["version"]
         if version > layout.version and self._seals(offset, length):
             raise RecordError(
                 f"{self.path}: written by a newer slowpath (block version {version}, this one reads up to "
                 f"{layout.version}); read it with a newer slowpath"
             )
-        if length != len(raw) or version < 1 or zlib.crc32(raw[:-4]) != int(values["header_crc"]):
+        if length != len(raw) or version < 1 or zlib.crc32(raw[:-4]) != values["header_crc"]:
             return None
-        columns, count = int(values["columns"]), int(values["n"])
+        columns, count = values["columns"], values["n"]
         if count > MOST_SAMPLES_BYTES // 8:
             self.notes.append(f"{self.path.name}: the block at byte {offset} is said to hold {count} samples; left out")
             return None
@@ -84,7 +84,7 @@ class _BlockFile:
             )
             return None
         end = offset + len(raw) + 8 * count * columns_in(columns)
-        return BlockHeader(raw, offset, end, int(values["cell"]), int(values["payload_crc"]))
+        return BlockHeader(raw, offset, end, values["cell"], values["payload_crc"])
 
     def _seals(self, offset: int, length: int) -> bool:
         """Whether a header of any version is whole: its last four bytes are always the CRC of what stands
@@ -198,6 +198,7 @@ __all__ = [
 
 PHASES: Mapping[int, str] = layout().phases  # number in the header -> name
 
+WITNESSED = ("minor_faults", "major_faults", "system_time_ns", "user_time_ns", "involuntary_switches")
 WORTH_THREADS_BYTES = 2**20  # below it two threads take longer to start than one takes for the checksums
 THREADS = 2  # checksums and selections release the interpreter's lock; more gains little where disks are shared
 
@@ -219,6 +220,19 @@ class BlockIndex:
     def __len__(self) -> int:
         return int(self.headers.size)
 
+    @cached_property
+    def witnessed(self) -> NDArray[np.int64]:
+        """What the kernel reported of each block, as WITNESSED, and its operations; shape (blocks, 6)."""
+        heads = self.headers
+        operations = heads["n"].astype(np.int64) * heads["batch"].astype(np.int64)
+        return np.stack([*(heads[name].astype(np.int64) for name in WITNESSED), operations], axis=1)
+
+    @cached_property
+    def payloads(self) -> list[tuple[int, int, int]]:
+        """Samples, columns and offset of the payload of each block: a field of a header costs as much as a list."""
+        heads = self.headers
+        return list(zip(heads["n"].tolist(), heads["columns"].tolist(), self.payload_offsets.tolist(), strict=True))
+
     def select(
         self,
         cell: int | None = None,
@@ -227,6 +241,8 @@ class BlockIndex:
         phase: str | None = None,
     ) -> NDArray[np.intp]:
         """Positions of the blocks that match everything given, in file order."""
+        if cell is not None and phase is not None and launch is None:
+            return self._of_cell_and_phase(cell, rank, layout().phase_number(phase))
         among = np.arange(len(self)) if cell is None else self._of_cell(cell)
         heads = self.headers[among]
         chosen = np.ones(among.size, dtype=bool)
@@ -242,6 +258,20 @@ class BlockIndex:
         order, cells = self._by_cell
         return order[np.searchsorted(cells, cell, side="left") : np.searchsorted(cells, cell, side="right")]
 
+    def _of_cell_and_phase(self, cell: int, rank: int | None, phase: int) -> NDArray[np.intp]:
+        """Positions of the blocks of a cell, a phase and a rank, or of all ranks."""
+        order, parts = self._by_rank if rank is not None else self._by_phase
+        start, stop = parts.get((cell, phase) if rank is None else (cell, phase, rank), (0, 0))
+        return order[start:stop]
+
+    @cached_property
+    def _by_phase(self) -> tuple[NDArray[np.intp], dict[tuple[int, ...], tuple[int, int]]]:
+        return _parted(self.headers, ("cell", "phase"))
+
+    @cached_property
+    def _by_rank(self) -> tuple[NDArray[np.intp], dict[tuple[int, ...], tuple[int, int]]]:
+        return _parted(self.headers, ("cell", "phase", "rank"))
+
     @cached_property
     def _by_cell(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         order = np.argsort(self.headers["cell"], kind="stable")
@@ -253,8 +283,7 @@ class BlockIndex:
 
     def phase(self, i: int) -> str:
         """Name of the phase of block i."""
-        number = int(self.headers["phase"][i])
-        return PHASES.get(number, f"phase {number}")
+        return phase_name(int(self.headers["phase"][i]))
 
     def flag(self, name: str, among: NDArray[np.intp] | None = None) -> NDArray[np.bool_]:
         """Return where the flag of this name (witness, reused_address, ...) is set, shape (blocks,) or that of
@@ -263,6 +292,26 @@ class BlockIndex:
         flags = self.headers["flags"]
         set_: NDArray[np.bool_] = ((flags if among is None else flags[among]) & layout().flags[name]) != 0
         return set_
+
+
+def phase_name(number: int) -> str:
+    """Name of a phase by its number in a header."""
+    return PHASES.get(number, f"phase {number}")
+
+
+def _parted(
+    headers: NDArray[Any], fields: Sequence[str]
+) -> tuple[NDArray[np.intp], dict[tuple[int, ...], tuple[int, int]]]:
+    """Positions of blocks by these fields, in file order where all are equal; values of the fields -> begin and end
+    among the positions.
+    """
+    columns = [headers[name].astype(np.int64) for name in fields]
+    order = np.lexsort(columns[::-1])
+    sorted_ = np.stack(columns, axis=1)[order]
+    begins = np.flatnonzero(np.r_[True, (sorted_[1:] != sorted_[:-1]).any(axis=1)]) if len(order) else order
+    ends = [*begins[1:].tolist(), len(order)]
+    keys = map(tuple, sorted_[begins].tolist())
+    return order, dict(zip(keys, zip(begins.tolist(), ends, strict=False), strict=False))
 
 
 @dataclass(frozen=True)
@@ -320,19 +369,18 @@ def _verify(path: Path, descriptor: int, headers: list[BlockHeader], known: Layo
 
 def read_from(descriptor: int, index: BlockIndex, i: int) -> BlockSamples:
     """`read` from a file that is open already."""
-    header = index.headers[i]
-    n, columns = int(header["n"]), columns_in(int(header["columns"]))
-    values: NDArray[np.int64] = np.empty((columns, n), dtype="<i8")
+    n, carried, offset = index.payloads[i]
+    values: NDArray[np.int64] = np.empty((columns_in(carried), n), dtype="<i8")
     target = values.reshape(-1).view(np.uint8).data
     got = 0
     while got < values.nbytes:  # one call returns at most 2 GiB
-        more = os.preadv(descriptor, [target[got:]], int(index.payload_offsets[i]) + got)
+        more = os.preadv(descriptor, [target[got:]], offset + got)
         if more == 0:
             break
         got += more
     if got != values.nbytes:
         raise RecordError(f"{index.path}: became shorter while it was read; was it overwritten by another run?")
-    with_start = bool(int(header["columns"]) & COLUMN_START)
+    with_start = bool(carried & COLUMN_START)
     native = values.astype(np.int64, copy=False)
     return BlockSamples(native[0], native[1] if with_start else None)
 

@@ -51,6 +51,12 @@ def median(values: Values) -> float:
     return float((array[half - 1] + array[half]) / 2.0)
 
 
+def median_of_sorted(array: Floats) -> float:
+    """`median` of sorted values, to the last bit."""
+    half = array.size // 2
+    return float(array[half]) if array.size % 2 else float((array[half - 1] + array[half]) / 2.0)
+
+
 def group_medians(array: Floats, size: int) -> Floats:
     """Medians of `size` consecutive values, shape (n // size,); what is left over at the end is not used."""
     groups = array.size // size

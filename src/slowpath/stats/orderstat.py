@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,11 +112,19 @@ def _ranks(array: NDArray[Any], probabilities: Sequence[float]) -> tuple[Floats,
     """0-based positions of the quantiles, and the order statistics around them."""
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"quantiles: a non-empty one-dimensional array is needed, got shape {array.shape}")
-    position = (array.size - 1) * np.asarray(probabilities, dtype=np.float64)
-    if not ((position >= 0) & (position <= array.size - 1)).all():
+    return _ranks_among(array.size, tuple(probabilities))
+
+
+@lru_cache(maxsize=1024)  # an analysis asks tens of thousands of times, for a handful of lengths
+def _ranks_among(size: int, probabilities: tuple[float, ...]) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp]]:
+    position = (size - 1) * np.asarray(probabilities, dtype=np.float64)
+    if not ((position >= 0) & (position <= size - 1)).all():
         raise ValueError(f"quantiles: probabilities lie in [0, 1], got {list(probabilities)}")
     below = np.floor(position).astype(np.intp)
-    return position, below, np.minimum(below + 1, array.size - 1)
+    above = np.minimum(below + 1, size - 1)
+    for shared in (position, below, above):
+        shared.flags.writeable = False
+    return position, below, above
 
 
 def _between(array: NDArray[Any], position: Floats, below: NDArray[np.intp], above: NDArray[np.intp]) -> Floats:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.stats.inputs import Floats, Values, finite, median, positive
+from slowpath.stats.inputs import Floats, Values, finite, median, median_of_sorted, positive
 from slowpath.stats.orderstat import minimal_n, quantiles, quantiles_of_sorted
 
 # Outliers are counted, never dropped: they are time that was really spent.
@@ -33,13 +34,22 @@ def tukey(samples: Values, ordered: Floats | None = None) -> TukeyOutliers:
     Args: samples: shape (n,), times > 0, each of the same number of operations.  ordered: the same, sorted; None: they
           were not sorted.
     """
-    array = positive(samples, "samples")
+    array = positive(samples, "samples") if ordered is None else _positive_as_sorted(samples, ordered)
     first, third = quantiles(array, (0.25, 0.75)) if ordered is None else quantiles_of_sorted(ordered, (0.25, 0.75))
+    if ordered is not None and max(first - ordered[0], ordered[-1] - third) <= MILD_IQR * (third - first):
+        return TukeyOutliers(0, 0, 0.0, array.size)  # not even the extremes are outside
     distance = np.maximum(first - array, array - third)
     severe = distance > SEVERE_IQR * (third - first)
     mild = (distance > MILD_IQR * (third - first)) & ~severe
     ratio = float(array[severe].sum() / array.sum())
     return TukeyOutliers(int(mild.sum()), int(severe.sum()), ratio, array.size)
+
+
+def _positive_as_sorted(samples: Values, ordered: Floats) -> Floats:
+    """`positive` of samples that were sorted: their extremes say it, since NaN is sorted to the end."""
+    if not (ordered[0] > 0.0 and ordered[-1] < math.inf):
+        return positive(samples, "samples")
+    return np.asarray(samples, dtype=np.float64)
 
 
 # The tail of a distribution: only the quantiles that the number of samples can carry.
@@ -69,8 +79,10 @@ def tails(samples: Values, ordered: Floats | None = None) -> Tails:
     tail of its members.
     Args: ordered: the same samples, sorted; None: they were not sorted.
     """
-    array = finite(samples, "samples")
-    values = quantiles(array, _PROBABILITIES) if ordered is None else quantiles_of_sorted(ordered, _PROBABILITIES)
+    array = np.sort(finite(samples, "samples")) if ordered is None else ordered
+    if not (-math.inf < array[0] and array[-1] < math.inf):
+        finite(samples, "samples")
+    values = quantiles_of_sorted(array, _PROBABILITIES)
     missing: list[str] = []
     shown: list[float | None] = []
     for p, value in zip(_PROBABILITIES[1:], values[1:], strict=True):
@@ -85,8 +97,8 @@ def tails(samples: Values, ordered: Floats | None = None) -> Tails:
         shown[0],
         shown[1],
         shown[2],
-        float(array.min()),
-        float(array.max()),
+        float(array[0]),
+        float(array[-1]),
         array.size,
         reason,
     )
@@ -105,14 +117,16 @@ class Spread:
     between_ratio: float | None
 
 
-def within(samples: Values) -> float | None:
+def within(samples: Values, ordered: Floats | None = None) -> float | None:
     """1.4826 times the median absolute deviation over the median, of one launch; None with fewer than 2
     samples.
+
+    Args: ordered: the same samples, sorted; None: they were not sorted.
     """
-    array = positive(samples, "samples")
+    array = positive(samples, "samples") if ordered is None else _positive_as_sorted(samples, ordered)
     if array.size < 2:
         return None
-    middle = median(array)
+    middle = median(array) if ordered is None else median_of_sorted(ordered)
     return _MAD_TO_SD * median(np.abs(array - middle)) / middle
 
 

@@ -262,3 +262,22 @@ def test_what_cannot_be_written(tmp_path: Path, changes: dict[str, object]) -> N
     values: dict[str, object] = {"cell": 1, "launch": 1, "phase": "steady", "duration_ns": [1], **changes}
     with pytest.raises(ValueError, match=r"integer|start_ns|batch|phase"):
         write_blocks(tmp_path / "samples.blk", [Block(**values)])  # type: ignore[arg-type]
+
+
+def test_a_selection_is_what_a_look_at_every_header_gives(tmp_path: Path) -> None:
+    """Blocks of a cell and a phase are looked up, not searched; cells come in any order, as a launch shuffles them."""
+    shuffled = np.random.default_rng(1).permutation(60)
+    blocks = [
+        Block(cell=n % 5, launch=1, rank=n % 3, phase=("first", "steady")[n % 2], duration_ns=np.arange(3) + n)
+        for n in shuffled.tolist()
+    ]
+    write_blocks(tmp_path / "shuffled", blocks)
+    index = scan(tmp_path / "shuffled")
+    heads = index.headers
+    for cell in range(6):
+        for phase in ("first", "steady"):
+            of_phase = (heads["cell"] == cell) & (heads["phase"] == layout().phase_number(phase))
+            assert index.select(cell=cell, phase=phase).tolist() == np.flatnonzero(of_phase).tolist()
+            for rank in range(4):
+                wanted = np.flatnonzero(of_phase & (heads["rank"] == rank))
+                assert index.select(cell=cell, phase=phase, rank=rank).tolist() == wanted.tolist()

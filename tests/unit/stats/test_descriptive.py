@@ -101,3 +101,24 @@ def test_first_slow_is_not_fooled_by_a_coarse_clock() -> None:
     assert not first_slow([120.0], steady, quantum=10.0).slow
     assert first_slow([120.0], steady).slow
     assert math.isfinite(first_slow([120.0], steady).z[0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 40, 401])
+def test_sorted_samples_save_time_and_change_no_bit(size: int) -> None:
+    random = np.random.default_rng(size)
+    for values in (np.exp(random.standard_normal(size)), np.full(size, 3.0), 1.0 + 1e-3 * random.random(size)):
+        ordered = np.sort(values)
+        assert tails(values) == tails(values, ordered)
+        assert tukey(values) == tukey(values, ordered)
+        assert within(values) == within(values, ordered)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0, 0.0])
+def test_sorted_samples_are_checked_as_well(wrong: float) -> None:
+    values = np.array([1.0, wrong, 2.0])
+    for judge in (tukey, within):
+        with pytest.raises(ValueError, match="samples: every value must be"):
+            judge(values, np.sort(values))
+    if not math.isfinite(wrong):
+        with pytest.raises(ValueError, match="must be finite"):
+            tails(values, np.sort(values))

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.series import SampleBlock
-from slowpath.record.blocks import BlockIndex, opened, read_from, scan
+from slowpath.record.blocks import BlockIndex, opened, phase_name, read_from, scan
 from slowpath.record.events import LaunchEvents, Note, Rank, Release, SocketMessages, Yardstick, read_events
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
+
+_OF_A_BLOCK = ("cell", "rank", "phase", "allocation", "batch", "seq0", "t0_ns", "part")
 
 
 @dataclass(frozen=True)
@@ -93,21 +95,22 @@ class LaunchRecord:
             return {}
         found: dict[int, list[SampleBlock]] = {cell: [] for cell in cells}
         with opened(index.path) as descriptor:
-            for i, head in enumerate(index.headers):
-                if (cell := int(head["cell"])) not in found:
+            columns = (index.headers[name].tolist() for name in _OF_A_BLOCK)
+            for i, (cell, rank, phase, allocation, batch, seq0, t0_ns, part) in enumerate(zip(*columns, strict=True)):
+                if cell not in found:
                     continue
                 samples = read_from(descriptor, index, i)
                 start = samples.start_ns
                 found[cell].append(
                     SampleBlock(
-                        rank=int(head["rank"]),
-                        phase=index.phase(i),
-                        allocation=int(head["allocation"]),
-                        batch=int(head["batch"]),
-                        seq0=int(head["seq0"]),
+                        rank=rank,
+                        phase=phase_name(phase),
+                        allocation=allocation,
+                        batch=batch,
+                        seq0=seq0,
                         duration_ns=samples.duration_ns,
-                        start_ns=None if start is None else start + int(head["t0_ns"]),
-                        part=int(head["part"]),
+                        start_ns=None if start is None else start + t0_ns,
+                        part=part,
                     )
                 )
         return found

@@ -79,7 +79,7 @@ def reduce(series: MetricSamples) -> Reduced | None:
         kept_s=steady[:: max(1, -(-steady.size // KEPT_WHOLE))].copy(),
         tails=spread.tails(values, ordered),
         outliers=spread.tukey(values, ordered),
-        within_ratio=spread.within(values),
+        within_ratio=spread.within(values, ordered),
         batch=series.batch,
         operations=series.operations,
         all_s=None if series.clean is None else all_s,
