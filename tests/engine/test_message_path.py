@@ -10,7 +10,7 @@ from pathlib import Path
 from ranks import Ranks
 
 from slowpath.core.results import MessagePath
-from slowpath.mpi.message_path import in_words, paths_of
+from slowpath.mpi.message_path import paths_of
 from slowpath.record.witness import CONTROL_VARIABLES, read_variables
 from slowpath.run.witness import witness_variables
 
@@ -45,7 +45,7 @@ def test_the_library_s_own_way_is_read(ranks: Ranks, tmp_path: Path) -> None:
     variables, said = OWN[ranks.mpi.name]
     (path,) = on_node(ranks, tmp_path, variables)
     assert path.layer == "library", path
-    assert said in in_words(path)
+    assert said in path.words
 
 
 def test_a_way_that_is_forced_is_read(ranks: Ranks, tmp_path: Path) -> None:
@@ -53,4 +53,4 @@ def test_a_way_that_is_forced_is_read(ranks: Ranks, tmp_path: Path) -> None:
     (path,) = on_node(ranks, tmp_path, variables)
     layers = ("library",) if ranks.mpi.name == "openmpi" else ("ucx", "ofi")
     assert path.layer in layers, path
-    assert said in in_words(path)
+    assert said in path.words

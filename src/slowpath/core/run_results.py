@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -57,6 +58,19 @@ class MessagePath(Result, frozen=True, kw_only=True):
     devices: Annotated[list[Text], means("network devices, as mlx5_0:1; empty: none is named")]
     single_copy: Annotated[Text | None, means("as cma, none; null: not reported")]
     reason: Annotated[Text | None, means("what could not be read, and why")]
+
+    @property
+    def words(self) -> str:
+        """`messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)`, or what is not known."""
+        where = _between(self.pairs) if self.pairs else "on one node" if self.scope == "on_node" else "between nodes"
+        if self.layer is None:
+            seen = ", ".join(filter(None, (self.module, self.transport)))
+            return f"messages {where}: what carries them is not known{f' ({seen})' if seen else ''}: {self.reason}"
+        more = [f"single copy by {self.single_copy}"] if self.single_copy not in (None, "none") else []
+        more += ["no single copy"] if self.single_copy == "none" else []
+        more += [f"on {', '.join(self.devices)}"] if self.devices else []
+        ways = ", ".join(filter(None, (self.module, self.transport)))
+        return f"messages {where} go by {ways}" + (f" ({'; '.join(more)})" if more else "")
 
 
 class MpiResult(Result, frozen=True, kw_only=True, omit_defaults=True):
@@ -195,3 +209,14 @@ class SkippedRow(Result, frozen=True, kw_only=True):
     launches: Annotated[Count, means("in how many")]
     log: Annotated[str | None, means("path in the run folder")]
     output: Annotated[str | None, means("last lines of the job")]
+
+
+def _between(pairs: Iterable[tuple[int, int]]) -> str:
+    both = sorted({(min(pair), max(pair)) for pair in pairs})
+    ranks = sorted({rank for pair in both for rank in pair})
+    if len(both) == 1:
+        return f"between ranks {ranks[0]} and {ranks[1]}"
+    if len(both) == len(ranks) * (len(ranks) - 1) // 2:
+        return f"among {len(ranks)} ranks ({', '.join(map(str, ranks[:4]))}{', ...' if len(ranks) > 4 else ''})"
+    shown = ", ".join(f"{low}-{high}" for low, high in both[:4])
+    return f"between ranks {shown}{f' and {len(both) - 4} more pairs' if len(both) > 4 else ''}"

@@ -14,7 +14,6 @@ from slowpath.diagnose.own_settings.named import responsible
 from slowpath.diagnose.state import MeasuredStep, settings_of
 from slowpath.diagnose.tasks import PathTask, SurveyTask
 from slowpath.mpi.idle_layers import LAYER_TITLES, idle_settings, what_chooses
-from slowpath.mpi.message_path import in_words
 
 
 def paths_in(results: Results) -> Sequence[MessagePath]:
@@ -43,7 +42,7 @@ def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding]
     for layer, settings in idle_settings(settings_of(measured), paths, blamed).items():
         words, title = " and ".join(setting.words for setting in settings), LAYER_TITLES[layer]
         verb, them = ("have", "them") if len(settings) > 1 else ("has", "it")
-        ways = "; ".join(map(in_words, paths))
+        ways = "; ".join(path.words for path in paths)
         chosen = what_chooses(library, layer)
         more = f", or have {title} carry messages ({chosen})" if chosen else ""
         said.append(

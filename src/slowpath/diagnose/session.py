@@ -35,7 +35,6 @@ from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.tasks import AlternativesTask, RepeatTask, StateTask, SurveyTask, Task, TrialTask
 from slowpath.findings.conclude import conclude
 from slowpath.findings.least_seen import least_seen
-from slowpath.mpi.message_path import in_words
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
@@ -253,7 +252,7 @@ class Session:
             spent_s=spent_s,
             forced=forced,
             verdict=with_settings_without_effect(verdict, idle),
-            paths=[in_words(path) for path in paths_of(self._measured)],
+            paths=[path.words for path in paths_of(self._measured)],
             own_settings=setting_lines(self._measured, self._bench.library.name),
             alternatives=screening_of(self._measured).outcome,
             least=least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),

@@ -19,7 +19,7 @@ and all came through UCX under MPIR_CVAR_NOLOCAL=1. Intel MPI 2021.18 names the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -228,27 +228,3 @@ def _intel(text: str, environment: str) -> list[MessagePath]:
         _row, environment, layer="ofi", module="fabric ofi", transport=f"provider {min(providers)}", devices=nics
     )
     return [shared if fabric == "shm-ofi" else network(scope="on_node"), network(scope="between_nodes")]
-
-
-def in_words(path: MessagePath) -> str:
-    """`messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)`, or what is not known, and why."""
-    where = _between(path.pairs) if path.pairs else "on one node" if path.scope == "on_node" else "between nodes"
-    if path.layer is None:
-        seen = ", ".join(filter(None, (path.module, path.transport)))
-        return f"messages {where}: what carries them is not known{f' ({seen})' if seen else ''}: {path.reason}"
-    more = [f"single copy by {path.single_copy}"] if path.single_copy not in (None, "none") else []
-    more += ["no single copy"] if path.single_copy == "none" else []
-    more += [f"on {', '.join(path.devices)}"] if path.devices else []
-    ways = ", ".join(filter(None, (path.module, path.transport)))
-    return f"messages {where} go by {ways}" + (f" ({'; '.join(more)})" if more else "")
-
-
-def _between(pairs: Iterable[tuple[int, int]]) -> str:
-    both = sorted({(min(pair), max(pair)) for pair in pairs})
-    ranks = sorted({rank for pair in both for rank in pair})
-    if len(both) == 1:
-        return f"between ranks {ranks[0]} and {ranks[1]}"
-    if len(both) == len(ranks) * (len(ranks) - 1) // 2:
-        return f"among {len(ranks)} ranks ({', '.join(map(str, ranks[:4]))}{', ...' if len(ranks) > 4 else ''})"
-    shown = ", ".join(f"{low}-{high}" for low, high in both[:4])
-    return f"between ranks {shown}{f' and {len(both) - 4} more pairs' if len(both) > 4 else ''}"

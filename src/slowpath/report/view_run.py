@@ -20,7 +20,6 @@ from slowpath.core.results import (
     SkippedRow,
     Verdict,
 )
-from slowpath.mpi.message_path import in_words
 from slowpath.report import format as fmt
 from slowpath.report.view_witness import calls_words
 
@@ -172,7 +171,7 @@ def _mpi(mpi: MpiResult) -> dict[str, Any]:
     """Return the facts about an MPI. Of variables and protocols, which would fill pages, only the number is shown."""
     found: dict[str, Any] = msgspec.to_builtins(mpi)
     if mpi.paths:
-        found["paths"] = "; ".join(map(in_words, mpi.paths))
+        found["paths"] = "; ".join(path.words for path in mpi.paths)
     facts = {key: value for key, value in found.items() if key != "mpi" and (key, value) != ("unavailable", None)}
     return {key: f"{len(value)} in results.json" if value and key in _VARIABLES else value
             for key, value in facts.items()}  # fmt: skip

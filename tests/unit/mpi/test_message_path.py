@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.results import MessagePath
-from slowpath.mpi.message_path import in_words, paths_of
+from slowpath.mpi.message_path import paths_of
 
 # Open MPI 5.0.11, two ranks on one node.
 OB1 = """\
@@ -86,7 +86,7 @@ def test_open_mpi_by_a_btl_for_each_pair() -> None:
     path = one("openmpi", OB1)
     assert path.pairs == [(0, 1), (1, 0)]
     assert (path.scope, path.layer, path.single_copy, path.reason) == ("on_node", "library", "cma", None)
-    assert in_words(path) == "messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)"
+    assert path.words == "messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)"
 
 
 def test_open_mpi_whose_pairs_differ() -> None:
@@ -105,7 +105,7 @@ def test_open_mpi_whose_pairs_differ() -> None:
 def test_open_mpi_by_ucx_names_transports_and_devices() -> None:
     near, far = read("openmpi", UCX)
     assert (near.layer, near.transport, near.devices) == ("ucx", "UCX sysv, cma", [])
-    assert in_words(far) == "messages between nodes go by pml ucx, UCX rc_mlx5, dc_mlx5 (on mlx5_0:1)"
+    assert far.words == "messages between nodes go by pml ucx, UCX rc_mlx5, dc_mlx5 (on mlx5_0:1)"
 
 
 def test_open_mpi_by_an_mtl_lacks_its_device() -> None:
@@ -134,7 +134,7 @@ def test_open_mpi_by_an_mtl_lacks_its_device() -> None:
 def test_what_open_mpi_does_not_say_is_missing_with_a_reason(text: str, reason: str) -> None:
     unknown = [path for path in read("openmpi", text) if path.layer is None]
     assert unknown
-    assert all(reason in str(path.reason) and "not known" in in_words(path) for path in unknown)
+    assert all(reason in str(path.reason) and "not known" in path.words for path in unknown)
 
 
 def test_mpich_by_shared_memory_on_a_node_and_its_netmod_between_nodes() -> None:
@@ -144,7 +144,7 @@ def test_mpich_by_shared_memory_on_a_node_and_its_netmod_between_nodes() -> None
     assert far.transport is None
     assert far.reason
     _, far = read("mpich", MPICH_OFI, WHOLE_NODES)
-    assert in_words(far) == "messages between nodes go by ch4, netmod ofi, provider sockets (on 192.0.2.0/24)"
+    assert far.words == "messages between nodes go by ch4, netmod ofi, provider sockets (on 192.0.2.0/24)"
 
 
 def test_mpich_whose_ranks_of_a_node_are_split() -> None:
@@ -194,6 +194,6 @@ def test_more_ranks_are_named_as_a_group() -> None:
     every = [(low, high) for low in range(6) for high in range(6) if low != high]
     path = one("openmpi", OB1)
     shown = MessagePath(**{name: getattr(path, name) for name in path.__struct_fields__} | {"pairs": every})
-    assert in_words(shown).startswith("messages among 6 ranks (0, 1, 2, 3, ...) go by")
+    assert shown.words.startswith("messages among 6 ranks (0, 1, 2, 3, ...) go by")
     fewer = MessagePath(**{name: getattr(path, name) for name in path.__struct_fields__} | {"pairs": every[:-1][:7]})
-    assert in_words(fewer).startswith("messages between ranks 0-1, 0-2, 0-3, 0-4 and ")
+    assert fewer.words.startswith("messages between ranks 0-1, 0-2, 0-3, 0-4 and ")

@@ -13,7 +13,6 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import PathTask
 from slowpath.mpi.launcher import INHERITED
-from slowpath.mpi.message_path import in_words
 
 WHY = "what carries the messages: module, transport, device"
 MOST_S = 10.0  # of its launch, which takes less than one of the survey
@@ -64,5 +63,7 @@ PATH = StepKind(
     apply,
     summary,
     most_s=MOST_S,
-    numbers=lambda results: "; ".join(map(in_words, paths_in(results))) or "the launch that was asked said nothing",
+    numbers=lambda results: (
+        "; ".join(path.words for path in paths_in(results)) or "the launch that was asked said nothing"
+    ),
 )
