@@ -172,11 +172,11 @@ class Tally:
         """What could not be decided; None: nothing was left open."""
         parts = []
         helps = f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})"
-        large = next((one for one in self.candidates if one.interval and one.interval[0] >= LARGE_RATIO), None)
+        large = next((one for one in self.candidates if _is_large(one)), None)
         if self.run.is_check and large is not None and large.ratio is not None:
             title = large.title[0].lower() + large.title[1:]
             times = ratio_words(large.ratio, large.interval)
-            parts.append(f"{helps}, none tried yet, most of all against this: {title}, {times}")
+            parts.append(f"{helps}, most of all against this, where nothing was tried yet: {title}, {times}")
         if self.undecided:
             parts.append(f"{len(self.undecided)} of {_questions(len(self.questions))}; {self._needed}")
         if self.run.is_check and self.unnamed:
@@ -279,6 +279,12 @@ def _is_sure(finding: Finding) -> bool:
     if finding.status != "observed" or finding.ratio is None:
         return True
     return not finding.needs_cause and (finding.interval or (finding.ratio,))[0] >= CLEAR_RATIO
+
+
+def _is_large(finding: Finding) -> bool:
+    """Whether it costs much for sure, and nothing was done about it yet."""
+    is_sure = finding.interval is not None and finding.interval[0] >= LARGE_RATIO
+    return is_sure and all(remedy.verdict == "not tried" for remedy in finding.remedies)
 
 
 def _codes(findings: Sequence[Finding]) -> str:

@@ -145,8 +145,10 @@ def test_a_large_cost_is_named_before_anybody_tried_to_remove_it() -> None:
     small = a_finding("SP008", kind="opportunity", contrasts=[], ratio=2.35, interval=(2.0, 2.7))
     of_both = conclude([contrast("x", 1.1, "undecided")], [small, large], CHECK).verdict.still_open
     assert of_both is not None
-    assert of_both.startswith("Undecided: whether 2 changes would help (SP001, SP008), none tried yet, most of all ")
-    assert "first use is slow, 11.0x [7.2, 17.0]; 1 of 1 question" in of_both
+    assert of_both.startswith("Undecided: whether 2 changes would help (SP001, SP008), most of all against this, ")
+    assert "where nothing was tried yet: first use is slow, 11.0x [7.2, 17.0]; 1 of 1 question" in of_both
+    tried = replace(large, remedies=[a_remedy(verdict="no effect")])
+    assert "most of all" not in (conclude([], [small, tried], CHECK).verdict.still_open or "")
     unclear = replace(large, interval=(1.2, 90.0))
     assert "most of all" not in (conclude([], [small, unclear], CHECK).verdict.still_open or "")
 
