@@ -10,13 +10,13 @@ import numpy as np
 
 from slowpath.watch.what_if import CallOrder, Ints, only
 
-LEAST_CUT: Final = 0.05  # share of calls between collectives of one stretch, which stand for all
+LEAST_CUT: Final = 0.05  # of all calls: fewer, from between two collectives, can't stand for the rest
 
 
 def between_collectives(order: CallOrder, collective: Ints) -> CallOrder:
     """Of each stretch what lies between its first and last collective of all chains, where that is a quarter or more.
 
-    Other stretches are left out, but where they are nearly all.
+    Other stretches are left out. Where this leaves less than LEAST_CUT of all calls, they stay whole.
 
     At the edges of a stretch it is not known whether a thread computes or waits in a call that was not kept, and what
     others save does not reach it: of stretches as short as a few rounds of the program that is much.

@@ -100,7 +100,9 @@ def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list
             shown.append(f"  {view.name}: {_mean(mean)}{taken}")
     least = sorted(one.times_faster for one in changed if one.times_faster is not None)
     if least:
-        shown.append(f"promised, the least of all of them: {least[0]:.2f} to {least[-1]:.2f} times faster")
+        shown.append(
+            f"promised for further launches, in the worst view: {least[0]:.2f} to {least[-1]:.2f} times faster"
+        )
     shown += _of_program(request, found)
     number = counts(tuned.factors)
     longer = [factor for factor in tuned.factors if factor.ratio > WORSE_RATIO]
@@ -123,7 +125,7 @@ def _mean(mean: Mean) -> str:
 
 
 def promised_table(found: Sequence[Promise], uses: Sequence[Use] = ()) -> list[str]:
-    """A row for each cell: what it takes, how much faster it is in each view, and the least of them.
+    """A row for each cell: what it takes, how much faster it is in each view, and what is promised.
 
     Args: uses: of a program: its seconds stand in front, most first.
     """

@@ -97,8 +97,8 @@ def _of_objects(calls: ProgramCalls, name: str) -> Iterator[SeenPattern]:
         f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
         change=f"put what they reduce into one array and call comm.{buffers} once, which pickles nothing (where the "
         f"next depends on the last, comm.{buffers} of one number saves the pickling)",
-        basis="how long a rank was in such a row, less one call: in turn it calls, pickles, and waits for others that "
-        "do; low: the calls alone; high: however long that was",
+        basis="the time from the first of these calls to the last, less one call: calls, pickling, and waits for ranks "
+        "that pickle; low: the calls alone; high: also what a row took beyond three times the usual one",
         rows=rows,
         saved_s=alone_s,
         more_s=(value_s, 0.0, high_s),

@@ -21,8 +21,8 @@ FASTEST = 5.0  # percentile that stands for a short search where windows of time
 LONGER = 1.3  # times what the same call takes where it passes over few
 LEAST_WAITING = 0.01  # of the run, that senders wait for room
 BASIS_OF_SENDS = (
-    ", and the sends than one with room and such a receive; low: of the sends what they took while the receiver was in "
-    "these receives; high: than the longer of the two"
+    ", and what the sends take longer than a send with room and a short receive together; low: of the sends only what "
+    "they took while the receiver searched; high: what they take longer than the longer of these two"
 )
 
 
