@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
 import pytest
 
 from slowpath.slowpaths.registry import known
@@ -62,3 +63,21 @@ def test_the_judge(
     sides = [[suite.Said(rule, None, text) for rule, text in side] for side in (present, absent)]
     outcome = suite.judge("x", expected, *sides)
     assert (outcome.answer, outcome.place) == (answer, place)
+
+
+def test_what_a_watch_says_of_the_place_comes_first(suite: ModuleType, tmp_path: Path) -> None:
+    results = {
+        "program": {"span_s": 1.0, "wall_s": 2.0},
+        "place": [{"text": "A copy is refused", "do": "Allow process_vm_readv"}],
+        "findings": [
+            {"rule": "SP061", "text": "threads", "seconds": 0.06},
+            {"rule": "SP060", "text": "ranks", "seconds": 0.04},
+        ],
+        "waits": [],
+    }
+    (tmp_path / "results.json").write_bytes(msgspec.json.encode(results))
+    said = suite.said_by_watch(tmp_path)
+    assert [(one.rule, one.text) for one in said] == [
+        (None, "A copy is refused. Allow process_vm_readv."),
+        ("SP061", "threads"),
+    ]

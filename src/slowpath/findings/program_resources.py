@@ -22,6 +22,7 @@ class RankShare:
     namespace   number of its user namespace
     grown_bytes by which its memory in RAM grew.  faults: page faults without a disk.  fault_s: what one takes,
                 mapped and unmapped, as measured at begin and end
+    throttled_s for which its control group's quota stopped processors, added up
     """
 
     rank: int
@@ -40,6 +41,7 @@ class RankShare:
     grown_bytes: int | None = field(default=None, kw_only=True)
     faults: int | None = field(default=None, kw_only=True)
     fault_s: tuple[float, ...] = field(default=(), kw_only=True)
+    throttled_s: float | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

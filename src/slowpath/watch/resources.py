@@ -129,4 +129,5 @@ def _share(one: RankResources, time: RankTime) -> RankShare:
         grown_bytes=one.grown_bytes,
         faults=one.minor_faults,
         fault_s=one.fault_s or (),
+        throttled_s=one.throttled_s,
     )

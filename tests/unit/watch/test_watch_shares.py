@@ -12,7 +12,7 @@ import pytest
 
 from slowpath.findings.program_pattern import Ints, Messages, ProgramCalls
 from slowpath.findings.program_resources import ProgramResources, RankShare, crowds
-from slowpath.slowpaths.placement import sp061_threads_share, sp063_user_namespaces
+from slowpath.slowpaths.placement import sp061_threads_share, sp063_user_namespaces, sp071_other_jobs
 from slowpath.slowpaths.placement.sp062_memory_grows import grown_bytes
 from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.folder import WatchInfo, write_watch
@@ -84,8 +84,25 @@ def test_ranks_that_share_and_do_not_wait_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("masks", [["0", "1", "2", "3"], ["0-3"] * 4, ["0-1", "0-1", "2-3", "2-3"]])
-def test_a_processor_for_each_rank_is_clean_however_long_others_took_it(tmp_path: Path, masks: list[str]) -> None:
-    assert found(tmp_path, masks, waited_s=1.0) == []
+def test_a_processor_for_each_rank_is_shared_with_none_of_the_program(tmp_path: Path, masks: list[str]) -> None:
+    """Others took it: of bound ranks that is named as such, and only where it was long."""
+    (one,) = found(tmp_path / "long", masks, waited_s=1.0)
+    assert one.rule == "SP071"
+    assert "of 16 of node1, which other processes use, too: it could run and had no processor for 1.00 s of" in one.text
+    assert "; 3 more ranks likewise" in one.text
+    assert one.interval == pytest.approx((0.5, 1.0))
+    assert found(tmp_path / "short", masks, waited_s=0.5) == []
+
+
+def test_processors_that_others_use_are_no_fault_of_the_binding_where_there_is_none(tmp_path: Path) -> None:
+    assert found(tmp_path, ["0-15"] * 2, waited_s=2.0) == []
+
+
+def test_a_quota_that_stops_processors_is_no_other_job() -> None:
+    bound = replace(share(0, [0]), waited_s=0.5)
+    for rank, count in ((bound, 1), (replace(bound, throttled_s=0.4), 0), (replace(bound, has_ended_threads=True), 0)):
+        resources = ProgramResources((rank,), 1.0)
+        assert len(sp071_other_jobs.see(calls_of(np.zeros((0, 3), dtype=np.int64), resources))) == count
 
 
 def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> None:
@@ -108,7 +125,7 @@ def test_threads_that_were_over_before_the_end_count_as_one(tmp_path: Path) -> N
 def test_threads_that_are_over_and_ran_little_or_had_a_processor_are_clean(
     tmp_path: Path, masks: list[str], others_ran_s: float
 ) -> None:
-    assert found(tmp_path, masks, waited_s=2.0, others_ran_s=others_ran_s) == []
+    assert all(one.rule != "SP061" for one in found(tmp_path, masks, waited_s=2.0, others_ran_s=others_ran_s))
 
 
 def test_threads_of_a_library_that_starts_are_no_finding_of_a_short_run() -> None:

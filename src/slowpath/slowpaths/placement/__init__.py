@@ -14,6 +14,7 @@ from slowpath.slowpaths.placement import (
     sp061_threads_share,
     sp062_memory_grows,
     sp063_user_namespaces,
+    sp071_other_jobs,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -26,4 +27,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp061_threads_share.SLOW_PATH,
     sp062_memory_grows.SLOW_PATH,
     sp063_user_namespaces.SLOW_PATH,
+    sp071_other_jobs.SLOW_PATH,
 )

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP071: ranks are bound to processors that other processes use, and the host has more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from slowpath.core.cpu_list import format_cpu_list
+from slowpath.core.units import format_time
+from slowpath.findings.observation import nothing
+from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.program_resources import RankShare, crowds
+from slowpath.findings.slow_path import SlowPath
+
+LEAST_WAITED = 0.2  # of the run. Two that take turns wait for half of it; what a system does beside takes little
+SHORTEST_S = 0.5  # of a run: a shorter one stands in the queue while it starts
+
+
+def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
+    """Ranks that wait for a processor which neither other ranks nor threads of their own keep."""
+    every = calls.resources.ranks if calls.resources is not None else ()
+    own = crowds(every) + crowds(every, lambda rank: rank.busy or 1)
+    crowded = {(crowd.host, rank.rank) for crowd in own for rank in crowd.ranks}
+    found = [rank for rank in every if (rank.host, rank.rank) not in crowded and _is_taken(rank)]
+    return [_pattern(found)] if found else []
+
+
+def _taken_s(rank: RankShare) -> float:
+    """Time in the queue, without that for which a quota stopped the processors."""
+    return max((rank.waited_s or 0.0) - (rank.throttled_s or 0.0), 0.0)
+
+
+def _is_taken(rank: RankShare) -> bool:
+    """Whether a rank that is bound, and has no thread that could be what it waits for, lost much of its run."""
+    bound = rank.online is not None and 0 < len(rank.processors) < rank.online
+    waits = _taken_s(rank) >= LEAST_WAITED * rank.span_s and rank.span_s >= SHORTEST_S
+    return bound and waits and not rank.has_ended_threads
+
+
+def _pattern(ranks: Sequence[RankShare]) -> SeenPattern:
+    worst = max(ranks, key=_taken_s)
+    taken_s, online = _taken_s(worst), worst.online or 0
+    where = f"processor{'s' if len(worst.processors) > 1 else ''} {format_cpu_list(sorted(worst.processors))}"
+    more = f"; {len(ranks) - 1} more rank{'s' if len(ranks) > 2 else ''} likewise" if len(ranks) > 1 else ""
+    mean_s = fmean(map(_taken_s, ranks))
+    return SeenPattern(
+        sites=(),
+        count=len(ranks),
+        text=f"rank {worst.rank} is bound to {where} of {online} of {worst.host}, which other processes use, too: it "
+        f"could run and had no processor for {format_time(taken_s)} of {format_time(worst.span_s)}{more}",
+        change=f"rank {worst.rank} shares its processors with other processes: give each job processors of its own "
+        "(a set for each mpiexec, or the batch system's binding), or bind to none (--bind-to none)",
+        basis="the time for which these ranks stood in the kernel's queue for a processor, on average; low: half of "
+        "it; high: that of the rank that lost most",
+        more_s=(mean_s, mean_s / 2, taken_s),
+    )
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP071",
+    name="other processes on bound processors",
+    title="Ranks are bound to processors that other processes use",
+    what="A rank may use only some of the host's processors, and processes of another job use the same ones.",
+    shows="A rank that shares its processors with no other rank of the program stands in the kernel's queue for one.",
+    why="Each mpiexec that is told of no other job binds its first rank to the first core.",
+    needs="A watched program (docs/reference/watch.md) whose records say which processors each rank may use, how "
+    "long it stood in the queue, and how many of its threads are busy.",
+    remedy="A set of processors for each job, the batch system's binding, or no binding (--bind-to none).",
+    false_alarms="On a host whose processors are all busy with other work no binding helps: see its load.",
+    sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
+    observe=nothing,
+    cause="Other processes take the processors to which ranks are bound.",
+    needs_law=False,
+    kind="fault",
+    pattern=see,
+)
