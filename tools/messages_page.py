@@ -81,7 +81,7 @@ def templates(node: ast.AST, errors: frozenset[str], is_error: bool = False) -> 
         if called in SHOWN_ELSEWHERE or (called.endswith("Error") and called not in errors):
             return
         is_error = is_error or called in errors
-        if called == "SlowPath":
+        if called in ("SlowPath", "ProgramSlowPath"):
             for keyword in node.keywords:
                 if _text(keyword.value) is None:
                     yield from templates(keyword.value, errors, is_error)

@@ -14,7 +14,7 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.diagnose.ranks.shipped import group_names
-from slowpath.slowpaths.registry import SLOW_PATHS
+from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
 
 # Groups of the survey's cells in which a slow path can be seen. One that is not here takes the whole survey.
 GROUPS: Mapping[str, tuple[str, ...]] = {path.code: path.probes for path in SLOW_PATHS if path.probes}
@@ -104,7 +104,7 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
             )
         rules |= codes
         named |= same
-    if of_programs := sorted(rules & {path.code for path in SLOW_PATHS if path.pattern}):
+    if of_programs := sorted(rules & {path.code for path in PROGRAM_SLOW_PATHS}):
         raise UsageError(f"--only {of_programs[0]}: is seen in a program alone: slowpath watch")
     there = {group.name for group in survey.cells}
     for code in sorted(rules):

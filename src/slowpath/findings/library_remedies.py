@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from slowpath.findings.program_remedy import ProgramRemedy, Way
 from slowpath.findings.remedy import Control, Remedy
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.tunings import TUNINGS
@@ -47,3 +48,19 @@ def tunings(common: Remedy) -> tuple[Remedy, ...]:
         for row in TUNINGS
         if row.purpose == common.name
     )
+
+
+def ways_of(remedy: ProgramRemedy) -> tuple[Way, ...]:
+    """Return how each library is asked; empty: it is none of a library's variables."""
+    return remedy.ways or tuple(Way(row.applies, row.variables) for row in SETTINGS if row.name == remedy.state)
+
+
+def variables_for(
+    remedy: ProgramRemedy, library: str | None, version: str | None, transport: str | None
+) -> dict[str, str] | None:
+    """Return what the remedy sets under this library; None: no way is known there."""
+    ways = ways_of(remedy)
+    if not ways:
+        return dict(remedy.variables)
+    found = next((way for way in ways if way.applies.fits(library, version, transport)), None)
+    return None if found is None else {**found.variables, **remedy.variables}

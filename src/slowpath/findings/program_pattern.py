@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from slowpath.findings.observation import Observe, nothing
 from slowpath.findings.program_resources import ProgramResources
+from slowpath.findings.slow_path import SlowPath
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -161,6 +163,17 @@ class SeenPattern:
 
 
 SeePatterns = Callable[[ProgramCalls], Sequence[SeenPattern]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramSlowPath(SlowPath):
+    """A slow path that is seen in a program's own calls alone; it observes nothing in cells.
+
+    pattern: from the program's own calls to what it could do without.
+    """
+
+    pattern: SeePatterns
+    observe: Observe = nothing
 
 
 def grouped(*columns: Ints) -> tuple[Ints, Ints]:

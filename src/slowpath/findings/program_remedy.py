@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a remedy for a program as it is consists of: `slowpath prove` tries it without compiling again. Pure.
 
-Settings of MPI libraries are drawn from slowpath.mpi. What a `Remedy` does in the engine, a `ProgramRemedy` does to a
-whole program.
+A state of a library is named here; its variables stand in slowpath.mpi. What a `Remedy` does in the engine, a
+`ProgramRemedy` does to a whole program.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from slowpath.mpi.applies import AppliesTo
-from slowpath.mpi.settings import SETTINGS
-from slowpath.mpi.tunings import TUNINGS
 
 TUNABLES = "GLIBC_TUNABLES"  # values of several remedies are joined, and the user's own stand in front
 PAD_LIBRARY = "libslowpath-pad.so"
@@ -41,7 +39,8 @@ class ProgramRemedy:
 
     key      as after --remedy.  text: what it does, one sentence
     table    names of the remedies that it stands for
-    ways     by library, the first that fits counts; none: it is none of a library's variables
+    ways     by library, the first that fits counts
+    state    of a library, as mpi.settings names it: its rows there are the ways
     variables  of every library.  preload: library that is preloaded.  bind: of the launcher
     witness  what shows that it was taken
     source   where to read on
@@ -55,32 +54,10 @@ class ProgramRemedy:
     source: str
     table: tuple[str, ...] = ()
     ways: tuple[Way, ...] = ()
+    state: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     preload: str | None = None
     bind: str | None = None
     needs: tuple[Need, ...] = ()
     screened: bool = True
     when_crowded: bool = False
-
-    def variables_for(self, library: str | None, version: str | None, transport: str | None) -> dict[str, str] | None:
-        """What it sets under this library; None: no way is known there."""
-        if not self.ways:
-            return dict(self.variables)
-        fitting = (way for way in self.ways if way.applies.fits(library, version, transport))
-        found = next(fitting, None)
-        return None if found is None else {**found.variables, **self.variables}
-
-
-def ways_of_state(name: str) -> tuple[Way, ...]:
-    """How each library is put into a state of mpi.settings."""
-    return tuple(Way(row.applies, row.variables) for row in SETTINGS if row.name == name)
-
-
-def ways_of_tuning(purpose: str) -> tuple[Way, ...]:
-    """How each library is tuned for a purpose of mpi.tunings."""
-    return tuple(Way(row.applies, row.variables) for row in TUNINGS if row.purpose == purpose)
-
-
-def names_of_tuning(purpose: str) -> tuple[str, ...]:
-    """Names of the remedies that mpi.tunings has for a purpose."""
-    return tuple(row.name for row in TUNINGS if row.purpose == purpose)

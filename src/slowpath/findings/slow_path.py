@@ -14,7 +14,6 @@ from typing import Literal
 from slowpath.core.finding_results import Claim, FindingKind
 from slowpath.findings.observation import Observe, Witness, no_witness
 from slowpath.findings.price import CollectivesPrice, ProgramPrice
-from slowpath.findings.program_pattern import SeePatterns
 from slowpath.findings.program_remedy import ProgramRemedy
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.rival import RivalKind
@@ -78,8 +77,6 @@ class SlowPath:
     In a program:
         prices: the messages that it is about, and the cell that prices them.
         prices_collectives: how the program's collectives are priced by equivalents; None: not by it.
-        pattern: from the program's own calls to what it could do without; None: it is about this machine. A slow path
-            that has one is seen in programs alone: it observes nothing in cells.
         skeleton_change: change of a program's skeleton that takes it away (slowpath.watch.skeleton.changes); None: no.
 
     Shown and tested:
@@ -120,7 +117,6 @@ class SlowPath:
     program_remedies: tuple[ProgramRemedy, ...] = ()
     prices: tuple[ProgramPrice, ...] = ()
     prices_collectives: CollectivesPrice | None = None
-    pattern: SeePatterns | None = None
     skeleton_change: str | None = None
     picture: Picture | None = None
     depends: frozenset[str] = frozenset()

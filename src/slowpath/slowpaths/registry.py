@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from slowpath.core.errors import UsageError
 from slowpath.findings.price import ProgramPrice
+from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.findings.program_remedy import ProgramRemedy
 from slowpath.findings.remedy import Remedy, fitting
 from slowpath.findings.slow_path import Refinement, SlowPath
@@ -42,6 +43,7 @@ _FAMILIES = (
 SLOW_PATHS: tuple[SlowPath, ...] = tuple(
     sorted((path for family in _FAMILIES for path in family.FAMILY), key=lambda path: path.code)
 )
+PROGRAM_SLOW_PATHS = tuple(path for path in SLOW_PATHS if isinstance(path, ProgramSlowPath))
 _T = TypeVar("_T", Remedy, ProgramRemedy)
 
 

@@ -15,7 +15,7 @@ from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.findings.program_pattern import NONE, Floats, ProgramCalls, SeenPattern
 from slowpath.findings.slow_path import SlowPath
-from slowpath.slowpaths.registry import SLOW_PATHS
+from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.edges import between_collectives, waiting_at_ends
 from slowpath.watch.findings import place_words
 from slowpath.watch.prices import LEAST_SHARE
@@ -45,7 +45,7 @@ NO_PATTERNS: Final = Patterns()
 
 def seen_in(calls: ProgramCalls) -> list[tuple[SlowPath, SeenPattern]]:
     """Return what is there, whatever it costs."""
-    return [(path, one) for path in SLOW_PATHS if path.pattern for one in path.pattern(calls)]
+    return [(path, one) for path in PROGRAM_SLOW_PATHS for one in path.pattern(calls)]
 
 
 def patterns_of(calls: ProgramCalls, order: CallOrder, sites: Sequence[CallSite]) -> Patterns:

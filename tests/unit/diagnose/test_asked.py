@@ -18,7 +18,7 @@ from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.diagnose.steps.trial import CannotHelp, where_it_can_help
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.plan.campaign import load
-from slowpath.slowpaths.registry import SLOW_PATHS, find_remedy
+from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS, find_remedy
 
 MANY = 64  # ranks: with so many there is every group
 OWN = [OwnSetting("UCX_TLS", "tcp")]
@@ -118,6 +118,6 @@ def test_what_this_machine_lacks_for_a_slow_path_is_named(code: str, why: str) -
 
 
 def test_a_pattern_of_programs_is_not_of_the_machine() -> None:
-    pattern = next(rule for rule in SLOW_PATHS if rule.pattern)
+    pattern = PROGRAM_SLOW_PATHS[0]
     with pytest.raises(UsageError, match=f"--only {pattern.code}: is seen in a program alone: slowpath watch"):
         asked_for([pattern.code], WHOLE)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.errors import UsageError
+from slowpath.findings.library_remedies import variables_for, ways_of
 from slowpath.slowpaths.registry import (
     PROGRAM_REMEDIES,
     REMEDIES,
@@ -34,14 +35,14 @@ def test_each_changes_something_somewhere(one: object) -> None:
     from slowpath.findings.program_remedy import ProgramRemedy
 
     assert isinstance(one, ProgramRemedy)
-    assert one.variables or one.preload or one.bind or any(way.variables for way in one.ways)
+    assert one.variables or one.preload or one.bind or any(way.variables for way in ways_of(one))
 
 
 def test_a_library_without_a_way_has_none() -> None:
     remedy = find_program_remedy("yield-when-idle")
-    assert remedy.variables_for("openmpi", "5.0.11", None) == {"OMPI_MCA_mpi_yield_when_idle": "1"}
-    assert remedy.variables_for("intelmpi", "2021.18", None) is None
-    assert find_program_remedy("huge-pages").variables_for(None, None, None)
+    assert variables_for(remedy, "openmpi", "5.0.11", None) == {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    assert variables_for(remedy, "intelmpi", "2021.18", None) is None
+    assert variables_for(find_program_remedy("huge-pages"), None, None, None)
 
 
 def test_a_wrong_name_lists_the_right_ones() -> None:

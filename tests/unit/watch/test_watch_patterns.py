@@ -12,7 +12,7 @@ import pytest
 
 from slowpath.slowpaths import placement
 from slowpath.slowpaths.program import sp050_small_messages, sp056_receives_late
-from slowpath.slowpaths.registry import SLOW_PATHS
+from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
 from slowpath.watch.results import WatchFinding, WatchResults
 from support.watch_record import BASE_NS, buffer_class
@@ -187,7 +187,7 @@ def found(code: str, twin: bool, folder: Path) -> tuple[WatchResults, list[Watch
 
 def test_every_pattern_is_planted() -> None:
     """Those about processors and memory are planted in records: tests/unit/watch/test_watch_shares.py."""
-    assert sorted(PLANTS) == [path.code for path in SLOW_PATHS if path.pattern and path not in placement.FAMILY]
+    assert sorted(PLANTS) == [path.code for path in PROGRAM_SLOW_PATHS if path not in placement.FAMILY]
 
 
 @pytest.mark.parametrize("code", list(PLANTS))

@@ -9,7 +9,7 @@ from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import GrowthWording, growths_observed
-from slowpath.findings.program_remedy import ProgramRemedy, names_of_tuning, ways_of_tuning
+from slowpath.findings.program_remedy import ProgramRemedy, Way
 from slowpath.findings.remedy import Control, Parameters, Remedy
 from slowpath.findings.rivals.kinds import CAPACITY, SIDE, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
@@ -67,8 +67,8 @@ PROGRAM_LARGER_HANDLE_CACHE = ProgramRemedy(
     "Let the library keep more handles of GPU memory open.",
     "control variable",
     "docs/reference/remedies.md",
-    table=names_of_tuning("larger handle cache"),
-    ways=ways_of_tuning("larger handle cache"),
+    table=tuple(remedy.name for remedy in LARGER_HANDLE_CACHE),
+    ways=tuple(Way(remedy.applies, remedy.variables) for remedy in LARGER_HANDLE_CACHE),
     needs=("GPU",),
 )
 

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from slowpath.findings.program_remedy import ProgramRemedy, ways_of_state
+from slowpath.findings.program_remedy import ProgramRemedy
 
 PROGRAM_TWO_COPIES = ProgramRemedy(
     "two-copies",
     "Messages inside a node go through shared memory in two copies in place of one by the kernel.",
     "control variable",
     "docs/reference/launching.md, single_copy_off",
-    ways=ways_of_state("single_copy_off"),
+    state="single_copy_off",
 )

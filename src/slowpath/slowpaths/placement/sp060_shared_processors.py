@@ -8,10 +8,8 @@ from statistics import fmean
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.units import format_time, listed
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
 from slowpath.findings.program_resources import Crowd, crowds, likewise
-from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.placement.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
 
 PROVE = f"slowpath prove --remedy {PROGRAM_YIELD_WHEN_IDLE.key}"
@@ -70,7 +68,7 @@ def _change(crowd: Crowd, count: int) -> str:
     )
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP060",
     name="ranks share processors",
     title="Ranks of a program share processors",
@@ -85,7 +83,6 @@ SLOW_PATH: SlowPath = SlowPath(
     f"({PROVE.replace('prove', 'prove WATCH')}).",
     false_alarms="A program whose ranks wait without spinning loses little: below 1 % of the run nothing is said.",
     sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
-    observe=nothing,
     cause="Ranks that wait keep the processor that others need.",
     needs_law=False,
     kind="fault",

@@ -8,10 +8,8 @@ from statistics import fmean
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.units import format_time
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
 from slowpath.findings.program_resources import Crowd, crowds, likewise
-from slowpath.findings.slow_path import SlowPath
 
 SHORTEST_S = 0.5  # of a run: in a shorter one threads that a library starts are busy with that
 
@@ -53,7 +51,7 @@ def _pattern(crowd: Crowd, more: int) -> SeenPattern:
     )
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP061",
     name="threads share processors",
     title="Threads of ranks are more than the processors that they may use",
@@ -67,7 +65,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="Of threads that were over before MPI_Finalize only the time that they ran is known: they count "
     "as one.",
     sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
-    observe=nothing,
     cause="Threads of the program take each other's processor.",
     needs_law=False,
     kind="fault",

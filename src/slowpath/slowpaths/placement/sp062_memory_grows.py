@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
 from slowpath.findings.program_resources import RankShare
-from slowpath.findings.slow_path import SlowPath
 
 FEWEST_MOMENTS = 12
 LEAST_BYTES = 16 * 2**20  # that the last two thirds of the run add
@@ -83,7 +81,7 @@ def grown_bytes(one: RankShare) -> int | None:
     return int(grown) if is_steady and grown >= max(LEAST_BYTES, LEAST_RATIO * seen[0]) else None
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP062",
     name="memory grows",
     title="The memory of ranks grows all through the run",
@@ -98,7 +96,6 @@ SLOW_PATH: SlowPath = SlowPath(
     "buffers.",
     false_alarms="A program that is meant to collect data until its end.",
     sources=("docs/reference/watch.md", "proc(5), /proc/pid/statm"),
-    observe=nothing,
     cause="Memory is never given back.",
     needs_law=False,
     kind="property",

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, ProgramCalls, SeenPattern
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.program_pattern import NONE, ProgramCalls, ProgramSlowPath, SeenPattern
 
 LONG_BYTES = 16 * 1024  # from which on libraries copy once where they may
 S_PER_BYTE = (1e-10, 0.0, 4e-10)  # what the second copy takes: value, low, high
@@ -60,7 +58,7 @@ def _long_bytes(calls: ProgramCalls, own: dict[int, tuple[str, int]]) -> float:
     return float((messages.bytes[rows] * calls.weight[messages.sent[rows]])[apart].sum())
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP063",
     name="ranks in different user namespaces",
     title="Ranks of one host are in different user namespaces",
@@ -74,7 +72,6 @@ SLOW_PATH: SlowPath = SlowPath(
     "without a namespace of its own.",
     false_alarms="A library that copies once by other means (XPMEM) loses nothing.",
     sources=("process_vm_readv(2)", "user_namespaces(7)", "docs/reference/watch.md"),
-    observe=nothing,
     cause="The kernel refuses copies across user namespaces.",
     needs_law=False,
     kind="fault",

@@ -8,10 +8,8 @@ from statistics import fmean
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.units import format_time
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import ProgramCalls, SeenPattern
+from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
 from slowpath.findings.program_resources import RankShare, crowds
-from slowpath.findings.slow_path import SlowPath
 
 LEAST_WAITED = 0.2  # of the run. Two that take turns wait for half of it; what a system does beside takes little
 SHORTEST_S = 0.5  # of a run: a shorter one stands in the queue while it starts
@@ -57,7 +55,7 @@ def _pattern(ranks: Sequence[RankShare]) -> SeenPattern:
     )
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP071",
     name="other processes on bound processors",
     title="Ranks are bound to processors that other processes use",
@@ -69,7 +67,6 @@ SLOW_PATH: SlowPath = SlowPath(
     remedy="A set of processors for each job, the batch system's binding, or no binding (--bind-to none).",
     false_alarms="On a host whose processors are all busy with other work no binding helps: see its load.",
     sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
-    observe=nothing,
     cause="Other processes take the processors to which ranks are bound.",
     needs_law=False,
     kind="fault",

@@ -9,19 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.units import format_bytes
-from slowpath.findings.observation import nothing
 from slowpath.findings.program_pattern import (
     NONE,
     Bools,
     Ints,
     ProgramCalls,
+    ProgramSlowPath,
     SeenPattern,
     grouped,
     most,
     occurrence,
     usual,
 )
-from slowpath.findings.slow_path import SlowPath
 
 LEAST_RANKS = 3
 LEAST_ROUNDS = 10
@@ -112,7 +111,7 @@ def _pattern(calls: ProgramCalls, message: Ints, hot: int, later_s: float) -> Se
     )
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP049",
     name="hot spot",
     title="In each round all ranks send to the same partner first",
@@ -127,7 +126,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="A rank that comes late is waited for, and not named: only what a message takes once its receive is "
     "there counts.",
     sources=("MPI-4.1 section 6.8", "docs/reference/watch.md"),
-    observe=nothing,
     cause="All ranks address one partner at the same time.",
     needs_law=False,
     kind="property",

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from slowpath.core.units import format_bytes
-from slowpath.findings.observation import nothing
 from slowpath.findings.program_pattern import (
     NONE,
     SHORT_BYTES,
@@ -16,12 +15,12 @@ from slowpath.findings.program_pattern import (
     Floats,
     Ints,
     ProgramCalls,
+    ProgramSlowPath,
     SeenPattern,
     grouped,
     merged,
     most,
 )
-from slowpath.findings.slow_path import SlowPath
 
 LEAST_RUN = 8  # messages in a row; fewer may be fields of one exchange
 MOST_COMPUTING = 4.0  # times the calls of a run: with more, messages leave while the rest is computed
@@ -133,7 +132,7 @@ def _calls_of(*columns: Ints) -> Iterator[Ints]:
     yield np.where(arrived == posted, NONE, arrived)
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP050",
     name="many small messages",
     title="Many small messages go to one rank where one would do",
@@ -150,7 +149,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="A program that sends early on purpose, so that the receiver can begin: it is not named where it "
     "computes more than four times as long as it sends.",
     sources=("MPI-4.1 chapter 3", "docs/reference/watch.md"),
-    observe=nothing,
     cause="Each short message takes the time of a call.",
     needs_law=False,
     kind="property",

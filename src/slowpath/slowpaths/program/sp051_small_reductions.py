@@ -8,18 +8,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from slowpath.core.units import format_bytes
-from slowpath.findings.observation import nothing
 from slowpath.findings.program_pattern import (
     SHORT_BYTES,
     Bools,
     Ints,
     ProgramCalls,
+    ProgramSlowPath,
     SeenPattern,
     grouped,
     merged,
     most,
 )
-from slowpath.findings.slow_path import SlowPath
 
 REDUCTIONS = ("MPI_Allreduce", "MPI_Reduce", "MPI_Bcast")
 LEAST_RUN = 4
@@ -170,7 +169,7 @@ def _has_elements(calls: ProgramCalls, rows: Ints, run: Ints, length: Ints) -> B
     return found
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP051",
     name="small reductions in a row",
     title="Reductions of few elements follow each other where one could do all of them",
@@ -187,7 +186,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="A loop that reduces the same variable until it converges, in rows of one length: the next value "
     "then depends on the last, and nothing can be fused.",
     sources=("MPI-4.1 chapter 6", "docs/reference/watch.md"),
-    observe=nothing,
     cause="Each short collective takes its messages' latency.",
     needs_law=False,
     kind="property",

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, ProgramCalls, SeenPattern, usual
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.program_pattern import NONE, ProgramCalls, ProgramSlowPath, SeenPattern, usual
 from slowpath.slowpaths.program.made import FREES, MAKERS, WITH, Made, made_anew
 
 
@@ -59,7 +57,7 @@ def _alone_s(calls: ProgramCalls, one: Made, part: float) -> float:
     return float(calls.counted_s[makes].sum() + part * calls.counted_s[with_it].sum()) / calls.ranks
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP052",
     name="made anew in each iteration",
     title="A window, communicator or datatype is made and freed in each iteration",
@@ -76,7 +74,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="Objects that differ in each iteration, as communicators of changing groups: there may be few of them "
     "that come again and can be kept.",
     sources=("MPI-4.1 chapters 5, 7 and 12", "docs/reference/watch.md"),
-    observe=nothing,
     cause="Making and freeing takes the time of several collectives.",
     needs_law=False,
     kind="property",

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, Bools, Ints, ProgramCalls, SeenPattern, usual
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.program_pattern import NONE, Bools, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, usual
 
 # What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
 OF_ALL = (
@@ -84,7 +82,7 @@ def _pattern(calls: ProgramCalls, rows: Ints, site: int, word: str, step: int) -
     )
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP053",
     name="redundant barrier",
     title="A barrier stands next to a collective that synchronizes by itself",
@@ -100,7 +98,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="A barrier that separates timings, files, output or shared memory. Behind one-sided calls none is "
     "named.",
     sources=("MPI-4.1 section 6.3", "docs/reference/watch.md"),
-    observe=nothing,
     cause="The barrier does what the collective does anyway.",
     needs_law=False,
     kind="property",

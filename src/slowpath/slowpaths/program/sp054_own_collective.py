@@ -10,19 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.units import format_bytes
-from slowpath.findings.observation import nothing
 from slowpath.findings.program_pattern import (
     NONE,
     Bools,
     Floats,
     Ints,
     ProgramCalls,
+    ProgramSlowPath,
     SeenPattern,
     grouped,
     occurrence,
     usual,
 )
-from slowpath.findings.slow_path import SlowPath
 
 LEAST_PARTNERS = 3  # with fewer, a tree has as many steps
 LEAST_ROUNDS = 5
@@ -150,7 +149,7 @@ def _median(values: Floats) -> float:
     return float(np.median(values)) if values.size else 0.0
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP054",
     name="collective by hand",
     title="A broadcast, scatter or gather is written out as a loop of messages",
@@ -166,7 +165,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="Ranks that go on as soon as they have their part: a collective may keep them longer. With few ranks "
     "a loop may be as fast.",
     sources=("MPI-4.1 chapter 6", "docs/reference/watch.md"),
-    observe=nothing,
     cause="A loop of messages has one step for each rank.",
     needs_law=False,
     kind="property",

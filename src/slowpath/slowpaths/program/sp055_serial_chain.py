@@ -9,9 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.units import format_bytes
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, Bools, Ints, ProgramCalls, SeenPattern, grouped, most
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.program_pattern import (
+    NONE,
+    Bools,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    SeenPattern,
+    grouped,
+    most,
+)
 
 LEAST_CHAINS = 5
 LEAST_HOPS = 3  # messages of one chain
@@ -139,7 +146,7 @@ def _pattern(calls: ProgramCalls, message: Ints, chain: Ints) -> SeenPattern:
     )
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP055",
     name="serial chain",
     title="Ranks receive before they send, so that messages go round one after the other",
@@ -153,7 +160,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="Messages whose content depends on what was received a step earlier, where that was put into the "
     "buffer before: they have to go one after the other.",
     sources=("MPI-4.1 section 3.10", "docs/reference/watch.md"),
-    observe=nothing,
     cause="The order of receive and send makes each message wait for the one before.",
     needs_law=False,
     kind="property",

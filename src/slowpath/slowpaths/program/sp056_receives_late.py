@@ -9,9 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.units import format_time
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, Floats, Ints, ProgramCalls, SeenPattern, grouped, most, usual
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.program_pattern import (
+    NONE,
+    Floats,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    SeenPattern,
+    grouped,
+    most,
+    usual,
+)
 from slowpath.slowpaths.program.room import NoRoom, sends_without_room
 
 DEEP = 256  # messages that came before, and that a receive passes over
@@ -141,7 +149,7 @@ def _pattern(calls: ProgramCalls, early: _Early, here: Ints, base_s: float) -> S
     )
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP056",
     name="receives posted late",
     title="Receives are posted when hundreds of messages have come, and search them",
@@ -160,7 +168,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="None known. A receiver that computes while messages pile up, and takes them in the order of sending, "
     "passes over none. A sender that waits for the receive of a long message: SP058.",
     sources=("MPI-4.1 section 3.5", "docs/reference/watch.md"),
-    observe=nothing,
     cause="Each receive searches the messages that came before it.",
     needs_law=False,
     kind="property",

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, ProgramCalls, SeenPattern
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.program_pattern import NONE, ProgramCalls, ProgramSlowPath, SeenPattern
 from slowpath.slowpaths.program.made import made_anew
 
 LEAST = 20  # of a rank
@@ -31,7 +29,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     ]
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP057",
     name="never freed",
     title="Communicators or windows are made in each iteration and never freed",
@@ -45,7 +43,6 @@ SLOW_PATH: SlowPath = SlowPath(
     remedy="MPI_Comm_free, MPI_Win_free after the last use; better, make it once.",
     false_alarms="Calls that give MPI_COMM_NULL on a rank are counted as made.",
     sources=("MPI-4.1 sections 7.4.3 and 12.2.5", "docs/reference/watch.md"),
-    observe=nothing,
     cause="The program never gives back what it makes.",
     needs_law=False,
     kind="property",

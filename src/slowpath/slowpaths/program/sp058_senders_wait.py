@@ -8,10 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, Floats, Ints, ProgramCalls, SeenPattern, grouped, most
+from slowpath.findings.program_pattern import (
+    NONE,
+    Floats,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    SeenPattern,
+    grouped,
+    most,
+)
 from slowpath.findings.program_resources import crowds
-from slowpath.findings.slow_path import SlowPath
 
 LEAST = 10  # messages of one pair of places that are waited for
 USUAL = 0.5  # share of the messages there that have to be
@@ -86,7 +93,7 @@ def _had_core(calls: ProgramCalls, receivers: Ints) -> float:
     return max(1.0 - waited_s / outside_s, 0.0) if outside_s > 0 else 1.0
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP058",
     name="receives after computing",
     title="Senders wait for receives that are posted only after computing",
@@ -102,7 +109,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="A receiver that needs its computing before it can receive, as for the memory to receive into. Ranks "
     "that share a processor are not looked at; where others take it, the low end is less.",
     sources=("MPI-4.1 section 3.4", "docs/reference/watch.md"),
-    observe=nothing,
     cause="The receiver computes before it posts a receive that the sender waits for.",
     needs_law=False,
     kind="property",

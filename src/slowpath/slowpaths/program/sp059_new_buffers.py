@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowpath.core.units import format_bytes
-from slowpath.findings.observation import nothing
-from slowpath.findings.program_pattern import NONE, Ints, ProgramCalls, SeenPattern, most
+from slowpath.findings.program_pattern import NONE, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, most
 from slowpath.findings.program_resources import RankShare
-from slowpath.findings.slow_path import SlowPath
 
 LEAST = 20  # new buffers of a rank at one place
 LEAST_BYTES = 64 * 1024  # of one: shorter ones come from pages that malloc keeps
@@ -77,7 +75,7 @@ def _pattern(calls: ProgramCalls, used: dict[int, Ints], shares: dict[int, RankS
     )
 
 
-SLOW_PATH: SlowPath = SlowPath(
+SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP059",
     name="buffers made anew",
     title="Buffers are allocated anew in each iteration, and their pages are faulted in each time",
@@ -94,7 +92,6 @@ SLOW_PATH: SlowPath = SlowPath(
     false_alarms="Buffers that are touched once in the run are not counted; of huge pages the time of a fault is "
     "underestimated.",
     sources=("mallopt(3), M_TRIM_THRESHOLD", "docs/reference/watch.md"),
-    observe=nothing,
     cause="Each new buffer's pages are faulted in.",
     needs_law=False,
     kind="property",

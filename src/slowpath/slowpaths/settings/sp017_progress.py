@@ -17,7 +17,7 @@ from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.program_remedy import ProgramRemedy, names_of_tuning, ways_of_tuning
+from slowpath.findings.program_remedy import ProgramRemedy, Way
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
@@ -185,8 +185,8 @@ PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
     "A thread of the library makes progress while the program computes; it needs a core for each rank.",
     "control variable",
     "docs/reference/remedies.md",
-    table=names_of_tuning("asynchronous progress"),
-    ways=ways_of_tuning("asynchronous progress"),
+    table=tuple(remedy.name for remedy in ASYNCHRONOUS_PROGRESS),
+    ways=tuple(Way(remedy.applies, remedy.variables) for remedy in ASYNCHRONOUS_PROGRESS),
     screened=False,
 )
 

@@ -18,6 +18,7 @@ import msgspec
 
 from slowpath.core.errors import UsageError
 from slowpath.core.files import write_atomically
+from slowpath.findings.library_remedies import variables_for
 from slowpath.findings.program_remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, Witness
 from slowpath.mpi.alternatives.alternative import Operation, PlaceFacts
 from slowpath.mpi.alternatives.table import alternatives_of
@@ -76,7 +77,7 @@ def candidate(
     """The remedy, or why it can't be tried here.  libraries: folders in which preloaded ones may lie."""
     if (missing := next((why for need in remedy.needs if (why := why_not(need)) is not None), None)) is not None:
         return missing
-    found = remedy.variables_for(mpi.name, mpi.version, mpi.transport)
+    found = variables_for(remedy, mpi.name, mpi.version, mpi.transport)
     if found is None:
         return f"no variable for it is known under {mpi.name or 'this library'} {mpi.version or ''}".rstrip()
     argv, variables = tuple(command), _joined(found, environ)

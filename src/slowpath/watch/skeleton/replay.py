@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from slowpath.findings.library_remedies import ways_of
 from slowpath.run.engine.meter import Tell
 from slowpath.run.progress import duration
 from slowpath.slowpaths.registry import SLOW_PATHS
@@ -77,7 +78,7 @@ def settings_of_library(
     wanted = [
         remedy
         for remedy in in_order(findings, crowded)
-        if remedy.ways and remedy.preload is None and remedy.bind is None
+        if ways_of(remedy) and remedy.preload is None and remedy.bind is None
         if remedy in suggested or (crowded and remedy.when_crowded)
     ]
     found = ready(wanted, (PLAYER,), mpi_of(info, results, environ), environ, ()).found
