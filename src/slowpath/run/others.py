@@ -20,11 +20,15 @@ _GUEST_FROM = 8  # counted under user time already
 
 @dataclass(frozen=True)
 class Ticks:
-    """What the kernel has counted so far, ticks. idle: of each processor.  busy: of each process, by id and name."""
+    """What the kernel has counted so far, ticks. idle: of each processor.  busy: of each process, by id and name.
+
+    on: the processor on which each process ran last.
+    """
 
     idle: Mapping[int, int]
     total: Mapping[int, int]
     busy: Mapping[tuple[int, str], int]
+    on: Mapping[tuple[int, str], int]
 
 
 def others_now(processors: frozenset[int], seconds: float = WINDOW_S, proc: Path = Path("/proc")) -> Others | None:
@@ -50,10 +54,12 @@ def ticks(proc: Path) -> Ticks:
             counted = [int(number) for number in numbers[:_GUEST_FROM]]
             idle[int(name[3:])] = sum(counted[place] for place in _IDLE if place < len(counted))
             total[int(name[3:])] = sum(counted)
-    return Ticks(idle, total, dict(_busy(proc)))
+    seen = _processes(proc)
+    return Ticks(idle, total, {key: busy for key, busy, _ in seen}, {key: on for key, _, on in seen})
 
 
-def _busy(proc: Path) -> list[tuple[tuple[int, str], int]]:
+def _processes(proc: Path) -> list[tuple[tuple[int, str], int, int]]:
+    """Of each process its id and name, user and system time in ticks, and the processor on which it ran last."""
     found = []
     for folder in proc.iterdir() if proc.is_dir() else ():
         if not folder.name.isdecimal():
@@ -61,21 +67,26 @@ def _busy(proc: Path) -> list[tuple[tuple[int, str], int]]:
         try:
             head, _, rest = (folder / "stat").read_text(errors="replace").rpartition(")")
             fields = rest.split()
-            found.append(((int(folder.name), head.partition("(")[2]), int(fields[11]) + int(fields[12])))
+            key = (int(folder.name), head.partition("(")[2])
+            found.append((key, int(fields[11]) + int(fields[12]), int(fields[36])))
         except (OSError, ValueError, IndexError):
             continue  # it has ended meanwhile
     return found
 
 
 def between(before: Ticks, after: Ticks, processors: frozenset[int], seconds: float, ticks_per_s: int) -> Others | None:
-    """What was taken in between.  Args: seconds: that passed."""
+    """What was taken in between.  Args: seconds: that passed.
+
+    A process that ran last on none of these processors is not named: it took nothing of them that is known.
+    """
     there = processors & before.total.keys() & after.total.keys()
     passed = sum(after.total[one] - before.total[one] for one in there)
     if not there or passed <= 0:
         return None
     idle = sum(after.idle[one] - before.idle[one] for one in there)
     cores = len(there) * max(0.0, 1 - idle / passed)
-    grown = sorted(((count - before.busy.get(key, count), key) for key, count in after.busy.items()), reverse=True)
+    here = {key: count for key, count in after.busy.items() if {before.on.get(key), after.on[key]} & there}
+    grown = sorted(((count - before.busy.get(key, count), key) for key, count in here.items()), reverse=True)
     named = [
         OtherProcess(name or "unnamed", pid, round(count / (seconds * ticks_per_s), 2))
         for count, (pid, name) in grown[:MOST_NAMED]

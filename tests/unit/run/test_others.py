@@ -8,8 +8,8 @@ from pathlib import Path
 from slowpath.run.others import between, others_now, ticks
 
 
-def proc(folder: Path, idle: list[int], busy: list[int], processes: dict[int, tuple[str, int]]) -> Path:
-    """A /proc with so many ticks of each processor and of each process."""
+def proc(folder: Path, idle: list[int], busy: list[int], processes: dict[int, tuple[str, int]], on: int = 0) -> Path:
+    """A /proc with so many ticks of each processor and of each process, all of which ran last on processor `on`."""
     folder.mkdir()
     lines = [
         f"cpu{number} {user} 0 0 {rest} 5 0 0 0 0 0" for number, (user, rest) in enumerate(zip(busy, idle, strict=True))
@@ -17,7 +17,7 @@ def proc(folder: Path, idle: list[int], busy: list[int], processes: dict[int, tu
     (folder / "stat").write_text("\n".join(["cpu 1 2 3 4 5 6 7 8 9 10", *lines, "ctxt 1"]))
     for pid, (name, count) in processes.items():
         (folder / str(pid)).mkdir()
-        rest = " ".join(["R", *["0"] * 10, str(count), "1", *["0"] * 30])
+        rest = " ".join(["R", *["0"] * 10, str(count), "1", *["0"] * 23, str(on), *["0"] * 6])
         (folder / str(pid) / "stat").write_text(f"{pid} ({name}) {rest}")
     return folder
 
@@ -32,6 +32,17 @@ def test_a_busy_loop_on_one_of_two_processors_is_one_core(tmp_path: Path) -> Non
     alone = between(before, after, frozenset({0}), 0.3, 100)
     assert alone is not None
     assert (alone.processors, alone.cores) == (1, 0.0)
+
+
+def test_a_process_that_ran_elsewhere_is_not_named(tmp_path: Path) -> None:
+    """Beside 14 other jobs, each with cores of its own, the busiest processes of the node are theirs."""
+    before = ticks(proc(tmp_path / "a", [100, 100], [50, 50], {7: ("other", 50)}, on=1))
+    after = ticks(proc(tmp_path / "b", [110, 100], [70, 80], {7: ("other", 80)}, on=1))
+    ours, theirs = (between(before, after, frozenset({number}), 0.3, 100) for number in (0, 1))
+    assert ours is not None
+    assert theirs is not None
+    assert (ours.cores, ours.processes) == (0.67, [])
+    assert [one.name for one in theirs.processes] == ["other"]
 
 
 def test_what_the_kernel_does_not_count_is_not_known(tmp_path: Path) -> None:
