@@ -13,6 +13,7 @@ from slowpath.core.machine import OtherProcess, Others
 
 WINDOW_S = 0.3  # the kernel counts in ticks of 10 ms
 LEAST_CORES = 0.1  # of a process that is named
+ASK_AGAIN_CORES = 0.25  # below what is called load (slowpaths/placement/load.py)
 MOST_NAMED = 3
 _IDLE = (3, 4)  # idle and waiting for a disk, among the numbers of a processor's line
 _GUEST_FROM = 8  # counted under user time already
@@ -34,8 +35,18 @@ class Ticks:
 def others_now(processors: frozenset[int], seconds: float = WINDOW_S, proc: Path = Path("/proc")) -> Others | None:
     """What others take of these processors; None: this kernel does not count it.
 
-    This process sleeps meanwhile.
+    Where they take much it is counted once more, and the lesser of both is returned: what is just ending, as a launch
+    of this process does, is no load. This process sleeps meanwhile.
     """
+    first = _counted(processors, seconds, proc)
+    if first is None or first.cores < ASK_AGAIN_CORES:
+        return first
+    time.sleep(seconds)
+    again = _counted(processors, seconds, proc)
+    return first if again is None else min(first, again, key=lambda others: others.cores)
+
+
+def _counted(processors: frozenset[int], seconds: float, proc: Path) -> Others | None:
     before = ticks(proc)
     time.sleep(seconds)
     return between(before, ticks(proc), processors, seconds, os.sysconf("SC_CLK_TCK"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from slowpath.run.others import between, others_now, ticks
 
 
@@ -43,6 +45,29 @@ def test_a_process_that_ran_elsewhere_is_not_named(tmp_path: Path) -> None:
     assert theirs is not None
     assert (ours.cores, ours.processes) == (0.67, [])
     assert [one.name for one in theirs.processes] == ["other"]
+
+
+@pytest.mark.parametrize(("second_busy", "cores"), [(30, 1.0), (0, 0.0)])
+def test_load_is_what_is_still_there_at_a_second_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second_busy: int, cores: float
+) -> None:
+    """A launch that is just ending keeps a core busy, too."""
+    steps = iter([(0, 30), (30, 0), (30 - second_busy, second_busy)])  # idle and busy ticks of each sleep
+    counted = [100, 100]
+
+    def write() -> None:
+        (tmp_path / "stat").write_text(f"cpu0 {counted[1]} 0 0 {counted[0]} 0 0 0 0 0 0\n")
+
+    def sleep(_: float) -> None:
+        for place, more in enumerate(next(steps)):
+            counted[place] += more
+        write()
+
+    write()
+    monkeypatch.setattr("slowpath.run.others.time.sleep", sleep)
+    found = others_now(frozenset({0}), 0.3, tmp_path)
+    assert found is not None
+    assert found.cores == cores
 
 
 def test_what_the_kernel_does_not_count_is_not_known(tmp_path: Path) -> None:
