@@ -23,7 +23,7 @@ _GUEST_FROM = 8  # counted under user time already
 class Ticks:
     """What the kernel has counted so far, ticks. idle: of each processor.  busy: of each process, by id and name.
 
-    on: the processor on which each process ran last.
+    on: the processor on which the first thread of each process ran last (proc(5), field 39 of stat).
     """
 
     idle: Mapping[int, int]
@@ -35,8 +35,8 @@ class Ticks:
 def others_now(processors: frozenset[int], seconds: float = WINDOW_S, proc: Path = Path("/proc")) -> Others | None:
     """What others take of these processors; None: this kernel does not count it.
 
-    Where they take much it is counted once more, and the lesser of both is returned: what is just ending, as a launch
-    of this process does, is no load. This process sleeps meanwhile.
+    Where they take much it is counted once more, and the lesser of both is returned: what took a core for a moment is
+    gone by then, and what ranks will have to share it with is still there. This process sleeps meanwhile.
     """
     first = _counted(processors, seconds, proc)
     if first is None or first.cores < ASK_AGAIN_CORES:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.run.others import between, others_now, ticks
+from slowpath.run.others import ASK_AGAIN_CORES, between, others_now, ticks
+from slowpath.slowpaths.placement.load import LEAST_CORES
 
 
 def proc(folder: Path, idle: list[int], busy: list[int], processes: dict[int, tuple[str, int]], on: int = 0) -> Path:
@@ -51,7 +52,7 @@ def test_a_process_that_ran_elsewhere_is_not_named(tmp_path: Path) -> None:
 def test_load_is_what_is_still_there_at_a_second_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second_busy: int, cores: float
 ) -> None:
-    """A launch that is just ending keeps a core busy, too."""
+    """A core that is busy for a moment is none that ranks have to share."""
     steps = iter([(0, 30), (30, 0), (30 - second_busy, second_busy)])  # idle and busy ticks of each sleep
     counted = [100, 100]
 
@@ -68,6 +69,7 @@ def test_load_is_what_is_still_there_at_a_second_look(
     found = others_now(frozenset({0}), 0.3, tmp_path)
     assert found is not None
     assert found.cores == cores
+    assert ASK_AGAIN_CORES < LEAST_CORES
 
 
 def test_what_the_kernel_does_not_count_is_not_known(tmp_path: Path) -> None:

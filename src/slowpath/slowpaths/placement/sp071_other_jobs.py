@@ -48,7 +48,7 @@ def _pattern(ranks: Sequence[RankShare]) -> SeenPattern:
         text=f"rank {worst.rank} is bound to {where} of {online} of {worst.host}, which other processes use, too: it "
         f"could run and had no processor for {format_time(taken_s)} of {format_time(worst.span_s)}{more}",
         change=f"rank {worst.rank} shares its processors with other processes: give each job processors of its own "
-        "(a set for each mpiexec, or the batch system's binding), or bind to none (--bind-to none)",
+        "(a set for each mpiexec, or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
         basis="the time for which these ranks stood in the kernel's queue for a processor, on average; low: half of "
         "it; high: that of the rank that lost most",
         more_s=(mean_s, mean_s / 2, taken_s),
