@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory from MPI_Alloc_mem (MPI-4.1 section 9.2), through functions that the MPI side of the engine sets.
+#include <memory>
+
 #include "memory/registry.hpp"
 
 namespace slowpath::memory {
@@ -10,22 +12,26 @@ void (*release_memory)(void*) = nullptr;
 
 class MpiMemory final : public HostAllocation {
   public:
-    explicit MpiMemory(const Request& request)
-        : bytes_(request.bytes), base_(static_cast<std::byte*>(allocate_memory(length()))) {
-        if (base_ == nullptr) throw Error("MPI_Alloc_mem", "gave no memory", bytes_);
+    explicit MpiMemory(const Request& request) : bytes_(request.bytes), memory_(allocate_memory(length())) {
+        if (memory_ == nullptr) throw Error("MPI_Alloc_mem", "gave no memory", bytes_);
+        // Buffers of all kinds begin on a page, or what a start off one costs would be taken for what the
+        // kind costs: MPICH and Open MPI hand out what malloc gives, 16 or 64 bytes behind a page.
+        std::size_t room = length();
+        void* aligned = memory_;
+        base_ = static_cast<std::byte*>(std::align(system_page_bytes(), bytes_, aligned, room));
         touch_pages(request.touch, base_, bytes_);
     }
 
     std::byte* base() const override { return base_; }
     Observed observe() const override { return observe_host("mpi", bytes_); }
-    void release() override { release_memory(base_); }
+    void release() override { release_memory(memory_); }
 
   private:
-    // For a length of 0 libraries may give no address at all.
-    std::size_t length() const { return bytes_ == 0 ? 1 : bytes_; }
+    std::size_t length() const { return bytes_ + system_page_bytes(); }
 
     std::size_t bytes_;
-    std::byte* base_;
+    void* memory_;
+    std::byte* base_ = nullptr;
 };
 
 }  // namespace

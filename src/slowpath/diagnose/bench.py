@@ -92,7 +92,7 @@ class Bench:
             asked=asked,
             program=self.program,
             cores=self.cores,
-            settings=settings_of(self.built.mpi, self.environ),
+            settings=settings_of(self.built.mpi, self.environ, self.gpus > 0),
             job=self.job,
             experiments=known_patterns(self.description),
             estimate=self.estimate,

@@ -112,17 +112,27 @@ def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) ->
 
     A check-up names nothing else. A campaign that asks a question of its own has the answers named, proven or not.
     """
-    named = [*tally.faults, *tally.opportunities]
-    if not tally.run.is_check:
-        named += [finding for finding in tally.own if finding not in named]
-    named.sort(key=lambda finding: _urgency(finding, tally.run.is_check))
     said = []
-    for first, *others in _alike(named):
+    for first, *others in _lines_of(tally):
         helps = "helps" if _is_proven(first) else "may help"
         more = f" The same {helps} {len(others)} more." if others else ""
         said.append(f"{_action(first, contrasts, cells, tally.run.is_check)}{more}")
     said = [*(fault.action for fault in tally.run.wrong_place), *said]
     return said if tally.run.is_check else [*said, *(line.text for line in tally.unnamed)]
+
+
+def named_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that the lines of a check-up's verdict stand for, in their order."""
+    lines = _lines_of(Tally(by_cost(findings), unnamed=[], questions=[], run=RunFacts(is_check=True)))
+    return [finding for line in lines[:MOST_ACTIONS] for finding in line]
+
+
+def _lines_of(tally: Tally) -> list[list[Finding]]:
+    """The findings of each line."""
+    named = [*tally.faults, *tally.opportunities]
+    if not tally.run.is_check:
+        named += [finding for finding in tally.own if finding not in named]
+    return _alike(sorted(named, key=lambda finding: _urgency(finding, tally.run.is_check)))
 
 
 def _alike(named: Sequence[Finding]) -> list[list[Finding]]:

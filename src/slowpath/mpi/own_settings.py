@@ -47,6 +47,9 @@ _STARTING = "the launcher or the job needs it to start ranks"
 _CHOOSING = "it chooses devices, and with them what is measured"
 _STATING = "it states a version; no library reads it"
 _FILES = "the lines of its files are examined one by one"
+# Read by a library of collectives between GPUs alone: MPICH and UCC load it for memory of a GPU.
+_OF_GPU_COLLECTIVES = ("NCCL_*", "RCCL_*")
+_NO_GPU = "a library for GPU memory reads it, and no GPU memory is measured here"
 
 
 @dataclass(frozen=True)
@@ -93,18 +96,20 @@ def own_settings(
     needed: Iterable[str] = (),
     files: Sequence[ParameterFile] = (),
     library: str = "unknown",
+    has_gpus: bool = True,
 ) -> tuple[OwnSetting, ...]:
     """Return all of them, variables by name first, then lines of files in their order.
 
     Args: needed: names that this MPI needs to start here.  library: name of the MPI; a variable of another one stays
-          in, since it can change nothing.
+          in, since it can change nothing.  has_gpus: whether messages from GPU memory are asked about.
     """
     without = frozenset(needed)
-    of_environment = [
-        _own(name, value, _why_left_in(name, without) or of_another(name, library))
-        for name, value in sorted(environ.items())
-        if _reaches(name)
-    ]
+
+    def why(name: str) -> str | None:
+        no_gpu = _NO_GPU if not has_gpus and _is_one_of(name, _OF_GPU_COLLECTIVES) else None
+        return _why_left_in(name, without) or of_another(name, library) or no_gpu
+
+    of_environment = [_own(name, value, why(name)) for name, value in sorted(environ.items()) if _reaches(name)]
     found = {setting.name: setting for setting in of_environment}
     lines: list[OwnSetting] = []
     for file in files:

@@ -21,12 +21,15 @@ _OVERRIDES = "Open MPI has no switch that leaves this file out; comment the line
 _STARTS = "it steers how ranks are started, not their messages"
 
 
-def settings_of(mpi: Mpi, environ: Mapping[str, str]) -> tuple[OwnSetting, ...]:
-    """Return all settings of the user's that reach this MPI, with where each comes from."""
+def settings_of(mpi: Mpi, environ: Mapping[str, str], has_gpus: bool = True) -> tuple[OwnSetting, ...]:
+    """Return all settings of the user's that reach this MPI, with where each comes from.
+
+    Args: has_gpus: whether messages from GPU memory are asked about.
+    """
     needed = {*mpi.env, *needed_variables(mpi.name, mpi.prefix, {}, 0)}
     if read_manifest(mpi.prefix):
         needed |= {*variables(mpi.prefix, environ)}
-    return own_settings(environ, needed, list(parameter_files(mpi, environ)), mpi.name)
+    return own_settings(environ, needed, list(parameter_files(mpi, environ)), mpi.name, has_gpus)
 
 
 def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:

@@ -137,3 +137,14 @@ def test_a_variable_of_another_library_is_never_taken_away() -> None:
         "MPIR_CVAR_CH4_CMA_ENABLE",
         "OMPI_MCA_btl_vader_single_copy_mechanism",
     ]
+
+
+def test_variables_of_collectives_between_gpus_stay_in_where_no_gpu_memory_is_measured() -> None:
+    """SP035 blamed NCCL_NVLS_ENABLE for messages of MPICH between memory of the host (docs/results/plants.md)."""
+    environ = {"NCCL_NVLS_ENABLE": "0", "RCCL_MSCCL_ENABLE": "1", "UCX_TLS": "tcp"}
+    with_none = own_settings(environ, library="mpich", has_gpus=False)
+    assert [one.name for one in removable(with_none)] == ["UCX_TLS"]
+    assert {one.left_in for one in with_none if one.name != "UCX_TLS"} == {
+        "a library for GPU memory reads it, and no GPU memory is measured here"
+    }
+    assert [one.name for one in removable(own_settings(environ, library="mpich"))] == sorted(environ)

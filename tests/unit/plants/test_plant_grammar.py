@@ -11,8 +11,8 @@ import pytest
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
 from slowpath.studies.plants.classes import CLASSES, PAIRED, find, pair
 from slowpath.studies.plants.grammar import Clause, PlantCondition, page_of
+from slowpath.studies.plants.marks import DEPENDS
 from slowpath.studies.plants.plant import Plant
-from slowpath.studies.plants.score import DEPENDS
 
 MIB = 2**20
 FIRST = PlantCondition("use", "=", 1)

@@ -151,6 +151,34 @@ def test_four_things_are_scored(findings: list[Finding], plant: Plant, verdict: 
     assert (found.verdict, why in found.why) == (verdict, True), found
 
 
+@pytest.mark.parametrize(
+    ("kind", "status", "above", "place"),
+    [
+        ("fault", "proven", None, "first lines"),
+        ("fault", "observed", None, "undecided"),
+        ("opportunity", "proven", None, "first lines"),
+        ("opportunity", "observed", None, "undecided"),
+        ("property", "observed", True, "undecided"),
+        ("property", "observed", None, "page"),
+    ],
+)
+def test_where_a_user_reads_of_the_plant(kind: Any, status: Any, above: bool | None, place: str) -> None:
+    of_plant = msgspec.structs.replace(finding(), kind=kind, status=status, above_range=above, needs_cause=True)
+    found = score(OVER_8K, measured(of_plant), CLEAN)
+    assert (found.place, found.beside, found.false) == (place, (), ())
+    nothing = score(OVER_8K, measured(), CLEAN)
+    assert nothing.place == "nowhere"
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("fault", "wrong"), ("property", "honest")])
+def test_only_what_the_verdicts_lines_name_wrongly_is_wrong(kind: Any, verdict: str) -> None:
+    """What costs what is one table of the page; a clean run may lack a row of it, and seven of twenty plants scored as
+    wrong had nothing but such a row."""
+    other = msgspec.structs.replace(finding("SP017", 1e-3), kind=kind)
+    found = score(OVER_8K, measured(finding(), other), CLEAN)
+    assert (found.verdict, len(found.beside), len(found.false)) == (verdict, 1, int(kind == "fault"))
+
+
 def test_of_a_pair_both_have_to_be_found() -> None:
     both = Plant("threshold+blocks", (*OVER_8K.clauses, Clause(1e-3, conditions=(PlantCondition("bytes", "<", 2000),))))
     assert score(both, measured(finding(law=law(20 * US))), CLEAN).verdict == "wrong"  # at 1 KiB the law is off
@@ -202,7 +230,7 @@ def test_all_follows_from_the_seed() -> None:
 
 def test_the_table_counts_plants_and_clean_runs() -> None:
     trials = draw(PAIRED[:1], PlantCounts(3, 1, 1), 3)
-    good = Score("honest", "no law is named", True, "open", "open", "right", ())
+    good = Score("honest", "no law is named", True, "open", "open", "right", "page", (), ())
     bad = replace(good, verdict="wrong", law="wrong")
     verdicts = iter([good, good, bad])
     scored = [Scored(t, 1.0, next(verdicts) if t.plant else None, () if t.plant else ("SP001: x",)) for t in trials]
@@ -211,6 +239,7 @@ def test_the_table_counts_plants_and_clean_runs() -> None:
     shown = table(scored)
     assert "law right where one is claimed: 0 of 1" in shown
     assert "without a wrong word: 2 of 3  67 %" in shown
+    assert "in the verdict: page: 3 of 3" in shown
     assert "SP001: x" in "".join(line(one) for one in scored)
     assert "%" not in table([]).splitlines()[1]  # nothing was tried
 

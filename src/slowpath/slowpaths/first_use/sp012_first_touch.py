@@ -161,7 +161,8 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The message faults its pages in.",
     witnesses=witnesses,
     out_of_reach="Memory on the wrong NUMA node needs a machine with two.",
-    kind="opportunity",
+    # Pages have to be made at some time: who writes them before the message pays as much then.
+    kind="property",
     claim=claim("kernel", "pages"),
     rivals=(_COLD_UNTOUCHED, WAITING),
     probes=("untouched",),

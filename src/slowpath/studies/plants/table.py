@@ -9,7 +9,7 @@ from typing import Any
 
 from slowpath.core.results import Finding
 from slowpath.stats.modes import wilson
-from slowpath.studies.plants.score import VERDICTS, Score
+from slowpath.studies.plants.score import PLACES, VERDICTS, Score
 from slowpath.studies.plants.trials import PlantTrial
 
 MARKS = ("law", "limit", "explanation")
@@ -69,7 +69,9 @@ class Scored:
             "why": score.why if score else None,
             "found": score.found if score else None,
             **{name: getattr(score, name) if score else None for name in MARKS},
+            "place": score.place if score else None,
             "beside": list(score.beside) if score else [],
+            "false": list(score.false) if score else [],
             "false_alarms": list(self.alarms),
             "forecasts": [self.forecasts.within, self.forecasts.measured],
             "failure": self.failure,
@@ -84,7 +86,7 @@ def line(trial: Scored) -> str:
         outcome = f"failed: {trial.failure}"
     elif trial.score:
         beside = f"; {len(trial.score.beside)} more findings" if trial.score.beside else ""
-        outcome = f"{trial.score.verdict}: {trial.score.why}{beside}"
+        outcome = f"{trial.score.verdict}, {_where(trial.score)}: {trial.score.why}{beside}"
     else:
         outcome = "; ".join(trial.alarms) or "nothing named beyond the baseline"
     return f"{trial.trial.name:24} {what:34} {trial.wall_s:5.1f} s  {outcome}"
@@ -100,8 +102,13 @@ def table(scored: Sequence[Scored]) -> str:
     found = shares(scored)
     rows += [f"{name}: {share['of']} of {share['out_of']}{_percent(share)}" for name, share in found.items()]
     beside = sum(len(trial.score.beside) for trial in scored if trial.score)
-    rows.append(f"further findings that are true of neither plant nor machine: {beside}")
+    false = sum(len(trial.score.false) for trial in scored if trial.score)
+    rows.append(f"findings that are neither the plant's nor the clean machine's: {beside}, in first lines {false}")
     return "\n".join(rows)
+
+
+def _where(score: Score) -> str:
+    return {"first lines": "in the first lines", "page": "on the page"}.get(score.place, score.place)
 
 
 def _row(name: str, those: Sequence[Scored]) -> str:
@@ -113,14 +120,17 @@ def _row(name: str, those: Sequence[Scored]) -> str:
 
 
 def shares(scored: Sequence[Scored]) -> dict[str, dict[str, Any]]:
-    """The four scores, each with Wilson's interval at 95 %: found, of the plants that cost enough to be seen; law,
+    """The scores, each with Wilson's interval at 95 %: found, of the plants that cost enough to be seen; law,
     limit and explanation, how many of those that are claimed are right; and clean runs with a false alarm."""
     asked = [trial.score for trial in scored if trial.score and trial.score.verdict != "below"]
     clean = [trial for trial in scored if trial.trial.purpose == "clean" and trial.failure is None]
     result = {"found": _share(sum(score.found for score in asked), len(asked))}
+    for place in PLACES:
+        result[f"in the verdict: {place}"] = _share(sum(score.place == place for score in asked), len(asked))
     for name in MARKS:
         claimed = [getattr(score, name) for score in asked if getattr(score, name) != "open"]
         result[f"{name} right where one is claimed"] = _share(claimed.count("right"), len(claimed))
+    result["nothing false in the first lines"] = _share(sum(not score.false for score in asked), len(asked))
     result["without a wrong word"] = _share(sum(score.verdict != "wrong" for score in asked), len(asked))
     result["clean runs with a false alarm"] = _share(sum(bool(trial.alarms) for trial in clean), len(clean))
     seen = [trial.forecasts for trial in scored]
