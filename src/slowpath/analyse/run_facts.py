@@ -43,13 +43,17 @@ def run_facts(results: Results) -> RunFacts:
     )
 
 
-def wrong_place(run: RunResult) -> list[PlaceFault]:
-    """What is wrong with the place where it was measured; nothing where that was not recorded."""
+def wrong_place(run: RunResult, ranks: int | None = None) -> list[PlaceFault]:
+    """What is wrong with the place where it was measured; nothing where that was not recorded.
+
+    Args: ranks: of the jobs that it is about, on all nodes; None: of its largest.
+    """
     place = msgspec.convert(run.machine.get("place") or {}, PlaceFacts)
     allocation = run.machine.get("allocation")
     nodes = allocation.get("nodes") if isinstance(allocation, dict) else None
-    ranks = -(-(place.ranks or 0) // (nodes if isinstance(nodes, int) and nodes > 0 else 1))
-    return faults(place, PlaceJob(ranks, run.mpi.name, run.machine.get("variables") or {}))
+    count = (place.ranks or 0) if ranks is None else ranks
+    on_one = -(-count // (nodes if isinstance(nodes, int) and nodes > 0 else 1))
+    return faults(place, PlaceJob(on_one, run.mpi.name, run.machine.get("variables") or {}))
 
 
 def place_of(run: RunResult) -> str | None:

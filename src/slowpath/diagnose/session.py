@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
-from slowpath.analyse.run_facts import run_facts
+from slowpath.analyse.run_facts import run_facts, wrong_place
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
 from slowpath.core.results import ContrastResult, Finding, Results, Verdict
@@ -55,7 +55,9 @@ def verdict_of(
     asked = isinstance(task, SurveyTask) and bool(task.only)
     # A diagnosis is asked for time, not for rounds; one that was asked for a slow path has it named, fault or not.
     facts = run_facts(survey)
-    wrong = tuple(with_program(program, facts.wrong_place))
+    # Cells whose calls are counted have more ranks than there may be processors: that is our doing, and costs no time.
+    ranks = task.ranks if isinstance(task, SurveyTask) else None
+    wrong = tuple(with_program(program, wrong_place(survey.run, ranks)))
     run = dataclasses.replace(facts, rounds=0, round_s=None, is_check=not asked, wrong_place=wrong)
     cells = {cell.cell: cell for cell in survey.cells}
     return conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fake_bench import Bench, Cost, Prepared
-from made_results import finding, leg, results
+from made_results import finding, leg, results, step
 from msgspec.structs import replace
 
 from slowpath.cli import diagnose
@@ -25,6 +25,7 @@ from slowpath.diagnose.page.text import render_brief
 from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.start import resume
+from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.own_state import MOST_S
 from slowpath.diagnose.tasks import SurveyTask
 from slowpath.findings.difference import WITHOUT_USER
@@ -337,3 +338,16 @@ def test_compiling_an_engine_counts_only_where_a_budget_was_named(
     assert explicit == bool(words)
     assert (since_s == begun_s) == (counts_from == "beginning")
     assert since_s == begun_s or time.monotonic() - since_s < 60
+
+
+@pytest.mark.parametrize(("processors", "is_wrong"), [("0-1", False), ("0", True)])
+def test_ranks_that_are_only_counted_are_not_too_many_for_their_processors(
+    processors: str, is_wrong: bool, survey: Results
+) -> None:
+    """A survey of two ranks counts calls of eight: in a cpuset of two processors 17 of 34 diagnoses began with "8 ranks
+    may only use processors 16-17 of 32"."""
+    place = {"processors": processors, "online": 32, "ranks": 8}
+    made = replace(survey, run=replace(survey.run, machine={"place": place}))
+    verdict = session.verdict_of([], [MeasuredStep(step(1, SurveyTask(ranks=2)), made)])
+    assert verdict.answer is not None
+    assert ("may only use" in verdict.answer) is is_wrong
