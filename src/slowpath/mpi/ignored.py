@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings that a library reads no variable for: misspelt, of another library, or read back as something else. Pure.
 
-Claimed only where it is known: MPICH's MPI_T lists every control variable that it has, Open MPI's every one of a
+Claimed only where it is known: MPICH's MPI_T lists every control variable that it has, but for a few names, Open MPI's every one of a
 component that it opened, and UCX warns of variables of its prefix that nothing in the process reads. All else is "not
 known to be read".
 """
@@ -21,6 +21,14 @@ Value = bool | int | float | str | Sequence[int | float] | None
 
 _SWITCHES = ({"0", "no", "false", "off", "n", "f"}, {"1", "yes", "true", "on", "y", "t"})
 _MPICH = ("MPIR_CVAR_", "MPIR_PARAM_")  # MPICH's maint/extractcvars.in
+# MPICH's other names of variables that MPI_T lists by one; None: read by themselves, and never listed.
+# Source: names in libmpi.so.12 of MPICH 5.0.2 less those of its MPI_T.
+_MPICH_UNLISTED: Mapping[str, str | None] = {
+    "NO_LOCAL": "NOLOCAL",
+    **dict.fromkeys(("EVEN_ODD_CLIQUES", "INTERFACE_HOSTNAME", "NETWORK_IFACE", "PORTRANGE", "PORT_RANGE")),
+    **dict.fromkeys(("CH4_UCC_ENABLE", "CH4_UCC_ENABLE_DEBUG", "CH4_UCC_VERBOSITY_LEVEL", "NAMEPUB_DIR")),
+    **dict.fromkeys(("DEBUG_PROGRESS_TIMEOUT", "ALLTOALL_PAIRWISE_NEW", "ALLTOALLW_PAIRWISE_NEW")),
+}
 _MPI_T_PREFIX = {"mpich": "MPIR_CVAR_", "openmpi": "OMPI_MCA_"}
 # "unused environment variable: UCX_TLZ (maybe: UCX_TLS?)", "unused environment variables: UCX_A; UCX_B" of UCX 1.20.
 _UNUSED = re.compile(r"unused environment variables?: (.+)")
@@ -81,7 +89,8 @@ def _in_mpi_t(name: str, library: str) -> str | None:
         return None
     if library == "mpich":
         bare = next((name.removeprefix(prefix) for prefix in _MPICH if name.startswith(prefix)), None)
-        return None if bare is None else f"{prefix}{bare}"
+        known = None if bare is None else _MPICH_UNLISTED.get(bare, bare)
+        return None if known is None else f"{prefix}{known}"
     return name if name.startswith(prefix) else None
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.own_settings.named import remedies_of
+from slowpath.diagnose.own_settings.named import remedies_of, without_unread
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.settings import MOST_STEPS, propose
 from slowpath.diagnose.steps.trial import propose_unset
@@ -23,6 +23,7 @@ from slowpath.diagnose.tasks import SettingsTask, SurveyTask
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import NO_FILES, OwnSetting
+from slowpath.slowpaths.registry import codes_refined_by
 
 SIZES = ("8", "1024", "4194304")
 FILE = "/home/me/.openmpi/mca-params.conf"
@@ -229,3 +230,14 @@ def test_a_variable_that_nobody_reads_is_no_cause_whatever_the_times_say(count: 
 
     assert ended({}) == [f"{bad}=1 makes messages slower."]
     assert ended({bad: ""}) == []
+
+
+def test_a_trial_knows_more_than_the_list_of_what_is_read() -> None:
+    """MPICH reads MPIR_CVAR_NO_LOCAL, and its MPI_T lists MPIR_CVAR_NOLOCAL: a proven fault was gone from the verdict
+    as soon as a later step had asked for the list.
+    """
+    code = next(iter(codes_refined_by("settings")))
+    setting = OwnSetting("MPIR_CVAR_X", "1")
+    proven = finding(code, status="proven")
+    open_one = finding(code, status="explained")
+    assert without_unread([proven, open_one], ["MPIR_CVAR_X"], [setting]) == [proven]

@@ -12,6 +12,7 @@ MPICH: dict[str, Value] = {
     "MPIR_CVAR_CH4_CMA_ENABLE": 1,
     "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": 8192,
     "MPIR_CVAR_ASYNC_PROGRESS": 0,
+    "MPIR_CVAR_NOLOCAL": 1,
     "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "auto",
 }
 OPENMPI: dict[str, Value] = {"btl_sm_eager_limit": 4096, "btl_sm_max_send_size": 32768, "btl": "self,sm"}
@@ -52,6 +53,8 @@ def test_what_mpi_t_does_not_list(library: str, name: str, near: str) -> None:
 @pytest.mark.parametrize(
     ("library", "name"),
     [
+        ("mpich", "MPIR_CVAR_NO_LOCAL"),  # MPI_T lists it as MPIR_CVAR_NOLOCAL
+        ("mpich", "MPIR_CVAR_PORT_RANGE"),
         ("mpich", "MPICH_SOMETHING"),  # MPICH reads more under this prefix than MPI_T lists
         ("openmpi", "OMPI_MCA_btl_tcp_egaer_limit"),  # the component was not opened, so that nothing of it is listed
         ("openmpi", "OMPI_MCA_btl_sm_eager_limit"),

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from slowpath.core.results import ContrastResult, Results
 from slowpath.core.units import format_bytes
 from slowpath.diagnose.state import MeasuredStep, settings_of, survey_of
+from slowpath.diagnose.tasks import SurveyTask
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.ignored import Value, is_unknown, why_ignored, why_unread
 from slowpath.mpi.own_settings import OwnSetting, removable
@@ -21,7 +23,11 @@ def lines(measured: Sequence[MeasuredStep], library: str) -> list[str]:
     settings = settings_of(measured)
     if not settings:
         return []
-    reported = list(_of_each(settings, library, _control_variables(measured), _unused(measured)))
+    task = survey_of(measured).step.task
+    aside = task.aside if isinstance(task, SurveyTask) else []
+    # What the library reads back was asked without those that were set aside.
+    asked = [replace(setting, value=None) if setting.name in aside else setting for setting in settings]
+    reported = list(_of_each(asked, library, _control_variables(measured), _unused(measured)))
     helps = _helps(survey_of(measured).results)
     return [*([helps] if helps else []), *reported]
 

@@ -175,13 +175,20 @@ def without_unread(
     findings: Sequence[Finding], unread: Collection[str], settings: Sequence[OwnSetting]
 ) -> list[Finding]:
     """Findings less those that name a setting which nobody reads, and less those about settings of which nobody reads
-    any: what can change nothing is no cause.
+    any: what can change nothing is no cause. A trial that toggled the setting alone knows more than what a library
+    lists: MPICH reads names that its MPI_T does not.
 
     Args: settings: all that can be taken away.
     """
     about, idle = codes_refined_by("settings"), frozenset(unread)
     none_is_read = bool(settings) and all(one.name in idle for one in settings)
-    return [one for one in findings if one.rule not in about or not (none_is_read or responsible(one) & idle)]
+
+    def is_kept(finding: Finding) -> bool:
+        if finding.rule not in about or finding.status == "proven":
+            return True
+        return not (none_is_read or responsible(finding) & idle)
+
+    return [finding for finding in findings if is_kept(finding)]
 
 
 def without_twins(findings: Sequence[Finding], forced: Sequence[Forced]) -> list[Finding]:
