@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings that a library reads no variable for: misspelt, of another library, or read back as something else. Pure.
 
-Claimed only where it is known: MPICH's MPI_T lists every control variable that it has, but for a few names, Open MPI's every one of a
-component that it opened, and UCX warns of variables of its prefix that nothing in the process reads. All else is "not
-known to be read".
+Claimed only where it is known: MPICH's MPI_T lists every control variable that it has, but for a few names; Open MPI's
+every one of a component that it opened; and UCX warns of variables of its prefix that nothing in the process reads. All
+else is "not known to be read".
 """
 
 from __future__ import annotations

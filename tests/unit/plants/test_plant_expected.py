@@ -60,3 +60,10 @@ def test_a_metric_holds_what_its_calls_pay() -> None:
     assert paid_s(Clause(1.0, "put"), "time_per_put_s") == 1.0
     assert paid_s(receive, "receive_s", posted="before") == 0.0
     assert paid_s(Clause(1.0, "receive", per="queue"), "receive_s", posted="before", queue="16") == 16.0
+
+
+def test_what_the_program_packs_has_no_blocks() -> None:
+    blocks = Clause(1.0, per="block")
+    of = {"datatype": "vector", "blocks": "16", "block_bytes": "auto"}
+    assert paid_s(blocks, **of) == 16.0
+    assert paid_s(blocks, **of, pack="mpi_pack") == 0.0

@@ -43,6 +43,7 @@ def places(cell: CellResult, phase: str) -> dict[Side, Place]:
     if "message_bytes" not in parameters:
         return {}
     message = float(parameters["message_bytes"])
+    is_packed = parameters.get("pack", "none") != "none"  # the program copies, and MPI gets one piece
     found: dict[Side, Place] = {}
     for number, side in enumerate(_SIDES):
         live = float(parameters.get("live_buffers", "1"))
@@ -52,7 +53,7 @@ def places(cell: CellResult, phase: str) -> dict[Side, Place]:
             "start": float(side_values(parameters.get("offset_bytes", "0"))[number]),
             "use": 1.0 if phase == "first" else uses,
             "others": ANY if phase == "first" else live - 1,
-            "block": float(blocks_of(parameters)) if is_in_blocks(parameters, number) else 0.0,
+            "block": float(blocks_of(parameters)) if not is_packed and is_in_blocks(parameters, number) else 0.0,
             "queue": float(parameters.get("queue", "0")),
         }
         if parameters.get("pattern") == "one_way":
