@@ -197,7 +197,9 @@ def _bench(
     """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the budget counts."""
     from slowpath.core.cpu_list import format_cpu_list
     from slowpath.diagnose.bench import Bench
+    from slowpath.diagnose.gpu_survey import GPU_PACE
     from slowpath.diagnose.state import NodeProcessors
+    from slowpath.plan.cost import AS_ESTIMATED
     from slowpath.run.cores import granted_processors, inherited_processors
     from slowpath.run.engine.describe import describe
     from slowpath.run.others import others_now
@@ -220,6 +222,7 @@ def _bench(
         job=job,
         budget_s=max(0.0, budget_s - (time.monotonic() - begun_s)),
         launch_s=launch_s,
+        pace=GPU_PACE if gpus else AS_ESTIMATED,
         processors=NodeProcessors(*(format_cpu_list(sorted(some)) for some in (mine, granted_processors(os.environ)))),
         others=None if dry else others_now(mine),
     )

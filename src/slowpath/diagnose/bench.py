@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,13 @@ from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.control_variables import listed_by
 from slowpath.mpi.mpi import as_library_is
 from slowpath.mpi.parameter_files import settings_of
+from slowpath.plan.cost import AS_ESTIMATED, Pace, Size
 from slowpath.report.write import write_all
 from slowpath.run.libraries import Library as Built
 from slowpath.run.limits import Against, Patience, RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.prepare import PreparedRun, checker_of, estimated_s, judge_ahead, prepare_campaign
+from slowpath.run.paces import Paces
+from slowpath.run.prepare import PreparedRun, checker_of, estimated_size, judge_ahead, prepare_campaign
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, require_machine_of
 from slowpath.run.trust import choosing_code
@@ -44,7 +46,8 @@ class Bench:
     command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
     diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here; None: not timed.
     processors: of this node.  others: what other processes took of them before anything was launched; None: not looked
-    at.  program: that the diagnosis is for; None: none in particular.
+    at.  program: that the diagnosis is for; None: none in particular.  pace: of launches
+    that are over, or as expected.
     """
 
     built: Built
@@ -63,6 +66,7 @@ class Bench:
     processors: NodeProcessors | None = None
     others: Others | None = None
     program: ProgramUse | None = None
+    pace: Pace = AS_ESTIMATED
 
     @property
     def library(self) -> LibraryFacts:
@@ -96,6 +100,7 @@ class Bench:
             job=self.job,
             experiments=known_patterns(self.description),
             estimate=self.estimate,
+            size=self.size,
             budget_s=self.budget_s,
             preload=self.preload,
             processors=self.processors,
@@ -110,7 +115,18 @@ class Bench:
 
     def estimate(self, campaign: Campaign) -> float:
         """Seconds that a campaign would take, by its plan alone.  Raises: UsageError."""
-        return estimated_s(campaign, self.built, self.description, self.job.nodes, self.launch_s)
+        return self.size(campaign).wall_s
+
+    def size(self, campaign: Campaign) -> Size:
+        """Seconds and cells of a campaign, by its plan alone.  Raises: UsageError."""
+        return estimated_size(campaign, self.built, self.description, self.job.nodes, self.launch_s, self.pace)
+
+    def paced_by(self, runs: Iterable[Path]) -> Bench:
+        """The same, with campaigns estimated by how long the launches of these runs took."""
+        paces = Paces(self.launch_s)
+        for run in runs:
+            paces.add(run, self.job.ranks, self.job.nodes)
+        return replace(self, pace=paces.pace(self.job.ranks))
 
     def judge_ahead(self, campaigns: Sequence[Campaign]) -> None:
         """Ask the engine about the cells of all of them at once: it takes as long to start as to judge them."""
@@ -129,7 +145,7 @@ class Bench:
         found = [one for one in found if one.name != PRELOAD or one.value != str(self.preload)]
         if found:
             raise UsageError(f"{kind} campaign: sets {found[0].words}; look at it, then add --trust")
-        return replace(prepared, launch_s=self.launch_s)
+        return replace(prepared, launch_s=self.launch_s, pace=self.pace)
 
     def less(self, names: Collection[str]) -> Bench:
         """The same where the user had not set these variables."""
@@ -145,13 +161,9 @@ class Bench:
 
     def measure(
         self, prepared: PreparedRun, folder: Path, budget_s: float | None, against: Against | None = None
-    ) -> float:
-        """Launch it.
-
-        Returns: seconds in which launches did not move.
-        Raises: Interrupted, EnvironmentFailure; what was measured is kept.
-        """
-        return measure_prepared(folder, prepared, self._limits(budget_s, against), self.progress()).hung_s
+    ) -> None:
+        """Launch it.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
+        measure_prepared(folder, prepared, self._limits(budget_s, against), self.progress())
 
     def _limits(self, budget_s: float | None, against: Against | None) -> RunLimits:
         """Of a step.  Whoever waits for the end of a budget does not wait a minute for a launch of half a second."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _REPORT_S = 2.0  # to write the pages at the end
-_EACH_S = 0.04  # a cell: to conclude from it, before a step has shown how long that takes here
+EACH_S = 0.04  # a cell: to conclude from it, before a step has shown how long that takes here
 _FEWEST_CELLS = 50  # of a step that shows what a cell takes: of fewer it is all overhead
 
 
@@ -22,7 +22,7 @@ class BudgetClock:
 
     begun_s: float
     before_s: float = 0.0
-    each_s: float = _EACH_S
+    each_s: float = EACH_S
     more_s: float = 0.0
     most_cells: int = 0
     now: Callable[[], float] = field(default=time.monotonic)

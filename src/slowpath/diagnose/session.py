@@ -33,6 +33,7 @@ from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.tasks import AlternativesTask, RepeatTask, StateTask, SurveyTask, Task, TrialTask
+from slowpath.diagnose.trials.verdict import FEWEST_PAIRS
 from slowpath.findings.conclude import conclude
 from slowpath.findings.least_seen import least_seen
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
@@ -106,7 +107,6 @@ class Session:
         self._bench = bench
         self._clock = clock or BudgetClock(time.monotonic(), diagnosis.spent_s)
         self._measured: list[MeasuredStep] = []
-        self._scale = 1.0  # measured over estimated wall time
         self._refused: set[str] = set()  # proposals that this engine can't measure
 
     def load(self) -> None:
@@ -123,6 +123,7 @@ class Session:
                 self._conclude(step)
             else:
                 self._measured.append(MeasuredStep(step, build_results(inside(self.folder, step.folder))))
+                self._keep_pace(step)
 
     def run(self) -> Diagnosis:
         """Go on until all is settled or the budget is spent.
@@ -160,7 +161,7 @@ class Session:
                     self._bench.tell(f"left out: {proposal.why}: {error}")
                 self._refused.add(proposal.why)
                 continue
-            if required or prepared.cost.wall_s * self._scale <= self._left_s(prepared):
+            if required or self._needed_s(proposal, prepared) <= self._left_s(prepared):
                 return proposal, prepared
         return None
 
@@ -172,6 +173,14 @@ class Session:
             self._bench_for().judge_ahead([one.campaign for one in others])
         yield from others
 
+    def _needed_s(self, proposal: Proposal, prepared: PreparedRun) -> float:
+        """That has to be left for a step.  The first trial is begun where those of its pairs fit that a proof takes."""
+        cost_s, task = prepared.cost.wall_s, proposal.task
+        tried = any(isinstance(one.step.task, TrialTask) for one in self._measured)
+        if isinstance(task, TrialTask) and not tried and proposal.campaign.rounds:
+            return cost_s * min(1.0, FEWEST_PAIRS / proposal.campaign.rounds)
+        return cost_s
+
     def _left_s(self, prepared: PreparedRun) -> float:
         return self._clock.left_s(self.diagnosis.budget_s, self.diagnosis.spent_s, len(prepared.plan.cells))
 
@@ -179,7 +188,7 @@ class Session:
         """Measure one campaign into its folder and conclude from it."""
         keep_held()
         number, kind = len(self.diagnosis.steps) + 1, kind_of(proposal.task)
-        estimate_s = prepared.cost.wall_s * self._scale
+        estimate_s = prepared.cost.wall_s
         folder = f"{number:02d}-{proposal.task.kind}"
         step = DiagnosisStep(number=number, folder=folder, why=proposal.why, estimate_s=estimate_s, task=proposal.task)
         if kind.required and self._clock.spent_s >= self.diagnosis.budget_s:
@@ -191,9 +200,9 @@ class Session:
         task, bench = proposal.task, self._bench_for(proposal.task)
         bench.create(prepared, self.folder / folder, task.others if isinstance(task, StateTask) else None)
         self._write(steps=[*self.diagnosis.steps, step])
-        begun, hung_s = time.monotonic(), 0.0
+        begun = time.monotonic()
         try:
-            hung_s = bench.measure(prepared, self.folder / folder, self._limit_s(kind, prepared), kind.against(task))
+            bench.measure(prepared, self.folder / folder, self._limit_s(kind, prepared), kind.against(task))
         except Interrupted:
             self._write(spent_s=max(self.diagnosis.spent_s + time.monotonic() - begun, self._clock.spent_s))
             raise
@@ -201,7 +210,7 @@ class Session:
             if kind.required or isinstance(error, Taken):
                 raise
             self._bench.tell(f"{folder}: {error}")
-        self._conclude(step, hung_s)
+        self._conclude(step)
 
     def _bench_for(self, task: Task | None = None) -> Bench:
         """Where a step is measured: from the survey on without what the first step named as slowing down everything.
@@ -226,13 +235,11 @@ class Session:
         left_s = max(0.0, least_s, self._left_s(prepared))
         return left_s if kind.most_s is None else min(left_s, kind.most_s)
 
-    def _conclude(self, step: DiagnosisStep, hung_s: float = 0.0) -> None:
-        """Take in a step that is over.  Args: hung_s: time in which its launches did not move."""
+    def _conclude(self, step: DiagnosisStep) -> None:
+        """Take in a step that is over."""
         begun_s = self._clock.now()
         kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings, self.diagnosis.combined)
         done = replace(step, wall_s=measured_s(inside(self.folder, step.folder)))
-        if kind.required and step.estimate_s > 0:
-            self._scale = max(0.2, ((done.wall_s or 0.0) - hung_s) / step.estimate_s)
         found = self._bench.results(inside(self.folder, step.folder))
         done = replace(done, launches_left_out=_left_out(found) if kind.required else 0)
         self._measured.append(MeasuredStep(done, found))
@@ -264,7 +271,20 @@ class Session:
             if one not in self.diagnosis.not_tried:
                 self._bench.tell(f"not tried: '{one.remedy}' against {one.rule}: {one.why}")
         self._write(not_tried=not_tried)
+        self._keep_pace(done)
         self._clock.concluded(begun_s, len(self._measured[-1].results.cells))
+
+    def _keep_pace(self, step: DiagnosisStep) -> None:
+        """After the survey, estimate by its launches, and by those of the first step where none was as slow by far.
+
+        Launches of the first step are all start; those of the survey show what cells take.
+        """
+        if not isinstance(step.task, SurveyTask):
+            return
+        slowed = set_aside(self.diagnosis.findings, self._measured)
+        kinds = SurveyTask if slowed else (StateTask, SurveyTask)
+        runs = [inside(self.folder, one.step.folder) for one in self._measured if isinstance(one.step.task, kinds)]
+        self._bench = self._bench.paced_by(runs)
 
     def _priced(self, findings: Sequence[Finding]) -> list[Finding]:
         """With what the program that the diagnosis is for could save by each."""
@@ -280,7 +300,8 @@ class Session:
         return [why for why in proposed if why not in self._refused]
 
     def _state(self) -> State:
-        return self._bench_for().state(self.diagnosis.findings, self._measured, self.asked)
+        state = self._bench_for().state(self.diagnosis.findings, self._measured, self.asked)
+        return dataclasses.replace(state, left_s=self._clock.left_s(self.diagnosis.budget_s, self.diagnosis.spent_s, 0))
 
     def _write(self, **changed: Any) -> None:
         keep_held()

@@ -25,6 +25,7 @@ from slowpath.findings.remedy import Remedy
 from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.switches import SwitchVariable, switches_of
+from slowpath.plan.cost import Size
 from slowpath.slowpaths.placement.load import is_loaded
 from slowpath.slowpaths.registry import remedies_for
 
@@ -102,7 +103,8 @@ class State:
     asked for.  cores: that ranks can have here; None: not known.  settings: the user's own, as they are now.
 
     ranks: of steps whose cells state none.  job: the ranks that it was begun for.  experiments: of the engine, with all
-    of their patterns.  estimate: seconds that a campaign takes; None: not known.  budget_s: of the diagnosis.
+    of their patterns.  estimate: seconds that a campaign takes; None: not known.  size: and its cells; None: not known.
+    budget_s: of the diagnosis.  left_s: for launches, now.
     preload: libslowpath-coll.so of this engine; None: it has none.  program: that it is for; None: none in particular.
     processors: of this node; None: not looked at.  others: what other processes take of them; None: likewise.
     is_witnessed: whether launches can be witnessed with this engine.
@@ -122,7 +124,9 @@ class State:
     job: Job = A_PAIR
     experiments: frozenset[str] = frozenset()
     estimate: Estimate | None = None
+    size: Callable[[Campaign], Size] | None = None
     budget_s: float = math.inf
+    left_s: float = math.inf
     preload: Path | None = None
     processors: NodeProcessors | None = None
     program: ProgramUse | None = None

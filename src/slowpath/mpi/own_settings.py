@@ -124,6 +124,19 @@ def removable(settings: Iterable[OwnSetting]) -> tuple[OwnSetting, ...]:
     return tuple(setting for setting in settings if setting.left_in is None)
 
 
+# What chooses the path of messages, or names what GPU memory takes.
+_OF_GPUS = (
+    *("UCX_*", "FI_*", "CUDA_*", "HIP_*", "HSA_*", "ROCR_*", "GDRCOPY_*", "*CUDA*", "*GPU*", "*ROCM*", "*_IPC_*"),
+    *("*ACCELERATOR*", "*OFFLOAD*", "OMPI_MCA_PML*", "OMPI_MCA_BTL", "OMPI_MCA_MTL*", "I_MPI_FABRICS*", "PSM*"),
+    *("MPIR_CVAR_NO*LOCAL", "MPIR_CVAR_CH4_NETMOD", "MPIR_CVAR_CH4_OFI_*"),
+)
+
+
+def may_concern_gpus(setting: OwnSetting) -> bool:
+    """Return whether it may change how messages from GPU memory go, by its name."""
+    return _is_one_of(setting.name.upper(), _OF_GPUS)
+
+
 def _reaches(name: str) -> bool:
     return name.startswith((*PREFIXES, *BELOW_PREFIXES, *_STARTS_PREFIXES))
 

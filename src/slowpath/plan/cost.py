@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -36,6 +36,13 @@ class Cost(msgspec.Struct, frozen=True):
     wall_s: float
     node_s: float
     launch_s: dict[str, float]  # "environment, placement, cells from N" -> seconds of one launch
+
+
+class Size(NamedTuple):
+    """Of a campaign. wall_s: estimated, seconds.  cells: their number."""
+
+    wall_s: float
+    cells: int
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -212,16 +219,19 @@ class LaunchTime:
     wall_s: float
 
 
-def times_of(plan: Plan, wall_s: Mapping[int, float], nodes: int = 1) -> list[LaunchTime]:
+def times_of(
+    plan: Plan, wall_s: Mapping[int, float], nodes: int = 1, launch_s: float | None = None
+) -> list[LaunchTime]:
     """Each kind of launch of a plan that is over.
 
     Args: wall_s: launch -> what it took, seconds; of launches that ended well.  nodes: of the allocation.
+          launch_s: as of `launch_seconds`.
     """
     took_s: dict[Kind, list[float]] = defaultdict(list)
     for launch in plan.launches:
         if launch.launch in wall_s:
             took_s[kind_of(launch)].append(wall_s[launch.launch])
-    parts_s = launch_parts_s(plan, nodes)
+    parts_s = launch_parts_s(plan, nodes, launch_s)
     return [LaunchTime(parts_s[kind][0], sum(parts_s[kind][1]), median(times)) for kind, times in took_s.items()]
 
 

@@ -32,10 +32,7 @@ from slowpath.run.schedule import LaunchProgress, Schedule, Task, read_account
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted.
-
-    hung_s: time in which launches did not move.
-    """
+    """How the run ended: status complete, partial (the budget ended it, or launches failed) or interrupted."""
 
     status: str
     launches: int
@@ -43,7 +40,6 @@ class RunEnd:
     cells_ok: int
     first_reason: str | None
     notes: tuple[str, ...]
-    hung_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,6 @@ class Execution:
         self._first_reason: str | None = None
         self._notes: list[str] = []
         self._launches = self._launches_ok = 0
-        self._hung_s = 0.0
 
     def execute(self) -> RunEnd:
         """Run all that is left. Raises EnvironmentFailure if the disk refuses; what is there stays readable."""
@@ -115,7 +110,7 @@ class Execution:
             status = "partial"
         self._notes += [*self._schedule.quarantined.values(), *self._schedule.dead.values()]
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
-        return RunEnd(status, *done, self._first_reason, tuple(self._notes), self._hung_s)
+        return RunEnd(status, *done, self._first_reason, tuple(self._notes))
 
     def _together(self, tasks: list[Task]) -> list[Outcome]:
         """Run the launches at the same time, and record each.
@@ -189,7 +184,6 @@ class Execution:
         is_cut = is_late and outcome.wall_s > begun.budget_end_s
         too_long = is_late and not is_cut
         stood_s = min(idle_s, outcome.wall_s) if how == "hung" and not is_late else 0.0
-        self._hung_s += stood_s
         if is_cut:
             how, reason = "interrupted", f"it still ran when the budget of {self._limits.budget_s:g} s was over"
         elif against is not None and too_long:

@@ -20,8 +20,12 @@ from slowpath.record.plan_files import read_plan
 
 @dataclass
 class Paces:
-    """By number of ranks: kinds of launches that are over."""
+    """By number of ranks: kinds of launches that are over.
 
+    launch_s: start and end of a job of two ranks, as campaigns were estimated with; None: not timed.
+    """
+
+    launch_s: float | None = None
     _times: dict[int, list[LaunchTime]] = field(default_factory=dict)
 
     def add(self, run: Path, ranks: int, nodes: int = 1) -> None:
@@ -35,7 +39,7 @@ class Paces:
 
     def learn(self, plan: Plan, ranks: int, wall_s: Mapping[int, float], nodes: int = 1) -> None:
         """Args: wall_s: launch -> seconds, of launches that ended well."""
-        self._times.setdefault(ranks, []).extend(times_of(plan, wall_s, nodes))
+        self._times.setdefault(ranks, []).extend(times_of(plan, wall_s, nodes, self.launch_s))
 
     def pace(self, ranks: int) -> Pace:
         """Of these ranks; of all others where nothing is known of these."""

@@ -23,7 +23,7 @@ from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import INTERNAL, load, require_sound, shipped
-from slowpath.plan.cost import AS_ESTIMATED, Cost, Pace, estimate, fit_budget
+from slowpath.plan.cost import AS_ESTIMATED, Cost, Pace, Size, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes
@@ -157,18 +157,24 @@ def judge_ahead(
         check([msgspec.structs.replace(cell, cell=number) for number, cell in enumerate(cells)], ranks)
 
 
-def estimated_s(
-    campaign: Campaign, library: Library, description: Mapping[str, Any], nodes: int, launch_s: float | None = None
-) -> float:
-    """Seconds that a campaign which the program made would take on so many nodes; no cell of it is judged.
+def estimated_size(
+    campaign: Campaign,
+    library: Library,
+    description: Mapping[str, Any],
+    nodes: int,
+    launch_s: float | None = None,
+    pace: Pace = AS_ESTIMATED,
+) -> Size:
+    """Size of a campaign which the program made, on so many nodes; no cell of it is judged.
 
-    Args: launch_s: start and end of a job of two ranks here; None: not timed.
+    Args: launch_s: start and end of a job of two ranks here; None: not timed.  pace: of launches.
 
     Raises: UsageError: its tables contradict each other.
     """
     campaign = msgspec.structs.replace(_sound(campaign), contrasts=[])
     one_round = expand(campaign, dict(description), [library.in_use], 0, rounds=1, nodes=Nodes(nodes))
-    return estimate(one_round, launch_s=launch_s).wall_s * campaign.rounds
+    round_s = estimate(one_round, launch_s=launch_s, pace=pace).wall_s
+    return Size(round_s * campaign.rounds, len(one_round.cells))
 
 
 def prepare_plan(

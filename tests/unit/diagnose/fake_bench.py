@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bench that measures nothing: every run takes as long as was estimated."""
+"""A bench that measures nothing: every run takes as long as was estimated, or a multiple of it."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,7 +34,7 @@ class Prepared:
 
 @dataclass
 class Bench:
-    """Every run takes as long as was estimated; the survey shows a slow cell with small pages."""
+    """The survey shows a slow cell with small pages. ratio: of what its launches show, to what was estimated."""
 
     survey: Results
     cost_s: float = 10.0
@@ -50,7 +50,8 @@ class Bench:
     environ: dict[str, str] = field(default_factory=dict)
     settings: Sequence[OwnSetting] = ()
     limits: dict[str, tuple[float | None, str | None]] = field(default_factory=dict)
-    hung_s: float = 0.0
+    ratio: float = 1.0
+    paced: list[list[str]] = field(default_factory=list)
     judged: list[int] = field(default_factory=list)
 
     @property
@@ -80,15 +81,18 @@ class Bench:
             settings=[one for one in self.settings if one.name not in names],
         )
 
+    def paced_by(self, runs: Iterable[Path]) -> Bench:
+        self.paced.append([run.name for run in runs])
+        return dataclasses.replace(self, cost_s=self.cost_s * self.ratio)
+
     def create(self, prepared: Prepared, folder: Path, others: Others | None = None) -> None:
         folder.mkdir()
 
-    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None, against: Against | None) -> float:
+    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None, against: Against | None) -> None:
         self.measured.append(folder.name)
         self.limits[folder.name] = budget_s, against.environment if against else None
         if self.fails is not None:
             raise self.fails("no")
-        return self.hung_s
 
     def require_machine_of(self, folder: Path) -> None:
         if folder.name in self.elsewhere:

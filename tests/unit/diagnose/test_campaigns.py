@@ -15,8 +15,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
 from slowpath.diagnose.limits import points
 from slowpath.diagnose.sides import Condition, Sides
-from slowpath.diagnose.state import LibraryFacts, State
-from slowpath.diagnose.steps.survey import SIDES, survey_campaign, within_budget, without_sides
+from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.diagnose.trials.design import Trial, design
 from slowpath.experiments.p2p.experiment import p2p_seconds
 from slowpath.findings.difference import WITHOUT_USER
@@ -71,34 +70,6 @@ def test_the_survey_looks_at_the_user_s_variables_and_at_gpus(description: Json)
         for c in plan.cells
         if c.experiment == "p2p"
     )
-
-
-def test_with_gpus_a_survey_leaves_out_what_needs_launches_of_its_own(description: Json) -> None:
-    """Each launch takes over a second to start there; what is left is still a sound campaign with its control."""
-    whole = survey_campaign(load("survey"), [], 1)
-
-    def seconds(campaign: Campaign) -> float:
-        return estimate(expand(campaign, description, MPICH, 1), launch_s=1.3).wall_s
-
-    kept, left_out = without_sides(whole, seconds, 45.0)
-    assert left_out == SIDES[: len(left_out)]
-    assert left_out
-    plan = made(kept, description)
-    assert not {environment.name for environment in plan.environments} & set(left_out)
-    assert any(contrast.control for contrast in plan.contrasts)
-    assert seconds(kept) < seconds(whole) - 4 * 5 * 1.3
-    assert without_sides(whole, seconds, 1000.0) == (whole, ())
-
-
-@pytest.mark.parametrize(("gpus", "rounds"), [(0, 5), (1, 4)])
-def test_where_all_sides_are_left_out_and_a_gpu_survey_is_too_long_it_has_a_round_less(gpus: int, rounds: int) -> None:
-    state = State(
-        [], [], LibraryFacts("mpich", "5.0.2"), {}, gpus=gpus, estimate=lambda campaign: 12.0 * campaign.rounds
-    )
-    found = within_budget(state)
-    assert found.campaign.rounds == rounds
-    assert ("a fifth round" in found.left_out) == (rounds == 4)
-    assert load("survey").rounds == 5
 
 
 # Seconds of a cell on one H200 (Open MPI 5.0.11 over UCX 1.22), the median of 5 launches.

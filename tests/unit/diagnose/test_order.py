@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import get_args
 
@@ -98,6 +99,19 @@ def test_name_only_asks_for_own_settings_and_for_nothing_else(survey: Results) -
         other.id,
         own.id,
     ]
+
+
+@pytest.mark.parametrize(("gpus", "first"), [(0, "repeat"), (2, "trial")])
+def test_with_gpus_a_remedy_is_tried_before_anything_else(gpus: int, first: str, small_pages: Results) -> None:
+    """Its survey left just the time for it: more pairs of the user's settings were measured in its place."""
+    own = contrast("your settings", [(1e-3, 1.5e-3), (1e-3, 1.4e-3)], verdict="undecided")
+    own = replace(own, a=replace(own.a, value=WITHOUT_USER), b=replace(own.b, value="default"))
+    found = finding("SP008", kind="opportunity")
+    of = dataclasses.replace(after(replace(small_pages, contrasts=[own]), [found]), gpus=gpus)
+    assert kinds(of)[0] == first
+    tried = MeasuredStep(step(3, trial_of(found)), results())
+    later = dataclasses.replace(after(replace(small_pages, contrasts=[own]), [found], tried), gpus=gpus)
+    assert kinds(later)[0] == "repeat"
 
 
 def noisy_trial(seed: int, noise: float = 0.3) -> Results:

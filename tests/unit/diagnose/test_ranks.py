@@ -27,7 +27,7 @@ from slowpath.plan.campaign import load
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.places import Nodes
-from slowpath.run.prepare import estimated_s
+from slowpath.run.prepare import estimated_size
 
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]
@@ -56,7 +56,7 @@ def names_of(survey: Campaign) -> list[str]:
 @pytest.fixture
 def seconds(description: Json) -> Callable[[Campaign], float]:
     library: Any = SimpleNamespace(in_use=MPICH[0])
-    return lambda campaign: estimated_s(campaign, library, description, 1)
+    return lambda campaign: estimated_size(campaign, library, description, 1).wall_s
 
 
 def test_ranks_of_one_node_have_a_core_each_and_a_second_place_where_there_is_one() -> None:

@@ -19,7 +19,7 @@ from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.results import Legs, Results
 from slowpath.diagnose import session, start
 from slowpath.diagnose.asked import Asked
-from slowpath.diagnose.clock import BudgetClock
+from slowpath.diagnose.clock import EACH_S, BudgetClock
 from slowpath.diagnose.own_settings.named import named
 from slowpath.diagnose.page.text import render_brief
 from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
@@ -198,11 +198,10 @@ class Waiting:
     limits_s: list[float] = field(default_factory=list)
 
     def measured_on(self, bench: Bench, monkeypatch: pytest.MonkeyPatch, launches_s: float, results_s: float) -> None:
-        def measure(_: Prepared, folder: Path, budget_s: float | None, __: object = None) -> float:
+        def measure(_: Prepared, folder: Path, budget_s: float | None, __: object = None) -> None:
             bench.measured.append(folder.name)
             self.limits_s.append(budget_s or 0.0)
             self.now_s += min(launches_s, budget_s or 0.0)
-            return 0.0
 
         def shown(folder: Path) -> Results:
             self.now_s += results_s
@@ -229,17 +228,37 @@ def test_a_budget_is_the_time_that_the_user_waits(
     assert all(limit_s <= 60.0 - build_s for limit_s in waiting.limits_s)
 
 
-def test_a_launch_of_the_survey_that_hung_makes_no_step_after_it_look_longer(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_after_the_survey_steps_are_estimated_by_how_long_launches_took(bench: Bench, tmp_path: Path) -> None:
+    """A launch that hung teaches nothing (run.paces): a trial of 10 s was taken for one of 60 s, and left out."""
+    bench.ratio = 6.0
+    made = begun(bench, tmp_path, budget_s=55.0).run()
+    assert (bench.measured, bench.paced) == (["01-survey"], [["01-survey"]])
+    bench.ratio = 1.0
+    resume(tmp_path, bench, 55.0 - made.spent_s, 99.0).run()  # type: ignore[arg-type]
+    assert bench.measured == ["01-survey", "02-trial"]
+    assert bench.paced == [["01-survey"]] * 2, "a diagnosis that goes on learns from the launches that it finds"
+
+
+@pytest.mark.parametrize(("slowed", "taught"), [(False, ["01-state", "02-survey"]), (True, ["02-survey"])])
+def test_launches_under_a_setting_that_slowed_them_down_teach_nothing(
+    slowed: bool, taught: list[str], bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """40 of 60 s: held against the estimate, a trial of 10 s would be taken for one of 60 s, and left out."""
-    monkeypatch.setattr(session, "measured_s", lambda folder: 60.0)
-    begun(bench, tmp_path, budget_s=95.0).run()
-    assert bench.measured == ["01-survey"]
-    bench.hung_s = 40.0
-    (tmp_path / "hung").mkdir()
-    begun(bench, tmp_path / "hung", budget_s=95.0).run()
-    assert bench.measured[1:] == ["01-survey", "02-trial"]
+    bench.settings, bench.cost_s = [OwnSetting("UCX_TLS", "tcp")], 3.0
+    own = named(replace(finding("SP035"), run="01-state", text="With your settings."), [[bench.settings[0]]], [])
+    monkeypatch.setattr("slowpath.diagnose.steps.own_state.judged", lambda *_: [own] if slowed else [])
+    begun(bench, tmp_path, name_only=True).run()
+    assert bench.measured == ["01-state", "02-survey"]
+    assert bench.paced == [taught]
+
+
+def test_a_first_trial_is_begun_where_the_pairs_of_a_proof_fit(bench: Bench, tmp_path: Path) -> None:
+    """It has 10 pairs, and 8 prove: what is left for 9 of them was left unused."""
+    launches_s, kept_back_s = 10.0, 2.0 + 2 * EACH_S + 0.5
+    begun(bench, tmp_path, budget_s=launches_s + kept_back_s + 0.85 * launches_s).run()
+    assert bench.measured == ["01-survey", "02-trial"]
+    (tmp_path / "less").mkdir()
+    begun(bench, tmp_path / "less", budget_s=launches_s + kept_back_s + 0.7 * launches_s).run()
+    assert bench.measured[2:] == ["01-survey"]
 
 
 def test_steps_of_another_machine_are_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:

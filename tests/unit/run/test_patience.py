@@ -39,7 +39,7 @@ def test_patience_ends_a_launch_that_does_not_move_by_what_it_was_estimated_to_t
     assert [line for line in heard.getvalue().splitlines() if "hang" in line] == [
         f"launch {info.launch:06d}: hang 0: {said}" for info in infos[:2]
     ]
-    assert 60.0 <= result.hung_s < 70.0
+    assert all(30.0 <= (info.wall_s or 0.0) < 35.0 for info in infos[:2])
 
 
 def test_time_in_which_a_launch_did_not_move_is_not_expected_of_the_next(

@@ -35,6 +35,7 @@ from slowpath.diagnose.steps import (
     trial,
     witness,
 )
+from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.offered import is_of_rival
 from slowpath.findings.order import cost
 from slowpath.findings.remedy import on_gpu
@@ -95,6 +96,8 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
         return
     state = state.for_what_was_asked
     ordered = sorted(state.findings, key=lambda one: _value(one, state), reverse=True)
+    if state.gpus and not name_only and not state.tasks(TrialTask):
+        yield from _first_trials(ordered, state)  # what the survey left time for, before anything else takes it
     yield from path.propose(state)
     yield from _each(USER_NAMING, state)
     if not name_only:

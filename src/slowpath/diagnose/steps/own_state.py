@@ -58,7 +58,7 @@ def propose(state: State) -> Iterator[Proposal]:
         granted=processors.granted if processors and is_masked else None,
         others=state.others if state.is_loaded else None,
     )
-    yield Proposal(task, state_campaign(settings, is_masked, state.job.timed_ranks), _why(task))
+    yield Proposal(task, state_campaign(settings, is_masked, state.job.timed_ranks, state.gpus > 0), _why(task))
 
 
 def _why(task: StateTask) -> str:
@@ -70,8 +70,11 @@ def _why(task: StateTask) -> str:
     return f"is it slower with {' and '.join(found)} than in a clean state?"
 
 
-def state_campaign(settings: Sequence[OwnSetting], is_masked: bool, ranks: int) -> Campaign:
-    """The campaign. Each contrast differs in one thing, with all else as in the clean state."""
+def state_campaign(settings: Sequence[OwnSetting], is_masked: bool, ranks: int, with_gpus: bool = False) -> Campaign:
+    """The campaign. Each contrast differs in one thing, with all else as in the clean state.
+
+    Args: with_gpus: launches of an MPI that takes GPU memory start slowly, and time is to be left for a trial.
+    """
     environments, placements = [EnvironmentTable(AS_IT_IS)], [PlacementTable(STARTED, INHERITED)]
     if settings:
         bare = without(settings, settings)
@@ -82,7 +85,7 @@ def state_campaign(settings: Sequence[OwnSetting], is_masked: bool, ranks: int) 
         name=CAMPAIGN,
         title="Is it slower as you have it than in a clean state?",
         ranks=[ranks],
-        rounds=ROUNDS if len(environments) + len(placements) < 4 else ROUNDS_OF_MANY,
+        rounds=ROUNDS if len(environments) + len(placements) < 4 and not with_gpus else ROUNDS_OF_MANY,
         environments=environments,
         placements=placements,
         cells=[

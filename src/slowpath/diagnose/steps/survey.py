@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
+from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, EnvironmentTable
 from slowpath.core.results import Results
 from slowpath.core.units import format_time
 from slowpath.diagnose.asked import with_groups_alone
+from slowpath.diagnose.gpu_survey import CONTRASTS, OWN, OWN_ON_GPUS, of_devices, own_of_devices, within_share
 from slowpath.diagnose.own_settings.listing import unread
 from slowpath.diagnose.own_settings.named import suspected, unconfirmed, without_twins, without_unread
 from slowpath.diagnose.own_state import folded, set_aside
-from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s, within
+from slowpath.diagnose.ranks.survey import Kept, survey_s, within
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
@@ -28,7 +29,7 @@ from slowpath.slowpaths.advice import ADVICE
 
 # What a user's settings change, as they are and without all of them, in the launches of the paths.
 _OWN = CellsTable(
-    "your settings",
+    OWN,
     "p2p",
     {
         "pattern": "ping_pong",
@@ -39,89 +40,6 @@ _OWN = CellsTable(
     },
     EVERY,
 )
-_GPU_CONTRASTS = (
-    ContrastTable(
-        "pinned host memory",
-        "Is pinned host memory slower inside a node than pageable memory?",
-        "memory kinds",
-        "memory",
-        "host",
-        "pinned_host",
-        "one_way_s",
-    ),
-    ContrastTable(
-        "pool of GPU memory",
-        "Is memory from a pool slower than from cuMemAlloc?",
-        "memory kinds",
-        "memory",
-        "device",
-        "device_pool",
-        "one_way_s",
-    ),
-)
-
-
-def _of_devices(gpus: int) -> tuple[CellsTable, ...]:
-    """Cells of a survey with GPUs. Args: gpus: devices that both ranks can take."""
-    one_way: dict[str, Values] = {"pattern": "one_way", "memory": "device", "device": _devices(gpus)}
-    return (
-        CellsTable(
-            "device allocations",
-            "p2p",
-            {
-                **one_way,
-                "buffer_bytes": ["4MiB", "32MiB", "128MiB", "256MiB", "512MiB", "1GiB", "4GiB"],
-                "overalloc_bytes": ["0", "1", "64KiB", "1MiB"],
-                "message_bytes": ["8", "1MiB"],
-                "allocations": 3,
-                "messages": 6,
-            },
-        ),
-        CellsTable(
-            "live device buffers",
-            "p2p",
-            {
-                **one_way,
-                "live_buffers": [1, 2, 4, 8, 12, 16, 32, 64],
-                "buffer_bytes": "4MiB",
-                "message_bytes": "1MiB",
-                "messages": 6,
-            },
-        ),
-        CellsTable(
-            "memory kinds",
-            "p2p",
-            {
-                "pattern": "one_way",
-                "memory": ["host", "pinned_host", "device", "device_pool"],
-                "message_bytes": ["64KiB", "4MiB"],
-                "allocations": 2,
-                "messages": 6,
-            },
-        ),
-    )
-
-
-def _own_of_devices(gpus: int) -> CellsTable:
-    """The user's settings with GPU memory."""
-    parameters: dict[str, Values] = {
-        "pattern": "one_way",
-        "memory": "device",
-        "device": _devices(gpus),
-        "message_bytes": ["8", "16KiB", "1MiB", "16MiB"],
-        "allocations": 2,
-        "messages": 8,
-    }
-    return CellsTable("your settings, GPU memory", "p2p", parameters, EVERY)
-
-
-def _devices(gpus: int) -> Values:
-    return ["0", "0:1"] if gpus > 1 else "0"
-
-
-GPU_SURVEY_S = 45.0  # of a survey with GPU memory, so that a default diagnosis tries remedies there
-_FEWEST_ROUNDS = 4  # with GPU memory, where nothing else is left to leave out: two kinds of launches need as many
-_LAST_ROUND = "a fifth round"
 _FIRST_USE = "first_use"
 _START = "start"  # the group of campaigns/survey.toml
 _ONCE = {
@@ -129,7 +47,6 @@ _ONCE = {
     "communicator": ("communicator_s", "the first communicator"),
     "collective": ("collective_first_s", "the first allreduce"),
 }
-SIDES = ("threads", "network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
 
 
 def propose(state: State) -> Iterator[Proposal]:
@@ -156,50 +73,17 @@ def whole_survey(state: State) -> Campaign:
 
 def within_budget(state: State) -> Kept:
     """As much of the survey as its share of the budget holds."""
-    most_s = survey_s(state.budget_s, state.job.ranks)
     pairs, left_out = _pairs(state), tuple[str, ...]()
+    most_s, takes = survey_s(state.budget_s, state.job.ranks), state.estimate
     wanted = None
     if state.program is not None:
         wanted = set(state.program.groups)
         pairs = with_groups_alone(pairs, wanted)
     if state.gpus and state.estimate is not None:
-        most_s = min(most_s, GPU_SURVEY_S)
-        pairs, left_out = without_sides(pairs, state.estimate, most_s)
-        if state.estimate(pairs) > most_s and pairs.rounds > _FEWEST_ROUNDS:
-            pairs, left_out = replace(pairs, rounds=_FEWEST_ROUNDS), (*left_out, _LAST_ROUND)
-    kept = within(pairs, state.job, state.experiments, state.estimate, most_s, campaign_named("coll"), wanted)
+        thinned = within_share(pairs, state, state.estimate)
+        pairs, left_out, most_s, takes = thinned.pairs, thinned.left_out, thinned.most_s, thinned.takes
+    kept = within(pairs, state.job, state.experiments, takes, most_s, campaign_named("coll"), wanted)
     return Kept(kept.campaign, (*left_out, *kept.left_out))
-
-
-def without_sides(pairs: Campaign, estimate: Estimate, most_s: float) -> tuple[Campaign, tuple[str, ...]]:
-    """The survey of pairs without as many of SIDES as it takes to fit, and their names.
-
-    Each needs launches of its own, and with GPU memory a launch takes longer to start than its cells to be measured.
-    """
-    left_out: list[str] = []
-    for side in SIDES:
-        if estimate(pairs) <= most_s:
-            break
-        if side in {*(one.name for one in pairs.environments), *(one.name for one in pairs.placements)}:
-            pairs = _without_side(pairs, side)
-            left_out.append(side)
-    return pairs, tuple(left_out)
-
-
-def _without_side(pairs: Campaign, side: str) -> Campaign:
-    """The campaign without an environment or a placement, and without what compares it."""
-    contrasts = []
-    for one in pairs.contrasts:
-        several = one.b if isinstance(one.b, list) else [one.b]
-        kept = [value for value in several if value != side]
-        if one.a != side and kept:
-            contrasts.append(one if kept == several else replace(one, b=kept))
-    return replace(
-        pairs,
-        environments=[one for one in pairs.environments if one.name != side],
-        placements=[one for one in pairs.placements if one.name != side],
-        contrasts=contrasts,
-    )
 
 
 def _pairs(state: State) -> Campaign:
@@ -252,12 +136,12 @@ def survey_campaign(shipped: Campaign, own: Sequence[OwnSetting], gpus: int) -> 
     environments, cells = list(shipped.environments), list(shipped.cells)
     contrasts = [one if one.remedy in _REMEDIES else replace(one, remedy=None) for one in shipped.contrasts]
     if gpus:
-        cells += _of_devices(gpus)
-        contrasts += _GPU_CONTRASTS
+        cells += of_devices(gpus)
+        contrasts += CONTRASTS
     if own:
         bare = without(own, own)
         environments.append(EnvironmentTable(WITHOUT_USER, bare.variables, bare.unset))
-        cells += [_OWN, _own_of_devices(gpus)] if gpus else [_OWN]
+        cells += [_OWN, own_of_devices(gpus)] if gpus else [_OWN]
         contrasts += _against_own(len(own), gpus > 0)
     return replace(
         shipped,
@@ -275,11 +159,11 @@ def _against_own(count: int, with_gpu: bool) -> list[ContrastTable]:
     rows = [
         ("your settings", "paths", "one_way_s", "steady"),
         ("your settings, short messages", "short messages", "half_round_trip_latency_s", "steady"),
-        ("your settings, lengths", "your settings", "half_round_trip_latency_s", "steady"),
+        ("your settings, lengths", OWN, "half_round_trip_latency_s", "steady"),
     ]
     if with_gpu:
         rows += [
-            (f"your settings, GPU memory{more}", "your settings, GPU memory", "one_way_s", phase)
+            (f"your settings, GPU memory{more}", OWN_ON_GPUS, "one_way_s", phase)
             for more, phase in (("", "steady"), (", first message", "first"))
         ]
     return [
