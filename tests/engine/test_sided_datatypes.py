@@ -45,7 +45,7 @@ def test_every_byte_and_gap_is_right_whichever_side_has_the_blocks(ranks: Ranks,
     cells = [
         f"p2p pattern={pattern} datatype={datatype} block_bytes={block} {FEW}"
         for pattern in ("ping_pong", "one_way", "windowed", "overlap")
-        for datatype in ("vector:contiguous", "contiguous:indexed", "vector:indexed")
+        for datatype in ("vector:contiguous", "contiguous:indexed", "vector:indexed", "indexed_uneven:vector")
         for block in (BLOCK_BYTES, 4)  # of MPI_DOUBLE, and of MPI_BYTE
     ]
     cells += [
@@ -54,6 +54,8 @@ def test_every_byte_and_gap_is_right_whichever_side_has_the_blocks(ranks: Ranks,
         for datatype in ("vector:contiguous", "contiguous:indexed")
     ]
     cells.append(f"p2p pattern=windowed direction=both datatype=vector:contiguous blocks={BLOCKS} in_flight=3 {FEW}")
+    odd = FEW.replace(str(MESSAGE_BYTES), str(MESSAGE_BYTES - BLOCK_BYTES))
+    cells.append(f"p2p pattern=windowed datatype=indexed_uneven block_bytes={BLOCK_BYTES} {odd}")
     done = ranks.run_plan(tmp_path / "out", cells, ranks=3)  # the third rank has no side
     assert done.returncode == 0, done.stderr
     ends = ends_of_cells(events_in(tmp_path / "out"))

@@ -8,12 +8,14 @@
 namespace slowpath::p2p {
 namespace {
 
-/// Counts, lengths and displacements of derived datatypes are int, and the gaps double the length.
-constexpr std::int64_t longest_bytes = INT_MAX / 2;
+/// From one block to the next, in lengths of a block.
+std::int64_t stride_of(Datatype datatype) {
+    return datatype == Datatype::indexed_uneven ? 3 : 2;
+}
 
 [[noreturn]] void no_whole_blocks(std::int64_t message, const std::string& of_what) {
     throw UsageError("message_bytes " + std::to_string(message) + " is no multiple of " + of_what +
-                     ": a message of datatype=vector or indexed consists of whole blocks");
+                     ": a message with gaps consists of whole blocks");
 }
 
 std::int64_t blocks_of(const Assignment& assignment, std::int64_t message) {
@@ -32,6 +34,7 @@ std::int64_t blocks_of(const Assignment& assignment, std::int64_t message) {
 
 Datatype datatype_of(const std::string& word) {
     if (word == "vector") return Datatype::vector;
+    if (word == "indexed_uneven") return Datatype::indexed_uneven;
     return word == "indexed" ? Datatype::indexed : Datatype::contiguous;
 }
 
@@ -41,13 +44,17 @@ Shape shape_of(const Assignment& assignment, Side which) {
     const std::int64_t message = assignment.integer("message_bytes");
     const Datatype datatype = datatype_of(assignment.text("datatype", which));
     if (datatype == Datatype::contiguous) return {datatype, Layout::piece(message)};
-    if (message > longest_bytes)
-        throw UsageError("message_bytes " + std::to_string(message) + " is over " +
-                         std::to_string(longest_bytes) +
-                         ", the most that datatype=vector and indexed take; take datatype=contiguous");
+    // Counts, lengths and displacements of derived datatypes are int, and the gaps lengthen the message.
+    const std::int64_t stride = stride_of(datatype), longest = INT_MAX / stride;
+    if (message > longest)
+        throw UsageError("message_bytes " + std::to_string(message) + " is over " + std::to_string(longest) +
+                         ", the most that datatype=" + assignment.text("datatype", which) +
+                         " takes; take datatype=contiguous");
     const std::int64_t blocks = blocks_of(assignment, message);
     const std::int64_t each = blocks == 0 ? 0 : message / blocks;
-    return {datatype, {message, blocks, each, 2 * each}};
+    // Gaps of three blocks' length and of one by turns: not stride, which some libraries move like a vector.
+    const std::int64_t shift = datatype == Datatype::indexed_uneven ? each : 0;
+    return {datatype, {message, blocks, each, stride * each, shift}};
 }
 
 }  // namespace slowpath::p2p

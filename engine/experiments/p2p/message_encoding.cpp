@@ -31,14 +31,14 @@ MPI_Datatype vector_of(const Layout& layout) {
     return made;
 }
 
-/// The same places as a vector's, listed one by one.
+/// Places listed one by one, whether or not a vector has the same.
 MPI_Datatype indexed_of(const Layout& layout) {
     const Element element = element_of(layout);
-    const auto stride = static_cast<int>(layout.stride_bytes / element.bytes);
     const std::vector<int> lengths(static_cast<std::size_t>(layout.blocks),
                                    static_cast<int>(layout.block_bytes / element.bytes));
     std::vector<int> places(lengths.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int>(i) * stride;
+    for (std::size_t i = 0; i < places.size(); ++i)
+        places[i] = static_cast<int>(layout.begin_of(static_cast<std::int64_t>(i)) / element.bytes);
     MPI_Datatype made = MPI_DATATYPE_NULL;
     mpi::check(
         MPI_Type_indexed(static_cast<int>(layout.blocks), lengths.data(), places.data(), element.type, &made),
@@ -58,7 +58,7 @@ MessageEncoding::MessageEncoding(const Config& config, Side which)
         return;
     }
     if (blocks == nullptr && !config.packs) return;
-    type_ = mine.datatype == Datatype::indexed ? indexed_of(mine.layout) : vector_of(mine.layout);
+    type_ = mine.datatype == Datatype::vector ? vector_of(mine.layout) : indexed_of(mine.layout);
     mpi::check(MPI_Type_commit(&type_), "MPI_Type_commit");
     if (packs_) mpi::check(MPI_Pack_size(1, type_, MPI_COMM_WORLD, &packed_bytes_), "MPI_Pack_size");
 }

@@ -69,10 +69,11 @@ std::vector<Parameter> message_parameters() {
             .type = choice,
             .role = setting,
             .default_value = "contiguous",
-            .choices = {"contiguous", "vector", "indexed"},
+            .choices = {"contiguous", "vector", "indexed", "indexed_uneven"},
             .sided = true,
             .meaning = "how a message lies in memory: in one piece, or in blocks with gaps as long between, "
-                       "described by MPI_Type_vector or MPI_Type_indexed",
+                       "described by MPI_Type_vector or MPI_Type_indexed; indexed_uneven: with gaps of three "
+                       "blocks' length and of one by turns",
         },
         {
             .name = "blocks",
@@ -82,7 +83,7 @@ std::vector<Parameter> message_parameters() {
             .default_value = "1",
             .minimum = "1",
             .maximum = "1073741823",
-            .meaning = "datatype=vector, indexed: blocks of a message",
+            .meaning = "all datatypes but contiguous: blocks of a message",
         },
         {
             .name = "block_bytes",
@@ -93,8 +94,8 @@ std::vector<Parameter> message_parameters() {
             .minimum = "1",
             .maximum = any_length,
             .choices = {"auto"},
-            .meaning = "datatype=vector, indexed: length of a block, in place of blocks; auto: message_bytes "
-                       "/ blocks",
+            .meaning = "all datatypes but contiguous: length of a block, in place of blocks; auto: "
+                       "message_bytes / blocks",
         },
         {
             .name = "pack",

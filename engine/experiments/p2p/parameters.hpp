@@ -19,7 +19,7 @@ std::span<const Parameter> parameters();
 std::span<const Metric> metrics();
 
 enum class Pattern { one_way, ping_pong, windowed, overlap, polling };
-enum class Datatype { contiguous, vector, indexed };
+enum class Datatype { contiguous, vector, indexed, indexed_uneven };
 /// When the receive is begun: at the same time as the send, before the message is sent, after it has arrived.
 enum class Posted { together, before, after };
 

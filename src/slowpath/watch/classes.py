@@ -29,12 +29,14 @@ class MessageTimes:
     """Sums over the recorded messages of one key.
 
     messages: of them, matched.  wait_s, transfer_s: seconds.  block_bytes: mean stretch of their datatypes; None: one.
+    is_uneven: most of those with blocks have blocks or gaps of unequal lengths.
     """
 
     messages: int
     wait_s: float
     transfer_s: float
     block_bytes: int | None
+    is_uneven: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,13 +112,14 @@ def message_times(found: Attributed) -> dict[MessageKey, MessageTimes]:
             np.bincount(number, weights=column * times.is_matched, minlength=len(keys))
             for column in (np.ones(len(table)), times.wait_s, times.transfer_s)
         )
-        blocks = _blocks(found, side)
+        blocks, uneven = _blocks(found, side)
         total = np.bincount(number, weights=np.nan_to_num(blocks), minlength=len(keys))
         with_blocks = np.bincount(number, weights=np.isfinite(blocks), minlength=len(keys))
+        are_uneven = np.bincount(number, weights=uneven, minlength=len(keys))
         for i, key in enumerate(keys.tolist()):
             block = int(total[i] / with_blocks[i]) if with_blocks[i] else None
             result[key[0], key[1], name, key[2], bool(key[3])] = MessageTimes(
-                int(counted[i]), float(wait[i]), float(transfer[i]), block
+                int(counted[i]), float(wait[i]), float(transfer[i]), block, bool(2 * are_uneven[i] > with_blocks[i])
             )
     return result
 
@@ -129,22 +132,24 @@ def message_columns(events: Events, side: SideEvents) -> tuple[Ints, Ints, Ints,
     return events.call[post], events.site[post], size, (first[post] | first[side.reported]).astype(np.int64)
 
 
-def _blocks(found: Attributed, side: SideEvents) -> Floats:
-    """Mean contiguous stretch of each message's datatype, bytes; NaN: contiguous."""
+def _blocks(found: Attributed, side: SideEvents) -> tuple[Floats, Bools]:
+    """Mean contiguous stretch of each message's datatype, bytes; NaN: contiguous. And whether it is irregular."""
     events, post = found.events, np.where(side.posted == NO_EVENT, side.reported, side.posted)
     record, row = events.record[post], events.datatype[post]
-    result = np.full(len(side), np.nan)
+    result, uneven = np.full(len(side), np.nan), np.zeros(len(side), dtype=bool)
     for i in np.unique(record[row >= 0]).tolist():
         types = found.world.records[i].datatypes
         stretch = types["bytes"] / np.maximum(types["blocks"], 1)
         rows = (record == i) & (row >= 0)
         result[rows] = stretch[row[rows]]
-    return result
+        uneven[rows] = types["shape"][row[rows]] == IRREGULAR
+    return result, uneven
 
 
 SideName = Literal["send", "receive", "both", "none"]
 MOST_CLASSES = 5000
 FIRST_USE, HAS_GAPS = 1, 4  # flags of a profile row
+IRREGULAR = 3  # shape of a datatype's row
 _LENGTH_KNOWN, _IS_ODD = 1 << 9, 1 << 8
 _STARTS = {0: "not known", 1: "page", 2: "line", 3: "elsewhere"}
 _PAGES = {1: 4096, 2: 65536, 3: 2**21}
@@ -271,6 +276,7 @@ def _class(
         is_odd=bool(key.buffer_class & _IS_ODD) if is_known else None,
         start=_STARTS[start],
         block_bytes=times.block_bytes if times is not None and total.gaps else None,
+        is_uneven=times is not None and total.gaps and times.is_uneven,
         peers=len(total.peers),
         ranks=len(total.ranks),
         count=whole(total.count),

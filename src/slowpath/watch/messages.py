@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from slowpath.experiments.p2p.layout import CONTIGUOUS, UNEVEN
 from slowpath.findings.price import When
 from slowpath.findings.words import HUGE_PAGE_BYTES
 from slowpath.watch.results import CallCount, MessageClass
@@ -121,7 +122,7 @@ def p2p_parameters(load: Load) -> dict[str, str] | str:
     if block is not None:
         length = max(block, length - length % block)
         found |= {"message_bytes": str(length), "block_bytes": str(block)}
-        found["datatype"] = _sides(["contiguous" if one is None else "vector" for one in blocks])
+        found["datatype"] = _sides([_datatype(side) for side in (sender, receiver)])
     offsets = [_START.get(side.start, 0) for side in (sender, receiver)]
     odd = [side.allocation_bytes if side.is_odd else None for side in (sender, receiver)]
     if any(odd) and set(kinds) & GPU_MEMORY:
@@ -131,6 +132,13 @@ def p2p_parameters(load: Load) -> dict[str, str] | str:
         found |= {"offset_bytes": _sides([str(offset) for offset in offsets])}
         found |= {"overalloc_bytes": _sides([str(offset) for offset in offsets])}
     return found
+
+
+def _datatype(side: MessageClass) -> str:
+    """As the engine names it: libraries move blocks at one stride otherwise than blocks that they have to look up."""
+    if side.block_bytes is None:
+        return CONTIGUOUS
+    return UNEVEN if side.is_uneven else "vector"
 
 
 def pages_of(side: MessageClass) -> str:

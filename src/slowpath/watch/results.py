@@ -166,6 +166,7 @@ class MessageClass(Result, frozen=True, kw_only=True):
     is_odd: Annotated[bool | None, means("the allocation's length is no multiple of its page; null: not known")]
     start: Annotated[str, means("of the buffer: page, line, elsewhere, not known")]
     block_bytes: Annotated[Count | None, means("mean contiguous stretch of its datatype; null: contiguous")]
+    is_uneven: Annotated[bool, means("its blocks or gaps are unequal; an older version: false")] = False
     peers: Annotated[Count, means("distinct peers over all ranks")]
     ranks: Annotated[Count, means("that have messages of this class")]
     count: Annotated[Count, means("messages or calls, all ranks")]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from slowpath.experiments.p2p.layout import (
     allocation_bytes,
     blocks_of,
@@ -38,6 +40,14 @@ def test_blocks_and_gaps_make_the_extent() -> None:
     assert extent_bytes(cell(block_bytes="64"), 0) == 1024, "a message in one piece has no blocks"
     assert extent_bytes(cell(datatype="vector", blocks="1"), 0) == 1024
     assert extent_bytes(cell(datatype="vector", block_bytes="64", message_bytes="0"), 0) == 0
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 15, 16])
+def test_unequal_gaps_are_of_three_blocks_and_of_one_by_turns(blocks: int) -> None:
+    one = cell(datatype="indexed_uneven", block_bytes="64", message_bytes=str(64 * blocks))
+    gaps = [3 if number % 2 == 0 else 1 for number in range(blocks - 1)]
+    assert extent_bytes(one, 0) == 64 * (blocks + sum(gaps))
+    assert extent_bytes({**one, "message_bytes": "0"}, 1) == 0
 
 
 def test_a_side_in_one_piece_has_no_gaps_where_the_other_has_blocks() -> None:

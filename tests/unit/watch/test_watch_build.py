@@ -161,6 +161,20 @@ def test_classes_hold_counts_waits_and_transfer(tmp_path: Path) -> None:
     assert send.median_s == pytest.approx(0.001, rel=0.3)
 
 
+@pytest.mark.parametrize(("shape", "is_uneven"), [(2, False), (3, True)])
+def test_classes_say_whether_blocks_lie_at_one_stride(tmp_path: Path, shape: int, is_uneven: bool) -> None:
+    job = Job(2)
+    sender, receiver = job.ranks
+    row = sender.datatype(800, 1600, blocks=100, shape=shape)
+    for number in range(20):
+        start_s = 0.01 + 0.01 * number
+        sender.send(1, start_s=start_s, end_s=start_s + 0.001, message_bytes=800, datatype=row)
+        receiver.receive(0, start_s=start_s, end_s=start_s + 0.001, message_bytes=800)
+    sent, received = sorted(watch(tmp_path, job).results.classes, key=lambda entry: entry.side != "send")
+    assert (sent.block_bytes, sent.is_uneven) == (8, is_uneven)
+    assert (received.block_bytes, received.is_uneven) == (None, False)
+
+
 def test_a_killed_rank_and_a_missing_one_are_said(tmp_path: Path) -> None:
     job = planted()
     late_rank(job)

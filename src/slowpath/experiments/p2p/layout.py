@@ -12,7 +12,7 @@ from collections.abc import Mapping
 Parameters = Mapping[str, str]
 
 AUTO = "auto"
-CONTIGUOUS, TOGETHER, LAST = "contiguous", "together", "last"
+CONTIGUOUS, UNEVEN, TOGETHER, LAST = "contiguous", "indexed_uneven", "together", "last"
 FORWARD, REVERSE, BOTH_WAYS = "forward", "reverse", "both"
 NO_LENGTH = "none"
 FRESH, PARTITIONED = "fresh", "partitioned"
@@ -40,11 +40,17 @@ def is_in_blocks(parameters: Parameters, side: int) -> bool:
 
 
 def extent_bytes(parameters: Parameters, side: int) -> int:
-    """From the first to the last byte of one message of a side: gaps as long as blocks lie between them."""
+    """From the first to the last byte of one message of a side: gaps as long as blocks lie between them, or with
+    UNEVEN of three blocks' length and of one by turns.
+    """
     message = int(parameters["message_bytes"])
     if not is_in_blocks(parameters, side):
         return message
-    return 2 * message - message // blocks_of(parameters)
+    blocks = blocks_of(parameters)
+    block = message // blocks
+    if side_values(parameters["datatype"])[side] == UNEVEN:
+        return block * (3 * (blocks - 1) + 1 + (blocks - 1) % 2) if message else 0
+    return 2 * message - block
 
 
 def span_bytes(parameters: Parameters, side: int) -> int:

@@ -60,7 +60,9 @@ def buffer(message_class: MessageClass) -> str:
     parts += [f"{format_bytes(message_class.page_bytes)} pages"] if message_class.page_bytes else []
     parts += ["odd length"] if message_class.is_odd else []
     parts += {"page": ["starts on a page"], "line": ["starts on a line"]}.get(message_class.start, [])
-    parts += [f"blocks of {format_bytes(message_class.block_bytes)}"] if message_class.block_bytes is not None else []
+    irregular = "irregular " if message_class.is_uneven else ""
+    known = message_class.block_bytes is not None
+    parts += [f"{irregular}blocks of {format_bytes(message_class.block_bytes or 0)}"] if known else []
     return ", ".join([*parts, *(["first use"] if message_class.first else [])])
 
 
