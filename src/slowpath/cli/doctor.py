@@ -17,8 +17,8 @@ import click
 def command(as_json: bool, gpu: bool | None) -> int:
     """Show what this machine has and what can be measured on it.
 
-    Changes nothing. Starts an MPI only on a machine with a GPU, to test whether it supports GPU memory. Exit code 0
-    even if something is missing.
+    Changes nothing. Starts two ranks, where the engine is built, to ask the library what carries messages between them,
+    and on a machine with a GPU to test whether it supports GPU memory. Exit code 0 even if something is missing.
     """
     import os
 

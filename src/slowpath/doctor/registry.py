@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from slowpath.doctor import gpu, machine, mpi_gpu, place, toolchain
+from slowpath.doctor import gpu, machine, message_path, mpi_gpu, place, toolchain
 from slowpath.doctor.check import Ability, Check
 from slowpath.doctor.mpi_gpu import Proof, Tell
 
@@ -48,7 +48,7 @@ CHECKS: tuple[Callable[[], Check], ...] = (
 
 
 # Checks that start MPI jobs: the caller sets how far they may go, and hears of each job.
-PROOFS: tuple[Callable[[Proof, Tell], Check], ...] = (mpi_gpu.mpi_and_gpu_memory,)
+PROOFS: tuple[Callable[[Proof, Tell], Check], ...] = (message_path.message_path, mpi_gpu.mpi_and_gpu_memory)
 
 
 def run_checks(proof: Proof = "none", tell: Tell = lambda _: None) -> list[Check]:

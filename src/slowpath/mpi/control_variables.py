@@ -65,6 +65,12 @@ def read_control_variables(
         return None
 
 
+def library_of(mpi: Mpi) -> Path | None:
+    """Return the file of the library; None: it is in none of the usual folders."""
+    folders = (mpi.prefix / "lib", mpi.prefix / "lib64", mpi.prefix / "lib" / "release")
+    return next((path for folder in folders for path in sorted(folder.glob("libmpi.so.*"))), None)
+
+
 _LISTED: dict[Path, frozenset[str] | None] = {}
 
 
@@ -72,8 +78,7 @@ def listed_by(mpi: Mpi, environ: Mapping[str, str], ask: Ask = output_of) -> fro
     """Return the names of all control variables that a library lists, which it is asked for once; None: it can't be
     asked.
     """
-    folders = (mpi.prefix / "lib", mpi.prefix / "lib64", mpi.prefix / "lib" / "release")
-    library = next((path for folder in folders for path in sorted(folder.glob("libmpi.so.*"))), None)
+    library = library_of(mpi)
     if library is None:
         return None
     if library not in _LISTED:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What carries messages between two ranks of this node: asked of the library by a job of two ranks, as a run asks."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from slowpath.core.errors import SlowpathError
+from slowpath.core.run_results import MessagePath
+from slowpath.doctor.check import Check
+from slowpath.doctor.device_transfer import how_it_ended
+from slowpath.doctor.mpi_gpu import Proof, Tell
+from slowpath.mpi.batch_systems import find_allocation
+from slowpath.mpi.control_variables import library_of, read_control_variables
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.launchers import BATCH_NAMES, command, launcher_named
+from slowpath.mpi.message_path import QUESTIONS, SPLITS, paths_of
+from slowpath.mpi.mpi import Mpi, as_library_is
+from slowpath.run.cores import allocated_nodes, allowed_cores
+from slowpath.run.engine.build import kept_engine
+from slowpath.run.engine.cache import UsableEngine
+from slowpath.run.process import JobLimits, run_job
+
+NAME = "message path"
+LIMIT_S = 20.0  # of the job, which takes a second or two
+# Short and long messages: a library may open a path with the first message that needs it.
+_CELL = ("p2p", "--pattern", "ping_pong", "--message-bytes", "8,1048576", "--samples", "10", "--time-limit-s", "0.1")
+_NOWHERE = "doctor"  # environment of the rows
+
+
+def message_path(_: Proof = "none", tell: Tell = lambda _: None) -> Check:
+    """Module, transport and way to copy, where the library says them."""
+    try:
+        mpi = as_library_is(find_mpi(None))
+        engine = kept_engine(mpi)
+    except SlowpathError as error:
+        return Check(NAME, None, "ok", f"not asked: {error}")
+    if engine is None:
+        why = f"not asked: no engine is built for {mpi.identity}, which sends the messages"
+        return Check(NAME, None, "ok", why, "slowpath engine build, then slowpath doctor")
+    if mpi.launcher in BATCH_NAMES and find_allocation(os.environ) is None:
+        return Check(NAME, None, "ok", f"not asked: {mpi.launcher} starts ranks inside an allocation only")
+    tell(f"asking {mpi.identity} what carries messages between two ranks")
+    return conclusion(mpi.name, asked(mpi, engine, os.environ))
+
+
+def asked(mpi: Mpi, engine: UsableEngine, environ: Mapping[str, str]) -> Sequence[MessagePath] | str:
+    """Return the library's answer, or why there is none."""
+    launcher = launcher_named(mpi.launcher)
+    with tempfile.TemporaryDirectory(prefix="slowpath-path-") as folder:
+        made = command(
+            launcher,
+            str(mpi.mpiexec),
+            mpi.name,
+            2,
+            "core" if "core" in launcher.bind else "none",
+            QUESTIONS.get(mpi.name, {}),
+            [str(engine.program), *_CELL],
+            allowed_cores() * allocated_nodes(environ),
+            environ,
+        )
+        out, err = Path(folder, "stdout"), Path(folder, "stderr")
+        variables = {**mpi.environ(environ), **made.variables}
+        outcome = run_job(made.argv, variables, out, err, [], JobLimits(total_s=LIMIT_S))
+        text = "\n".join(path.read_text(errors="replace") for path in (out, err))
+    if outcome.ended != "ok":
+        return f"a job of two ranks {how_it_ended(outcome)}"
+    return paths_of(mpi.name, text, _splits(mpi, environ), _NOWHERE)
+
+
+def _splits(mpi: Mpi, environ: Mapping[str, str]) -> dict[str, int | None]:
+    """Control variables that decide which ranks share a node."""
+    library = library_of(mpi)
+    read = read_control_variables(library, list(SPLITS), mpi.environ(environ)) if library else None
+    return {name: read.number(name) if read else None for name in SPLITS}
+
+
+def conclusion(library: str, answer: Sequence[MessagePath] | str) -> Check:
+    """The check of what the library said. Pure.
+
+    Args: library: its name.  answer: rows, or why there are none.
+    """
+    if isinstance(answer, str):
+        return Check(NAME, None, "warn", answer, "slowpath run checkup shows the launch in full")
+    on_node = [path for path in answer if path.scope == "on_node"]
+    value = "; ".join(path.words for path in on_node or answer)
+    if not any(path.layer for path in on_node):
+        return Check(NAME, value, "ok", f"{library} does not say more")
+    if any(takes_network(path) for path in on_node):
+        means = "messages inside this node take a path that is made for networks"
+        return Check(NAME, value, "warn", means, "slowpath diagnose")
+    return Check(NAME, value, "ok", f"as {library} reports it")
+
+
+def takes_network(path: MessagePath) -> bool:
+    """Whether a row shows that no shared memory is in it: libfabric, or TCP alone."""
+    words = (path.transport or "").removeprefix("btl ").removeprefix("UCX ").split(", ")
+    return path.layer == "ofi" or (bool(words) and all(word == "tcp" for word in words))
