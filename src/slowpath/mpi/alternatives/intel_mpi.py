@@ -109,6 +109,7 @@ INTEL_MPI: tuple[Alternative, ...] = (
     _row("shm pauses less", {"SHM_PAUSE": "0"}, "waiting for shared memory does not pause", INSIDE, ONE_NODE, _SHM),
     _row("own malloc off", {"MALLOC": "0"}, "malloc is the C library's"),
     _row("wait mode", {"WAIT_MODE": "1"}, "ranks that wait sleep until a message comes"),
+    _row("no wait mode", {"WAIT_MODE": "0"}, "ranks that wait look for messages and do not sleep"),
     *(
         _row(f"thread yield {kind}", {"THREAD_YIELD": kind}, f"ranks that wait {does}")
         for kind, does in (
@@ -122,6 +123,7 @@ INTEL_MPI: tuple[Alternative, ...] = (
     _row("spin long", {"SPIN_COUNT": "2000"}, "ranks that wait look 2000 times before they yield"),
     _row("no pause", {"PAUSE_COUNT": "0"}, "ranks that wait look without a pause"),
     _row("asynchronous progress", {"ASYNC_PROGRESS": "1"}, "a thread of each rank makes progress"),
+    _row("no asynchronous progress", {"ASYNC_PROGRESS": "0"}, "no thread makes progress beside the program's"),
     _row(
         "collectives by messages",
         {"COLL_INTRANODE": "pt2pt"},

@@ -61,6 +61,7 @@ def _row(
 _PATHS = (
     _row("netmod ofi", ("CH4_NETMOD", "ofi"), "messages between nodes go by libfabric", _BETWEEN, NODES),
     _row("netmod ucx", ("CH4_NETMOD", "ucx"), "messages between nodes go by UCX", _BETWEEN, NODES),
+    _row("local", ("NOLOCAL", "0"), "messages inside a node take shared memory", EVERY_CALL, ONE_NODE),
     _row(
         "no local",
         ("NOLOCAL", "1"),
@@ -221,6 +222,8 @@ _COLLECTIVES = (
 _PROGRESS = (
     _row("GPU support off", ("ENABLE_GPU", "0"), "no message asks whether its buffer is GPU memory", EVERY_CALL),
     _row("progress throttle", ("CH4_PROGRESS_THROTTLE", "1"), "ranks that wait sleep now and then", EVERY_CALL),
+    _row("no progress throttle", ("CH4_PROGRESS_THROTTLE", "0"), "ranks that wait do not sleep", EVERY_CALL),
+    _row("no progress thread", ("ASYNC_PROGRESS", "0"), "no thread makes progress beside the program's", EVERY_CALL),
     _row("no global progress", ("CH4_GLOBAL_PROGRESS", "0"), "only the own interface is polled", EVERY_CALL),
     _row("never yield", ("POLLS_BEFORE_YIELD", "0"), "ranks that wait do not give their processor away", EVERY_CALL),
     _row("yield at once", ("POLLS_BEFORE_YIELD", "1"), "ranks that wait give their processor away", EVERY_CALL),

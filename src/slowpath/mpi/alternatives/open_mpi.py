@@ -284,6 +284,12 @@ _WAITING = (
         "ranks that wait give their processor away",
         seen="MPI_T reads mpi_yield_when_idle back",
     ),
+    _row(
+        "never yield",
+        {"mpi_yield_when_idle": "0"},
+        "ranks that wait do not give their processor away, on a node with more ranks than processors as well",
+        seen="MPI_T reads mpi_yield_when_idle back",
+    ),
 )
 _BETWEEN_NODES: tuple[Operation, ...] = ("messages between nodes",)
 _TCP_ROWS = (
