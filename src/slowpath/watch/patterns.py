@@ -20,6 +20,7 @@ from slowpath.watch.edges import between_collectives, waiting_at_ends
 from slowpath.watch.findings import place_words
 from slowpath.watch.prices import LEAST_SHARE
 from slowpath.watch.results import CallSite, WatchFinding
+from slowpath.watch.stands_for import seconds_of
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, Ints, possible, replay, sampled
 
 ESTIMATED: Final = "estimated"
@@ -50,15 +51,16 @@ def seen_in(calls: ProgramCalls) -> list[tuple[SlowPath, SeenPattern]]:
 
 def patterns_of(calls: ProgramCalls, order: CallOrder, sites: Sequence[CallSite]) -> Patterns:
     """What every slow path sees in these calls.  Args: order: of the same calls."""
-    seen = [(path, one) for path, one in seen_in(calls) if one.reported or _worth(one, calls)]
+    weight = seconds_of(calls)
+    seen = [(path, one) for path, one in seen_in(calls) if one.reported or _worth(one, calls, weight)]
     if not seen:
         return Patterns()
     every = [one for _, one in seen]
-    saved = _replayed(calls, order, every)
+    saved = _replayed(calls, order, every, weight)
     found = [
-        _finding(path, one, saved.of(i), calls, sites)
+        _finding(path, one, saved.of(i), calls, weight, sites)
         for i, (path, one) in enumerate(seen)
-        if one.reported or _gain(saved.of(i), one, calls) >= LEAST_SHARE * calls.span_s
+        if one.reported or _gain(saved.of(i), one, calls, weight) >= LEAST_SHARE * calls.span_s
     ]
     found = _with_own_ids(found)
     found.sort(key=lambda finding: finding.seconds if finding.saved_s is None else finding.saved_s, reverse=True)
@@ -83,27 +85,27 @@ class _Saved:
         return None if self.every is None else self.every[i]
 
 
-def _seconds(one: SeenPattern, calls: ProgramCalls) -> Three:
-    """Added up over its calls, a rank."""
-    added = (one.saved_s * calls.weight[one.rows][:, None]).sum(axis=0) / calls.ranks
+def _seconds(one: SeenPattern, calls: ProgramCalls, weight: Floats) -> Three:
+    """Added up over its calls, a rank.  Args: weight: of the seconds of each call."""
+    added = (one.saved_s * weight[one.rows][:, None]).sum(axis=0) / calls.ranks
     value, low, high = (float(a) + b + one.waited_s for a, b in zip(added, one.more_s, strict=True))
     return value, low, high
 
 
-def _worth(one: SeenPattern, calls: ProgramCalls) -> bool:
+def _worth(one: SeenPattern, calls: ProgramCalls, weight: Floats) -> bool:
     """A rank alone may pay for it, and all wait for that one."""
     if not calls.span_s:
         return False
-    by_rank = np.bincount(calls.rank[one.rows], weights=one.saved_s[:, 0] * calls.weight[one.rows], minlength=1)
+    by_rank = np.bincount(calls.rank[one.rows], weights=one.saved_s[:, 0] * weight[one.rows], minlength=1)
     more_s = one.more_s[0] + one.waited_s * calls.ranks
     return float(by_rank.max(initial=0.0)) + more_s >= LEAST_SHARE * calls.span_s
 
 
-def _gain(saved: Three | None, one: SeenPattern, calls: ProgramCalls) -> float:
-    return _seconds(one, calls)[0] if saved is None else saved[0]
+def _gain(saved: Three | None, one: SeenPattern, calls: ProgramCalls, weight: Floats) -> float:
+    return _seconds(one, calls, weight)[0] if saved is None else saved[0]
 
 
-def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]) -> _Saved:
+def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern], weight: Floats) -> _Saved:
     """The order of the calls without what each pattern saves; the last of all without everything."""
     saving = np.zeros((len(calls), 3 * (len(seen) + 1)))
     for i, one in enumerate(seen):
@@ -118,7 +120,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
         why = f"a replay that changes nothing is off by {100 * replayed.error_ratio:.0f} % of the measured time"
         return _Saved(None, why)
     total = replayed.saved_s.sum(axis=0)
-    kept, every = saving[rows].sum(axis=0), (saving * calls.weight[:, None]).sum(axis=0)
+    kept, every = saving[rows].sum(axis=0), (saving * weight[:, None]).sum(axis=0)
     scale = np.where(kept > 0, np.maximum(every / np.where(kept > 0, kept, 1.0), 1.0), 0.0)
     more = np.array([one.more_s for one in seen])
     more += np.stack([_freed_s(calls, part, rows, one) for one in seen])
@@ -162,10 +164,15 @@ def _numbers(part: CallOrder) -> Ints:
 
 
 def _finding(
-    path: SlowPath, one: SeenPattern, saved: Three | None, calls: ProgramCalls, sites: Sequence[CallSite]
+    path: SlowPath,
+    one: SeenPattern,
+    saved: Three | None,
+    calls: ProgramCalls,
+    weight: Floats,
+    sites: Sequence[CallSite],
 ) -> WatchFinding:
     """As results.json has it."""
-    seconds = _seconds(one, calls)
+    seconds = _seconds(one, calls, weight)
     places = [sites[site] for site in one.sites]
     where = place_words(places[0]) if places else "a place that is not known"
     other = place_words(places[1]) if len(places) > 1 else "a place that is not known"

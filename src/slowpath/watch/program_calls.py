@@ -14,6 +14,7 @@ from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
 from slowpath.watch.results import CallSite
+from slowpath.watch.stands_for import stands_for
 from slowpath.watch.what_if import CallOrder, possible, transfers
 
 _OF_MESSAGES = ("point to point", "completion")
@@ -44,14 +45,14 @@ def program_calls(
 ) -> ProgramCalls:
     """Columns of the kept calls.
 
-    Args: order: of the same calls.  weight: of each event.  site_of: site -> index in the results' sites.
+    Args: order: of the same calls.  weight: of each event, by time.  site_of: site -> index in the results' sites.
     """
     events, world = found.events, found.world
     calls = kept_calls(found)
     place = np.full(len(events), NO_EVENT, dtype=np.int64)
     place[calls] = np.arange(calls.size)
     sites = np.array([site_of.get(site, NONE) for site in range(len(world.sites))], dtype=np.int64)
-    site = events.site[calls]
+    every_site = np.where(events.site >= 0, sites[events.site] if sites.size else NONE, NONE)
     identities, communicator = np.unique(events.communicator[calls], return_inverse=True)
     kind = events.kind[calls]
     family = np.array(world.families, dtype=np.int64)[events.call[calls]]
@@ -66,7 +67,7 @@ def program_calls(
         end_s=events.end_s[calls],
         own_s=transfers(possible(order)),
         call=events.call[calls],
-        site=np.where(site >= 0, sites[site] if sites.size else NONE, NONE),
+        site=every_site[calls],
         communicator=communicator.reshape(-1).astype(np.int64),
         bytes=events.bytes[calls],
         root=np.where(collective & (events.peer[calls] >= 0), events.peer[calls], NONE),
@@ -76,7 +77,7 @@ def program_calls(
         is_one_sided=(kind & int(EventKind.ONE_SIDED)) != 0,
         brings=_brings(found, calls, place),
         group=group[calls],
-        weight=weight[calls],
+        weight=stands_for(events, world, calls, weight, every_site, counted),
         names=world.calls,
         messages=_messages(found, place),
         counted=counted,

@@ -243,6 +243,31 @@ def test_small_messages_of_a_slow_loop_save_its_steps_at_most(tmp_path: Path) ->
     assert finding.saved_interval[1] == pytest.approx(less_s, rel=0.25)
 
 
+def computed_between(program: Program, rounds: int) -> None:
+    """So many rounds' messages leave while the sender computes, 20 us before each; the others' leave in a row."""
+    for number in range(ITERATIONS):
+        program.compute()
+        for _ in range(100):
+            program.now[0] += 20e-6 if number < rounds else 0.0
+            program.receive(1, 0, program.send(0, 1))
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def test_a_row_in_which_the_sender_had_no_core_is_a_row_like_the_others(tmp_path: Path) -> None:
+    program = Program(2)
+    computed_between(program, rounds=2)
+    (finding,) = program.watched(tmp_path).findings
+    assert finding.messages == 100 * ITERATIONS
+    assert finding.saved_interval is not None
+    assert finding.saved_interval[1] < 100 * ITERATIONS * 8e-6
+
+
+def test_messages_that_leave_while_their_sender_computes_are_not_named(tmp_path: Path) -> None:
+    program = Program(2)
+    computed_between(program, rounds=ITERATIONS * 3 // 4)
+    assert program.watched(tmp_path).findings == ()
+
+
 def test_the_steps_of_a_slow_loop_are_those_of_all_windows_of_a_thinned_record(tmp_path: Path) -> None:
     program = Program(4)
     sent_in_python(program, twin=False)

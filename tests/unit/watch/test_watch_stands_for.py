@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What thinned records say of a program is what full ones say: counts exactly, savings within their interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
+from slowpath.watch.record.layout import EventKind
+from slowpath.watch.results import WatchFinding
+from slowpath.watch.stands_for import seconds_of
+from support.watched_program import ELSEWHERE, HERE, THERE, Program
+
+ROUNDS, EACH = 64, 100
+ROUND_S = 1e-3
+WINDOW_ROUNDS = 4
+SLOWER = 2.3  # calls of a window in which each event is written, as in the draws of docs/results/watch.md
+
+
+def program_of(level: int, levels: dict[int, int] | None = None) -> Program:
+    """Small messages in rounds; one window of four rounds in 2^level is kept, in which calls take longer.
+
+    Args: levels: of ranks that keep more windows.
+    """
+    program = Program(4)
+    for rank in program.job.ranks:
+        rank.window_ns = round(WINDOW_ROUNDS * ROUND_S * 1e9)
+        rank.level = (levels or {}).get(rank.rank, level)
+    for number in range(ROUNDS):
+        program.now = [number * ROUND_S + 1e-6] * 4
+        program.call_s = 1e-6 * (SLOWER if number // WINDOW_ROUNDS % 4 == 0 else 1.0)
+        program.all(size=2048, site=ELSEWHERE)
+        for at in [program.send(0, 1) for _ in range(EACH)]:
+            program.receive(1, 0, at)
+        program.all(size=2048, site=ELSEWHERE)
+    return program
+
+
+def finding_of(program: Program, folder: Path) -> WatchFinding:
+    (finding,) = program.watched(folder).findings
+    assert finding.rule == "SP050"
+    return finding
+
+
+@pytest.mark.parametrize("levels", [{}, {0: 1}, {0: 1, 1: 0}], ids=["alike", "the sender keeps more", "both do"])
+def test_a_thinned_record_has_the_counts_of_a_full_one(levels: dict[int, int], tmp_path: Path) -> None:
+    full = finding_of(program_of(0), tmp_path / "full")
+    thin = finding_of(program_of(2, levels), tmp_path / "thin")
+    assert full.messages == thin.messages == ROUNDS * EACH
+    assert f"{ROUNDS * EACH:,} messages of 8 B" in thin.text
+    assert full.saved_s is not None
+    assert thin.saved_s is not None
+    assert thin.saved_interval is not None
+    assert thin.saved_interval[0] <= full.saved_s <= thin.saved_interval[1]
+    assert thin.saved_s == pytest.approx(full.saved_s, rel=0.25)
+
+
+def test_no_kind_of_call_stands_for_more_seconds_than_the_profile_counts(tmp_path: Path) -> None:
+    """Counts times what a call takes in a kept window would be 1.7 times what all calls took."""
+    program_of(2).watched(tmp_path)
+    calls = calls_in(tmp_path)
+    for call, site, rank in {tuple(row) for row in calls.counted[:, :3].tolist()}:
+        mine = (calls.call == call) & (calls.site == site) & (calls.rank == rank)
+        kind = (calls.counted[:, :3] == [call, site, rank]).all(axis=1)
+        assert calls.weight[mine].sum() == pytest.approx(calls.counted[kind, 3].sum())
+        own_s = calls.own_s[mine]
+        assert (own_s * seconds_of(calls)[mine]).sum() <= 1.001 * calls.counted_s[kind].sum()
+        if calls.names[call] == "MPI_Send":
+            assert (own_s * calls.weight[mine]).sum() > 1.3 * calls.counted_s[kind].sum()
+
+
+def calls_in(folder: Path) -> ProgramCalls:
+    found = watched(folder)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    return calls_of_program(found, kept_of(found.attributed, pairs))
+
+
+def test_both_halves_of_a_sendrecv_are_one_call(tmp_path: Path) -> None:
+    """The profile counts its message to another rank and its message from one."""
+    program = program_of(2)
+    for number in range(ROUNDS):
+        at_s = number * ROUND_S + 0.9e-3
+        for rank, other in ((2, 3), (3, 2)):
+            program.at(rank).sendrecv(other, other, start_s=at_s, end_s=at_s + 1e-6, site=HERE)
+    program.watched(tmp_path)
+    calls = calls_in(tmp_path)
+    mine = calls.named("MPI_Sendrecv")
+    assert calls.weight[mine].tolist() == [4.0] * (2 * ROUNDS // 4)
+
+
+def test_polls_that_are_one_event_stand_for_their_time(tmp_path: Path) -> None:
+    """One event is a hundred polls: by counts each would stand for all polls of all windows."""
+    program = program_of(2)
+    for number in range(ROUNDS):
+        at_s = number * ROUND_S + 0.9e-3
+        program.at(2).event("MPI_Iprobe", at_s, at_s + 50e-6, EventKind.NOTHING, site=THERE)
+    program.at(2).profile_row("MPI_Iprobe", 0, ROUNDS * 99, site=THERE)
+    program.watched(tmp_path)
+    calls = calls_in(tmp_path)
+    assert calls.weight[calls.named("MPI_Iprobe")] == pytest.approx(4.0)
