@@ -39,9 +39,9 @@ def run_all(
     for command in commands:
         waiting.put(command)
     codes: dict[str, int] = {}
-    alive: dict[str, subprocess.Popen[bytes]] = {}
+    alive: dict[int, subprocess.Popen[bytes]] = {}
 
-    def work(lane: str) -> None:
+    def work(number: int, lane: str) -> None:
         while time.monotonic() < until_s:
             try:
                 command = waiting.get_nowait()
@@ -49,11 +49,11 @@ def run_all(
                 return
             begun_s = time.monotonic()
             with command.log.open("wb") as log:
-                alive[lane] = _started(command, lane, log)
-            codes[command.name] = _ended(alive[lane], command.limit_s)
+                alive[number] = _started(command, lane, log)
+            codes[command.name] = _ended(alive[number], command.limit_s)
             tell(f"{command.name}: {time.monotonic() - begun_s:.0f} s on {lane}, exit code {codes[command.name]}")
 
-    workers = [threading.Thread(target=work, args=(lane,)) for lane in lanes]
+    workers = [threading.Thread(target=work, args=place) for place in enumerate(lanes)]
     for worker in workers:
         worker.start()
     try:

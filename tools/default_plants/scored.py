@@ -69,7 +69,7 @@ def cost_campaign(plant: Plant, mpi: str) -> Campaign:
 def cost_of(results: Results) -> Mapping[str, tuple[float, float, float]]:
     """Return cell -> ratio of its time with the plant, with its interval; those that could be measured."""
     return {
-        one.contrast: (one.ratio, *one.interval)
+        one.group: (one.ratio, *one.interval)
         for one in results.contrasts
         if one.ratio is not None and one.interval is not None
     }

@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from default_plants.lanes import Command, run_all
 from default_plants.plants import PLANTS, Plant, drawn
-from default_plants.scored import RULES, is_slow, judge
+from default_plants.scored import RULES, cost_campaign, cost_of, is_slow, judge
 from default_plants.site import FILE_VARIABLE, site_prefix, write_defaults
 
+from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, RemedyResult, Snippet
 from slowpath.mpi.alternatives.table import ALTERNATIVES
 from slowpath.mpi.own_settings import own_settings
+from slowpath.plan.campaign import decode
 from support import results as engine
 
 CMA_OFF = next(plant for plant in PLANTS if plant.label == "mpich-CMA-off")
@@ -57,6 +59,16 @@ def test_found_is_what_undoes_the_plant_and_is_not_named_without_it() -> None:
     assert judge(CMA_OFF, [other], []).answer == "missed", "the planted value itself undoes nothing"
     assert judge(CMA_OFF, [undone], [undone]).answer == "missed", "it is named without the plant as well"
     assert judge(CMA_OFF, [named("MPIR_CVAR_CH4_CMA_ENABLE=1", rule="SP035")], []).answer == "missed"
+
+
+def test_each_cell_of_a_screening_is_measured_with_the_plant_and_without() -> None:
+    campaign = cost_campaign(CMA_OFF, "mpich")
+    names = [contrast.name for contrast in campaign.contrasts]
+    assert names == [cells.name for cells in campaign.cells]
+    assert [dict(environment.variables) for environment in campaign.environments] == [{}, CMA_OFF.variables]
+    assert decode(campaign_toml(campaign).encode(), "plant.toml").contrasts[0].b == "planted"
+    known = engine.a_contrast(group="1 MiB", ratio=2.0, interval=(1.9, 2.1))
+    assert cost_of(engine.results(contrasts=[known, engine.a_contrast("c2", None)])) == {"1 MiB": (2.0, 1.9, 2.1)}
 
 
 def test_a_plant_that_costs_nothing_with_certainty_is_not_drawn() -> None:
