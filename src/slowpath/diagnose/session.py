@@ -17,6 +17,7 @@ from slowpath.analyse.run_facts import run_facts, wrong_place
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
 from slowpath.core.results import ContrastResult, Finding, Results, Verdict
+from slowpath.core.run_results import LaunchCounts
 from slowpath.diagnose.alternatives import changes_start, screening_of
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
@@ -59,9 +60,20 @@ def verdict_of(
     # Cells whose calls are counted have more ranks than there may be processors: that is our doing, and costs no time.
     ranks = task.ranks if isinstance(task, SurveyTask) else None
     wrong = tuple(with_program(program, wrong_place(survey.run, ranks)))
-    run = dataclasses.replace(facts, rounds=0, round_s=None, is_check=not asked, wrong_place=wrong)
+    pace, left_out = _pace(survey_of(measured).step, survey.run.launches)
+    run = dataclasses.replace(
+        facts, rounds=0, round_s=None, is_check=not asked, wrong_place=wrong, pace=pace, left_out=left_out
+    )
     cells = {cell.cell: cell for cell in survey.cells}
     return conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
+
+
+def _pace(step: DiagnosisStep, launches: LaunchCounts) -> tuple[float | None, int]:
+    """Wall time of a step's launches over what was planned for as many, and the launches that it left out."""
+    begun = launches.done + launches.failed
+    if not step.wall_s or not step.estimate_s or not begun or not launches.planned:
+        return None, step.launches_left_out
+    return step.wall_s / (step.estimate_s * begun / launches.planned), step.launches_left_out
 
 
 def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:

@@ -103,7 +103,7 @@ def build(
         rivals=list(against.rivals),
         kind=path.kind,
         concerns=path.concerns,
-        needs_cause=path.needs_cause,
+        needs_cause=path.needs_cause or seen.is_screened,
     )
     return finding if against.title else with_tried(finding, seen.tried, with_trial)
 

@@ -75,6 +75,7 @@ class Observation:
     cause: the sentence of the finding once it is explained, in place of the rule's.
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
     unsets: variables that put users who set them on the slow side.  tried: remedies that the run measured itself.
+    is_screened: it was shown with other things varied at once alone, any of which may be the cause together with it.
     """
 
     about: str
@@ -99,6 +100,7 @@ class Observation:
     slow_cells: tuple[int, ...] = ()
     fast_cells: tuple[int, ...] = ()
     tried: tuple[Tried, ...] = ()
+    is_screened: bool = False
 
 
 def observed(one: Difference, **more: Any) -> Observation:

@@ -228,6 +228,7 @@ def _screened(facts: Facts, one: Screened, wording: Wording) -> Observation:
         evidence=(f"{ratio_words(one.ratio)}: every launch's mean over {len(one.cells)} runs of a screening design",),
         slow_cells=(),
         fast_cells=(),
+        is_screened=True,
     )
 
 

@@ -25,6 +25,7 @@ WORDS: Mapping[Group, str] = {
     "property": "property",
 }
 LARGE_RATIO = 3.0  # what costs so much, with its whole interval, is named in the verdict before a trial was made
+SLOW_PACE = 4.0  # times as long as planned: launches that say that something is slow; beside a compiler they take 2
 MOST_ROUNDS = 200  # that it makes sense to ask for: beyond, the machine must get quieter
 
 
@@ -36,6 +37,7 @@ class RunFacts:
     they were to be measured here.  skipped: cells that this machine, library or job can't have.  cells, measured: of
     the run, and those with a value.  nothing: why no cell has one; None: at least one has.  is_check: it asks whether
     the machine is healthy, and not a question of its own.  wrong_place: what is wrong with where its ranks ran.
+    pace: seconds that a launch took for each that was planned.  left_out: launches that time did not suffice for.
     """
 
     place: str | None = None
@@ -48,6 +50,18 @@ class RunFacts:
     nothing: str | None = None
     is_check: bool = False
     wrong_place: tuple[PlaceFault, ...] = ()
+    pace: float | None = None
+    left_out: int = 0
+
+    @property
+    def slow_launches(self) -> str | None:
+        """That launches took much longer than planned, where that left questions open."""
+        if self.pace is None or self.pace < SLOW_PACE or not self.left_out:
+            return None
+        return (
+            f"launches take {self.pace:.1f} times as long as planned, so {self.left_out} of them were left out: what "
+            "makes them slow is not named yet"
+        )
 
 
 @dataclass(frozen=True)
@@ -162,7 +176,10 @@ class Tally:
             return f"{self.run.place}: {self.headline.rstrip('.')}." if self.run.place else self.headline
         if self.run.is_check:
             asked = _questions(len(self.questions))
-            if left := sum(question.state in ("undecided", "not measured") for question in self.questions):
+            left = sum(question.state in ("undecided", "not measured") for question in self.questions)
+            if left and left == len(self.questions):
+                return f"{'; '.join(filter(None, (f'Undecided{place}', faster)))}: none of {asked} could be decided."
+            if left:
                 return f"{'; '.join(filter(None, (f'No fault found{place}', faster)))}; {left} of {asked} not decided."
             return f"Nothing is wrong{place}: {faster or f'no fault in {asked}'}."
         return f"Measured{place}: {self._paths}."
@@ -170,7 +187,7 @@ class Tally:
     @property
     def still_open(self) -> str | None:
         """What could not be decided; None: nothing was left open."""
-        parts = []
+        parts = [self.run.slow_launches] if self.run.slow_launches and not self.faults else []
         helps = f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})"
         large = next((one for one in self.candidates if _is_large(one)), None)
         if self.run.is_check and large is not None and large.ratio is not None:

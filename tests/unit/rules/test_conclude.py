@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -186,8 +187,26 @@ def test_what_few_programs_use_never_speaks_first() -> None:
 
 def test_what_is_undecided_is_no_all_clear() -> None:
     open_one = contrast("x", 3.27, "undecided", interval=(0.8, 9.0), more_pairs=14, default_side=None)
-    verdict = conclude([open_one], [], CHECK).verdict
-    assert verdict.answer == "No fault found on n1, mpich 5.0.2, 2026-01-31; 1 of 1 question not decided."
+    same = contrast("y", 1.0, "same", group="other")
+    verdict = conclude([open_one, same], [], CHECK).verdict
+    assert verdict.answer == "No fault found on n1, mpich 5.0.2, 2026-01-31; 1 of 2 questions not decided."
+
+
+def test_where_nothing_was_decided_no_fault_found_would_be_false() -> None:
+    """A library that took 21 ms for 1 MiB left 47 of 60 launches out, and the verdict began with "No fault found"."""
+    undecided = contrast("a", None, "undecided")
+    slow = dataclasses.replace(CHECK, pace=7.3, left_out=47)
+    verdict = conclude([undecided], [], slow).verdict
+    assert verdict.answer == "Undecided on n1, mpich 5.0.2, 2026-01-31: none of 1 question could be decided."
+    assert verdict.still_open is not None
+    assert verdict.still_open.startswith(
+        "Undecided: launches take 7.3 times as long as planned, so 47 of them were left"
+    )
+    beside_a_compiler = dataclasses.replace(CHECK, pace=2.0, left_out=12)
+    quiet = conclude([undecided], [], beside_a_compiler).verdict.still_open
+    assert "launches" not in (quiet or "")
+    named = conclude([undecided], [a_finding("SP035", kind="fault")], slow).verdict.still_open
+    assert "launches" not in (named or "")
 
 
 def test_a_loss_without_a_name_is_left_open_by_a_check_and_named_by_who_asked() -> None:

@@ -65,6 +65,14 @@ def test_far_above_says_how_far_and_not_why() -> None:
     assert "a setting of yours" in one.hypotheses[0]
 
 
+def test_the_cell_that_the_text_is_about_comes_first() -> None:
+    """A plant by the byte was scored by its shortest message, whose excess is another one."""
+    run = planted(700.0)
+    above_floor(run, 64 * KIB, FLOOR_S, 3000.0)
+    (one,) = found(run)
+    assert (one.ratio, one.slow_cells) == (3000.0, [3, 0, 1, 2])
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -10,6 +10,7 @@ from screening_plants import CALLS, screening, slow_call, slow_where, start_alon
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.screened import factors_of, screened
+from slowpath.findings.tally import group_of
 from slowpath.slowpaths.evaluate import findings
 
 
@@ -116,6 +117,7 @@ def test_a_call_that_costs_is_named_in_as_many_cells(name: str, words: str) -> N
     assert one.ratio == pytest.approx(2, rel=0.1)
     assert "with 7 other things varied at once, in 16 cells" in one.text
     assert one.kind == "fault"
+    assert group_of(one) == "suspicion", "it is no fault before it is shown by itself: others were varied at once"
 
 
 @pytest.mark.parametrize("name", CALLS)

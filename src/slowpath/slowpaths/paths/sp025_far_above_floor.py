@@ -126,7 +126,8 @@ def _observation(facts: Facts, group: Sequence[_Far]) -> Observation:
     best = max(top.usual.highest.values())
     least = ratio_words(top.fastest, top.over.fastest_interval)
     words = [f"{memory(cells)} memory", f"messages of {sizes(cells)}"]
-    numbers = tuple(cell.cell for cell in cells)
+    # What the text and the numbers are about comes first, as in every observation.
+    numbers = (top.cell.cell, *(cell.cell for cell in cells if cell is not top.cell))
     return Observation(
         about=memory(cells),
         place=facts.place(cells, words),
