@@ -111,6 +111,10 @@ class ProgramCalls:
         """Of each name whether it is one of these, shape (len(names),)."""
         return np.array([name.removesuffix("_c") in names for name in self.names], dtype=bool)
 
+    def stood_for(self, rows: Ints) -> int:
+        """How many calls these stand for."""
+        return round(float(self.weight[rows].sum()))
+
     @property
     def per_collective(self) -> Floats:
         """Of each call the part of a collective that it is, by its weight; shape (n,)."""

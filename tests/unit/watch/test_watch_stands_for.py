@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
+from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding
 from slowpath.watch.stands_for import seconds_of
@@ -56,6 +58,63 @@ def test_a_thinned_record_has_the_counts_of_a_full_one(levels: dict[int, int], t
     assert thin.saved_interval is not None
     assert thin.saved_interval[0] <= full.saved_s <= thin.saved_interval[1]
     assert thin.saved_s == pytest.approx(full.saved_s, rel=0.25)
+
+
+def hot(program: Program) -> None:
+    """Rank 0 takes one message after the other."""
+    sent = {}
+    for rank in range(4):
+        for number, other in enumerate(other for other in range(4) if other != rank):
+            program.call_s = 20e-6 * (rank if number == 0 and rank else 1)
+            sent[rank, other] = program.send(rank, other, 2**18) + program.call_s
+    program.call_s = 1e-6
+    for (rank, other), at in sent.items():
+        program.receive(other, rank, at, 2**18)
+
+
+def chained(program: Program) -> None:
+    at = program.send(0, 1, 2048, offset=64)
+    for rank in (1, 2, 3):
+        program.receive(rank, rank - 1, at, 2048, offset=4096)
+        at = program.send(rank, (rank + 1) % 4, 2048, offset=64)
+    program.receive(0, 3, at, 2048, offset=4096)
+
+
+def waits(program: Program) -> None:
+    """Rank 0 sends a long message, which goes when rank 1 has computed."""
+    start, posted = program.now[0], program.now[1] + 300e-6
+    program.at(0).send(1, start_s=start, end_s=posted + 50e-6, message_bytes=2**20, site=HERE)
+    program.at(1).receive(0, start_s=posted, end_s=posted + 50e-6, message_bytes=2**20, site=THERE)
+    program.now[0] = posted + 350e-6
+    program.now[1] = posted + 50e-6
+
+
+def by_hand(program: Program) -> None:
+    sent = [program.send(0, rank, 2048, offset=64) for rank in (1, 2, 3)]
+    for rank, at in enumerate(sent, 1):
+        program.receive(rank, 0, at, 2048, offset=64)
+
+
+@pytest.mark.parametrize(("code", "once"), [("SP049", hot), ("SP054", by_hand), ("SP055", chained), ("SP058", waits)])
+def test_all_patterns_of_messages_count_those_that_were_not_kept(
+    code: str, once: Callable[[Program], None], tmp_path: Path
+) -> None:
+    found = []
+    for level in (0, 1):
+        program = Program(4)
+        for rank in program.job.ranks:
+            rank.window_ns, rank.level = round(WINDOW_ROUNDS * ROUND_S * 1e9), level
+        for number in range(2 * ROUNDS):
+            program.now = [number * ROUND_S + 1e-6] * 4
+            once(program)
+            program.all(size=2048, site=ELSEWHERE)
+        program.watched(tmp_path / str(level))
+        (one,) = [one for path, one in seen_in(calls_in(tmp_path / str(level))) if path.code == code]
+        found.append(one)
+    full, thin = found
+    assert thin.count == full.count >= 2 * ROUNDS
+    assert f"{full.count:,}" in thin.text
+    assert thin.more_s == pytest.approx(full.more_s, rel=0.01)
 
 
 def test_no_kind_of_call_stands_for_more_seconds_than_the_profile_counts(tmp_path: Path) -> None:

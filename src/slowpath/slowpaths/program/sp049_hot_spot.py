@@ -96,13 +96,14 @@ def _pattern(calls: ProgramCalls, message: Ints, hot: int, later_s: float) -> Se
     messages = calls.messages
     rows = messages.sent[message]
     own_s, call = calls.own_s[rows], calls.call[rows]
+    count = calls.stood_for(rows)
     value = np.maximum(usual(own_s, call) - later_s, 0.0)
     low = np.minimum(np.maximum(usual(own_s, call, 1.0) - 2 * later_s, 0.0), value)
     length = format_bytes(round(float(messages.bytes[message].mean())))
     return SeenPattern(
         sites=most(calls.site[rows], own_s),
-        count=message.size,
-        text=f"{message.size:,} messages of {length} in {{place}} are the first of rounds to all ranks, and all go to "
+        count=count,
+        text=f"{count:,} messages of {length} in {{place}} are the first of rounds to all ranks, and all go to "
         f"rank {hot}: they take {float(np.median(own_s)) / later_s:.1f} times as long as later ones",
         change="let rank r begin with rank r + 1 and go round from there; or MPI_Alltoall",
         basis="what the first messages take longer than later ones of the same rounds",

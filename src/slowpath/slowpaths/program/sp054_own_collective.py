@@ -117,6 +117,7 @@ def _pattern(
     partners = float(np.array(calls.members)[calls.communicator[mine]].mean()) - 1
     steps = math.ceil(math.log2(partners + 1))
     rows = np.unique(mine)
+    count = calls.stood_for(mine)
     own_s, call = calls.own_s[rows], calls.call[rows]
     share = max(1.0 - steps / partners, 0.0)
     # At worst each step of a tree takes a whole message, of which a row of sends pays its half.
@@ -128,8 +129,8 @@ def _pattern(
     length = format_bytes(round(float(messages.bytes[message].mean())))
     return SeenPattern(
         sites=(site, *other[:3]) if site != NONE else (),
-        count=message.size,
-        text=f"{message.size:,} messages of {length} {word} rank {root} in {{place}}, one for each other rank in a row",
+        count=count,
+        text=f"{count:,} messages of {length} {word} rank {root} in {{place}}, one for each other rank in a row",
         change=f"call {name} on all ranks in place of the loop",
         basis=f"a tree has {steps} steps where the loop has {partners:.0f}",
         rows=rows,

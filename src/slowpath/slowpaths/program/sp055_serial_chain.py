@@ -119,6 +119,8 @@ def _pattern(calls: ProgramCalls, message: Ints, chain: Ints) -> SeenPattern:
     chains = int(number.max()) + 1
     hops = np.bincount(number)
     sent, arrived = messages.sent[message], messages.arrived[message]
+    count = calls.stood_for(arrived)
+    weight = np.bincount(number, weights=calls.weight[arrived]) / hops  # of each chain
     began, ended = np.full(chains, np.inf), np.full(chains, -np.inf)
     np.minimum.at(began, number, calls.start_s[sent])
     np.maximum.at(ended, number, calls.end_s[arrived])
@@ -129,16 +131,17 @@ def _pattern(calls: ProgramCalls, message: Ints, chain: Ints) -> SeenPattern:
     once = float(
         np.median(calls.end_s[arrived] - calls.start_s[sent]) + np.median(calls.end_s[sent] - calls.start_s[sent])
     )
-    value, low = (float(np.maximum(typical - times * once, 0.0).sum()) for times in (1.0, MOST_AT_ONCE))
-    waited = float(np.maximum(calls.end_s[arrived] - np.maximum(calls.start_s[arrived], began[number]), 0.0).sum())
-    low = min(waited / calls.ranks, low)
+    value, low = (float((np.maximum(typical - times * once, 0.0) * weight).sum()) for times in (1.0, MOST_AT_ONCE))
+    waited_s = np.maximum(calls.end_s[arrived] - np.maximum(calls.start_s[arrived], began[number]), 0.0)
+    low = min(float((waited_s * weight[number]).sum()) / calls.ranks, low)
     each, length = float(hops.mean()), round(float(messages.bytes[message].mean()))
     return SeenPattern(
         sites=most(calls.site[arrived], np.ones(arrived.size))
         + tuple(site for site in most(calls.site[sent], np.ones(sent.size)) if site not in calls.site[arrived]),
-        count=message.size,
-        text=f"{message.size:,} messages of {format_bytes(length)} received in {{place}} and passed on in {chains:,} "
-        f"chains of {each:.0f}: each rank receives first and sends then, from another buffer",
+        count=count,
+        text=f"{count:,} messages of {format_bytes(length)} received in {{place}} and passed on in "
+        f"{round(float(weight.sum())):,} chains of {each:.0f}: each rank receives first and sends then, from another "
+        "buffer",
         change="send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
         basis="each chain's time, less one message sent and received; low: less 2.5 times that, "
         "since messages sent at once share the memory, and no more than ranks wait in the chain on average",

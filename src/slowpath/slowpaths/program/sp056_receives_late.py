@@ -134,11 +134,12 @@ def _pattern(calls: ProgramCalls, early: _Early, here: Ints, base_s: float) -> S
     if not has_waits:
         sends = NoRoom(sends.rows[:0], sends.saved_s[:0])
     sites = most(calls.site[rows], own_s)
+    count = calls.stood_for(np.concatenate([rows, unknown]))
     waiting = f"; the sends in {{other}} waited {format_time(waits_s)} for room" if has_waits else ""
     return SeenPattern(
         sites=sites + tuple(site for site in most(calls.site[sends.rows], sends.saved_s[:, 0]) if site not in sites),
-        count=rows.size + unknown.size,
-        text=f"{rows.size + unknown.size:,} {calls.names[int(call[0])]} in {{place}} took messages that had come "
+        count=count,
+        text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had come "
         f"before, past up to {most_passed:,} earlier ones that waited on rank {rank}{waiting}",
         change="post the receives before the messages come (MPI_Irecv), receive them in the order in which they are "
         "sent, or let the sender wait for the receiver now and then",

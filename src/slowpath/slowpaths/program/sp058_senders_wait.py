@@ -63,15 +63,15 @@ def _waits(calls: ProgramCalls, known: Ints) -> tuple[Floats, Floats]:
 def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats, computed_s: Floats) -> SeenPattern:
     messages = calls.messages
     left, posted = messages.left[message], messages.posted[message]
-    weight = calls.weight[left]
+    weight, count = calls.weight[left], calls.stood_for(left)
     length = format_bytes(round(float(messages.bytes[message].mean())))
     receivers = np.unique(messages.destination[message])
     who = f"rank {receivers[0]}" if receivers.size == 1 else f"{receivers.size} ranks"
     sites = most(calls.site[posted], wait_s)
     return SeenPattern(
         sites=sites + tuple(site for site in most(calls.site[left], wait_s) if site not in sites),
-        count=message.size,
-        text=f"the senders of {message.size:,} messages of {length} that {who} received in {{place}} waited "
+        count=count,
+        text=f"the senders of {count:,} messages of {length} that {who} received in {{place}} waited "
         f"{format_time(float(np.median(wait_s)))} each (median) for the receive, while {who} computed before it",
         change="receive before computing what does not need the message; or send by MPI_Isend and wait for it after "
         "the sender's own computing; MPI_Irecv before computing helps where the library goes on without calls",
