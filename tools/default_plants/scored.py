@@ -36,6 +36,8 @@ class Answer:
     named   its finding's text where the remedy undoes the plant; None: none does
     remedy  variables as the finding has them
     proven  by a trial
+    others  what was named instead
+    ended   status of the diagnosis; budget: a step was left that would have been made with more time
     """
 
     plant: str
@@ -44,6 +46,7 @@ class Answer:
     remedy: str | None = None
     proven: bool = False
     others: Sequence[str] = ()
+    ended: str | None = None
 
 
 def cost_campaign(plant: Plant, mpi: str) -> Campaign:
