@@ -37,6 +37,7 @@ from slowpath.diagnose.tasks import AlternativesTask, RepeatTask, StateTask, Sur
 from slowpath.diagnose.trials.verdict import FEWEST_PAIRS
 from slowpath.findings.conclude import conclude
 from slowpath.findings.least_seen import least_seen
+from slowpath.findings.tally import group_of
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
@@ -261,6 +262,10 @@ class Session:
         words = (kind.summary(step.task, before, after), kind.numbers(self._measured[-1].results), acted)
         done = replace(done, summary="; ".join(filter(None, words)))
         steps = [done if one.number == step.number else one for one in self.diagnosis.steps]
+        if isinstance(step.task, StateTask):  # the verdict is a survey away
+            faults = (one for one in first_by_cost(after.findings, self._measured) if group_of(one) == "fault")
+            for fault in faults:
+                self._bench.tell(f"Fault: {fault.text}")
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
         findings = first_by_cost(self._priced(after.findings), self._measured)

@@ -239,6 +239,24 @@ def test_after_the_survey_steps_are_estimated_by_how_long_launches_took(bench: B
     assert bench.paced == [["01-survey"]] * 2, "a diagnosis that goes on learns from the launches that it finds"
 
 
+@pytest.mark.parametrize("slowed", [False, True])
+def test_a_fault_of_the_user_s_own_state_is_said_as_soon_as_it_is_measured(
+    slowed: bool, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdict comes at the end of the budget, and whoever reads the first line can end the rest."""
+    bench.settings, bench.cost_s = [OwnSetting("UCX_TLS", "tcp")], 3.0
+    own = named(replace(finding("SP035"), run="01-state", text="With UCX_TLS=tcp."), [[bench.settings[0]]], [])
+    load = finding("SP048", number=1, text="Others keep 2.0 of 2 cores busy.", run="01-state")
+    monkeypatch.setattr("slowpath.diagnose.steps.own_state.judged", lambda *_: [load, own] if slowed else [])
+    begun(bench, tmp_path).run()
+    said = [line for line in bench.told if line.startswith("Fault: ")]
+    assert said == ([f"Fault: {load.text}", f"Fault: {own.text}"] if slowed else [])
+    step_line = next(line for line in bench.told if line.startswith("01-state: ") and "slower with" not in line)
+    assert step_line == ("01-state: 2 faults (SP048, SP035)" if slowed else step_line)
+    following = next(line for line in bench.told if line.startswith("02-"))
+    assert not said or bench.told.index(said[-1]) < bench.told.index(following)
+
+
 @pytest.mark.parametrize(("slowed", "taught"), [(False, ["01-state", "02-survey"]), (True, ["02-survey"])])
 def test_launches_under_a_setting_that_slowed_them_down_teach_nothing(
     slowed: bool, taught: list[str], bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

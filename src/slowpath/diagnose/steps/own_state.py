@@ -23,6 +23,7 @@ from slowpath.diagnose.tasks import StateTask
 from slowpath.diagnose.user_states import findings_under
 from slowpath.findings.difference import CLEAR_RATIO, DECIDED, WITHOUT_USER
 from slowpath.findings.ended import CAMPAIGN, GIVEN_UP_RATIO
+from slowpath.findings.tally import kinds_words
 from slowpath.mpi.launcher import INHERITED, WIDENED
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.run.limits import Against
@@ -188,9 +189,9 @@ def _is_clear(finding: Finding) -> bool:
 
 
 def summary(task: StateTask, _: StepConclusion, after: StepConclusion) -> str:
-    """`8 B messages with UCX_TLS=tcp are 12x slower ...`, or that nothing differs."""
+    """`2 faults (SP048, SP035)`, whose sentences stand before it, or that nothing differs."""
     if after.findings:
-        return " ".join(one.text for one in after.findings)
+        return kinds_words(after.findings)
     if task.others is not None and against(task) is None:
         return f"others keep {task.others.cores:.1f} cores busy, and the ranks kept theirs"
     return f"nothing was found that takes {CLEAR_RATIO:g} times as long as in a clean state"
