@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from planted_results import MIB, Planted, witness
-from screening_plants import CALLS, screening, slow_call, slow_where, start_alone
+from screening_plants import CALLS, direction_alone, screening, slow_call, slow_where, start_alone
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
@@ -72,6 +72,28 @@ def test_ranks_that_were_switched_out_show_nothing() -> None:
         told["steady"]["receive"]["involuntary_switches"] = 8  # in 40 messages
         cell["witness"] = told
     assert found(run) == []
+
+
+@pytest.mark.parametrize(("lost", "group"), [(0, "fault"), (1, "suspicion"), (None, "suspicion")])
+def test_a_direction_is_a_fault_only_where_ranks_kept_their_processors(lost: int | None, group: str) -> None:
+    """6.8x [2.0, 10.6] between two ranks on two busy cores: the core of one had other work."""
+    run = Planted()
+    direction_alone(run, 3.0, lost)
+    (one,) = found(run)
+    assert (one.rule, one.ratio) == ("SP034", pytest.approx(3.0, rel=0.1))
+    assert group_of(one) == group
+    assert {rival.state for rival in one.rivals} == {"refuted" if group == "fault" else "standing"}
+
+
+def test_a_direction_that_only_a_screening_shows_is_no_fault() -> None:
+    run = Planted()
+    slow_where(lambda point: point["direction"] == "reverse", 6.8)(run, True)
+    for cell in run.cells:
+        told = witness("steady", 0.0)
+        told["steady"]["receive"]["involuntary_switches"] = 0
+        cell["witness"] = told
+    (one,) = found(run)
+    assert (one.rule, group_of(one)) == ("SP034", "suspicion")
 
 
 def test_less_than_a_quarter_is_not_reported() -> None:

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, alone_or_screened, levels
+from slowpath.findings.rivals.judges import by_witness
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import total
 
 DIRECTION = "direction"
 _WAYS = {"forward": "from rank 0 to the other", "reverse": "from the other rank to rank 0"}
@@ -26,6 +30,33 @@ def _wording(one: Slowdown | Screened) -> Wording:
     return Wording(f"{{size}}messages {slow}", f"those {fast}", "direction", affects_default=True)
 
 
+MOST_LOST = 2  # times that ranks lose their processors in all cells of it: a quiet machine has none or two
+
+
+def witnesses(facts: Facts, seen: Observation) -> Support:
+    """Both ranks kept their processors, so that no other process made one side slow."""
+    if not seen.slow_cells:
+        return Support("missing", "it was shown with other things varied at once alone")
+    cells = [facts.cells[number] for number in (*seen.slow_cells, *seen.fast_cells)]
+    lost = [total(cell, seen.phase, "involuntary_switches") for cell in cells]
+    counted = [count for count in lost if count is not None]
+    if len(counted) < len(lost):
+        return Support("missing", "it was not counted how often ranks lost their processors")
+    line = f"{sum(counted):.0f} involuntary switches in {len(cells)} cells of both directions"
+    if sum(counted) > MOST_LOST:
+        return Support("missing", "other processes took a rank's processor, which looks the same", (line,))
+    return Support("shown", "both ranks kept their processors", (line,))
+
+
+_OTHER_WORK = RivalKind(
+    "other work",
+    "Another process runs on the processor of one rank.",
+    claim("waiting", "nothing"),
+    "involuntary switches of the ranks in both directions",
+    by_witness("both ranks kept their processors"),
+    hypotheses=("another process runs on the processor of one rank",),
+)
+
 SLOW_PATH: SlowPath = SlowPath(
     code="SP034",
     name="direction",
@@ -35,19 +66,23 @@ SLOW_PATH: SlowPath = SlowPath(
     why="One core or one side's memory is slower, a core has other work (interrupts land on core 0), the path is not "
     "the same both ways, or one rank's environment differs.",
     needs="A screening design that varies the direction with other things, then the direction by itself over four "
-    "lengths.",
+    "lengths, in interleaved cells of six launches. A fault only where both ranks kept their processors.",
     remedy="Find out which rank's core, memory or network is slower: move the rank, and see whether the slow side "
     "moves.",
     false_alarms="On a machine with other work either side may be disturbed for the length of a run.",
     sources=("docs/reference/engine-interface.md, direction",),
     observe=observe,
     cause="One side sends or receives more slowly than the other.",
+    witnesses=witnesses,
     hypotheses=(
-        "one rank's core or memory is slower, or has other work",
+        "another process runs on the processor of one rank",
+        "one rank's core or memory is slower",
         "the path between the two is not the same both ways",
         "one rank's library is set up in another way",
     ),
     needs_law=False,
+    needs_cause=True,
+    rivals=(_OTHER_WORK,),
     kind="fault",
     probes=("screening", "screening of short messages", "screening of long messages"),
     depends=frozenset({"rank"}),
