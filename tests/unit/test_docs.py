@@ -42,6 +42,20 @@ def test_generated_tables_are_current_and_hold_every_entry() -> None:
     )
 
 
+def test_each_alternative_has_one_row_below_its_library_and_says_what_shows_it() -> None:
+    generate = tool("generate-docs")
+    block = generate.alternatives()
+    sections = dict(part.split("\n", 1) for part in f"\n{block}".split("\n## ")[1:])
+    for row in generate.ALTERNATIVES:
+        library = generate.words_of(row.applies).lower()
+        section = next(text for title, text in sections.items() if title.lower() == library)
+        mark = "\\*" if row.known == "documented" else ""
+        (job,) = [part for part in section.split("\n**")[1:] if f"[{row.name}]({row.source}){mark} | " in part]
+        assert row.where.text in job.splitlines()[0]
+        assert ("MPI_T" if row.seen.startswith("MPI_T reads ") else row.seen) in job
+    assert block.count("](http") == len(generate.ALTERNATIVES)
+
+
 def test_a_source_that_names_a_page_that_is_not_there_is_a_fault(check: ModuleType) -> None:
     there, gone = "docs/reference/" + "metrics.md", "docs/" + "metrics.md"
     assert check.unknown_paths("a.py", f'"""See {there}."""') == []
