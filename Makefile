@@ -65,7 +65,9 @@ format: $(VENV)/installed-dev
 	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format -i
 
 # The engine's own tests, in C++: the core with a fake clock, the rest under mpiexec with 1 to 4 ranks. Compiled as the
-# engine is that users get, assertions included.
+# engine is that users get, assertions included. CCACHE_BASEDIR: ccache then finds again what any other build compiled
+# (slowpath.run.engine.compile).
+engine-test: export CCACHE_BASEDIR ?= $(CURDIR)/build/test
 engine-test: $(VENV)/installed-dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S engine -B build/test -DCMAKE_BUILD_TYPE=Release -DSLOWPATH_TESTS=ON
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/test -j 2
