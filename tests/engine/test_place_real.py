@@ -138,7 +138,7 @@ def test_a_quota_of_processor_time(quota: Path) -> None:
 
 
 def test_each_reason_of_a_refused_copy_is_distinguished() -> None:
-    code = "from slowpath.run.single_copy import try_copies; one = try_copies(); print(one.plain, one.own)"
+    code = "from slowpath.run.place import try_copies; one = try_copies(); print(one.plain, one.own)"
     for around, expected in (((), "0 None"), (NO_COPY, "1 1")):
         done = subprocess.run(
             [*around, sys.executable, "-c", code], capture_output=True, text=True, timeout=WATCHDOG_S, check=True

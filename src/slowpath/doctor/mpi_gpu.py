@@ -3,7 +3,8 @@
 
 A library without GPU support given a device pointer may crash, hang, or deliver wrong bytes, so each try is a job of
 its own, in child processes, with a time limit. Where a library can be asked to do without IPC, the same job without it
-is the reference; elsewhere bandwidth from host memory is.
+is the reference (a probe, and no state that a campaign would compare as those in slowpath.mpi.settings); elsewhere
+bandwidth from host memory is.
 """
 
 from __future__ import annotations
@@ -18,11 +19,58 @@ from slowpath.doctor.check import Check
 from slowpath.doctor.device_transfer import LIMIT_S, Transfer, transfer
 from slowpath.doctor.gpu import gpu_count
 from slowpath.mpi import ucx_report
+from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.find import find_all
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.without_ipc import variables_without_ipc
 from slowpath.run.engine.build import engine_for, kept_engine
 from slowpath.run.engine.cache import Engine
+
+
+@dataclass(frozen=True)
+class WithoutIpc:
+    """One way to do it. verified: what was seen with these variables."""
+
+    applies: tuple[AppliesTo, ...]
+    variables: Mapping[str, str]
+    verified: str
+
+
+TABLE: tuple[WithoutIpc, ...] = (
+    WithoutIpc(
+        (AppliesTo("craympich"),),
+        {"MPICH_GPU_IPC_ENABLED": "0"},
+        "not run; 8.1.17 prints 1 as its default (MPICH_ENV_DISPLAY=1)",
+    ),
+    WithoutIpc(
+        (AppliesTo("mpich"), AppliesTo("mpich", transport="ucx")),
+        # The second one turns IPC on from the second message of an allocation on, whatever the first one says.
+        {"MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD": "-1", "MPIR_CVAR_CH4_IPC_MAP_REPEAT_ADDR": "0"},
+        "MPICH 5.0.1 built with CUDA 13.0, two H200s, 64 MiB: 357 -> 0.88 GB/s",
+    ),
+    WithoutIpc(
+        (AppliesTo(transport="ucx"),),
+        {"UCX_TLS": "^cuda_ipc"},
+        "Open MPI 5.0.11 on UCX 1.22, two H200s: 373 -> 40.5 GB/s, and UCX's own report names cuda_ipc no more",
+    ),
+)
+
+
+def variables_without_ipc(
+    library: str, transport: str | None, environ: Mapping[str, str]
+) -> tuple[dict[str, str], str | None]:
+    """Variables and None; or none and why.
+
+    transport: as Mpi.transport, or "ucx" because the library printed UCX's report.
+    environ: what the user has set: a list of transports of their own can't be both kept and changed.
+    """
+    for row in TABLE:
+        if any(condition.is_for(library, transport) for condition in row.applies):
+            taken = [name for name in row.variables if environ.get(name)]
+            if taken:
+                return {}, f"{taken[0]} is set in your environment, and the reference needs another value"
+            return dict(row.variables), None
+    return {}, f"no way is known to take IPC from {library}"
+
 
 Way = Literal["ipc", "staged"]
 Method = Literal["reference", "bandwidth"]

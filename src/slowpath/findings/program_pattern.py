@@ -68,7 +68,7 @@ class ProgramCalls:
     adds to the time between two calls.  first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the
     first time: site, rank, how many, bytes of one.  resources: what its ranks had to work with; None: not recorded.
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
-    (slowpath.mpi.bindings), empty: none.
+    (`object_collective` in slowpath.watch.analysis), empty: none.
     """
 
     rank: Ints

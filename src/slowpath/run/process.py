@@ -2,7 +2,7 @@
 """Running one job: its own session, its output in files, a watchdog, and an end that leaves nothing behind.
 
 Nothing here runs while the job does, but a wait that wakes once a second, and then renews the stamp of the folder's
-owner where it is time: the cores belong to the measurement.
+owner where it is time: the cores belong to the measurement. Of a failed job's output, one line says why.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import select
 import signal
 import subprocess
@@ -22,10 +23,67 @@ from typing import BinaryIO
 
 from slowpath.core.signals import as_job, held_back
 from slowpath.mpi.child import Child
-from slowpath.mpi.failure_line import failure_line, signal_in
 from slowpath.run.leftovers import MARKER, end_job
 from slowpath.run.ownership import keep_held
 from slowpath.run.stacks import save_stacks
+
+MAX_CHARACTERS = 300
+
+# Best first: what the engine says itself, then what MPI libraries, launchers and the loader are known to say.
+PATTERNS = (
+    re.compile(r"slowpath-engine: error: .*"),
+    re.compile(r"error while loading shared libraries.*"),
+    re.compile(r"No components were able to be opened.*"),
+    re.compile(r"unsupported PMI version.*"),
+    re.compile(r"A prefix was supplied to .*"),
+    re.compile(r"not enough slots.*|binding more processes.*|Out of memory.*|No space left on device.*", re.I),
+    re.compile(r"KILLED BY SIGNAL: (?!9\b).*|exited on signal.*|Signal: \w.*"),
+    re.compile(r"Fatal error in .*"),
+    re.compile(r"Assertion .*failed.*", re.I),
+    re.compile(r"(?:\[proxy|\[mpiexec)[^\]]*\] (?!.*(?:BAD TERMINATION)).*(?:fail|error|unable|cannot).*", re.I),
+    re.compile(r"terminate called.*|Segmentation fault.*|Bus error.*|Killed\b.*|Abort\(\d+\).*"),
+    re.compile(r".*\b(?:error|fatal|failed|cannot|unable|not found|no such|refus|denied)\b.*", re.I),
+    re.compile(r".*EXIT STRING: .*|.*KILLED BY SIGNAL.*"),
+)
+# Frames and pleasantries: never the reason.
+EMPTY = re.compile(
+    r"^[-=*\s#|]*$|YOU CAN IGNORE|CLEANING UP|typically refers|FAQ page|End of error message"
+    r"|This is a fatal error; \S+ will now abort"
+)
+
+
+def failure_line(text: str) -> str | None:
+    """The line that says why a job failed; its last line that says anything if none is known; None if empty."""
+    lines = [line.strip() for line in text.splitlines() if not EMPTY.search(line)]
+    for pattern in PATTERNS:
+        for line in lines:
+            if pattern.search(line):
+                return line[:MAX_CHARACTERS]
+    return lines[-1][:MAX_CHARACTERS] if lines else None
+
+
+def signal_in(code: int, text: str) -> str | None:
+    """Name of the signal that ended the job, from its return code or what the launcher says; None if none did.
+
+    Hydra's own code for a rank's death is not reliable: it reports the SIGTERM or SIGKILL that it sent to the other
+    ranks itself, so those two are believed only from the return code.
+    """
+    if code < 0:
+        return _name(-code)
+    if 128 < code < 128 + 65:
+        return _name(code - 128)
+    for found in re.finditer(r"(?:signal|Signal:?|SIGNAL:)\s*(?:\w+ \()?(\d+)\b", text):
+        if int(found.group(1)) not in (signal.SIGTERM, signal.SIGKILL):
+            return _name(int(found.group(1)))
+    return None
+
+
+def _name(number: int) -> str | None:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return None
+
 
 WAKE_S = 1.0
 # Hydra needs a moment to pass a signal on to its proxies and clean up /dev/shm.

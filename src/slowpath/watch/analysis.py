@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,7 +16,6 @@ from msgspec.structs import replace
 from slowpath.core.place import PlaceFault
 from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls
-from slowpath.mpi.bindings import object_collective
 from slowpath.mpi.identify import named_in
 from slowpath.watch.accounts import accounts_of
 from slowpath.watch.attributed import Attributed, attributed
@@ -44,6 +44,19 @@ from slowpath.watch.tables import allocations_of, pairs_of, sites_of, slices_of
 from slowpath.watch.totals import call_seconds, calls_of, coverage_of, rank_times, weights
 from slowpath.watch.waits import waits_of
 from slowpath.watch.what_if import ENTRY, RETURN, CallOrder, Ints, KeptOrder
+
+# Of mpi4py 4, commimpl.pxi and msgpickle.pxi: `allreduce` of an object is a reduction by messages and a broadcast, each
+# of a length and then of the pickled bytes. The methods with a capital letter are one MPI call on a buffer.
+_OBJECT_COLLECTIVE: Final = re.compile(r"mpi4py\.MPI\.(?:Comm|Intracomm|Intercomm)\.(allreduce|reduce|bcast)")
+
+
+def object_collective(functions: Sequence[str]) -> str | None:
+    """Return the function of a binding that works on objects and made this call, such as mpi4py.MPI.Comm.allreduce.
+
+    Args: functions: names of the call's function and of its callers, the innermost first.  None: there is no such one.
+    """
+    return next((name for name in functions if _OBJECT_COLLECTIVE.fullmatch(name)), None)
+
 
 THREAD_LEVELS = ("single", "funneled", "serialized", "multiple")
 Interface = Literal["mpich", "openmpi", "abi", "unknown"]

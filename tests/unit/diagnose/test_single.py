@@ -25,8 +25,7 @@ from slowpath.diagnose.steps.single import NOT_ALONE
 from slowpath.diagnose.tasks import SingleTask, SurveyTask
 from slowpath.experiments.registry import ROLES
 from slowpath.plan.campaign import decode
-from slowpath.plan.cells import screened
-from slowpath.plan.expand import expand
+from slowpath.plan.expand import expand, screened
 from slowpath.plan.mpis import MpiInUse
 from slowpath.slowpaths.evaluate import findings
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from slowpath.doctor.device_transfer import Transfer, later_bandwidth
-from slowpath.doctor.mpi_gpu import DevicePath, judge, prove_device_path
+from slowpath.doctor.mpi_gpu import DevicePath, judge, prove_device_path, variables_without_ipc
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.ucx_report import Protocol
-from slowpath.mpi.without_ipc import variables_without_ipc
 from slowpath.run.engine.cache import Engine, EngineNote
 
 NOTE = EngineNote("", "", "", "", "", "", "")

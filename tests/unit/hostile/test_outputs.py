@@ -17,6 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.cli.main import exit_code
+from slowpath.cli.script import ScriptRequest, job_script
 from slowpath.compare.comparison import compare
 from slowpath.compare.comparison_page import render_comparison_html
 from slowpath.compare.comparison_text import (
@@ -45,7 +46,6 @@ from slowpath.report.trace.model import Span, Trace, TraceThread
 from slowpath.report.trace.otf2 import write_otf2
 from slowpath.report.trace.write import write_perfetto
 from slowpath.report.write import write_all
-from slowpath.run.script.write import ScriptRequest, job_script
 from support import checkup, diagnosed, report_studies
 from support.hostile import ATTACK, controls_in, planted
 

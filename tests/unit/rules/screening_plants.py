@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from planted_results import KIB, MIB, Planted, witness
 
-from slowpath.plan.cells import screened
+from slowpath.plan.expand import screened
 
 AXES = {
     "offset_bytes": ["0", "1:0", "0:1", "1"],

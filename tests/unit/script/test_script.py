@@ -8,11 +8,10 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
-from slowpath.cli.script import command
+from slowpath.cli.script import ScriptRequest, command, job_script, too_few_nodes
 from slowpath.core.errors import UsageError
 from slowpath.mpi.batch_systems import SCRIPTED, script_for, script_here
 from slowpath.plan.campaign import Campaign, decode, load
-from slowpath.run.script.write import ScriptRequest, job_script, too_few_nodes
 
 PLACES = """
 [campaign]

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from slowpath.watch.brief import brief_of
 from slowpath.watch.proof import ProofEffect
 from slowpath.watch.report.html import render_watch_html
+from slowpath.watch.report.write import with_measured, with_skeleton_lines
 from slowpath.watch.results import WatchResults
 from slowpath.watch.skeleton_results import Fidelity, KindTime, SkeletonChange, SkeletonResults, skeleton_lines
-from slowpath.watch.skeleton_verdict import with_measured, with_skeleton_lines
 from support import watch_results
 
 RULE = "SP050"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from slowpath.findings.program_pattern import Messages, ProgramCalls
-from slowpath.mpi.bindings import object_collective
 from slowpath.slowpaths.program import sp051_small_reductions
+from slowpath.watch.analysis import object_collective
 from support.watched_program import CALL_S
 
 ALLREDUCE = "mpi4py.MPI.Comm.allreduce"

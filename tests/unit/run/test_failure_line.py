@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.mpi.failure_line import MAX_CHARACTERS, failure_line, signal_in
+from slowpath.run.process import MAX_CHARACTERS, failure_line, signal_in
 
 HYDRA_ABORT = """
 ===================================================================================
