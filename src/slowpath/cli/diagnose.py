@@ -196,10 +196,10 @@ def _bench(
 ) -> Bench:
     """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the budget counts."""
     from slowpath.core.cpu_list import format_cpu_list
+    from slowpath.core.pace import AS_ESTIMATED
     from slowpath.diagnose.bench import Bench
     from slowpath.diagnose.gpu_survey import GPU_PACE
     from slowpath.diagnose.state import NodeProcessors
-    from slowpath.plan.cost import AS_ESTIMATED
     from slowpath.run.cores import granted_processors, inherited_processors
     from slowpath.run.engine.describe import describe
     from slowpath.run.others import others_now

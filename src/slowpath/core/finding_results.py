@@ -377,13 +377,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
             "call gives the same result faster; property: how the library works everywhere; absent: of an older version"
         ),
     ] = None
-    needs_cause: Annotated[
-        bool,
-        means(
-            "a busy machine looks the same, or other things were varied at once: a fault only once it is explained "
-            "or shown by itself"
-        ),
-    ] = False
+    needs_cause: Annotated[bool, means("a fault only once it is explained: a busy machine, or others, look so")] = False
     above_range: Annotated[bool, means("a property: healthy machines showed less, so it may be a fault")] = False
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
     program_s: Annotated[NotNegative | None, means("a rank of the asked program saves at most; absent: none")] = None

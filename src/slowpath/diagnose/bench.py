@@ -16,6 +16,7 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import UsageError
 from slowpath.core.machine import Others
+from slowpath.core.pace import AS_ESTIMATED, Pace, Size
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.program import ProgramUse
@@ -25,7 +26,6 @@ from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.control_variables import listed_by
 from slowpath.mpi.mpi import as_library_is
 from slowpath.mpi.parameter_files import settings_of
-from slowpath.plan.cost import AS_ESTIMATED, Pace, Size
 from slowpath.report.write import write_all
 from slowpath.run.libraries import Library as Built
 from slowpath.run.limits import Against, Patience, RunLimits

@@ -12,6 +12,8 @@ from slowpath.diagnose.records import FILE, read_diagnosis
 from slowpath.diagnose.state import MeasuredStep, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
 from slowpath.diagnose.steps.registry import kind_of
+from slowpath.findings.conclude import lines_of
+from slowpath.findings.tally import group_of
 from slowpath.mpi.forced import Forced
 
 
@@ -38,6 +40,16 @@ def _applied(
 ) -> StepConclusion:
     task = one.step.task
     return kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
+
+
+def named_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that the lines of a check-up's verdict stand for, in their order."""
+    return [finding for line in lines_of(findings) for finding in line]
+
+
+def is_left_open(finding: Finding) -> bool:
+    """Whether the verdict has it in its line of what is undecided."""
+    return group_of(finding) in ("suspicion", "untried")
 
 
 Concluded = tuple[Sequence[Finding], Results]

@@ -13,6 +13,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, Values
+from slowpath.core.pace import Pace
 from slowpath.diagnose.clock import EACH_S
 from slowpath.diagnose.ranks.job import PAIR
 from slowpath.diagnose.ranks.survey import Estimate, survey_s
@@ -20,7 +21,6 @@ from slowpath.diagnose.state import State
 from slowpath.diagnose.trials.design import ROUNDS
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import may_concern_gpus, removable
-from slowpath.plan.cost import Pace
 
 # Of a survey with the memory of one GPU, and of two, so that a default diagnosis tries remedies there.
 GPU_SURVEY_S, GPUS_SURVEY_S = 45.0, 60.0

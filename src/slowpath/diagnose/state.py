@@ -13,6 +13,7 @@ from typing import TypeVar
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells, nothing_checked
 from slowpath.core.machine import Others
+from slowpath.core.pace import Size
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.program import ProgramUse
@@ -25,7 +26,6 @@ from slowpath.findings.remedy import Remedy
 from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.switches import SwitchVariable, switches_of
-from slowpath.plan.cost import Size
 from slowpath.slowpaths.placement.load import is_loaded
 from slowpath.slowpaths.registry import remedies_for
 

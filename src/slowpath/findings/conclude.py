@@ -121,10 +121,9 @@ def _actions(tally: Tally, contrasts: Sequence[ContrastResult], cells: Cells) ->
     return said if tally.run.is_check else [*said, *(line.text for line in tally.unnamed)]
 
 
-def named_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that the lines of a check-up's verdict stand for, in their order."""
-    lines = _lines_of(Tally(by_cost(findings), unnamed=[], questions=[], run=RunFacts(is_check=True)))
-    return [finding for line in lines[:MOST_ACTIONS] for finding in line]
+def lines_of(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Return the findings that each line of a check-up's verdict stands for, in their order."""
+    return _lines_of(Tally(by_cost(findings), unnamed=[], questions=[], run=RunFacts(is_check=True)))[:MOST_ACTIONS]
 
 
 def _lines_of(tally: Tally) -> list[list[Finding]]:

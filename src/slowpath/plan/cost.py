@@ -13,11 +13,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from slowpath.core.errors import UsageError
+from slowpath.core.pace import AS_ESTIMATED, Pace
 from slowpath.core.plan import Launch, Plan
 from slowpath.experiments.registry import experiment_named
 
@@ -36,23 +37,6 @@ class Cost(msgspec.Struct, frozen=True):
     wall_s: float
     node_s: float
     launch_s: dict[str, float]  # "environment, placement, cells from N" -> seconds of one launch
-
-
-class Size(NamedTuple):
-    """Of a campaign. wall_s: estimated, seconds.  cells: their number."""
-
-    wall_s: float
-    cells: int
-
-
-class Pace(msgspec.Struct, frozen=True):
-    """How long launches take here, in multiples of what is estimated: starting and ending one, and its cells."""
-
-    start_ratio: float = 1.0
-    cells_ratio: float = 1.0
-
-
-AS_ESTIMATED = Pace()
 
 
 def launch_seconds(

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.errors import SlowpathError
+from slowpath.core.pace import Pace
 from slowpath.core.plan import Plan
-from slowpath.plan.cost import LaunchTime, Pace, pace_of, times_of
+from slowpath.plan.cost import LaunchTime, pace_of, times_of
 from slowpath.record.folder import read_launches
 from slowpath.record.plan_files import read_plan
 

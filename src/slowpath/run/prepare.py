@@ -18,12 +18,13 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.campaign_file import recorded
 from slowpath.core.engine_description import CheckCells, Verdicts
 from slowpath.core.errors import UsageError
+from slowpath.core.pace import AS_ESTIMATED, Pace, Size
 from slowpath.core.plan import Cell, Plan
 from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
 from slowpath.plan.campaign import INTERNAL, load, require_sound, shipped
-from slowpath.plan.cost import AS_ESTIMATED, Cost, Pace, Size, estimate, fit_budget
+from slowpath.plan.cost import Cost, estimate, fit_budget
 from slowpath.plan.expand import expand
 from slowpath.plan.order import order_launches
 from slowpath.plan.places import Nodes

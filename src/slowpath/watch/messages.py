@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from slowpath.experiments.p2p.layout import CONTIGUOUS, UNEVEN
 from slowpath.findings.price import When
 from slowpath.findings.words import HUGE_PAGE_BYTES
 from slowpath.watch.results import CallCount, MessageClass
@@ -137,8 +136,8 @@ def p2p_parameters(load: Load) -> dict[str, str] | str:
 def _datatype(side: MessageClass) -> str:
     """As the engine names it: libraries move blocks at one stride otherwise than blocks that they have to look up."""
     if side.block_bytes is None:
-        return CONTIGUOUS
-    return UNEVEN if side.is_uneven else "vector"
+        return "contiguous"
+    return "indexed_uneven" if side.is_uneven else "vector"
 
 
 def pages_of(side: MessageClass) -> str:

@@ -20,6 +20,7 @@ import pytest
 from slowpath.core.campaign import Campaign
 from slowpath.core.campaign_file import recorded
 from slowpath.core.cell_results import MetricResult
+from slowpath.core.pace import AS_ESTIMATED, Pace, Size
 from slowpath.core.plan import Plan
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose import session
@@ -37,7 +38,7 @@ from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, may_concern_gpus
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
-from slowpath.plan.cost import AS_ESTIMATED, Pace, Size, estimate
+from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 

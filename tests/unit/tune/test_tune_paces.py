@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.campaign import Campaign
+from slowpath.core.pace import AS_ESTIMATED, Pace
 from slowpath.core.plan import Plan
 from slowpath.core.recorded_engine import recorded
 from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing, grid_of, whole
 from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
 from slowpath.experiments.coll import experiment as coll
 from slowpath.mpi.tuning import Pick
-from slowpath.plan.cost import AS_ESTIMATED, LaunchTime, Pace, estimate, fit_budget, kind_of, launch_parts_s, pace_of
+from slowpath.plan.cost import LaunchTime, estimate, fit_budget, kind_of, launch_parts_s, pace_of
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.places import Nodes

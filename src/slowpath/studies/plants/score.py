@@ -9,8 +9,7 @@ from typing import Literal
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
-from slowpath.findings.conclude import named_first
-from slowpath.findings.tally import group_of
+from slowpath.diagnose.conclusion import is_left_open, named_first
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.expected import expected_s
 from slowpath.studies.plants.marks import FindingMarks, Mark, claims_of, explained, is_caused, judge
@@ -69,7 +68,7 @@ def score(plant: Plant, measured: PlantedDiagnosis, baseline: Baseline) -> Score
 def _place(caused: Sequence[Finding], first: Sequence[Finding]) -> Place:
     if any(finding in first for finding in caused):
         return "first lines"
-    if any(group_of(finding) in ("suspicion", "untried") for finding in caused):
+    if any(map(is_left_open, caused)):
         return "undecided"
     return "page" if caused else "nowhere"
 
