@@ -34,6 +34,7 @@ CONTROL, CONTROLS = "SLOWPATH_CONTROL", 6
 # Launches without the variable that Slowpath sets to start the library quickly, and the row that it is like.
 LIBRARY_START, STARTS, QUICK_ROW = "library's own start", 2, "btl ^ofi"
 MOST_SUSPECTS = 6
+EVIDENT_RATIO = 3.0  # times as fast as the fastest launch as it is: no mix is needed to see it
 _BRIEF: Mapping[str, Values] = {"time_limit_s": 0.02, "warmup_s": 0.003}
 _PING: Mapping[str, Values] = {**_BRIEF, "pattern": "ping_pong"}
 
@@ -109,6 +110,21 @@ class Screening:
         """Alternatives that slow down some cell by themselves."""
         on, logs = self._launches(("alone", "again"))
         return tuple(self.names[number] for number in slower_alone(on, logs)) if len(on) else ()
+
+    @cached_property
+    def evident(self) -> list[Suspect]:
+        """Alternatives whose only launch is faster by EVIDENT_RATIO in some cell than each one with none of them."""
+        on, logs = self._launches(("alone",))
+        if not len(on):
+            return []
+        least = np.fmin.reduce(logs[~on.any(axis=1)])
+        found = []
+        for change in range(on.shape[1]):
+            gains = least - np.fmin.reduce(logs[on[:, change]])
+            cells = [place for place in np.argsort(-gains).tolist() if gains[place] > math.log(EVIDENT_RATIO)]
+            if cells:
+                found.append(Suspect(change, tuple(cells), tuple(float(math.exp(gains[place])) for place in cells)))
+        return sorted(found, key=lambda one: one.ratios[0], reverse=True)[:MOST_SUSPECTS]
 
     @cached_property
     def suspects(self) -> list[Suspect]:

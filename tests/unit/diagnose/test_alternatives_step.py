@@ -123,20 +123,40 @@ def stages(steps: Sequence[MeasuredStep]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("law", "remedies"),
+    ("law", "remedies", "last"),
     [
-        (forced_tcp, {"btl self,sm", "pml ob1 over sm", "btl ^tcp", "btl ^ofi", "btl ^uct", "btl ^smcuda"}),
-        (without_cma, {"smsc cma"}),
+        (forced_tcp, {"btl self,sm", "pml ob1 over sm", "btl ^tcp", "btl ^ofi", "btl ^uct", "btl ^smcuda"}, "evident"),
+        (without_cma, {"smsc cma"}, "confirm"),
     ],
 )
-def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str]) -> None:
+def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str], last: str) -> None:
     findings, steps = diagnosed(law)
-    assert stages(steps)[-1] == "confirm"
+    assert stages(steps)[-1] == last
     assert [one.rule for one in findings] == [SLOW_PATH.code]
     assert findings[0].remedies[0].name in remedies
     assert findings[0].status == "explained"
     assert findings[0].kind == "opportunity"
     assert any(line.startswith("with a variable that nothing reads: ") for line in findings[0].legs.explained.evidence)
+
+
+def test_what_is_many_times_as_fast_is_not_mixed_first() -> None:
+    """A progress thread that nobody set made each launch slow: time was over before anything was confirmed."""
+    _, steps = diagnosed(forced_tcp)
+    assert stages(steps) == ["alone", "evident"]
+
+
+def test_what_was_fast_once_by_chance_is_refuted_and_the_search_goes_on() -> None:
+    lucky = {one.cells.name for one in CELLS}
+
+    def law(variables: Mapping[str, str], name: str) -> float | None:
+        if variables.get("OMPI_MCA_smsc") == "cma" and name in lucky:
+            lucky.remove(name)
+            return 0.2
+        return clean(variables, name)
+
+    findings, steps = diagnosed(law)
+    assert stages(steps)[:4] == ["alone", "evident", "again", "together"]
+    assert findings == []
 
 
 def test_each_of_20_screenings_names_it() -> None:

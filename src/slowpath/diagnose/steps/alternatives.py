@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alternatives: is what the library chose by itself slower than another choice that it has?
 
-Each alternative alone, once more where it looked slower; then those that work and slow nothing down in mixes; then what
-looks faster in fresh launches, since the best of many looks better than it is. A trial proves what is left.
+Each alternative alone; what is many times as fast there goes into fresh launches at once, since a default that slows
+down every launch leaves no time for more. Else once more where it looked slower; then those that work and slow nothing
+down in mixes; then what looks faster in fresh launches, as the best of many looks better than it is. A trial proves
+what is left.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from slowpath.mpi.alternatives.table import Applicable, alternatives_of
 from slowpath.mpi.mpi import QUICK_VARIABLE
 from slowpath.run.limits import Against
 from slowpath.slowpaths.registry import codes_refined_by
-from slowpath.stats.many_changes import mixes
+from slowpath.stats.many_changes import Suspect, mixes
 
 LEAST_BUDGET_S = 300.0  # of a diagnosis that was asked for nothing in particular
 CONFIRM_ROUNDS = 6
@@ -67,6 +69,11 @@ def propose(state: State) -> Iterator[Proposal]:
         if found.rows:
             yield _alone(found, state.ranks)
         return
+    if "evident" not in done and len(done) == 1 and screening.evident:
+        yield _confirm("evident", screening.evident, screening, by_name, state.ranks)
+        return
+    if "evident" in done and any(one.rule in codes_refined_by("alternatives") for one in state.findings):
+        return  # what others change beside it shows once it is set
     if "again" not in done and "together" not in done and screening.slower:
         yield _again([by_name[name] for name in screening.slower], state.ranks)
         return
@@ -76,7 +83,7 @@ def propose(state: State) -> Iterator[Proposal]:
             yield _together([by_name[name] for name in chosen], state.ranks)
             return
     if "confirm" not in done and screening.suspects:
-        yield _confirm(screening, by_name, state.ranks)
+        yield _confirm("confirm", screening.suspects, screening, by_name, state.ranks)
 
 
 def _alone(found: Applicable, ranks: int) -> Proposal:
@@ -119,8 +126,14 @@ def _together(rows: Sequence[Alternative], ranks: int) -> Proposal:
     return Proposal(task, _campaign("together", environments, ranks, 1, why), why)
 
 
-def _confirm(screening: Screening, by_name: Mapping[str, Alternative], ranks: int) -> Proposal:
-    suspects = [(screening.names[one.change], one.cells) for one in screening.suspects]
+def _confirm(
+    stage: AlternativesStage,
+    found: Sequence[Suspect],
+    screening: Screening,
+    by_name: Mapping[str, Alternative],
+    ranks: int,
+) -> Proposal:
+    suspects = [(screening.names[one.change], one.cells) for one in found]
     environments = [EnvironmentTable(AS_IT_IS), EnvironmentTable("control", {CONTROL: "1"})]
     environments += [EnvironmentTable(f"{INSTEAD}{name}", dict(by_name[name].variables)) for name, _ in suspects]
     on = {environment.name: list[str]() for environment in environments}
@@ -142,8 +155,8 @@ def _confirm(screening: Screening, by_name: Mapping[str, Alternative], ranks: in
     ]
     why = f"in fresh launches: {', '.join(name for name, _ in suspects)}"
     changes_start = any(QUICK_VARIABLE in by_name[name].variables for name, _ in suspects)
-    task = AlternativesTask(stage="confirm", environments=on, as_library_is=changes_start)
-    return Proposal(task, _campaign("confirm", environments, ranks, CONFIRM_ROUNDS, why, contrasts), why)
+    task = AlternativesTask(stage=stage, environments=on, as_library_is=changes_start)
+    return Proposal(task, _campaign(stage, environments, ranks, CONFIRM_ROUNDS, why, contrasts), why)
 
 
 def _campaign(
@@ -173,7 +186,7 @@ def _campaign(
 
 def apply(before: StepConclusion, task: AlternativesTask, results: Results, history: StepHistory) -> StepConclusion:
     """What fresh launches show to be faster is a finding, with the variable as its cause."""
-    if task.stage != "confirm":
+    if task.stage not in ("evident", "confirm"):
         return before
     found = [one for one in judged(results, history) if one.rule in codes_refined_by("alternatives")]
     made = [replace(with_cause(one, results), run=history.step.folder) for one in found]
