@@ -161,6 +161,8 @@ class Screening:
         if alone is None:
             return None
         cells = [one.cells.name for one in CELLS]
+        known = {one.change for one in self.suspects}
+        every = [*self.suspects, *(one for one in self.evident if one.change not in known)]
         return AlternativesOutcome(
             rows=len(self.names),
             failed=dict(self.failed),
@@ -169,7 +171,7 @@ class Screening:
                 ScreenedSuspect(
                     name=self.names[one.change], cells=[cells[place] for place in one.cells], ratios=list(one.ratios)
                 )
-                for one in self.suspects
+                for one in every
             ],
             left_out=alone.left_out,
         )
@@ -177,7 +179,7 @@ class Screening:
     def best_of_each_variable(self, variables: Mapping[str, Mapping[str, str]]) -> list[str]:
         """Alternatives for mixes: of those that work and slow nothing down, one for each variable, the fastest.
 
-        Args: variables: alternative -> what it sets.
+        Args: variables: alternative -> what it sets; of those that apply.
         """
         on, logs = self._launches(("alone", "again"))
         usual = np.nanmedian(logs[~on.any(axis=1)], axis=0)
@@ -185,7 +187,7 @@ class Screening:
         gains = {
             name: float(np.nanmin(logs[on[:, number]] - usual, initial=math.inf))
             for number, name in enumerate(self.names)
-            if name not in out
+            if name not in out and name in variables
         }
         chosen, taken = list[str](), set[str]()
         for name in sorted(gains, key=lambda one: gains[one]):

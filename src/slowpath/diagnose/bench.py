@@ -122,11 +122,19 @@ class Bench:
         return estimated_size(campaign, self.built, self.description, self.job.nodes, self.launch_s, self.pace)
 
     def paced_by(self, runs: Iterable[Path]) -> Bench:
-        """The same, with campaigns estimated by how long the launches of these runs took."""
+        """The same, with campaigns estimated by how long the launches of these runs took, if any is over."""
+        paces = self._paces(runs)
+        return self if paces.is_empty else replace(self, pace=paces.pace(self.job.ranks))
+
+    def ratio_of(self, run: Path) -> float | None:
+        """Wall time of a run's launches over the estimated, as most took it; None: too few are over."""
+        return self._paces([run]).ratio(self.job.ranks)
+
+    def _paces(self, runs: Iterable[Path]) -> Paces:
         paces = Paces(self.launch_s)
         for run in runs:
             paces.add(run, self.job.ranks, self.job.nodes)
-        return replace(self, pace=paces.pace(self.job.ranks))
+        return paces
 
     def judge_ahead(self, campaigns: Sequence[Campaign]) -> None:
         """Ask the engine about the cells of all of them at once: it takes as long to start as to judge them."""

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slowpath.analyse.build import build_results
+from slowpath.analyse.run_facts import wrong_place
+from slowpath.core.brief import MOST_ACTIONS
 from slowpath.core.results import Finding, Results
+from slowpath.diagnose.ranks.job import PAIR
 from slowpath.diagnose.records import FILE, read_diagnosis
 from slowpath.diagnose.state import MeasuredStep, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
@@ -42,9 +45,14 @@ def _applied(
     return kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
 
 
-def named_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that the lines of a check-up's verdict stand for, in their order."""
-    return [finding for line in lines_of(findings) for finding in line]
+def named_first(findings: Sequence[Finding], survey: Results, ranks: int = PAIR) -> list[Finding]:
+    """Return the findings that the verdict's first lines stand for, in their order; what is wrong with the place takes
+    lines before them.
+
+    Args: ranks: that the diagnosis is about.
+    """
+    lines = lines_of(findings)[: MOST_ACTIONS - len(wrong_place(survey.run, ranks))]
+    return [finding for line in lines for finding in line]
 
 
 def is_left_open(finding: Finding) -> bool:

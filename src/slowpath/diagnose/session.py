@@ -17,7 +17,6 @@ from slowpath.analyse.run_facts import run_facts, wrong_place
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
 from slowpath.core.results import ContrastResult, Finding, Results, Verdict
-from slowpath.core.run_results import LaunchCounts
 from slowpath.diagnose.alternatives import changes_start, screening_of
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
@@ -25,7 +24,7 @@ from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.conclusion import advance
 from slowpath.diagnose.message_paths import paths_of, with_settings_without_effect, without_effect
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
-from slowpath.diagnose.own_state import first_by_cost, set_aside
+from slowpath.diagnose.own_state import first_by_cost, of_own_state, set_aside
 from slowpath.diagnose.program import ProgramUse, priced, with_program
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
@@ -47,11 +46,15 @@ from slowpath.stats.laws.choose import MINIMUM_EFFECT
 
 
 def verdict_of(
-    findings: Sequence[Finding], measured: Sequence[MeasuredStep], program: ProgramUse | None = None
+    findings: Sequence[Finding],
+    measured: Sequence[MeasuredStep],
+    program: ProgramUse | None = None,
+    pace: float | None = None,
 ) -> Verdict:
     """Headline and counts; its lines are those of the survey.
 
-    Args: measured: the survey first.  program: that the diagnosis is for.
+    Args: measured: the survey first.  program: that the diagnosis is for.  pace: of the survey's launches, as of
+          RunFacts.
     """
     survey = survey_of(measured).results
     task = survey_of(measured).step.task
@@ -61,20 +64,12 @@ def verdict_of(
     # Cells whose calls are counted have more ranks than there may be processors: that is our doing, and costs no time.
     ranks = task.ranks if isinstance(task, SurveyTask) else None
     wrong = tuple(with_program(program, wrong_place(survey.run, ranks)))
-    pace, left_out = _pace(survey_of(measured).step, survey.run.launches)
+    left_out = survey_of(measured).step.launches_left_out
     run = dataclasses.replace(
         facts, rounds=0, round_s=None, is_check=not asked, wrong_place=wrong, pace=pace, left_out=left_out
     )
     cells = {cell.cell: cell for cell in survey.cells}
     return conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
-
-
-def _pace(step: DiagnosisStep, launches: LaunchCounts) -> tuple[float | None, int]:
-    """Wall time of a step's launches over what was planned for as many, and the launches that it left out."""
-    begun = launches.done + launches.failed
-    if not step.wall_s or not step.estimate_s or not begun or not launches.planned:
-        return None, step.launches_left_out
-    return step.wall_s / (step.estimate_s * begun / launches.planned), step.launches_left_out
 
 
 def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:
@@ -120,6 +115,7 @@ class Session:
         self._bench = bench
         self._clock = clock or BudgetClock(time.monotonic(), diagnosis.spent_s)
         self._measured: list[MeasuredStep] = []
+        self._survey_pace: float | None = None  # as of RunFacts; None: not looked at, or not known
         self._refused: set[str] = set()  # proposals that this engine can't measure
 
     def load(self) -> None:
@@ -270,7 +266,7 @@ class Session:
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
         findings = first_by_cost(self._priced(after.findings), self._measured)
         idle = without_effect(self._measured, findings, self._bench.library.name)
-        verdict = verdict_of(findings, self._measured, self.diagnosis.program)
+        verdict = verdict_of(findings, self._measured, self.diagnosis.program, self._pace_of_survey())
         self._write(
             steps=steps,
             findings=findings,
@@ -291,6 +287,12 @@ class Session:
         self._keep_pace(done)
         self._clock.concluded(begun_s, len(self._measured[-1].results.cells))
 
+    def _pace_of_survey(self) -> float | None:
+        survey = survey_of(self._measured).step
+        if self._survey_pace is None and survey.launches_left_out:
+            self._survey_pace = self._bench.ratio_of(inside(self.folder, survey.folder))
+        return self._survey_pace
+
     def _keep_pace(self, step: DiagnosisStep) -> None:
         """After the survey, estimate by its launches, and by those of the first step where none was as slow by far.
 
@@ -298,7 +300,7 @@ class Session:
         """
         if not isinstance(step.task, SurveyTask):
             return
-        slowed = set_aside(self.diagnosis.findings, self._measured)
+        slowed = of_own_state(self.diagnosis.findings, self._measured)
         kinds = SurveyTask if slowed else (StateTask, SurveyTask)
         runs = [inside(self.folder, one.step.folder) for one in self._measured if isinstance(one.step.task, kinds)]
         self._bench = self._bench.paced_by(runs)

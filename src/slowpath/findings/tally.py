@@ -37,7 +37,8 @@ class RunFacts:
     they were to be measured here.  skipped: cells that this machine, library or job can't have.  cells, measured: of
     the run, and those with a value.  nothing: why no cell has one; None: at least one has.  is_check: it asks whether
     the machine is healthy, and not a question of its own.  wrong_place: what is wrong with where its ranks ran.
-    pace: seconds that a launch took for each that was planned.  left_out: launches that time did not suffice for.
+    pace: seconds that a launch took for each that was planned, in most kinds of launches; None: too few are over.
+    left_out: launches that time did not suffice for.
     """
 
     place: str | None = None
@@ -58,10 +59,7 @@ class RunFacts:
         """That launches took much longer than planned, where that left questions open."""
         if self.pace is None or self.pace < SLOW_PACE or not self.left_out:
             return None
-        return (
-            f"launches take {self.pace:.1f} times as long as planned, so {self.left_out} of them were left out: what "
-            "makes them slow is not named yet"
-        )
+        return f"why launches take {self.pace:.1f} times as long as planned, so that {self.left_out} were left out"
 
 
 @dataclass(frozen=True)
@@ -181,13 +179,21 @@ class Tally:
                 return f"{'; '.join(filter(None, (f'Undecided{place}', faster)))}: none of {asked} could be decided."
             if left:
                 return f"{'; '.join(filter(None, (f'No fault found{place}', faster)))}; {left} of {asked} not decided."
+            if self.suspicions or self._slow_launches:
+                return f"No fault found{place}; {faster or f'{asked} answered'}."
             return f"Nothing is wrong{place}: {faster or f'no fault in {asked}'}."
         return f"Measured{place}: {self._paths}."
 
     @property
+    def _slow_launches(self) -> str | None:
+        """Slow launches, where nothing is named that may have made them slow."""
+        is_named = self.faults or self.opportunities or self.run.wrong_place
+        return None if is_named else self.run.slow_launches
+
+    @property
     def still_open(self) -> str | None:
         """What could not be decided; None: nothing was left open."""
-        parts = [self.run.slow_launches] if self.run.slow_launches and not self.faults else []
+        parts = [self._slow_launches] if self._slow_launches else []
         helps = f"whether {_counted(len(self.candidates), 'change')} would help ({_codes(self.candidates)})"
         large = next((one for one in self.candidates if _is_large(one)), None)
         if self.run.is_check and large is not None and large.ratio is not None:

@@ -219,6 +219,15 @@ def times_of(
     return [LaunchTime(parts_s[kind][0], sum(parts_s[kind][1]), median(times)) for kind, times in took_s.items()]
 
 
+FEWEST_KINDS: Final = 3
+
+
+def typical_ratio(times: Sequence[LaunchTime]) -> float | None:
+    """Return the median over kinds of launches of their wall time over the estimated; None: fewer than FEWEST_KINDS."""
+    ratios = [one.wall_s / (one.start_s + one.cells_s) for one in times if one.start_s + one.cells_s > 0]
+    return median(ratios) if len(ratios) >= FEWEST_KINDS else None
+
+
 def pace_of(times: Sequence[LaunchTime]) -> Pace:
     """Return the line over kinds of launches, or one ratio where their cells are too much alike.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from slowpath.core.errors import SlowpathError
 from slowpath.core.pace import Pace
 from slowpath.core.plan import Plan
-from slowpath.plan.cost import LaunchTime, pace_of, times_of
+from slowpath.plan.cost import LaunchTime, pace_of, times_of, typical_ratio
 from slowpath.record.folder import read_launches
 from slowpath.record.plan_files import read_plan
 
@@ -46,3 +46,12 @@ class Paces:
         """Of these ranks; of all others where nothing is known of these."""
         own = self._times.get(ranks)
         return pace_of(own or [one for times in self._times.values() for one in times])
+
+    def ratio(self, ranks: int) -> float | None:
+        """Wall time over the estimated, as most kinds of launches of these ranks took it; None: too few are over."""
+        return typical_ratio(self._times.get(ranks, []))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no launch is over."""
+        return not any(self._times.values())

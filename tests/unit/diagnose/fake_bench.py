@@ -85,6 +85,9 @@ class Bench:
         self.paced.append([run.name for run in runs])
         return dataclasses.replace(self, cost_s=self.cost_s * self.ratio)
 
+    def ratio_of(self, run: Path) -> float | None:
+        return None
+
     def create(self, prepared: Prepared, folder: Path, others: Others | None = None) -> None:
         folder.mkdir()
 

@@ -242,3 +242,24 @@ def test_what_the_library_is_not_built_with_is_left_out_with_the_reason() -> Non
     assert isinstance(proposal.task, AlternativesTask)
     assert "osc_ucx_priority" in proposal.task.left_out["osc ucx"]
     assert f"{INSTEAD}osc sm" in proposal.task.environments
+
+
+def test_a_row_whose_variable_the_user_has_set_since_is_left_out_of_what_follows() -> None:
+    """The report says `export OMPI_MCA_btl=...`; --resume then ended with a KeyError."""
+    _, steps = diagnosed(forced_tcp)
+    alone = steps[:2]
+    before = State((), alone, LibraryFacts("openmpi", "5.0.11"), {}, asked=ASKED)
+    after = State((), alone, LibraryFacts("openmpi", "5.0.11"), {"OMPI_MCA_btl": "self,sm"}, asked=ASKED)
+    names = [{one.name for one in next(propose(state)).campaign.environments} for state in (before, after)]
+    assert any("btl " in name for name in names[0])
+    assert not any("btl " in name for name in names[1])
+
+
+def test_fewer_are_confirmed_where_time_is_left_for_fewer() -> None:
+    _, steps = diagnosed(forced_tcp)
+    sizes = [len(one.campaign.environments) - 2 for one in propose(state_of(steps[:2]))]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 1
+    outcome = screening_of(steps[:2]).outcome
+    assert outcome is not None
+    assert {one.name for one in outcome.suspects} >= {"btl self,sm"}

@@ -198,13 +198,22 @@ def test_where_nothing_was_decided_no_fault_found_would_be_false() -> None:
     assert verdict.answer == "Undecided on n1, mpich 5.0.2, 2026-01-31: none of 1 question could be decided."
     assert verdict.still_open is not None
     assert verdict.still_open.startswith(
-        "Undecided: launches take 7.3 times as long as planned, so 47 of them were left"
+        "Undecided: why launches take 7.3 times as long as planned, so that 47 were left out;"
     )
     beside_a_compiler = dataclasses.replace(CHECK, pace=2.0, left_out=12)
     quiet = conclude([undecided], [], beside_a_compiler).verdict.still_open
     assert "launches" not in (quiet or "")
-    named = conclude([undecided], [a_finding("SP035", kind="fault")], slow).verdict.still_open
-    assert "launches" not in (named or "")
+    proven = a_finding("SP070", kind="opportunity", status="proven")
+    for one in (a_finding("SP035", kind="fault"), proven):
+        named = conclude([undecided], [one], slow).verdict.still_open
+        assert "launches" not in (named or ""), "it is named: no second sentence says that it is not"
+
+
+def test_nothing_is_wrong_is_not_said_beside_what_may_be() -> None:
+    same = contrast("x", 1.0, "same")
+    suspicion = a_finding("SP034", kind="fault", ratio=4.0, interval=(3.5, 4.5), needs_cause=True, contrasts=[])
+    answer = conclude([same], [suspicion], CHECK).verdict.answer
+    assert answer == "No fault found on n1, mpich 5.0.2, 2026-01-31; 1 question answered."
 
 
 def test_a_loss_without_a_name_is_left_open_by_a_check_and_named_by_who_asked() -> None:

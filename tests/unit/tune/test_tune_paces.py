@@ -18,7 +18,7 @@ from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing
 from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
 from slowpath.experiments.coll import experiment as coll
 from slowpath.mpi.tuning import Pick
-from slowpath.plan.cost import LaunchTime, estimate, fit_budget, kind_of, launch_parts_s, pace_of
+from slowpath.plan.cost import LaunchTime, estimate, fit_budget, kind_of, launch_parts_s, pace_of, typical_ratio
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
 from slowpath.plan.places import Nodes
@@ -127,3 +127,10 @@ def test_only_launches_that_ended_well_teach(tmp_path: Path) -> None:
     assert paces.pace(RANKS) == AS_ESTIMATED
     paces.add(tmp_path, RANKS)
     assert paces.pace(RANKS).cells_ratio == pytest.approx(0.25)
+
+
+def test_one_launch_that_hung_says_nothing_of_most() -> None:
+    """Two launches, of which one hung for 79 s, were "38 times as long as planned"."""
+    usual = [LaunchTime(0.4, cells_s, 0.5 + cells_s) for cells_s in (1.0, 2.0, 4.0, 8.0)]
+    assert typical_ratio([*usual, LaunchTime(0.4, 1.0, 79.0)]) == pytest.approx(1.07, abs=0.05)
+    assert typical_ratio(usual[:2]) is None

@@ -69,21 +69,31 @@ def propose(state: State) -> Iterator[Proposal]:
         if found.rows:
             yield _alone(found, state.ranks)
         return
-    if "evident" not in done and len(done) == 1 and screening.evident:
-        yield _confirm("evident", screening.evident, screening, by_name, state.ranks)
+    # A row that applied when it was measured may not do so any more: the user has set its variable since.
+    evident, suspects = (
+        [one for one in some if screening.names[one.change] in by_name]
+        for some in (screening.evident, screening.suspects)
+    )
+    slower = [name for name in screening.slower if name in by_name]
+    if "evident" not in done and len(done) == 1 and evident:
+        yield from (  # as many as time is left for
+            _confirm("evident", evident[:most], screening, by_name, state.ranks)
+            for most in dict.fromkeys((len(evident), 3, 1))
+            if most <= len(evident)
+        )
         return
     if "evident" in done and any(one.rule in codes_refined_by("alternatives") for one in state.findings):
         return  # what others change beside it shows once it is set
-    if "again" not in done and "together" not in done and screening.slower:
-        yield _again([by_name[name] for name in screening.slower], state.ranks)
+    if "again" not in done and "together" not in done and slower:
+        yield _again([by_name[name] for name in slower], state.ranks)
         return
     if "together" not in done:
-        chosen = screening.best_of_each_variable({name: by_name[name].variables for name in screening.names})
+        chosen = screening.best_of_each_variable({name: row.variables for name, row in by_name.items()})
         if len(chosen) >= FEWEST_MIXED:
             yield _together([by_name[name] for name in chosen], state.ranks)
             return
-    if "confirm" not in done and screening.suspects:
-        yield _confirm("confirm", screening.suspects, screening, by_name, state.ranks)
+    if "confirm" not in done and suspects:
+        yield _confirm("confirm", suspects, screening, by_name, state.ranks)
 
 
 def _alone(found: Applicable, ranks: int) -> Proposal:

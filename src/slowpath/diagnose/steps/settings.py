@@ -296,8 +296,11 @@ def summary(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> s
         for name in finding.merged
         if name.partition(":")[0] in codes_refined_by("settings") and name in known
     ]
+    left = {name for finding in after.findings for name in (finding.id, *finding.merged)}
+    gone = [finding for finding in before.findings if finding.id not in left]
     reported = [
         *(one.cause or "" for one in fresh),
+        *(f"not seen again in fresh launches: {one.text}" for one in gone),
         *(f"{len(folded)} named by another rule already" for _ in folded[:1]),
     ]
     return " ".join(reported) or "not down to one yet"

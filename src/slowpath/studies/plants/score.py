@@ -50,7 +50,7 @@ def score(plant: Plant, measured: PlantedDiagnosis, baseline: Baseline) -> Score
     caused = [finding for finding in measured.findings if is_caused(plant, finding, measured.results)]
     caused = [finding for finding in caused if not baseline.holds(finding)]
     marks = [judge(plant, finding, measured.results, baseline) for finding in caused]
-    first = named_first(measured.findings)
+    first = named_first(measured.findings, measured.results)
     others = [finding for finding in measured.findings if finding not in caused and not baseline.lists(finding)]
     false = tuple(f"{finding.rule}: {finding.text}" for finding in others if finding in first)
     wrong = [f"{finding.rule}: {mark.wrong}" for finding, mark in zip(caused, marks, strict=True) if mark.wrong]
