@@ -29,15 +29,24 @@ LIMIT_S = 20.0  # of the job, which takes a second or two
 # Short and long messages: a library may open a path with the first message that needs it.
 _CELL = ("p2p", "--pattern", "ping_pong", "--message-bytes", "8,1048576", "--samples", "10", "--time-limit-s", "0.1")
 _NOWHERE = "doctor"  # environment of the rows
+_NETWORKS = frozenset({"tcp", "sockets", "udp", "verbs", "tcp;ofi_rxm", "verbs;ofi_rxm"})
+_VERBS = ("rc", "dc", "ud")  # UCX's transports over verbs: rc_mlx5, dc_mlx5, ud_verbs
 
 
-def message_path(_: Proof = "none", tell: Tell = lambda _: None) -> Check:
+def message_path(proof: Proof = "none", tell: Tell = lambda _: None) -> Check:
     """Module, transport and way to copy, where the library says them."""
+    if proof == "none":
+        return Check(NAME, None, "ok", "not asked: no job was to be started")
     try:
-        mpi = as_library_is(find_mpi(None))
-        engine = kept_engine(mpi)
+        return _of_own_mpi(tell)
     except SlowpathError as error:
         return Check(NAME, None, "ok", f"not asked: {error}")
+
+
+def _of_own_mpi(tell: Tell) -> Check:
+    """Raises: SlowpathError: there is no MPI, or the allocation can't be read."""
+    mpi = as_library_is(find_mpi(None))
+    engine = kept_engine(mpi)
     if engine is None:
         why = f"not asked: no engine is built for {mpi.identity}, which sends the messages"
         return Check(NAME, None, "ok", why, "slowpath engine build, then slowpath doctor")
@@ -87,6 +96,8 @@ def conclusion(library: str, answer: Sequence[MessagePath] | str) -> Check:
         return Check(NAME, None, "warn", answer, "slowpath run checkup shows the launch in full")
     on_node = [path for path in answer if path.scope == "on_node"]
     value = "; ".join(path.words for path in on_node or answer)
+    if not on_node and answer:
+        return Check(NAME, value, "ok", "nothing is known of ranks of one node")
     if not any(path.layer for path in on_node):
         return Check(NAME, value, "ok", f"{library} does not say more")
     if any(takes_network(path) for path in on_node):
@@ -96,6 +107,10 @@ def conclusion(library: str, answer: Sequence[MessagePath] | str) -> Check:
 
 
 def takes_network(path: MessagePath) -> bool:
-    """Whether a row shows that no shared memory is in it: libfabric, or TCP alone."""
-    words = (path.transport or "").removeprefix("btl ").removeprefix("UCX ").split(", ")
-    return path.layer == "ofi" or (bool(words) and all(word == "tcp" for word in words))
+    """Whether a row shows that no shared memory is in it: it names ways of a network, and none of a node.
+
+    libfabric's psm3 and opx have shared memory of their own, and say nothing of it.
+    """
+    words = (path.transport or "").removeprefix("btl ").removeprefix("UCX ").removeprefix("provider ").split(", ")
+    named = [word for word in words if word not in ("", "self")]
+    return bool(named) and all(word in _NETWORKS or word.startswith(_VERBS) for word in named)

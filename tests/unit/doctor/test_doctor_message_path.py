@@ -37,11 +37,28 @@ def test_shared_memory_is_said_with_its_module_and_copy() -> None:
         row(transport="btl tcp", single_copy=None),
         row(layer="ofi", module="fabric ofi", transport="provider tcp"),
         row(layer="ucx", module="pml ucx", transport="UCX tcp", devices=["lo"]),
+        row(layer="ucx", module="pml ucx", transport="UCX rc_mlx5, self", devices=["mlx5_0:1"]),
     ],
 )
 def test_a_network_inside_the_node_is_warned_of(taken: MessagePath) -> None:
     assert conclusion("openmpi", [taken]).status == "warn"
     assert conclusion("openmpi", [row(layer="ucx", module="pml ucx", transport="UCX sysv, cma")]).status == "ok"
+
+
+@pytest.mark.parametrize("provider", ["provider psm3", "provider shm", None])
+def test_a_provider_with_shared_memory_of_its_own_is_no_network(provider: str | None) -> None:
+    assert conclusion("intelmpi", [row(layer="ofi", module="fabric ofi", transport=provider)]).status == "ok"
+
+
+def test_ranks_on_two_nodes_say_nothing_of_one() -> None:
+    check = conclusion("openmpi", [row(scope="between_nodes", transport="btl tcp")])
+    assert (check.status, check.means) == ("ok", "nothing is known of ranks of one node")
+
+
+def test_no_job_is_started_where_none_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_path, "run_job", None)
+    monkeypatch.setattr(message_path, "find_mpi", None)
+    assert message_path.message_path("none").means == "not asked: no job was to be started"
 
 
 def test_what_is_not_said_is_no_warning_and_a_failed_job_is_one() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from slowpath.findings.program_pattern import ProgramCalls
@@ -13,7 +14,7 @@ from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, wat
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding
-from slowpath.watch.stands_for import seconds_of
+from slowpath.watch.stands_for import seconds_of, stands_for
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
 ROUNDS, EACH = 64, 100
@@ -160,3 +161,16 @@ def test_polls_that_are_one_event_stand_for_their_time(tmp_path: Path) -> None:
     program.watched(tmp_path)
     calls = calls_in(tmp_path)
     assert calls.weight[calls.named("MPI_Iprobe")] == pytest.approx(4.0)
+
+
+def test_a_made_up_count_is_no_number_that_results_cannot_hold(tmp_path: Path) -> None:
+    """Rows of 2^62 calls of one place gave a count beyond 2^63, which was written and could not be read again."""
+    program = program_of(2)
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    world, events = found.attributed.world, found.attributed.events
+    kept, sites = np.arange(len(events)), np.zeros(len(events), dtype=np.int64)
+    counted = np.array([[events.call[0], 0, events.rank[0], 2**62]] * 5, dtype=np.int64)
+    weights = stands_for(events, world, kept, np.ones(len(events)), sites, counted)
+    assert weights.max() * len(events) < 2.0**63
+    assert weights.max() > 1e12
