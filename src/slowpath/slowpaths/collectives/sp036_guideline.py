@@ -39,12 +39,16 @@ def _observation(facts: Facts, one: Violation) -> Observation:
     spans = _where(one)
     where = f", for {spans}" if one.ranges else f" {spans}".rstrip()
     times = f"{format_time(one.slow_s)} vs {format_time(one.fast_s)}"
-    at = f" at {_bytes(one)}" if one.ranges else ""
+    # A ratio of several lengths is not that of the two times, which are of one.
+    if len({end for ends in one.ranges for end in ends}) > 1:
+        shown = f"; at {_bytes(one)} {one.slow_s / one.fast_s:.3g}x: {times}"
+    else:
+        shown = f": {times}" + (f" at {_bytes(one)}" if one.ranges else "")
     ratio = ratio_words(one.ratio.value, one.ratio.interval)
     return Observation(
         about=_about(one),
         place=facts.place([one.slow, one.fast], [one.collective, *([spans] if spans else [])]),
-        text=f"{subject} takes {ratio} what {reference}{where}: {times}{at}.",
+        text=f"{subject} takes {ratio} what {reference}{where}{shown}.",
         metric=one.metric,
         phase="steady",
         ratio=one.ratio.value,
