@@ -46,8 +46,7 @@ class Bench:
     command: how to run it again.  trust: what a resumed folder would choose to start is fine.  job: the ranks that the
     diagnosis is about.  budget_s: of it.  launch_s: start and end of a job of two ranks here; None: not timed.
     processors: of this node.  others: what other processes took of them before anything was launched; None: not looked
-    at.  program: that the diagnosis is for; None: none in particular.  pace: of launches
-    that are over, or as expected.
+    at.  program: that the diagnosis is for; None: none in particular.  pace: of launches that are over, or as expected.
     """
 
     built: Built

@@ -51,7 +51,7 @@ def named_first(findings: Sequence[Finding], survey: Results, ranks: int = PAIR)
 
     Args: ranks: that the diagnosis is about.
     """
-    lines = lines_of(findings)[: MOST_ACTIONS - len(wrong_place(survey.run, ranks))]
+    lines = lines_of(findings)[: max(0, MOST_ACTIONS - len(wrong_place(survey.run, ranks)))]
     return [finding for line in lines for finding in line]
 
 

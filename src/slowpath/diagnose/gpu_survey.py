@@ -30,7 +30,7 @@ GPU_PACE = Pace(1.0, 1.6)
 _BETWEEN_S = 4.0  # from the survey's conclusion to the first launch of the trial: its cells are judged by an engine
 _FEWEST_ROUNDS = 4  # where nothing else is left to leave out: two kinds of launches need as many
 LAST_ROUND = "a fifth round"
-OWN = "your settings"  # groups of cells with and without the user's settings, and the side, as the user is told
+OWN = "your settings"  # groups of cells with and without the user's settings, and the side, in words
 OWN_ON_GPUS = "your settings, GPU memory"
 SIDES = ("threads", "network path", "unbound", "no single copy")  # of the survey, what costs least to miss first
 # Groups of cells, what costs least to miss first, where no side is left to leave out.

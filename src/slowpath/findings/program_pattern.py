@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -114,6 +115,22 @@ class ProgramCalls:
     def stood_for(self, rows: Ints) -> int:
         """How many calls these stand for."""
         return round(float(self.weight[rows].sum()))
+
+    @cached_property
+    def seconds_weight(self) -> Floats:
+        """How many calls' own time that of each stands for, shape (n,): by `weight`, but no kind of call has more time
+        than the profile's exact sum. In a thinned record calls take longer while each event is written.
+        """
+        if not (self.weight > 1.0).any():
+            return self.weight
+        mine = np.stack([self.call, self.site, self.rank], axis=1)
+        kinds, number = np.unique(numbered(self.counted, mine), return_inverse=True)
+        of_count, of_call = number[: len(self.counted)], number[len(self.counted) :]
+        own_s = np.bincount(of_call, weights=self.own_s * self.weight, minlength=len(kinds))
+        took_s = np.bincount(of_count, weights=self.counted_s, minlength=len(kinds))
+        limit = np.where((took_s > 0) & (own_s > took_s), took_s / np.where(own_s > 0, own_s, 1.0), 1.0)
+        found: Floats = np.maximum(self.weight * limit[of_call], np.minimum(self.weight, 1.0))
+        return found
 
     @property
     def per_collective(self) -> Floats:
@@ -229,3 +246,11 @@ def merged(own_s: Floats, call: Ints, share: Floats, bytes_each: Floats) -> Floa
     value = np.maximum(usual(own_s, call) * share - bytes_each * S_PER_BYTE, 0.0)
     low = np.maximum(usual(own_s, call, 1.0) * share - 4 * bytes_each * S_PER_BYTE, 0.0)
     return np.stack([value, np.minimum(low, value), own_s * share], axis=1)
+
+
+def numbered(*tables: Ints) -> Ints:
+    """One number for each triple of the first three columns, alike in all tables.  -1 is a value like others."""
+    columns = np.concatenate([table[:, :3] for table in tables]) + 1
+    second, third = (int(columns[:, i].max(initial=0)) + 1 for i in (1, 2))
+    found: Ints = (columns[:, 0] * second + columns[:, 1]) * third + columns[:, 2]
+    return found

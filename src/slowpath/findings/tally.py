@@ -176,7 +176,8 @@ class Tally:
             asked = _questions(len(self.questions))
             left = sum(question.state in ("undecided", "not measured") for question in self.questions)
             if left and left == len(self.questions):
-                return f"{'; '.join(filter(None, (f'Undecided{place}', faster)))}: none of {asked} could be decided."
+                none = f"Undecided{place}: none of {asked} could be decided"
+                return f"{'; '.join(filter(None, (none, faster)))}."
             if left:
                 return f"{'; '.join(filter(None, (f'No fault found{place}', faster)))}; {left} of {asked} not decided."
             if self.suspicions or self._slow_launches:

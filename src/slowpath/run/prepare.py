@@ -152,7 +152,7 @@ def judge_ahead(
 
     nodes, check = nodes_of(find_allocation(environ)), checker_of(library, environ)
     for campaign in campaigns:
-        with contextlib.suppress(UsageError):  # whoever prepares it is told
+        with contextlib.suppress(UsageError):  # whoever prepares it reads why
             expand(_sound(campaign), dict(description), [library.in_use], 0, nodes=nodes, check=collect)
     for ranks, cells in asked.items():
         check([msgspec.structs.replace(cell, cell=number) for number, cell in enumerate(cells)], ranks)

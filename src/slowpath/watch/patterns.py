@@ -20,7 +20,6 @@ from slowpath.watch.edges import between_collectives, waiting_at_ends
 from slowpath.watch.findings import place_words
 from slowpath.watch.prices import LEAST_SHARE
 from slowpath.watch.results import CallSite, WatchFinding
-from slowpath.watch.stands_for import seconds_of
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, Ints, possible, replay, sampled
 
 ESTIMATED: Final = "estimated"
@@ -51,7 +50,7 @@ def seen_in(calls: ProgramCalls) -> list[tuple[SlowPath, SeenPattern]]:
 
 def patterns_of(calls: ProgramCalls, order: CallOrder, sites: Sequence[CallSite]) -> Patterns:
     """What every slow path sees in these calls.  Args: order: of the same calls."""
-    weight = seconds_of(calls)
+    weight = calls.seconds_weight
     seen = [(path, one) for path, one in seen_in(calls) if one.reported or _worth(one, calls, weight)]
     if not seen:
         return Patterns()
@@ -141,7 +140,7 @@ def _freed_s(calls: ProgramCalls, part: CallOrder, rows: Ints, one: SeenPattern)
     waits = np.stack([calls.messages.left[one.freed], calls.messages.posted[one.freed]], axis=1)
     waits = place[waits][(place[waits] != NONE).all(axis=1)]
     by_stretch = replay(part, np.zeros((part.calls, 0)), waits).freed_s
-    scale = float(calls.weight[calls.messages.left[one.freed]].sum()) / max(len(waits), 1)
+    scale = float(calls.seconds_weight[calls.messages.left[one.freed]].sum()) / max(len(waits), 1)
     return float(by_stretch.sum()) * scale * np.array([1.0, one.least_share, 1.0])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.findings.program_pattern import numbered
 from slowpath.watch.events import Events, Floats, Ints, World
 from slowpath.watch.record.layout import EventKind
 
@@ -29,8 +29,8 @@ def stands_for(events: Events, world: World, kept: Ints, by_time: Floats, sites:
     is_half = events.has(EventKind.PART) & ~events.has(EventKind.DONE)
     is_kept |= is_half & (events.window % 2**world.level == 0)
     rows = np.flatnonzero(is_kept)
-    numbered = _number(counted, np.stack([events.call[rows], sites[rows], events.rank[rows]], axis=1))
-    _, number = np.unique(numbered, return_inverse=True)
+    both = numbered(counted, np.stack([events.call[rows], sites[rows], events.rank[rows]], axis=1))
+    _, number = np.unique(both, return_inverse=True)
     of_count, of_event = number[: len(counted)], number[len(counted) :]
     size = int(number.max()) + 1
     have = np.bincount(of_event, minlength=size)
@@ -44,26 +44,11 @@ def stands_for(events: Events, world: World, kept: Ints, by_time: Floats, sites:
     return np.where(by_count[mine], calls[mine] / np.maximum(have[mine], 1), _of_kept_time(events, kept, by_time))
 
 
-def seconds_of(calls: ProgramCalls) -> Floats:
-    """How many calls' own time that of each kept call stands for, shape (n,): by counts, but no kind of call has more
-    time of its own than it took by the profile's exact sum.
-    """
-    if not (calls.weight > 1.0).any():
-        return calls.weight
-    mine = np.stack([calls.call, calls.site, calls.rank], axis=1)
-    kinds, number = np.unique(_number(calls.counted, mine), return_inverse=True)
-    of_count, of_call = number[: len(calls.counted)], number[len(calls.counted) :]
-    own_s = np.bincount(of_call, weights=calls.own_s * calls.weight, minlength=len(kinds))
-    took_s = np.bincount(of_count, weights=calls.counted_s, minlength=len(kinds))
-    limit = np.where((took_s > 0) & (own_s > took_s), took_s / np.where(own_s > 0, own_s, 1.0), 1.0)
-    return np.maximum(calls.weight * limit[of_call], np.minimum(calls.weight, 1.0))
-
-
 def _of_kept_time(events: Events, kept: Ints, by_time: Floats) -> Floats:
     """By time, of kept calls alone: a rank may have kept more windows than the rank that kept fewest."""
     timed = np.flatnonzero(events.is_timed)
     columns = np.stack([events.call, events.lane, events.record], axis=1)[timed]
-    kinds, number = np.unique(_number(columns), return_inverse=True)
+    kinds, number = np.unique(numbered(columns), return_inverse=True)
     kind = np.full(len(events), -1, dtype=np.int64)
     kind[timed] = number
     every_s, kept_s = (
@@ -71,11 +56,3 @@ def _of_kept_time(events: Events, kept: Ints, by_time: Floats) -> Floats:
     )
     ratio = np.where((kept_s > 0) & (every_s > 0), every_s / np.where(kept_s > 0, kept_s, 1.0), 1.0)
     return by_time[kept] * ratio[kind[kept]]
-
-
-def _number(*tables: Ints) -> Ints:
-    """One for each triple of the first three columns, alike in all tables.  -1 is a value like others."""
-    columns = np.concatenate([table[:, :3] for table in tables]) + 1
-    second, third = (int(columns[:, i].max(initial=0)) + 1 for i in (1, 2))
-    found: Ints = (columns[:, 0] * second + columns[:, 1]) * third + columns[:, 2]
-    return found

@@ -10,9 +10,10 @@ from made_results import METRIC, MPICH, cell, contrast, finding, law, leg, remed
 from msgspec.structs import replace
 
 from slowpath.core.results import PlacementResult, RankPlace, Results, SideEffect, Snippet, Verdict
-from slowpath.diagnose.page import files
-from slowpath.diagnose.page.files import page, trials_of
+from slowpath.diagnose.page import view
+from slowpath.diagnose.page.files import page
 from slowpath.diagnose.page.text import render, render_brief
+from slowpath.diagnose.page.view import trials_of
 from slowpath.diagnose.page.words import leg_words
 from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
@@ -70,7 +71,7 @@ def test_a_trial_is_three_rows_as_it_is_remedied_and_fast() -> None:
 
 
 def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> None:
-    (card,) = files.cards(diagnosis(), RUNS)
+    (card,) = view.cards(diagnosis(), RUNS)
     assert card.picture is not None
     assert card.picture.name == "trial"
     assert card.copied == ("shell", "export HUGE=1")
@@ -80,7 +81,7 @@ def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> No
 
 def test_a_remedy_that_failed_leads_nothing() -> None:
     refuted = replace(PROVEN, remedies=[remedy(HUGE.name, "no effect")], slow_cells=[0], fast_cells=[1], ratio=4.0)
-    (card,) = files.cards(diagnosis(findings=[refuted]), RUNS)
+    (card,) = view.cards(diagnosis(findings=[refuted]), RUNS)
     assert card.do.endswith("; no remedy is proven")
     assert card.copied is None
     assert card.picture is not None
@@ -89,7 +90,7 @@ def test_a_remedy_that_failed_leads_nothing() -> None:
 
 
 def test_every_remedy_that_was_tried_has_a_row_and_no_invented_share() -> None:
-    figure = files.tried(diagnosis())
+    figure = view.tried(diagnosis())
     assert figure is not None
     assert [(row.label, row.value, row.note) for row in figure.rows] == [
         ("huge <pages> (SP008)", "98 %", "proven"),
@@ -97,11 +98,11 @@ def test_every_remedy_that_was_tried_has_a_row_and_no_invented_share() -> None:
     ]
     assert "<rect" in figure.rows[0].track
     assert "<rect" not in figure.rows[1].track
-    assert files.tried(diagnosis(findings=[])) is None
+    assert view.tried(diagnosis(findings=[])) is None
 
 
 def test_steps_follow_one_another_on_one_axis() -> None:
-    axis, rows = files.steps(diagnosis())
+    axis, rows = view.steps(diagnosis())
     assert "axis-title" in axis
     places = [next(ElementTree.fromstring(row.track).iter("rect")).get("x") for row in rows]
     assert places == ["0%", "50%"]
@@ -138,7 +139,7 @@ def test_the_page_stands_without_its_runs_and_without_findings(runs: dict[str, R
 
 
 def test_limits_that_were_narrowed_are_in_words() -> None:
-    (card,) = files.cards(diagnosis(findings=[replace(PROVEN, law=law((8112.0, 8113.0)))]), RUNS)
+    (card,) = view.cards(diagnosis(findings=[replace(PROVEN, law=law((8112.0, 8113.0)))]), RUNS)
     assert "exactly at" in card.limits[0]
 
 
@@ -172,8 +173,8 @@ def test_a_diagnosis_has_the_headline_and_the_counts_of_a_run() -> None:
         schema=2, slowpath="0", command=[], started="2026-01-31", budget_s=60.0, mpi="mpich 5.0.2", verdict=VERDICT
     )
     assert render(made, "folder").splitlines()[:4] == [VERDICT.answer, VERDICT.headline, VERDICT.place, VERDICT.count]
-    assert files.headline(made) == VERDICT.answer
-    assert files.numbers(made)[:2] == [("0", "faults"), ("1", "proven opportunity")]
+    assert view.headline(made) == VERDICT.answer
+    assert view.numbers(made)[:2] == [("0", "faults"), ("1", "proven opportunity")]
     assert render_brief(made, "folder").splitlines() == [
         VERDICT.answer,
         f"  1. {VERDICT.headline}",
@@ -192,7 +193,7 @@ def test_one_that_an_older_version_wrote_says_what_to_do_first() -> None:
     old = replace(VERDICT, answer=None, actions=[], faults=None, opportunities=None, properties=None)
     made = diagnosis(verdict=old, status="settled", next=[])
     assert render_brief(made, "d").splitlines() == [VERDICT.headline, "Report: d/report.html"]
-    assert files.headline(made) == VERDICT.headline
+    assert view.headline(made) == VERDICT.headline
 
 
 def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> None:

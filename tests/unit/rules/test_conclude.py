@@ -200,6 +200,12 @@ def test_where_nothing_was_decided_no_fault_found_would_be_false() -> None:
     assert verdict.still_open.startswith(
         "Undecided: why launches take 7.3 times as long as planned, so that 47 were left out;"
     )
+    proven_one = a_finding("SP040", kind="opportunity", status="proven")
+    answer = conclude([undecided], [proven_one], CHECK).verdict.answer
+    assert answer == (
+        "Undecided on n1, mpich 5.0.2, 2026-01-31: none of 1 question could be decided; 1 change makes it faster, "
+        "proven here."
+    )
     beside_a_compiler = dataclasses.replace(CHECK, pace=2.0, left_out=12)
     quiet = conclude([undecided], [], beside_a_compiler).verdict.still_open
     assert "launches" not in (quiet or "")

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from planted_results import KIB, MIB, Planted, witness
 from plants import ONE_WAY, transfer_s
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.tally import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.first_use.first_uses import with_touched_twin
 from slowpath.slowpaths.registry import find_remedy
@@ -91,10 +93,13 @@ def test_its_remedies_are_those_of_its_cause_and_the_first_two_can_be_tried() ->
     assert find_remedy("touch buffers first").change({"touch": "write"}) is None
 
 
-def test_pages_that_somebody_has_to_make_are_a_property_and_no_gain() -> None:
+def test_pages_that_somebody_has_to_make_are_no_gain_even_where_a_trial_proved_it() -> None:
     """A trial that writes the pages before the message proves 3.6x of the message, and the program pays as much then:
-    clean machines were told that one change makes them faster."""
-    from slowpath.slowpaths.registry import SLOW_PATHS
-
-    (sp012,) = (path for path in SLOW_PATHS if path.code == "SP012")
-    assert sp012.kind == "property"
+    verdicts of clean machines said that one change makes them faster."""
+    (seen,) = findings(measured("write", "write:none").results(), ROLES)
+    touched = next(remedy for remedy in seen.remedies if remedy.name == "touch buffers first")
+    proven = msgspec.structs.replace(
+        seen, status="proven", remedies=[msgspec.structs.replace(touched, verdict="proven")], above_range=False
+    )
+    assert group_of(proven) == "property"
+    assert group_of(msgspec.structs.replace(proven, kind="opportunity")) == "proven"

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted
 from plants import HALF, ONE_WAY, PLANTS, transfer_s
 
-from slowpath.cli.explain import index_page, markdown_page
 from slowpath.core.results import Finding, Rival
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.observation import no_witness
+from slowpath.findings.page import index_page, markdown_page
 from slowpath.findings.rivals.judges import _gone_words
 from slowpath.findings.slow_path import SlowPath
 from slowpath.report.rival_lines import rival_lines

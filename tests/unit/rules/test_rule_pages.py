@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.cli.explain import LINES, WIDTH, markdown_files, text_page
 from slowpath.core.errors import UsageError
+from slowpath.findings.page import LINES, WIDTH, markdown_files, text_page
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.registry import SLOW_PATHS, find
 

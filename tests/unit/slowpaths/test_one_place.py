@@ -34,7 +34,7 @@ def printed(command, *words):
 def works(code):
     import slowpath.analyse.build, slowpath.diagnose.session, slowpath.watch.conclude, slowpath.studies.plants.score
     from slowpath.cli import diagnose, explain, plants
-    from slowpath.cli.explain import markdown_files
+    from slowpath.findings.page import markdown_files
     from slowpath.slowpaths.registry import SLOW_PATHS
     assert code not in [path.code for path in SLOW_PATHS]
     assert len(markdown_files(SLOW_PATHS)) == len(SLOW_PATHS) + 1

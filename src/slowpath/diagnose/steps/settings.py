@@ -300,7 +300,7 @@ def summary(_: SettingsTask, before: StepConclusion, after: StepConclusion) -> s
     gone = [finding for finding in before.findings if finding.id not in left]
     reported = [
         *(one.cause or "" for one in fresh),
-        *(f"not seen again in fresh launches: {one.text}" for one in gone),
+        *(f"taken back: {one.text}" for one in gone),
         *(f"{len(folded)} named by another rule already" for _ in folded[:1]),
     ]
     return " ".join(reported) or "not down to one yet"

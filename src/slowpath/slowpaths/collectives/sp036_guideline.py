@@ -41,7 +41,7 @@ def _observation(facts: Facts, one: Violation) -> Observation:
     times = f"{format_time(one.slow_s)} vs {format_time(one.fast_s)}"
     # A ratio of several lengths is not that of the two times, which are of one.
     if len({end for ends in one.ranges for end in ends}) > 1:
-        shown = f"; at {_bytes(one)} {one.slow_s / one.fast_s:.3g}x: {times}"
+        shown = f"; at {_bytes(one)} {times}"
     else:
         shown = f": {times}" + (f" at {_bytes(one)}" if one.ranges else "")
     ratio = ratio_words(one.ratio.value, one.ratio.interval)

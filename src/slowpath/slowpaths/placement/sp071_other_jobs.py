@@ -61,7 +61,7 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     title="Ranks are bound to processors that other processes use",
     what="A rank may use only some of the host's processors, and processes of another job use the same ones.",
     shows="A rank that shares its processors with no other rank of the program stands in the kernel's queue for one.",
-    why="Each mpiexec that is told of no other job binds its first rank to the first core.",
+    why="Each mpiexec that knows of no other job binds its first rank to the first core.",
     needs="A watched program (docs/reference/watch.md) whose records say which processors each rank may use, how "
     "long it stood in the queue, and how many of its threads are busy.",
     remedy="A set of processors for each job, the batch system's binding, or no binding (--bind-to none).",

@@ -81,7 +81,7 @@ def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Ite
         weight = calls.weight[rows] * calls.own_s[rows]
         runs = np.unique(of_run).size
         each, size = mine.size / runs, float(np.mean(messages.bytes[mine]))
-        total = round(float(calls.weight[messages.sent[mine]].sum()))
+        total = calls.stood_for(messages.sent[mine])
         lead = calls.names[int(np.bincount(calls.call[messages.sent[mine]]).argmax())]
         yield SeenPattern(
             sites=(place, *(other for other in most(calls.site[rows], weight) if other != place)) if place >= 0 else (),

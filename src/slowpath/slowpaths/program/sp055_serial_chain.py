@@ -120,7 +120,10 @@ def _pattern(calls: ProgramCalls, message: Ints, chain: Ints) -> SeenPattern:
     hops = np.bincount(number)
     sent, arrived = messages.sent[message], messages.arrived[message]
     count = calls.stood_for(arrived)
-    weight = np.bincount(number, weights=calls.weight[arrived]) / hops  # of each chain
+    # Of each chain: how many it stands for, and how many seconds each of its own.
+    stands, weight = (
+        np.bincount(number, weights=each[arrived]) / hops for each in (calls.weight, calls.seconds_weight)
+    )
     began, ended = np.full(chains, np.inf), np.full(chains, -np.inf)
     np.minimum.at(began, number, calls.start_s[sent])
     np.maximum.at(ended, number, calls.end_s[arrived])
@@ -140,7 +143,7 @@ def _pattern(calls: ProgramCalls, message: Ints, chain: Ints) -> SeenPattern:
         + tuple(site for site in most(calls.site[sent], np.ones(sent.size)) if site not in calls.site[arrived]),
         count=count,
         text=f"{count:,} messages of {format_bytes(length)} received in {{place}} and passed on in "
-        f"{round(float(weight.sum())):,} chains of {each:.0f}: each rank receives first and sends then, from another "
+        f"{round(float(stands.sum())):,} chains of {each:.0f}: each rank receives first and sends then, from another "
         "buffer",
         change="send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
         basis="each chain's time, less one message sent and received; low: less 2.5 times that, "

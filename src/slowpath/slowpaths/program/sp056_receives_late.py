@@ -222,7 +222,7 @@ def _pattern(calls: ProgramCalls, early: _Early, here: Ints, base_s: float) -> S
     most_passed = int(early.passed[mine].max())
     rank = int(early.rank[mine][early.passed[mine].argmax()])
     sends = sends_without_room(calls, there, base_s)
-    waits_s = float((sends.saved_s[:, 0] * calls.weight[sends.rows]).sum())
+    waits_s = float((sends.saved_s[:, 0] * calls.seconds_weight[sends.rows]).sum())
     has_waits = waits_s >= LEAST_WAITING * calls.span_s
     if not has_waits:
         sends = NoRoom(sends.rows[:0], sends.saved_s[:0])

@@ -63,7 +63,7 @@ def _waits(calls: ProgramCalls, known: Ints) -> tuple[Floats, Floats]:
 def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats, computed_s: Floats) -> SeenPattern:
     messages = calls.messages
     left, posted = messages.left[message], messages.posted[message]
-    weight, count = calls.weight[left], calls.stood_for(left)
+    count = calls.stood_for(left)
     length = format_bytes(round(float(messages.bytes[message].mean())))
     receivers = np.unique(messages.destination[message])
     who = f"rank {receivers[0]}" if receivers.size == 1 else f"{receivers.size} ranks"
@@ -77,7 +77,7 @@ def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats, computed_s: Flo
         "the sender's own computing; MPI_Irecv before computing helps where the library goes on without calls",
         basis="a replay of the order of the calls in which these senders wait for no receive; it is right where what "
         "the receiver computes before needs nothing of what comes, which you have to check",
-        waited_s=float((wait_s * weight).sum()) / calls.ranks,
+        waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
         freed=message,
         least_share=_had_core(calls, receivers),
     )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from slowpath.core.results import MessagePath
-from slowpath.diagnose.message_paths import idle_settings, is_idle, layer_of, what_chooses
+from slowpath.mpi.idle_layers import idle_settings, is_idle, layer_of, what_chooses
 from slowpath.mpi.message_path import Layer
 from slowpath.mpi.own_settings import OwnSetting
 
