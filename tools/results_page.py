@@ -106,15 +106,15 @@ def blocks() -> dict[str, Callable[[], str]]:
     pages = (("results", GROUPS, results_schema), ("watch-results", WATCH_GROUPS, watch_results_schema))
     found = {}
     for page, groups, schema in pages:
-        left = set(schema()["$defs"]) - {name for group in groups.values() for name in group} - set(SHARED)
+        definitions = schema()["$defs"]
+        left = set(definitions) - {name for group in groups.values() for name in group} - set(SHARED)
         if left:
             raise ValueError(f"{', '.join(sorted(left))}: no group of tools/results_page.py has it")
-        found |= {f"{page}-{name}": partial(_group, group, schema, page) for name, group in groups.items()}
+        found |= {f"{page}-{name}": partial(_group, group, definitions, page) for name, group in groups.items()}
     return found
 
 
-def _group(group: Sequence[str], schema: Callable[[], Node], page: str) -> str:
-    definitions = schema()["$defs"]
+def _group(group: Sequence[str], definitions: Mapping[str, Node], page: str) -> str:
     listed = _LISTED.issuperset(group)
     part = _line if listed else _part
     text = ("" if listed else "\n").join(part(name, definitions[name]) for name in group)

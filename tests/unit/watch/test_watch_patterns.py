@@ -268,6 +268,25 @@ def test_messages_that_leave_while_their_sender_computes_are_not_named(tmp_path:
     assert program.watched(tmp_path).findings == ()
 
 
+def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -> None:
+    program = Program(2)
+    for _ in range(ITERATIONS):
+        program.compute()
+        for _ in range(100):
+            program.now[0] += 6 * CALL_S
+            program.receive(1, 0, program.send(0, 1))
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    calls = calls_of_program(found, kept_of(found.attributed, pairs))
+    seen = [
+        sp050_small_messages.see(dataclasses.replace(calls, cost_s=cost_s)) for cost_s in (0.0, 4 * CALL_S, 5 * CALL_S)
+    ]
+    assert [len(patterns) for patterns in seen] == [0, 1, 1]
+    between_s = [pattern.more_s[2] for patterns in seen for pattern in patterns]
+    assert between_s[0] - between_s[1] == pytest.approx(99 * ITERATIONS * CALL_S, rel=0.02)
+
+
 def test_the_steps_of_a_slow_loop_are_those_of_all_windows_of_a_thinned_record(tmp_path: Path) -> None:
     program = Program(4)
     sent_in_python(program, twin=False)
