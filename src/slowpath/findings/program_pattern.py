@@ -145,12 +145,16 @@ class ProgramCalls:
         found: Ints = np.cumsum(self.brings) - self.brings
         return found
 
-    @property
+    @cached_property
     def gap_s(self) -> Floats:
-        """Outside MPI since the thread's call before; inf: there is none.  shape (n,)."""
+        """Outside MPI since the thread's call before; inf: there is none.  shape (n,).
+
+        Less what watching adds there: it can take longer than the send of a few bytes.
+        """
         found = np.full(len(self), np.inf)
         same = self.thread[1:] == self.thread[:-1]
-        found[1:] = np.where(same, self.start_s[1:] - self.end_s[:-1], np.inf)
+        outside_s = np.maximum(self.start_s[1:] - self.end_s[:-1] - self.cost_s, 0.0)
+        found[1:] = np.where(same, outside_s, np.inf)
         return found
 
 

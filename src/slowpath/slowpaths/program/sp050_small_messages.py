@@ -59,17 +59,17 @@ def _is_dense(calls: ProgramCalls, sent: Ints, run: Ints, length: Ints) -> Bools
 
 
 def _times(calls: ProgramCalls, sent: Ints, run: Ints, runs: int) -> tuple[Floats, Floats]:
-    """Of each run its time in MPI and outside, from the first send to the last; shape (runs,).
-
-    What watching adds between two calls is not the program's: it can take longer than the send of a few bytes.
-    """
+    """Of each run its time in MPI and outside, from the first send to the last; shape (runs,)."""
     first, last = np.full(runs, len(calls)), np.full(runs, -1)
     np.minimum.at(first, run, sent)
     np.maximum.at(last, run, sent)
-    in_mpi = np.append(0.0, np.cumsum(calls.end_s - calls.start_s))
-    calls_s = in_mpi[last + 1] - in_mpi[first]
-    span_s = calls.end_s[last] - calls.start_s[first]
-    return calls_s, np.maximum(span_s - calls_s - (last - first) * calls.cost_s, 0.0)
+    in_mpi, outside = (np.append(0.0, np.cumsum(part)) for part in (calls.end_s - calls.start_s, _gaps(calls)))
+    return in_mpi[last + 1] - in_mpi[first], outside[last + 1] - outside[first + 1]
+
+
+def _gaps(calls: ProgramCalls) -> Floats:
+    """Time outside of MPI before each call; 0: it is the first of its thread."""
+    return np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0)
 
 
 def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Iterator[SeenPattern]:

@@ -164,7 +164,7 @@ def _has_elements(calls: ProgramCalls, rows: Ints, run: Ints, length: Ints) -> B
     lone = np.bincount(thread, minlength=int(thread.max(initial=0)) + 1)[thread]
     inner = np.append(False, run[1:] == run[:-1])
     gap_s = np.bincount(run[inner], weights=calls.gap_s[rows[inner]], minlength=length.size)
-    idle = gap_s <= (length - 1) * (calls.cost_s + NO_COMPUTING_S)
+    idle = gap_s <= (length - 1) * NO_COMPUTING_S
     found: Bools = (offsets == length) | (idle & (often >= LEAST_RUNS) & (often >= 0.9 * lone))
     return found
 
