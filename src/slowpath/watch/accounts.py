@@ -5,11 +5,14 @@
 call takes beyond waiting is held against the fastest twentieth of its kind (one call, one size class) in the run
 itself: up to that it is the cost of the call, or the bytes, and what goes beyond is excess. Where the other side of a
 call is not known, as where events were thinned, waiting and excess can't be distinguished: what goes beyond is both.
+Of what goes beyond, a rank had no processor for what it stood in the kernel's queue longer than it computed and waited:
+as much at least, since no more of the queue can lie in the rest of its time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -42,21 +45,28 @@ NAMES: Final[tuple[AccountName, ...]] = (
     "cost of calls",
     "excess",
     "wait or excess",
+    "no processor",
     "management",
     "files",
     "no name",
 )
+WAITS: Final = NAMES[: NAMES.index("unexpected copy")]  # time in which a rank needs no processor
 _NUMBER: Final[Mapping[AccountName, int]] = {name: i for i, name in enumerate(NAMES)}
 _MANAGING: Final = ("communicators and groups", "datatypes", "start and end")
 
 
 def accounts_of(
-    found: Attributed, weight: Floats, seconds_in: CallSeconds, ranks: Sequence[RankTime]
+    found: Attributed,
+    weight: Floats,
+    seconds_in: CallSeconds,
+    ranks: Sequence[RankTime],
+    queued_s: Mapping[int, float] = MappingProxyType({}),
 ) -> tuple[Account, ...]:
     """Longest first; names without any time are left out.
 
     Args: weight: how many calls each kept one stands for.  seconds_in: each call of each thread.  ranks: in the order
-          of the records; the accounts of a rank add up to its time in MPI.
+          of the records; the accounts of a rank add up to its time in MPI.  queued_s: by rank: for how long the
+          thread that calls MPI could run and had no processor.
     """
     if not ranks:
         return ()
@@ -64,6 +74,7 @@ def accounts_of(
     names = _Names(found)
     for i, rank in enumerate(ranks):
         seconds[i] = _of_rank(found, weight, seconds_in, names, rank, i)
+        _take_out_queue(seconds[i], queued_s.get(rank.rank, 0.0) - max(rank.span_s - rank.mpi_s, 0.0))
     total = float(sum(rank.mpi_s for rank in ranks))
     order = np.argsort(-seconds.sum(axis=0), kind="stable")
     return tuple(
@@ -76,6 +87,20 @@ def accounts_of(
         for number in order.tolist()
         if seconds[:, number].sum() > NOTHING * total
     )
+
+
+def _take_out_queue(seconds: Floats, queued_s: float) -> None:
+    """Name what of a rank's time beyond the floors was without a processor.
+
+    Args: queued_s: that the rank stood in the queue in MPI, at least.
+    """
+    waiting_s = float(seconds[[_NUMBER[name] for name in WAITS]].sum())
+    beyond = [_NUMBER["excess"], _NUMBER["wait or excess"]]
+    beyond_s = float(seconds[beyond].sum())
+    without_s = min(max(queued_s - waiting_s, 0.0), beyond_s)
+    if without_s > 0:
+        seconds[beyond] *= 1.0 - without_s / beyond_s
+        seconds[_NUMBER["no processor"]] = without_s
 
 
 class _Names:

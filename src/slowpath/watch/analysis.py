@@ -96,6 +96,8 @@ def watched(folder: Path) -> AttributedWatch:
     slices, shown = slices_of(found, span_s)
     site_of = {site: i for i, site in enumerate(sites)}
     alone = filter(None, [alone_note(info, job)])
+    resources = resources_of(job.records)
+    queued_s = {one.rank: one.waited_s for one in resources if one.waited_s is not None}
     nccl = nccl_use(folder, info.wall_s)
     results = WatchResults(
         schema=WATCH_SCHEMA,
@@ -114,12 +116,12 @@ def watched(folder: Path) -> AttributedWatch:
         classes=classes,
         sites=sites_of(found.world, sites),
         pairs=pairs_of(found),
-        resources=resources_of(job.records),
+        resources=resources,
         allocations=allocations_of(found.world),
         slices=slices,
         collectives=collectives_of(found, weight, site_of),
         shown_ranks=shown,
-        accounts=accounts_of(found, weight, seconds, ranks),
+        accounts=accounts_of(found, weight, seconds, ranks, queued_s),
         standstill=_standstill(found, info),
         nccl=nccl,
     )

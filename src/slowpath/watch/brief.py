@@ -29,7 +29,7 @@ _SAVEABLE: Final[frozenset[AccountName]] = frozenset(
     {
         *("late sender", "late receiver", "late progress", "late target"),
         *("wait at barrier", "wait at N x N", "late broadcast", "early reduce", "wait at management", "wait at fence"),
-        *("unexpected copy", "excess", "wait or excess", "management", "no name"),
+        *("unexpected copy", "excess", "wait or excess", "no processor", "management", "no name"),
     }
 )
 _HOW: Final[Mapping[str, str]] = {
@@ -157,6 +157,7 @@ _ACCOUNT_WORDS: Final[Mapping[AccountName, str]] = {
     "unexpected copy": "messages that came before their receive",
     "excess": "calls that take longer than the fastest of their kind",
     "wait or excess": "calls that wait, or take longer than the fastest of their kind",
+    "no processor": "ranks that could run and had no processor",
     "management": "making windows, communicators and datatypes",
     "no name": "time that has no name",
 }

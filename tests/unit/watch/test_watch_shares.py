@@ -95,7 +95,11 @@ def test_a_processor_for_each_rank_is_shared_with_none_of_the_program(tmp_path: 
 
 
 def test_processors_that_others_use_are_no_fault_of_the_binding_where_there_is_none(tmp_path: Path) -> None:
-    assert found(tmp_path, ["0-15"] * 2, waited_s=2.0) == []
+    (one,) = found(tmp_path / "long", ["0-15"] * 2, waited_s=2.0)
+    assert one.rule == "SP071"
+    assert "other processes use the 16 processors of node1, too: rank 0 could run and had no" in one.text
+    assert "bind" not in (one.change or "")
+    assert found(tmp_path / "short", ["0-15"] * 2, waited_s=0.5) == []
 
 
 def test_a_quota_that_stops_processors_is_no_other_job() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP071: ranks are bound to processors that other processes use, and the host has more."""
+"""SP071: other processes use the processors of ranks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     own = crowds(every) + crowds(every, lambda rank: rank.busy or 1)
     crowded = {(crowd.host, rank.rank) for crowd in own for rank in crowd.ranks}
     found = [rank for rank in every if (rank.host, rank.rank) not in crowded and _is_taken(rank)]
-    return [_pattern(found)] if found else []
+    bound = [rank for rank in found if len(rank.processors) < (rank.online or 0)]
+    free = [rank for rank in found if len(rank.processors) >= (rank.online or 0)]
+    return [pattern(ranks) for ranks, pattern in ((bound, _on_bound), (free, _on_host)) if ranks]
 
 
 def _taken_s(rank: RankShare) -> float:
@@ -30,25 +32,43 @@ def _taken_s(rank: RankShare) -> float:
 
 
 def _is_taken(rank: RankShare) -> bool:
-    """Whether a rank that is bound, and has no thread that could be what it waits for, lost much of its run."""
-    bound = rank.online is not None and 0 < len(rank.processors) < rank.online
+    """Whether a rank that has no thread which could be what it waits for lost much of its run."""
     waits = _taken_s(rank) >= LEAST_WAITED * rank.span_s and rank.span_s >= SHORTEST_S
-    return bound and waits and not rank.has_ended_threads
+    return bool(rank.online and rank.processors) and waits and not rank.has_ended_threads
 
 
-def _pattern(ranks: Sequence[RankShare]) -> SeenPattern:
+def _on_bound(ranks: Sequence[RankShare]) -> SeenPattern:
+    """Of ranks that may use only some of their host's processors."""
     worst = max(ranks, key=_taken_s)
-    taken_s, online = _taken_s(worst), worst.online or 0
     where = f"processor{'s' if len(worst.processors) > 1 else ''} {format_cpu_list(sorted(worst.processors))}"
+    return _pattern(
+        ranks,
+        f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}, which other processes use, too: it",
+        f"rank {worst.rank} shares its processors with other processes: give each job processors of its own (a set for "
+        "each mpiexec, or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
+    )
+
+
+def _on_host(ranks: Sequence[RankShare]) -> SeenPattern:
+    """Of ranks that may use all processors of their host."""
+    worst = max(ranks, key=_taken_s)
+    return _pattern(
+        ranks,
+        f"other processes use the {worst.online} processors of {worst.host}, too: rank {worst.rank}",
+        f"other processes keep the processors of {worst.host}: run the program when they have ended, or elsewhere",
+    )
+
+
+def _pattern(ranks: Sequence[RankShare], who: str, change: str) -> SeenPattern:
+    """Args: who: begins the sentence about the rank that lost most."""
+    worst = max(ranks, key=_taken_s)
+    taken_s, mean_s = _taken_s(worst), fmean(map(_taken_s, ranks))
     more = f"; {len(ranks) - 1} more rank{'s' if len(ranks) > 2 else ''} likewise" if len(ranks) > 1 else ""
-    mean_s = fmean(map(_taken_s, ranks))
     return SeenPattern(
         sites=(),
         count=len(ranks),
-        text=f"rank {worst.rank} is bound to {where} of {online} of {worst.host}, which other processes use, too: it "
-        f"could run and had no processor for {format_time(taken_s)} of {format_time(worst.span_s)}{more}",
-        change=f"rank {worst.rank} shares its processors with other processes: give each job processors of its own "
-        "(a set for each mpiexec, or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
+        text=f"{who} could run and had no processor for {format_time(taken_s)} of {format_time(worst.span_s)}{more}",
+        change=change,
         basis="the time for which these ranks stood in the kernel's queue for a processor, on average; low: half of "
         "it; high: that of the rank that lost most",
         more_s=(mean_s, mean_s / 2, taken_s),
@@ -57,17 +77,20 @@ def _pattern(ranks: Sequence[RankShare]) -> SeenPattern:
 
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP071",
-    name="other processes on bound processors",
-    title="Ranks are bound to processors that other processes use",
-    what="A rank may use only some of the host's processors, and processes of another job use the same ones.",
+    name="other processes on the ranks' processors",
+    title="Other processes use the processors of ranks",
+    what="Processes of another job, or of none, run on the processors that a rank may use.",
     shows="A rank that shares its processors with no other rank of the program stands in the kernel's queue for one.",
-    why="Each mpiexec that knows of no other job binds its first rank to the first core.",
+    why="Each mpiexec that knows of no other job binds its first rank to the first core; or more runs on the host than "
+    "it has processors. A rank that loses its processor is late, and all others wait for it in MPI.",
     needs="A watched program (docs/reference/watch.md) whose records say which processors each rank may use, how "
     "long it stood in the queue, and how many of its threads are busy.",
-    remedy="A set of processors for each job, the batch system's binding, or no binding (--bind-to none).",
-    false_alarms="On a host whose processors are all busy with other work no binding helps: see its load.",
+    remedy="A set of processors for each job, the batch system's binding, or no binding (--bind-to none). On a host "
+    "whose processors are all busy with other work no binding helps: run when it has ended, or elsewhere.",
+    false_alarms="A rank that waits for another one in the kernel's queue loses less than it stood there: the low end "
+    "is half of the time.",
     sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
-    cause="Other processes take the processors to which ranks are bound.",
+    cause="Other processes take the processors of ranks.",
     needs_law=False,
     kind="fault",
     pattern=see,
