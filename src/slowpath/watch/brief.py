@@ -21,6 +21,7 @@ from slowpath.watch.verdict import grouped_lines, own_cost_words, seconds, start
 
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 LITTLE_MPI: Final = 0.05  # of the run
+LEAST_QUEUED: Final = 0.1  # of a wait: a rank that stood in the queue for less comes late because it computes
 LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
 MOST_NAMES: Final = 5
 WIDTH: Final = 100
@@ -70,7 +71,7 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
             answer=f"{program.program}, {count}, {stood_still(results.standstill)}",
             account=account_words(results.accounts or ()),
             actions=tuple(grouped_lines(results.standstill)),
-            notes=results.coverage.notes,
+            notes=tuple(map(_sentence, results.coverage.notes)),
             report=report,
         )
     answer, account = _answer(results, changes), account_words(results.accounts or ())
@@ -81,7 +82,7 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
         account=account,
         actions=(*(one.action for one in wrong), *(change.text for change in changes)),
         undecided=_undecided(results, watch),
-        notes=(*by_nccl, *_phases(results), *_apart(results), *results.coverage.notes),
+        notes=(*by_nccl, *_phases(results), *_apart(results), *map(_sentence, results.coverage.notes)),
         report=report,
     )
 
@@ -94,9 +95,12 @@ def _apart(results: WatchResults) -> list[str]:
     if results.start_s is not None and results.start_s >= LONG_START * run_s:
         lines.append(f"{start_words(results.start_s)}.")
     if results.coverage.own_cost_s >= LEAST_SHARE * run_s > 0:
-        words = own_cost_words(results)
-        lines.append(f"{words[:1].upper()}{words[1:]}.")
+        lines.append(_sentence(own_cost_words(results)))
     return lines
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:]}."
 
 
 def _answer(results: WatchResults, changes: list[_Change]) -> str:
@@ -225,13 +229,25 @@ def _is_cause(wait: Wait) -> bool:
 
 
 def _of_wait(wait: Wait, results: WatchResults) -> _Change:
-    where = f" in {place_words(results.sites[wait.site])}" if wait.site is not None else ""
-    name = f"rank {wait.culprit} computes longer, or has no core ({wait.kind})"
-    text = (
-        f"Saves at most {seconds(wait.seconds)} (time that ranks wait on average): give rank {wait.culprit} less to "
-        f"compute, or a core of its own; {wait.culprit_share:.0%} of it is for that rank{where}"
+    where = f"; they wait in {place_words(results.sites[wait.site])}" if wait.site is not None else ""
+    share = f"{100 * wait.culprit_share:.0f} % of it for rank {wait.culprit}"
+    name, what = _delay(wait, results)
+    text = f"Saves at most {seconds(wait.seconds)} (what ranks wait on average, {share}): {what}{where}"
+    return _Change(wait.seconds, wait.seconds, f"{name} ({wait.kind})", text)
+
+
+def _delay(wait: Wait, results: WatchResults) -> tuple[str, str]:
+    """Why the rank comes last, by how long it stood in the queue for a processor; and what to do."""
+    rank = wait.culprit
+    queued_s = next((one.waited_s for one in results.resources or () if one.rank == rank), None)
+    if queued_s is None:
+        return f"rank {rank} computes longer, or has no core", f"give rank {rank} less to compute, or a core of its own"
+    if queued_s < LEAST_QUEUED * wait.seconds:
+        return f"rank {rank} computes longer", f"give rank {rank} less to compute"
+    return (
+        f"rank {rank} computes longer, or has no core",
+        f"give rank {rank} a core of its own, which it lacked for {seconds(queued_s)}, or less to compute",
     )
-    return _Change(wait.seconds, wait.seconds, name, text)
 
 
 def _undecided(results: WatchResults, watch: str) -> str | None:

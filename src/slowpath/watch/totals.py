@@ -267,8 +267,8 @@ def _notes(found: Attributed) -> list[str]:
         notes.append(f"ranks that did not end with MPI_Finalize: {named}; their records go as far as they came")
     if world.level:
         notes.append(
-            f"of the full record of calls, one window of time in {2**world.level} was kept where there were most; "
-            "shares of waiting are those of the kept windows, counts and times by call are exact"
+            f"where calls were most frequent, the watch kept each call of one window of time in {2**world.level}: "
+            "shares of waiting are those of the kept windows; numbers of calls and their times are exact"
         )
     if np.isinf(found.clocks.largest_error_s):
         notes.append(

@@ -6,11 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from slowpath.core.brief import MOST_LINES
 from slowpath.watch.brief import brief_of, site_lines
 from slowpath.watch.file_results import FileTime
+from slowpath.watch.resource_results import RankResources
 from slowpath.watch.results import Account, WatchResults
 from slowpath.watch.verdict import verdict_of
 from support.watch_results import LATE, REDUCE, a_coverage, a_finding, a_program, a_rank, a_wait, findings, results
@@ -29,9 +30,15 @@ ACCOUNTS = (
 
 
 def watched(**changes: Any) -> WatchResults:
-    fields: dict[str, Any] = {"accounts": ACCOUNTS, "findings": (), "waits": (), "not_measured": 0}
-    fields |= {"coverage": a_coverage(unseen=(), notes=())}
-    return results(**(fields | changes))
+    given: dict[str, Any] = {"accounts": ACCOUNTS, "findings": (), "waits": (), "not_measured": 0}
+    given |= {"coverage": a_coverage(unseen=(), notes=())}
+    return results(**(given | changes))
+
+
+def a_queue(rank: int, waited_s: float) -> RankResources:
+    """A rank that stood in the queue for a processor so long, of which nothing else is known."""
+    nothing = {field.name: None for field in fields(RankResources) if field.name not in ("rank", "moments")}
+    return RankResources(**{**nothing, "rank": rank, "waited_s": waited_s, "moments": ()})
 
 
 def lines(found: WatchResults) -> list[str]:
@@ -72,11 +79,25 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     first, second, third = (next(i for i, line in enumerate(made) if line.startswith(f"  {n}. ")) for n in (1, 2, 3))
     assert "Saves 2.00 s [1.60, 2.40] (priced on this machine)" in made[first]
     assert "slowpath prove w --remedy huge-pages" in " ".join(line.strip() for line in made[first:second])
-    assert made[second].startswith(
-        f"  2. Saves at most 1.00 s (time that ranks wait on average): give rank {LATE} less"
-    )
+    assert made[second].startswith("  2. Saves at most 1.00 s (what ranks wait on average, ")
     assert "a rank (priced" in " ".join(made[third:])
     assert not any(line.startswith("  4. ") for line in made)
+
+
+@pytest.mark.parametrize(
+    ("queued_s", "said"),
+    [
+        (None, f"give rank {LATE} less to compute, or a core of its own; they wait in"),
+        (0.05, f"give rank {LATE} less to compute; they wait in"),
+        (0.50, f"give rank {LATE} a core of its own, which it lacked for 0.500 s, or less to compute; they wait in"),
+    ],
+)
+def test_a_rank_that_hardly_stood_in_the_queue_comes_late_because_it_computes(
+    queued_s: float | None, said: str
+) -> None:
+    wait = a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
+    found = watched(waits=(wait,), resources=None if queued_s is None else (a_queue(LATE, queued_s),))
+    assert said in " ".join(line.strip() for line in lines(found))
 
 
 def test_an_estimate_is_called_one_and_names_the_place() -> None:
