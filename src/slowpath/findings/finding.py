@@ -87,7 +87,7 @@ def build(
         phase=seen.phase,
         law=law_result(seen.law) if seen.law else None,
         legs=legs,
-        missing=_missing(legs),
+        missing=legs_missing(legs),
         cause=against.cause if shown else None,
         hypotheses=[] if shown else _hypotheses(path, seen, support, against),
         contrasts=list(seen.contrasts),
@@ -117,7 +117,7 @@ def _hypotheses(path: SlowPath, seen: Observation, support: Support, against: Co
     return list(against.hypotheses)
 
 
-def _missing(legs: Legs) -> list[str]:
+def legs_missing(legs: Legs) -> list[str]:
     """Which legs are not shown, and what would supply them."""
     return [f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"]
 
@@ -261,7 +261,7 @@ def with_trial(finding: Finding, remedy: RemedyResult, leg: Leg) -> Finding:
         finding,
         status="proven" if proven else finding.status,
         legs=legs,
-        missing=_missing(legs),
+        missing=legs_missing(legs),
         remedies=sorted([remedy, *others], key=_by_verdict),
         next=[] if proven else finding.next,
     )

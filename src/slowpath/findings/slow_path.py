@@ -72,6 +72,9 @@ class SlowPath:
 
     Remedies:
         remedies: for a cell and for the program's code, in the order in which they are tried.
+        removes_cause: those of `remedies` with which the cause can't be there, and that the engine applies itself, so
+            that a trial in which one changes nothing refutes the cause. A variable that the library may not read, and
+            a way around the cost, refute nothing.
         program_remedies: for a program as it is, without compiling it again.
 
     In a program:
@@ -114,6 +117,7 @@ class SlowPath:
     switch_text: Callable[[SwitchTimes], str] | None = None
     forced_state: str | None = None
     remedies: tuple[Remedy, ...] = ()
+    removes_cause: tuple[Remedy, ...] = ()
     program_remedies: tuple[ProgramRemedy, ...] = ()
     prices: tuple[ProgramPrice, ...] = ()
     prices_collectives: CollectivesPrice | None = None

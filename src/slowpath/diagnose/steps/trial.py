@@ -27,9 +27,10 @@ from slowpath.diagnose.tasks import AttributeTask, LeftOut, Task, TrialTask
 from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.offered import offered
 from slowpath.diagnose.trials.pairs import judged_by
+from slowpath.diagnose.trials.refuted import refutation, removes_cause, was_applied, without_cause
 from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, TrialOutcome, judge_trial
 from slowpath.diagnose.tune.files import PRELOAD
-from slowpath.findings.finding import with_trial
+from slowpath.findings.finding import legs_missing, with_trial
 from slowpath.findings.remedy import Control, Remedy
 from slowpath.findings.snippet import snippet
 from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
@@ -109,7 +110,7 @@ def _seen_again(finding: Finding, outcome: TrialOutcome) -> Finding:
         claim=None,
         hypotheses=finding.hypotheses or ([finding.cause] if finding.cause else []),
         legs=legs,
-        missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],
+        missing=legs_missing(legs),
         doubts=list(dict.fromkeys([*finding.doubts, doubt])),
         excess_s=None if finding.excess_s is None else min(finding.excess_s, max(0.0, gap.excess_s)),
     )
@@ -305,11 +306,19 @@ def apply(before: StepConclusion, task: TrialTask, results: Results, history: St
         for one in history.measured
         if one.step.number < history.step.number and same_trial(one.step.task, task)
     ]
-    outcome = judge_trial(task, pooled(results, earlier))
-    if is_gone(outcome) and not _is_attributed(task.remedy, history):
+    outcome, is_attributed = judge_trial(task, pooled(results, earlier)), _is_attributed(task.remedy, history)
+    if is_gone(outcome) and not is_attributed:
         return before.without(task.finding)
     remedy, library = _remedy(task.remedy, history), results.run.mpi.name
-    return before.changed(task.finding, lambda finding: with_outcome(finding, outcome, remedy, library))
+    refuted = refutation(outcome) if was_applied(task, results) else None
+
+    def changed(finding: Finding) -> Finding:
+        after = with_outcome(finding, outcome, remedy, library)
+        # The variable of an attribution is what its cause names, and the library was seen to read it.
+        is_of_cause = is_attributed or removes_cause(finding, task.remedy)
+        return without_cause(after, refuted) if refuted is not None and is_of_cause else after
+
+    return before.changed(task.finding, changed)
 
 
 def _is_attributed(name: str, history: StepHistory) -> bool:

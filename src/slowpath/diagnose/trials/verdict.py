@@ -64,6 +64,12 @@ class Gap:
         return words[judge(found, found.p).word]
 
     @property
+    def least_ratio(self) -> float | None:
+        """Lower end of slow over fast; None: there is no interval."""
+        found = paired(self.fast, self.slow, _LEAST_GAIN)
+        return found.low if found.level is not None else None
+
+    @property
     def excess_s(self) -> float:
         """Of the medians; negative: slow was faster."""
         return float(np.median(self.slow) - np.median(self.fast))
@@ -106,7 +112,7 @@ class TrialOutcome:
     """leg: "proven" of the finding.  removed_ratio: share of the gap, interval 95 % by bootstrap over pairs.
 
     ratio, interval, pairs: slow over remedied.  control: the negative one; None: not measured.
-    gap: between slow and fast; None: no fast side was measured.
+    gap: between slow and fast; None: no fast side was measured.  copies_agree: whether the slow cell's two copies do.
     """
 
     remedy: str
@@ -119,6 +125,7 @@ class TrialOutcome:
     control: ContrastResult | None = None
     side_effects: Sequence[SideEffect] = ()
     gap: Gap | None = None
+    copies_agree: bool = True
 
     @property
     def reason(self) -> str:
@@ -179,6 +186,7 @@ def judge_trial(task: TrialTask, results: Results) -> TrialOutcome:
         control=control,
         side_effects=side_effects,
         gap=gap,
+        copies_agree=_agree(alike),
     )
 
 
@@ -204,7 +212,7 @@ def _verdict(
     short = _too_little(task, gap)
     if short is not None:
         return short
-    if alike is not None and alike.verdict in ("faster", "slower") and not _within(alike):
+    if not _agree(alike):
         return "partial", "missing", "two measurements of the slow cell differ, so its pairs prove nothing"
     if control is None:
         why = task.uncontrolled or "nothing is known that this remedy must leave unchanged"
@@ -251,6 +259,10 @@ def stayed(control: ContrastResult, least_effect: float) -> bool:
         return False
     low, high = control.interval
     return _within(control) and max(high, 1 / low) < least_effect**0.5
+
+
+def _agree(alike: ContrastResult | None) -> bool:
+    return alike is None or alike.verdict not in ("faster", "slower") or _within(alike)
 
 
 def _within(contrast: ContrastResult) -> bool:

@@ -152,5 +152,6 @@ SLOW_PATH: SlowPath = SlowPath(
         *ALLREDUCE_BY_BYTES,
         MANY_ELEMENTS_OF_A_SMALL_TYPE,
     ),
+    removes_cause=(MANY_ELEMENTS_OF_A_SMALL_TYPE,),
     depends=frozenset({"block"}),
 )

@@ -216,5 +216,6 @@ SLOW_PATH: SlowPath = SlowPath(
         OP_THAT_COMMUTES,
         BLOCKING_CALL,
     ),
+    removes_cause=(OP_THAT_COMMUTES, BLOCKING_CALL, THREAD_LEVEL_FUNNELED),
     depends=frozenset({"call", "threads"}),
 )

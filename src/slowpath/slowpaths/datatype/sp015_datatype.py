@@ -140,6 +140,7 @@ SLOW_PATH: SlowPath = SlowPath(
         CONTIGUOUS_DATA,
         PREDEFINED_DATATYPE,
     ),
+    removes_cause=(CONTIGUOUS_DATA,),
     depends=frozenset({"block"}),
     prices=(
         ProgramPrice(

@@ -172,6 +172,7 @@ SLOW_PATH: SlowPath = SlowPath(
         KEEP_FREED_MEMORY,
         HUGE_PAGES,
     ),
+    removes_cause=(TOUCH_BUFFERS_FIRST,),
     program_remedies=(
         PROGRAM_HUGE_PAGES,
         PROGRAM_RESERVED_HUGE_PAGES,

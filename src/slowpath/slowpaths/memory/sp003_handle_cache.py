@@ -101,6 +101,7 @@ SLOW_PATH: SlowPath = SlowPath(
         *HANDLE_CACHE,
         FEWER_LIVE_BUFFERS,
     ),
+    removes_cause=(FEWER_LIVE_BUFFERS,),
     program_remedies=(PROGRAM_LARGER_HANDLE_CACHE,),
     depends=frozenset({"others"}),
 )

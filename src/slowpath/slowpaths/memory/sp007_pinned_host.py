@@ -163,6 +163,7 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=(_UNCACHED, WAITING),
     probes=("memory kinds",),
     remedies=(PAGEABLE_HOST_MEMORY,),
+    removes_cause=(PAGEABLE_HOST_MEMORY,),
     depends=frozenset({"memory"}),
     prices=(
         ProgramPrice(

@@ -124,6 +124,7 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=(_TLB, WAITING),
     probes=("pages",),
     remedies=(HUGE_PAGES,),
+    removes_cause=(HUGE_PAGES,),
     program_remedies=(
         PROGRAM_HUGE_PAGES,
         PROGRAM_RESERVED_HUGE_PAGES,

@@ -63,5 +63,6 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=(_ORDER_OF_ARRIVAL,),
     probes=("queue",),
     remedies=(SHORT_QUEUES,),
+    removes_cause=(SHORT_QUEUES,),
     depends=frozenset({"queue"}),
 )

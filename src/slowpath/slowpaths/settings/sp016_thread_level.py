@@ -84,5 +84,6 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=(_LIBRARY_PATH,),
     probes=("short messages",),
     remedies=(THREAD_LEVEL_FUNNELED,),
+    removes_cause=(THREAD_LEVEL_FUNNELED,),
     depends=frozenset({"threads"}),
 )

@@ -216,6 +216,7 @@ SLOW_PATH: SlowPath = SlowPath(
         *ASYNCHRONOUS_PROGRESS,
         TEST_WHILE_COMPUTING,
     ),
+    removes_cause=(TEST_WHILE_COMPUTING,),
     program_remedies=(PROGRAM_ASYNCHRONOUS_PROGRESS,),
     depends=frozenset({"progress"}),
 )
