@@ -22,6 +22,7 @@ from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.conclusion import advance
+from slowpath.diagnose.conclusion import conclude as conclude_steps
 from slowpath.diagnose.message_paths import paths_of, with_settings_without_effect, without_effect
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, of_own_state, set_aside
@@ -37,6 +38,7 @@ from slowpath.diagnose.trials.verdict import FEWEST_PAIRS
 from slowpath.findings.conclude import conclude
 from slowpath.findings.least_seen import least_seen
 from slowpath.findings.tally import group_of
+from slowpath.mpi.forced import Forced
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held
@@ -119,20 +121,48 @@ class Session:
         self._refused: set[str] = set()  # proposals that this engine can't measure
 
     def load(self) -> None:
-        """Take in the steps that were made before; one that was cut off is continued.
+        """Take in the steps that were made before and conclude from them; one that was cut off is continued.
 
         Raises: EnvironmentFailure: they were made on another machine.
         """
         for step in self.diagnosis.steps:
             self._bench.require_machine_of(self.folder / step.folder)
+            if step.wall_s is not None:
+                self._measured.append(MeasuredStep(step, build_results(inside(self.folder, step.folder))))
+        self._conclude_anew()
+        for one in list(self._measured):
+            self._keep_pace(one.step)
+        for step in self.diagnosis.steps:
             if step.wall_s is None:
                 kind = kind_of(step.task)
                 bench = self._bench_for(step.task)
                 bench.resume(inside(self.folder, step.folder), kind.most_s, kind.against(step.task))
                 self._conclude(step)
-            else:
-                self._measured.append(MeasuredStep(step, build_results(inside(self.folder, step.folder))))
-                self._keep_pace(step)
+
+    def _conclude_anew(self) -> None:
+        """Let the rules of this version judge the steps that are over: an earlier version may have had others."""
+        if not self._measured:
+            return
+        forced = self.diagnosis.forced
+        anew = self._conclusions(conclude_steps(self._measured, forced), forced)
+        self.diagnosis = replace(self.diagnosis, **anew)
+        self.diagnosis = replace(self.diagnosis, not_tried=list(cannot_help(self._state().for_what_was_asked)))
+
+    def _conclusions(self, after: StepConclusion, forced: Sequence[Forced]) -> dict[str, Any]:
+        """Fields of the diagnosis that follow from its steps.  Args: forced: as of `conclude_steps`."""
+        findings = first_by_cost(self._priced(after.findings), self._measured)
+        idle = without_effect(self._measured, findings, self._bench.library.name)
+        verdict = verdict_of(findings, self._measured, self.diagnosis.program, self._pace_of_survey())
+        return {
+            "findings": findings,
+            "combined": after.combined,
+            "forced": list(forced),
+            "verdict": with_settings_without_effect(verdict, idle),
+            "paths": [path.words for path in paths_of(self._measured)],
+            "own_settings": setting_lines(self._measured, self._bench.library.name),
+            "alternatives": screening_of(self._measured).outcome,
+            "least": least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),
+        }
 
     def run(self) -> Diagnosis:
         """Go on until all is settled or the budget is spent.
@@ -264,21 +294,7 @@ class Session:
                 self._bench.tell(f"Fault: {fault.text}")
         self._bench.tell(f"{step.folder}: {done.summary}")
         spent_s = max(sum(step.wall_s or 0.0 for step in steps), self._clock.spent_s)
-        findings = first_by_cost(self._priced(after.findings), self._measured)
-        idle = without_effect(self._measured, findings, self._bench.library.name)
-        verdict = verdict_of(findings, self._measured, self.diagnosis.program, self._pace_of_survey())
-        self._write(
-            steps=steps,
-            findings=findings,
-            combined=after.combined,
-            spent_s=spent_s,
-            forced=forced,
-            verdict=with_settings_without_effect(verdict, idle),
-            paths=[path.words for path in paths_of(self._measured)],
-            own_settings=setting_lines(self._measured, self._bench.library.name),
-            alternatives=screening_of(self._measured).outcome,
-            least=least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),
-        )
+        self._write(steps=steps, spent_s=spent_s, **self._conclusions(after, forced))
         not_tried = list(cannot_help(self._state().for_what_was_asked))
         for one in not_tried:
             if one not in self.diagnosis.not_tried:
