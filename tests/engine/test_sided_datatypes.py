@@ -49,9 +49,16 @@ def test_every_byte_and_gap_is_right_whichever_side_has_the_blocks(ranks: Ranks,
         for block in (BLOCK_BYTES, 4)  # of MPI_DOUBLE, and of MPI_BYTE
     ]
     cells += [
-        f"p2p pattern={pattern} datatype={datatype} blocks={BLOCKS} pack=mpi_pack {FEW}"
+        f"p2p pattern={pattern} datatype={datatype} blocks={BLOCKS} pack={pack} {FEW}"
         for pattern in ("ping_pong", "one_way")
         for datatype in ("vector:contiguous", "contiguous:indexed")
+        for pack in ("mpi_pack", "loop")
+    ]
+    cells += [
+        f"p2p pattern={pattern} datatype={datatype} block_bytes={block} pack=loop {odd_start} {FEW}"
+        for pattern in ("ping_pong", "one_way")
+        for datatype in ("contiguous", "vector", "indexed_uneven:vector")
+        for block, odd_start in ((BLOCK_BYTES, ""), (64, "offset_bytes=3 overalloc_bytes=64"), (4, ""))
     ]
     cells.append(f"p2p pattern=windowed direction=both datatype=vector:contiguous blocks={BLOCKS} in_flight=3 {FEW}")
     odd = FEW.replace(str(MESSAGE_BYTES), str(MESSAGE_BYTES - BLOCK_BYTES))
@@ -65,8 +72,17 @@ def test_every_byte_and_gap_is_right_whichever_side_has_the_blocks(ranks: Ranks,
         assert end["validated_bytes"] > 0, cell
 
 
-@pytest.mark.parametrize("pack", ["none", "mpi_pack"])
-def test_each_side_names_the_same_elements(ranks: Ranks, blankless: Path, tmp_path: Path, pack: str) -> None:
+@pytest.mark.parametrize(
+    ("pack", "of_sender"),
+    [
+        ("none", f"send 1 {MESSAGE_BYTES} {(2 * BLOCKS - 1) * BLOCK_BYTES} 0"),
+        ("mpi_pack", f"send {MESSAGE_BYTES} 1 1 1"),
+        ("loop", f"send {BLOCKS} {BLOCK_BYTES} {BLOCK_BYTES} 0"),
+    ],
+)
+def test_each_side_names_the_same_elements(
+    ranks: Ranks, blankless: Path, tmp_path: Path, pack: str, of_sender: str
+) -> None:
     """The side in one piece has basic elements of the blocks' own type, and packs nothing."""
     (blankless / "shim.c").write_text(SHIM)
     variables = {"LD_PRELOAD": str(ranks.compiled(blankless / "shim.c")), "SHIM_OUT": str(tmp_path / "told")}
@@ -76,8 +92,6 @@ def test_each_side_names_the_same_elements(ranks: Ranks, blankless: Path, tmp_pa
     sent, received = (set((tmp_path / f"told-{rank}").read_text().splitlines()) for rank in (0, 1))
     first_exchange = {f"{call} {MESSAGE_BYTES} 1 1 0" for call in ("send", "receive")}  # bytes, both ways
     sent, received = sent - first_exchange, received - first_exchange
-    extent = (2 * BLOCKS - 1) * BLOCK_BYTES
-    of_sender = f"send {MESSAGE_BYTES} 1 1 1" if pack == "mpi_pack" else f"send 1 {MESSAGE_BYTES} {extent} 0"
     assert sent == {of_sender}
     assert received == {f"receive {BLOCKS} {BLOCK_BYTES} {BLOCK_BYTES} 0"}
 

@@ -70,20 +70,16 @@ std::optional<Route> route(const Assignment& assignment, int size) {
     const bool alone = config.pattern == Pattern::ping_pong || config.pattern == Pattern::one_way;
     if (too_few_ranks(config, size) || !alone || config.posted != Posted::together || config.barrier_inside)
         return std::nullopt;
-    const auto on_gpu = [](const SideConfig& side) {
-        return side.kind == memory::Kind::device || side.kind == memory::Kind::device_pool ||
-               side.kind == memory::Kind::device_vmm;
-    };
     const SideConfig &from = config.side(Side::sender), &to = config.side(Side::receiver);
     if (from.kind == memory::Kind::managed || to.kind == memory::Kind::managed) return std::nullopt;
     // Between processors the direction makes no difference, and one of the two is measured.
     std::array<int, 2> ends = ends_of(config, size);
-    if (!on_gpu(from) && !on_gpu(to)) std::sort(ends.begin(), ends.end());
+    if (!from.is_on_gpu() && !to.is_on_gpu()) std::sort(ends.begin(), ends.end());
     return Route{.from = ends[0],
                  .to = ends[1],
                  .bytes = config.message_bytes,
-                 .from_gpu = on_gpu(from),
-                 .to_gpu = on_gpu(to),
+                 .from_gpu = from.is_on_gpu(),
+                 .to_gpu = to.is_on_gpu(),
                  .from_device = from.device,
                  .to_device = to.device};
 }

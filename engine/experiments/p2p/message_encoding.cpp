@@ -48,16 +48,22 @@ MPI_Datatype indexed_of(const Layout& layout) {
 
 }  // namespace
 
-MessageEncoding::MessageEncoding(const Config& config, Side which)
-    : message_bytes_(config.message_bytes), packs_(config.packs) {
+MessageEncoding::MessageEncoding(const Config& config, Side which) : message_bytes_(config.message_bytes) {
     const Shape &mine = config.shape(which), *blocks = config.in_blocks();
-    if (mine.datatype == Datatype::contiguous && blocks != nullptr) {
+    const bool in_loop = config.pack == Pack::loop && blocks != nullptr;
+    // One piece needs no packing, and may receive what was packed (MPI-4.1 section 5.2).
+    const bool in_piece = mine.datatype == Datatype::contiguous && blocks != nullptr;
+    if (in_piece || in_loop) {
         const Element element = element_of(blocks->layout);
         numbers_ = {element.type, static_cast<int>(config.message_bytes / element.bytes)};
-        packs_ = false;  // one piece needs no packing, and may receive what was packed (MPI-4.1 section 5.2)
+        if (in_piece) return;
+        loop_.emplace(mine.layout, element.bytes, mine.datatype != Datatype::vector);
+        packed_bytes_ = static_cast<int>(config.message_bytes);
+        packs_ = true;
         return;
     }
-    if (blocks == nullptr && !config.packs) return;
+    packs_ = config.pack == Pack::mpi_pack;
+    if (blocks == nullptr && !packs_) return;
     type_ = mine.datatype == Datatype::vector ? vector_of(mine.layout) : indexed_of(mine.layout);
     mpi::check(MPI_Type_commit(&type_), "MPI_Type_commit");
     if (packs_) mpi::check(MPI_Pack_size(1, type_, MPI_COMM_WORLD, &packed_bytes_), "MPI_Pack_size");

@@ -10,6 +10,7 @@
 #include "memory/buffer.hpp"
 #include "mpi/transfer.hpp"
 #include "mpi/typed_transfer.hpp"
+#include "p2p/packing_loop.hpp"
 #include "p2p/parameters.hpp"
 
 namespace slowpath::p2p {
@@ -19,7 +20,7 @@ class MessageEncoding {
     /// Of one side.  Local.  Builds the datatype, if there is one.  @throws mpi::Error.
     MessageEncoding(const Config& config, Side which);
     /// One piece of bytes.
-    explicit MessageEncoding(std::int64_t message_bytes) : message_bytes_(message_bytes), packs_(false) {}
+    explicit MessageEncoding(std::int64_t message_bytes) : message_bytes_(message_bytes) {}
     ~MessageEncoding();
     MessageEncoding(const MessageEncoding&) = delete;
     MessageEncoding& operator=(const MessageEncoding&) = delete;
@@ -30,6 +31,8 @@ class MessageEncoding {
     /// Call `body` with the transfer of blocking calls: decided before anything is timed.
     template <class Body>
     void with_blocking(Body&& body) const {
+        if (packed_ && loop_)
+            return body(LoopTransfer{&*loop_, packed_->data(), numbers_->type, numbers_->count});
         if (packed_) return body(mpi::PackedTransfer{type_, packed_->data(), packed_bytes_});
         with_started(body);
     }
@@ -46,10 +49,11 @@ class MessageEncoding {
     std::int64_t message_bytes_;
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
     /// One piece where the other side has blocks: both sides have to name the same elements (MPI-4.1 section
-    /// 3.3.1), and as many basic ones as a program's contiguous buffer has.
+    /// 3.3.1), and as many basic ones as a program's contiguous buffer has.  And what a loop packed.
     std::optional<mpi::TypedTransfer<int>> numbers_;
-    bool packs_;
-    int packed_bytes_ = 0;
+    std::optional<PackingLoop> loop_;
+    int packed_bytes_ = 0;  ///< room to pack in
+    bool packs_ = false;
     std::optional<memory::Buffer> packed_;
 };
 

@@ -102,11 +102,12 @@ std::vector<Parameter> message_parameters() {
             .type = choice,
             .role = setting,
             .default_value = "none",
-            .choices = {"none", "mpi_pack"},
+            .choices = choices_of(pack_words),
             .meaning =
                 "one_way, ping_pong: who gathers the blocks: the library as it sends, or the program, with "
-                "MPI_Pack before MPI_Send and MPI_Unpack after MPI_Recv, all of it in the timed region; a "
-                "side in one piece packs nothing where the other has blocks",
+                "MPI_Pack before MPI_Send and MPI_Unpack after MPI_Recv, or with a loop before and after "
+                "them, all of it in the timed region; a side in one piece packs nothing where the other has "
+                "blocks, and with a loop never",
         },
         {
             .name = "buffer_bytes",

@@ -156,7 +156,7 @@ Outcome run(Context& context, const Assignment& assignment) {
     if (endpoint.roles().side) record_gpu(context, config.side(*endpoint.roles().side));
     InitExchange init(endpoint);
     if (const auto reason = mpi::first_text(control, init.failure())) return skipped(*reason);
-    if (config.packs)
+    if (config.packs())
         if (const auto reason = mpi::first_text(control, endpoint.allocate_encoding()))
             return skipped(*reason);
     init.run();

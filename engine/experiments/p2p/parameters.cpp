@@ -56,13 +56,14 @@ void check_pattern(const Config& config) {
         throw UsageError(
             "queue " + std::to_string(config.queue) +
             " needs to know which queue: take pattern=one_way or polling, and posted=before or posted=after");
-    if (config.packs &&
+    const std::string pack = config.pack == Pack::loop ? "pack=loop" : "pack=mpi_pack";
+    if (config.packs() &&
         ((!one_way && config.pattern != Pattern::ping_pong) || config.posted != Posted::together))
-        throw UsageError(
-            "pack=mpi_pack is for pattern=ping_pong, and for one_way with posted=together; leave pack out");
-    if (config.packs && config.message_bytes > INT_MAX / 2)
+        throw UsageError(pack +
+                         " is for pattern=ping_pong, and for one_way with posted=together; leave pack out");
+    if (config.packs() && config.message_bytes > INT_MAX / 2)
         throw UsageError("message_bytes " + std::to_string(config.message_bytes) + " is over " +
-                         std::to_string(INT_MAX / 2) + ", the most that pack=mpi_pack takes");
+                         std::to_string(INT_MAX / 2) + ", the most that " + pack + " takes");
     if (config.tests && config.pattern != Pattern::overlap)
         throw UsageError("progress=test is for pattern=overlap; leave progress out");
     if (config.both_ways && config.pattern != Pattern::windowed)
@@ -103,11 +104,11 @@ void check_singles(const Config& config) {
             "messages one by one; leave them out");
     const bool names_source = config.source != Source::named && config.pattern == Pattern::polling &&
                               config.completion == Completion::blocking && !config.open_receive;
-    if (config.calls_otherwise() && (!single || config.packs) && !names_source)
+    if (config.calls_otherwise() && (!single || config.packs()) && !names_source)
         throw UsageError(
             "completion, source and open_receive are for pattern=one_way with posted=together, "
             "synchronise=outside and pack=none, and source for pattern=polling; leave them out");
-    if (config.other_bytes && (!single || config.packs || config.in_blocks() != nullptr))
+    if (config.other_bytes && (!single || config.packs() || config.in_blocks() != nullptr))
         throw UsageError(
             "other_bytes is for pattern=one_way with posted=together, synchronise=outside and "
             "datatype=contiguous; leave it out");
@@ -184,7 +185,7 @@ Config configure(const Assignment& assignment) {
     config.pattern = pattern_of(assignment.text("pattern"));
     config.message_bytes = assignment.integer("message_bytes");
     config.shapes = {shape_of(assignment, Side::sender), shape_of(assignment, Side::receiver)};
-    config.packs = assignment.text("pack") == "mpi_pack";
+    config.pack = value_of(pack_words, assignment.text("pack"));
     config.posted = posted_of(assignment.text("posted"));
     config.queue = assignment.integer("queue");
     config.completion = value_of(completion_words, assignment.text("completion"));
@@ -217,6 +218,8 @@ Config configure(const Assignment& assignment) {
     check_requests(config);
     config.sides = {side_config(assignment, config, Side::sender),
                     side_config(assignment, config, Side::receiver)};
+    if (config.pack == Pack::loop && (config.sides[0].is_on_gpu() || config.sides[1].is_on_gpu()))
+        throw UsageError("pack=loop is for memory that a processor reads; take pack=mpi_pack");
     check_singles(config);
     return config;
 }

@@ -20,6 +20,10 @@ std::span<const Metric> metrics();
 
 enum class Pattern { one_way, ping_pong, windowed, overlap, polling };
 enum class Datatype { contiguous, vector, indexed, indexed_uneven };
+/// Who gathers a message in blocks: the library as it sends, or the program, which sends what it packed.
+enum class Pack { none, mpi_pack, loop };
+inline constexpr Words<Pack, 3> pack_words{
+    {{Pack::none, "none"}, {Pack::mpi_pack, "mpi_pack"}, {Pack::loop, "loop"}}};
 /// When the receive is begun: at the same time as the send, before the message is sent, after it has arrived.
 enum class Posted { together, before, after };
 
@@ -84,12 +88,17 @@ struct SideConfig {
     Cache cache;
     std::int64_t allocation_bytes() const { return buffer_bytes + overalloc_bytes; }
     bool is_written() const { return touch == memory::Touch::write; }
+    /// Whether no processor reads it as its own.
+    bool is_on_gpu() const {
+        return kind == memory::Kind::device || kind == memory::Kind::device_pool ||
+               kind == memory::Kind::device_vmm;
+    }
 };
 
 struct Config {
     Pattern pattern;
     std::array<Shape, 2> shapes;  ///< by Side
-    bool packs;                   ///< the program packs a message in blocks itself, and sends what it packed
+    Pack pack;
     Posted posted;
     std::int64_t queue;
     Completion completion;
@@ -129,6 +138,7 @@ struct Config {
     }
     const SideConfig& side(Side which) const { return sides[which == Side::sender ? 0 : 1]; }
     const Shape& shape(Side which) const { return shapes[which == Side::sender ? 0 : 1]; }
+    bool packs() const { return pack != Pack::none; }
     /// The shape of a side whose messages are in blocks, the sender's where both are; null: of neither.
     const Shape* in_blocks() const {
         for (const Shape& shape : shapes)

@@ -45,6 +45,8 @@ TEST(Check, P2pCellsAreRefused) {
     EXPECT_TRUE(refused("p2p pattern=one_way posted=after synchronise=inside", "leave one out"));
     EXPECT_TRUE(refused("p2p pattern=one_way queue=1", "which queue"));
     EXPECT_TRUE(refused("p2p pattern=windowed pack=mpi_pack", "pack=mpi_pack is for"));
+    EXPECT_TRUE(refused("p2p pattern=overlap pack=loop", "pack=loop is for"));
+    EXPECT_TRUE(refused("p2p memory=host:device pack=loop", "memory that a processor reads"));
     EXPECT_TRUE(refused("p2p pack=mpi_pack message_bytes=1GiB", "pack=mpi_pack takes"));
     EXPECT_TRUE(refused("p2p datatype=vector message_bytes=1GiB", "take datatype=contiguous"));
     EXPECT_TRUE(refused("p2p datatype=vector message_bytes=10 blocks=3", "no multiple of blocks 3"));

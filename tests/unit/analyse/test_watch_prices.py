@@ -200,6 +200,14 @@ def test_blocks_on_one_side_alone_are_priced_by_such_a_cell(
     questions = asking(program(sender, receiver), KeptOrder(nothing(), np.tile([[0, 1]], (10, 1))), {}).questions
     (question,) = [one for one in questions if one.row.rule == "SP015"]
     assert (question.slow["datatype"], question.slow["block_bytes"]) == (datatype, "8")
+    assert (question.axis, question.fast["pack"]) == ("pack", "loop")
+
+
+def test_blocks_in_memory_of_a_gpu_are_packed_by_mpi() -> None:
+    """No loop of a processor reads them."""
+    blocks = small_pages(block_bytes=8, memory="device memory", page_bytes=None)
+    questions = asking(program(blocks), None, {}).questions
+    (question,) = [one for one in questions if one.row.rule == "SP015"]
     assert (question.axis, question.fast["pack"]) == ("pack", "mpi_pack")
 
 

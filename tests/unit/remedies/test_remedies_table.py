@@ -65,7 +65,7 @@ def test_a_remedy_fits_its_library_and_version_only() -> None:
         ("SP019", "window_info", ["complete puts at once", "no locks"]),
         ("SP019", "synchronise", ["lock all once", "flush locally"]),
         ("SP023", "memory", ["memory from cudaMalloc"]),
-        ("SP015", "pack", ["contiguous data"]),
+        ("SP015", "pack", ["packing loop", "contiguous data"]),
         ("SP011", "placement", ["bind to cores"]),
         ("SP011", "pages", []),
     ],
@@ -185,6 +185,10 @@ def test_a_change_that_is_there_already_or_has_no_parameter_is_none() -> None:
     assert pack is not None
     assert pack({"pack": "none", "datatype": "contiguous"}) is None
     assert pack({"pack": "none", "datatype": "vector"}) == {"pack": "mpi_pack", "datatype": "vector"}
+    loop = find_remedy("packing loop")
+    assert loop.fits({"pack": "none", "datatype": "vector", "memory": "host"})
+    assert not loop.fits({"pack": "none", "datatype": "vector", "memory": "host:device"})
+    assert not loop.fits({"pack": "none", "datatype": "contiguous"})
 
 
 def test_switches_know_what_holds_now() -> None:

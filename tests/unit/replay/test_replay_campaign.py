@@ -69,7 +69,7 @@ def test_each_kind_is_measured_as_it_is_and_without_its_fault() -> None:
     pages = next(one for name, one in cells.items() if name.endswith("small pages"))
     assert (pages["pages"], pages["message_bytes"]) == (["small", "huge"], str(2 * MIB))
     blocks = next(one for name, one in cells.items() if name.endswith("small blocks"))
-    assert (blocks["pack"], blocks["datatype"], blocks["block_bytes"]) == (["none", "mpi_pack"], "vector", "8")
+    assert (blocks["pack"], blocks["datatype"], blocks["block_bytes"]) == (["none", "loop"], "vector", "8")
     assert cells["floors"]["message_bytes"][0] == "65536"
     assert cells["floors"]["message_bytes"][-1] == str(2 * MIB)
     for contrast in campaign["contrast"]:

@@ -11,7 +11,7 @@ from slowpath.findings.lines import law_over
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.price import ProgramPrice, When
-from slowpath.findings.remedy import Parameters, Remedy, set_to
+from slowpath.findings.remedy import Control, Parameters, Remedy, on_gpu, set_to
 from slowpath.findings.rivals.judges import by_design
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -24,6 +24,7 @@ from slowpath.stats.laws.found import FittedLaw
 _WHOLE = ("contiguous", "predefined", "large_count")
 _SUBARRAY = "derived"
 _COPIED = "packed"  # of the experiment exchange
+_PACKED = {"mpi_pack": "packed by MPI_Pack", "loop": "packed by a loop"}  # by the program
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
@@ -31,7 +32,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
     found = [
         slowdown for slowdown in facts.slowdowns("datatype", "pack", phase="steady") if _derived_is_slower(slowdown)
     ]
-    groups = grouped(found, lambda one: (one.slow_value, one.slow.experiment, *place_key(one.slow)))
+    groups = grouped(found, lambda one: (parameter(one.slow, "datatype"), one.slow.experiment, *place_key(one.slow)))
     return [_observation(facts, group) for group in groups]
 
 
@@ -40,7 +41,7 @@ def _derived_is_slower(one: Slowdown) -> bool:
     if _SUBARRAY in (slow, fast) or _COPIED in (slow, fast):
         # Faces that lie packed already cost neither the library nor the program a copy: they blame no datatype.
         return (slow, fast) == (_SUBARRAY, _COPIED)
-    return slow not in _WHOLE and (fast in _WHOLE or parameter(one.fast, "pack") == "mpi_pack")
+    return slow not in _WHOLE and (fast in _WHOLE or parameter(one.fast, "pack") in _PACKED)
 
 
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
@@ -62,7 +63,7 @@ def _kind(value: str) -> str:
 def _reference(one: Slowdown) -> str:
     if parameter(one.fast, "datatype") == _COPIED:
         return "the same faces copied by the program"
-    return "packed by MPI_Pack" if parameter(one.fast, "pack") == "mpi_pack" else "the same bytes in one block"
+    return _PACKED.get(parameter(one.fast, "pack"), "the same bytes in one block")
 
 
 def _law(facts: Facts, group: Sequence[Slowdown]) -> FittedLaw | None:
@@ -97,8 +98,38 @@ _GAPS = RivalKind(
 
 def _packed(parameters: Parameters) -> Mapping[str, str] | None:
     """Of messages in blocks alone: packing what is contiguous copies it for nothing."""
-    blocks = parameters.get("datatype", "contiguous") != "contiguous"
-    return set_to("pack", "mpi_pack")(parameters) if blocks else None
+    return set_to("pack", "mpi_pack")(parameters) if _in_blocks(parameters) else None
+
+
+def _packed_by_loop(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of messages in blocks, in memory that a processor reads."""
+    return set_to("pack", "loop")(parameters) if _in_blocks(parameters) and not on_gpu(parameters) else None
+
+
+def _packed_by_program(parameters: Parameters) -> Mapping[str, str] | None:
+    """As programs pack: with a loop where it can be one, since MPI_Pack may walk over the blocks as MPI_Send does."""
+    return _packed_by_loop(parameters) or _packed(parameters)
+
+
+def _in_blocks(parameters: Parameters) -> bool:
+    return parameters.get("datatype", "contiguous") != "contiguous"
+
+
+PACKING_LOOP = Remedy(
+    "packing loop",
+    "Copy blocks into a contiguous buffer by a loop before sending.",
+    ("datatype", "pack"),
+    Control(
+        "a message in one piece has no blocks that a loop could gather",
+        parameters={"pattern": "ping_pong", "datatype": "contiguous", "message_bytes": "65536"},
+    ),
+    ("memory of the packed copy",),
+    ("MPI-4.1 section 5.2", "https://github.com/open-mpi/ompi/issues/6677"),
+    parameter="pack",
+    change=_packed_by_loop,
+    code="for (int i = 0; i < blocks; i++) packed[i] = data[places[i]];\nMPI_Send(packed, blocks, MPI_DOUBLE, ...);",
+    phrase="a loop that packs before sending",
+)
 
 
 CONTIGUOUS_DATA = Remedy(
@@ -137,6 +168,7 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=(_GAPS, WAITING),
     probes=("blocks",),
     remedies=(
+        PACKING_LOOP,
         CONTIGUOUS_DATA,
         PREDEFINED_DATATYPE,
     ),
@@ -148,6 +180,7 @@ SLOW_PATH: SlowPath = SlowPath(
             When(below_block_bytes=512, first=False),
             "in blocks",
             CONTIGUOUS_DATA,
+            change=_packed_by_program,
         ),
     ),
 )
