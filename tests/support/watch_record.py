@@ -271,7 +271,7 @@ class Rank:
         return ((self.base_ns + event["start_ns"]) // self.window_ns) % (1 << self.level) == 0
 
     def _stored_event(self, event: dict[str, Any]) -> dict[str, Any]:
-        row = {name: value for name, value in event.items() if name not in ("start_ns", "end_ns", "lane")}
+        row = {name: value for name, value in event.items() if name not in ("start_ns", "end_ns", "lane", "counted_at")}
         return row | {"start_ticks": self._ticks(event["start_ns"]), "end_ticks": self._ticks(event["end_ns"])}
 
     def _count_calls(self) -> None:
@@ -305,8 +305,8 @@ class Rank:
                 | (4 if event["datatype"] != NONE_16 else 0)
             )
             key = (
-                posted["site"], posted["call"], size_class_of(event["bytes"]), flags, event["peer"],
-                memory["buffer_class"], event["communicator"],
+                posted.get("counted_at", posted["site"]), posted["call"], size_class_of(event["bytes"]), flags,
+                event["peer"], memory["buffer_class"], event["communicator"],
             )  # fmt: skip
             names = ("site", "call", "size_class", "flags", "peer", "buffer_class", "communicator")
             row = found.setdefault(

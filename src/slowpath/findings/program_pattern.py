@@ -63,6 +63,7 @@ class ProgramCalls:
     brings      it brought data or news of another rank: a receive completed, or it was a collective
     group       shape (n,): number of the collective that the call is part of, NONE: not known
     weight      how many calls it stands for
+    time_weight by how much its time is multiplied to be that of its kind, as the profile counts it; None: not known
 
     counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
     members: ranks of each communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: that watching
@@ -100,6 +101,7 @@ class ProgramCalls:
     first_uses: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
     resources: ProgramResources | None = None
     within: tuple[str, ...] = ()
+    time_weight: Floats | None = None
 
     def __len__(self) -> int:
         return int(self.rank.size)
@@ -116,20 +118,14 @@ class ProgramCalls:
         """How many calls these stand for."""
         return round(float(self.weight[rows].sum()))
 
-    @cached_property
+    @property
     def seconds_weight(self) -> Floats:
-        """How many calls' own time that of each stands for, shape (n,): by `weight`, but no kind of call has more time
-        than the profile's exact sum. In a thinned record calls take longer while each event is written.
+        """How many calls' time that of each stands for, shape (n,): by `weight`, but no kind of call has more time than
+        the profile's exact sum. In a thinned record calls take longer while each event is written.
         """
-        if not (self.weight > 1.0).any():
+        if self.time_weight is None:
             return self.weight
-        mine = np.stack([self.call, self.site, self.rank], axis=1)
-        kinds, number = np.unique(numbered(self.counted, mine), return_inverse=True)
-        of_count, of_call = number[: len(self.counted)], number[len(self.counted) :]
-        own_s = np.bincount(of_call, weights=self.own_s * self.weight, minlength=len(kinds))
-        took_s = np.bincount(of_count, weights=self.counted_s, minlength=len(kinds))
-        limit = np.where((took_s > 0) & (own_s > took_s), took_s / np.where(own_s > 0, own_s, 1.0), 1.0)
-        found: Floats = np.maximum(self.weight * limit[of_call], np.minimum(self.weight, 1.0))
+        found: Floats = np.minimum(self.weight, self.time_weight)
         return found
 
     @property

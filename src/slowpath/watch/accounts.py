@@ -23,7 +23,7 @@ from slowpath.watch.match import NO_EVENT
 from slowpath.watch.reasons import NEEDS, Needs
 from slowpath.watch.record.layout import watch_layout
 from slowpath.watch.results import Account, AccountName, RankTime
-from slowpath.watch.totals import CallSeconds, overhead_families
+from slowpath.watch.totals import CallSeconds, overhead_families, unkept_seconds
 
 SHORT_BYTES: Final = 256  # up to which a message takes what its call takes
 FASTEST: Final = 5.0  # percentile of a kind that counts as its floor
@@ -210,7 +210,7 @@ def _of_rank(
     floor_s, rest_s = names.floor_s[rows] * weight[rows], names.rest_s[rows] * weight[rows]
     is_call = parts[:, TimePart.CALL] > 0
     usual, excess = names.usual[rows], np.maximum(rest_s - floor_s, 0.0)
-    overhead, unknown = _without_events(found, rows, seconds_in.get((i, lane)), i, lane)
+    overhead, unknown = _without_events(found, rows, weight, seconds_in.get((i, lane)), i, lane)
     whole = np.zeros(rows.size, dtype=np.int64)  # of one name
 
     def column(name: AccountName, *columns: TimePart) -> Share:
@@ -262,9 +262,9 @@ def _divided(seconds: float, shares: Sequence[Share], otherwise: AccountName) ->
 
 
 def _without_events(
-    found: Attributed, rows: Ints, in_call_s: Floats | None, i: int, lane: int
+    found: Attributed, rows: Ints, weight: Floats, in_call_s: Floats | None, i: int, lane: int
 ) -> tuple[Share, tuple[Share, ...]]:
-    """Calls that are counted and have no events: overhead, and those of which it is not known what they wait for.
+    """Calls that are counted and for which no event stands: overhead, and those whose waits are not known.
 
     The latter up to the floor of their kind, and beyond; both by the counts of the profile, which are never thinned.
     """
@@ -273,11 +273,11 @@ def _without_events(
         nothing: Share = (np.zeros(0, dtype=np.int64), np.zeros(0))
         return nothing, (nothing,)
     families = np.array(world.families, dtype=np.int64)
-    alone_s = in_call_s.copy()
-    alone_s[found.events.call[rows]] = 0.0
+    alone_s = unkept_seconds(found.events, rows, weight, in_call_s)
+    with_events = np.isin(np.arange(len(world.calls)), found.events.call[rows])
     manages = np.isin(families, _numbers(_MANAGING)) | np.array([n.startswith(_WINDOWS) for n in world.calls])
     files = np.isin(families, _numbers(("files",)))
-    is_overhead = np.isin(families, overhead_families())
+    is_overhead = np.isin(families, overhead_families()) & ~with_events
     known = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["cost of calls"]))
     floor_share, has_floor = _counted_floors(found, i, lane)
     has_floor &= ~(manages | files)

@@ -26,6 +26,7 @@ from slowpath.watch.efficiency import efficiencies_of
 from slowpath.watch.events import Events, Floats
 from slowpath.watch.files import file_time, start_seconds
 from slowpath.watch.folder import WatchInfo, read_watch
+from slowpath.watch.kind_weights import time_weights
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.misstart import alone_note, misstart
 from slowpath.watch.nccl.use import nccl_use
@@ -41,7 +42,7 @@ from slowpath.watch.sources import law_sources, read_sources, remember_laws
 from slowpath.watch.standstill import LEAST_QUIET_S, standstill
 from slowpath.watch.standstill_results import Standstill
 from slowpath.watch.tables import allocations_of, pairs_of, sites_of, slices_of
-from slowpath.watch.totals import call_seconds, calls_of, coverage_of, rank_times, weights
+from slowpath.watch.totals import call_seconds, calls_of, coverage_of, rank_times
 from slowpath.watch.waits import waits_of
 from slowpath.watch.what_if import ENTRY, RETURN, CallOrder, Ints, KeptOrder
 
@@ -88,7 +89,7 @@ def watched(folder: Path) -> AttributedWatch:
     job = read_job(folder)
     found = attributed(job)
     seconds = call_seconds(found.world)
-    weight = weights(found.events, found.world, seconds)
+    weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
     ranks = rank_times(found, weight, seconds)
     span_s = max((rank.span_s for rank in ranks), default=0.0)
     calls = calls_of(found.world)
@@ -294,7 +295,7 @@ def calls_of_program(found: AttributedWatch, kept: KeptOrder) -> ProgramCalls:
     """The kept calls, as slow paths look at them; sites are indices of the results'."""
     site_of = one_place(found.site_of, found.results.sites)
     span_s = found.results.program.span_s or 0.0
-    calls = program_calls(found.attributed, kept.order, found.weight, site_of, span_s)
+    calls = program_calls(found.attributed, kept.order, site_of, span_s)
     within = tuple(object_collective([site.function or "", *site.callers]) or "" for site in found.results.sites)
     return dataclasses.replace(calls, resources=program_resources(found.results), within=within)
 

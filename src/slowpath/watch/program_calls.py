@@ -11,6 +11,7 @@ from slowpath.findings.program_pattern import NONE, Messages, ProgramCalls
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.classes import FIRST_USE
 from slowpath.watch.events import Bools, Floats, Ints, World
+from slowpath.watch.kind_weights import time_weights
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
 from slowpath.watch.results import CallSite
@@ -40,12 +41,10 @@ def in_calls(found: Attributed, events: Ints, place: Ints) -> Ints:
     return np.where(call != NO_EVENT, place[call], NO_EVENT)
 
 
-def program_calls(
-    found: Attributed, order: CallOrder, weight: Floats, site_of: Mapping[int, int], span_s: float
-) -> ProgramCalls:
+def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int], span_s: float) -> ProgramCalls:
     """Columns of the kept calls.
 
-    Args: order: of the same calls.  weight: of each event, by time.  site_of: site -> index in the results' sites.
+    Args: order: of the same calls.  site_of: site -> index in the results' sites.
     """
     events, world = found.events, found.world
     calls = kept_calls(found)
@@ -60,6 +59,7 @@ def program_calls(
     group = np.full(len(events), NONE, dtype=np.int64)
     group[found.groups.event] = found.groups.group
     counted, counted_s = _counted(world, sites)
+    by_time = time_weights(events, world, calls)[calls]
     return ProgramCalls(
         rank=events.rank[calls],
         thread=order.chain,
@@ -77,7 +77,8 @@ def program_calls(
         is_one_sided=(kind & int(EventKind.ONE_SIDED)) != 0,
         brings=_brings(found, calls, place),
         group=group[calls],
-        weight=stands_for(events, world, calls, weight, every_site, counted),
+        weight=stands_for(events, world, calls, by_time, every_site, counted),
+        time_weight=by_time,
         names=world.calls,
         messages=_messages(found, place),
         counted=counted,

@@ -15,14 +15,14 @@ MOST_CALLS = 2.0**46  # of a kind: a made-up record must not give a count that n
 def stands_for(events: Events, world: World, kept: Ints, by_time: Floats, sites: Ints, counted: Ints) -> Floats:
     """Return the weight of each kept call, shape (kept,).
 
-    Args: kept: rows of events.  by_time: weight of each event, shape (n,).  sites: of each event, as `counted` has it.
-    counted: shape (k, 4): call, site, rank, calls.
+    Args: kept: rows of events.  by_time: weight of each kept call, as of `time_weights`.  sites: of each event, as
+          `counted` has it.  counted: shape (k, 4): call, site, rank, calls.
     Time misleads where a record was thinned: calls take longer while each event is written, so that they stand for too
     few. It is used where counts can't be: one event is several polls that found nothing, and the counts of a place that
     the profile had no room for are not its own.
     """
     if not world.level or not kept.size:
-        return by_time[kept]
+        return by_time
     is_kept = np.zeros(len(events), dtype=bool)
     is_kept[kept] = True
     # The second half of a call such as MPI_Sendrecv is counted as the first.
@@ -41,18 +41,4 @@ def stands_for(events: Events, world: World, kept: Ints, by_time: Floats, sites:
     kind = np.full(len(events), -1, dtype=np.int64)
     kind[rows] = of_event
     mine = kind[kept]
-    return np.where(by_count[mine], calls[mine] / np.maximum(have[mine], 1), _of_kept_time(events, kept, by_time))
-
-
-def _of_kept_time(events: Events, kept: Ints, by_time: Floats) -> Floats:
-    """By time, of kept calls alone: a rank may have kept more windows than the rank that kept fewest."""
-    timed = np.flatnonzero(events.is_timed)
-    columns = np.stack([events.call, events.lane, events.record], axis=1)[timed]
-    kinds, number = np.unique(numbered(columns), return_inverse=True)
-    kind = np.full(len(events), -1, dtype=np.int64)
-    kind[timed] = number
-    every_s, kept_s = (
-        np.bincount(kind[rows], weights=events.duration_s[rows], minlength=len(kinds)) for rows in (timed, kept)
-    )
-    ratio = np.where((kept_s > 0) & (every_s > 0), every_s / np.where(kept_s > 0, kept_s, 1.0), 1.0)
-    return by_time[kept] * ratio[kind[kept]]
+    return np.where(by_count[mine], calls[mine] / np.maximum(have[mine], 1), by_time)

@@ -53,25 +53,15 @@ def call_seconds(world: World) -> CallSeconds:
     return found
 
 
-def weights(events: Events, world: World, seconds: CallSeconds) -> Floats:
-    """How many calls of its kind each kept call stands for, by time, shape (n,): 1 where all were kept.
+def unkept_seconds(events: Events, rows: Ints, weight: Floats, in_call_s: Floats) -> Floats:
+    """Return the time of each call that no kept call stands for, shape (calls,).
 
-    A kind is a thread of a rank and a call. Events without time of their own have the weight 1.
+    Args: rows: events of one thread.  in_call_s: the thread's time by call.
     """
-    found = np.ones(len(events))
-    timed = np.flatnonzero(events.is_timed)
-    if not timed.size:
-        return found
-    calls, lanes = len(world.calls), int(events.lane.max()) + 1
-    key = (events.record[timed] * lanes + events.lane[timed]) * calls + events.call[timed]
-    numbers, number = np.unique(key, return_inverse=True)
-    kept_s = np.bincount(number, weights=events.duration_s[timed])
-    nothing = np.zeros(calls)
-    pairs = zip((numbers // calls).tolist(), (numbers % calls).tolist(), strict=True)
-    total_s = np.array([seconds.get(divmod(lane, lanes), nothing)[call] for lane, call in pairs])
-    ratio = np.where((kept_s > 0) & (total_s > 0), total_s / np.where(kept_s > 0, kept_s, 1.0), 1.0)
-    found[timed] = ratio[number]
-    return found
+    rows = rows[events.is_timed[rows]]
+    stands_s = np.bincount(events.call[rows], weights=events.duration_s[rows] * weight[rows], minlength=in_call_s.size)
+    left_s = in_call_s - stands_s
+    return np.where(left_s > ROUNDING * in_call_s, left_s, 0.0)
 
 
 def rank_times(found: Attributed, weight: Floats, seconds: CallSeconds) -> tuple[RankTime, ...]:
@@ -86,10 +76,9 @@ def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) 
     mpi_s = float(seconds[i, lane].sum()) if record.lanes.size else 0.0
     rows = events.of(i, lane)
     parts = (found.split.parts_s[rows] * weight[rows, None]).sum(axis=0)
-    with_events = np.zeros(len(world.calls), dtype=bool)
-    with_events[events.call[rows]] = True
-    without = np.where(with_events, 0.0, seconds.get((i, lane), np.zeros(len(world.calls))))
-    overhead = np.isin(np.array(world.families, dtype=np.int64), overhead_families())
+    without = unkept_seconds(events, rows, weight, seconds.get((i, lane), np.zeros(len(world.calls))))
+    with_events = np.isin(np.arange(len(world.calls)), events.call[rows])
+    overhead = np.isin(np.array(world.families, dtype=np.int64), overhead_families()) & ~with_events
     parts[TimePart.CALL] += without[overhead].sum()
     parts[TimePart.UNEXPLAINED] += without[~overhead].sum()
     total = float(parts.sum())
@@ -136,6 +125,7 @@ FAMILY: dict[str, Family] = {
     "other": "other",
 }
 MOST_UNSEEN = 500
+ROUNDING = 1e-6  # of the time in a call
 RECEIVE_SIDE = 2  # a profile row's flag
 MOST_NAMED = 8
 
