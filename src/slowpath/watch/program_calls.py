@@ -11,7 +11,7 @@ from slowpath.findings.program_pattern import NONE, Messages, ProgramCalls
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.classes import FIRST_USE
 from slowpath.watch.events import Bools, Floats, Ints, World
-from slowpath.watch.kind_weights import time_weights
+from slowpath.watch.kind_weights import is_coarse, time_weights
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
 from slowpath.watch.results import CallSite
@@ -60,6 +60,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
     group[found.groups.event] = found.groups.group
     counted, counted_s = _counted(world, sites)
     by_time = time_weights(events, world, calls)[calls]
+    without = np.concatenate(is_coarse(world)) if world.records else np.zeros(0, dtype=bool)
     return ProgramCalls(
         rank=events.rank[calls],
         thread=order.chain,
@@ -77,7 +78,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         is_one_sided=(kind & int(EventKind.ONE_SIDED)) != 0,
         brings=_brings(found, calls, place),
         group=group[calls],
-        weight=stands_for(events, world, calls, by_time, every_site, counted),
+        weight=stands_for(events, world, calls, by_time, every_site, counted, without),
         time_weight=by_time,
         names=world.calls,
         messages=_messages(found, place),

@@ -14,6 +14,7 @@ import numpy as np
 from slowpath.core.result import LARGEST
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import Bools, Events, Floats, Ints, World
+from slowpath.watch.kind_weights import is_coarse
 from slowpath.watch.match import SideEvents
 from slowpath.watch.record.job import Ticks
 from slowpath.watch.record.layout import RecordState, watch_layout
@@ -260,6 +261,7 @@ def _notes(found: Attributed) -> list[str]:
             f"where calls were most frequent, the watch kept each call of one window of time in {2**world.level}: "
             "shares of waiting are those of the kept windows; numbers of calls and their times are exact"
         )
+    notes += _without_place(world)
     if np.isinf(found.clocks.largest_error_s):
         notes.append(
             "some hosts exchanged no messages both ways: their clocks can't be joined, no waits are claimed there"
@@ -267,3 +269,19 @@ def _notes(found: Attributed) -> list[str]:
     if found.matched.repeated:
         notes.append(f"{found.matched.repeated} messages have the number of another one and are not matched")
     return notes
+
+
+def _without_place(world: World) -> list[str]:
+    """That the profiles had no room to count all calls by place, so that counts of places are estimates."""
+    of_call = np.zeros(len(world.calls))
+    for i, (record, without) in enumerate(zip(world.records, is_coarse(world), strict=True)):
+        rows = record.profile[without]
+        np.add.at(of_call, world.call_of[i][rows["call"]], rows["count"].astype(float))
+    if not of_call.any():
+        return []
+    named = [world.calls[call] for call in np.argsort(-of_call, kind="stable") if of_call[call] > 0]
+    names = ", ".join(named[:MOST_NAMED]) + (", ..." if len(named) > MOST_NAMED else "")
+    return [
+        f"the profile had no room for the places of {whole(float(of_call.sum())):,} calls ({names}): in tables of "
+        "places they stand apart; where a finding counts them by place, the count is an estimate"
+    ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kept calls stand for the time of their kind, as the profile counts it."""
+"""Kept calls stand for the time and the number of their kind, also where the profile had no room for its place."""
 
 from __future__ import annotations
 
@@ -101,6 +101,43 @@ def test_a_place_of_which_no_call_was_kept_has_no_waits(tmp_path: Path) -> None:
     (late,) = [wait for wait in results.waits if wait.kind == "late receiver"]
     assert late.longest_s == pytest.approx(ROUNDS * WAIT_S * (0.25 * SLOWER + 0.75), rel=0.05)
     assert results.ranks[0].unexplained_s >= 0.99 * 48 * 300e-6
+
+
+EACH, FEW = 100, 10
+
+
+def overflowed(level: int, *, is_full: bool) -> Program:
+    """Small messages of two places; the profile counts the second half of those of the first without their place."""
+    program = thinned(2, level)
+    for number in range(ROUNDS):
+        program.now = [number * ROUND_S + 1e-6] * 2
+        for i in range(EACH + FEW):
+            start, here = program.now[0], i < EACH
+            fields = {"counted_at": 0} if is_full and here and number >= ROUNDS // 2 else {}
+            program.at(0).send(
+                1, start_s=start, end_s=start + CALL_S, site=HERE if here else ELSEWHERE, message_bytes=8, **fields
+            )
+            program.now[0] = start + CALL_S + 50e-9
+            program.receive(1, 0, start)
+        program.all(size=2048, site=ELSEWHERE)
+    program.at(0).lost["profile"] = ROUNDS // 2 * EACH if is_full else 0
+    return program
+
+
+@pytest.mark.parametrize("is_full", [False, True], ids=["room", "no room"])
+def test_a_place_for_which_the_profile_had_no_room_is_counted(is_full: bool, tmp_path: Path) -> None:
+    found, calls, results = seen(overflowed(2, is_full=is_full), tmp_path)
+    sends = calls.named("MPI_Send")
+    place_of = {site: int(calls.weight[sends & (calls.site == site)].sum()) for site in np.unique(calls.site[sends])}
+    assert sorted(place_of.values()) == [ROUNDS * FEW, ROUNDS * EACH]
+    stood_s = ((calls.end_s - calls.start_s) * calls.seconds_weight)[sends].sum()
+    assert stood_s == pytest.approx(ROUNDS * (EACH + FEW) * CALL_S, rel=0.001)
+    said = [note for note in results.coverage.notes if "had no room for the places" in note]
+    assert len(said) == is_full
+    if is_full:
+        assert f"of {ROUNDS // 2 * EACH:,} calls (MPI_Send)" in said[0]
+        assert "the count is an estimate" in said[0]
+    assert found.attributed.world.level == 2
 
 
 def test_no_call_gets_more_of_the_coarse_row_than_it_holds() -> None:
