@@ -16,7 +16,8 @@ from slowpath.doctor.mpi_gpu import Proof, Tell
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.control_variables import library_of, read_control_variables
 from slowpath.mpi.find import find_mpi
-from slowpath.mpi.launchers import BATCH_NAMES, command, launcher_named
+from slowpath.mpi.launcher import Launcher, RankPlacement
+from slowpath.mpi.launchers import ANYWHERE, BATCH_NAMES, command, launcher_named, unavailable_place
 from slowpath.mpi.message_path import QUESTIONS, SPLITS, paths_of
 from slowpath.mpi.mpi import Mpi, as_library_is
 from slowpath.run.cores import allocated_nodes, allowed_cores
@@ -59,6 +60,8 @@ def _of_own_mpi(tell: Tell) -> Check:
 def asked(mpi: Mpi, engine: UsableEngine, environ: Mapping[str, str]) -> Sequence[MessagePath] | str:
     """Return the library's answer, or why there is none."""
     launcher = launcher_named(mpi.launcher)
+    place = _one_node(launcher, environ)
+    nodes = allocated_nodes(environ) if place == ANYWHERE else 1
     with tempfile.TemporaryDirectory(prefix="slowpath-path-") as folder:
         made = command(
             launcher,
@@ -68,8 +71,9 @@ def asked(mpi: Mpi, engine: UsableEngine, environ: Mapping[str, str]) -> Sequenc
             "core" if "core" in launcher.bind else "none",
             QUESTIONS.get(mpi.name, {}),
             [str(engine.program), *_CELL],
-            allowed_cores() * allocated_nodes(environ),
+            allowed_cores() * nodes,
             environ,
+            place,
         )
         out, err = Path(folder, "stdout"), Path(folder, "stderr")
         variables = {**mpi.environ(environ), **made.variables}
@@ -78,6 +82,16 @@ def asked(mpi: Mpi, engine: UsableEngine, environ: Mapping[str, str]) -> Sequenc
     if outcome.ended != "ok":
         return f"a job of two ranks {how_it_ended(outcome)}"
     return paths_of(mpi.name, text, _splits(mpi, environ), _NOWHERE)
+
+
+def _one_node(launcher: Launcher, environ: Mapping[str, str]) -> RankPlacement:
+    """Both ranks on one node: in a job of several, srun puts two ranks on two. A launcher that can't be asked for it
+    may put them on two; `conclusion` says then that nothing is known of one.
+    """
+    if allocated_nodes(environ) < 2:
+        return ANYWHERE
+    place = RankPlacement(nodes=1, per_node=2)
+    return ANYWHERE if unavailable_place(launcher, place) else place
 
 
 def _splits(mpi: Mpi, environ: Mapping[str, str]) -> dict[str, int | None]:
