@@ -117,12 +117,13 @@ def _of_rank(found: Attributed, i: int, edges: Floats) -> list[Slice]:
     rows = events.of(i, lane)
     parts = found.split.parts_s[rows]
     waiting, transfer = parts[:, WAITS].sum(axis=1), parts[:, TimePart.TRANSFER] + parts[:, TimePart.UNEXPECTED]
-    # Within a call: waiting first, then what moves bytes, then the rest.
-    begin = events.start_s[rows]
+    # Within a call: waiting first, then what moves bytes, then the rest; rounding leaves none of them behind its end.
+    begin, left_s = events.start_s[rows], events.duration_s[rows]
     columns = []
-    for length in (waiting, transfer, events.duration_s[rows] - waiting - transfer):
-        columns.append(in_slices(begin, np.maximum(length, 0.0), edges))
-        begin = begin + length
+    for length in (waiting, transfer, left_s):
+        length = np.clip(length, 0.0, left_s)
+        columns.append(in_slices(begin, length, edges))
+        begin, left_s = begin + length, left_s - length
     kept = kept_seconds(found, i, lane, edges)
     rank, slices = record.rank, []
     for k, (start, end) in enumerate(itertools.pairwise(edges.tolist())):
@@ -158,7 +159,7 @@ def in_slices(begin: Floats, length: Floats, edges: Floats) -> Floats:
     open_s = np.zeros(edges.size)
     if begin.size:
         open_s = np.where(at > 0, np.maximum(begin[index] + length[index] - edges, 0.0), 0.0)
-    found: Floats = np.diff(whole[at] - open_s)
+    found: Floats = np.maximum(np.diff(whole[at] - open_s), 0.0)  # sums of many stretches are rounded
     return found
 
 
