@@ -201,6 +201,8 @@ def test_blocks_on_one_side_alone_are_priced_by_such_a_cell(
     (question,) = [one for one in questions if one.row.rule == "SP015"]
     assert (question.slow["datatype"], question.slow["block_bytes"]) == (datatype, "8")
     assert (question.axis, question.fast["pack"]) == ("pack", "loop")
+    assert question.row.remedy is not None
+    assert question.row.remedy.name == "packing loop"
 
 
 def test_blocks_in_memory_of_a_gpu_are_packed_by_mpi() -> None:

@@ -10,7 +10,7 @@ from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.lines import law_over
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.price import ProgramPrice, When
+from slowpath.findings.price import GPU, HOST, ProgramPrice, When
 from slowpath.findings.remedy import Control, Parameters, Remedy, on_gpu, set_to
 from slowpath.findings.rivals.judges import by_design
 from slowpath.findings.rivals.kinds import WAITING, claim
@@ -24,6 +24,7 @@ from slowpath.stats.laws.found import FittedLaw
 _WHOLE = ("contiguous", "predefined", "large_count")
 _SUBARRAY = "derived"
 _COPIED = "packed"  # of the experiment exchange
+_READ_BY_PROCESSORS = HOST | {"shared mapping", "pinned host memory", "MPI's"}
 _PACKED = {"mpi_pack": "packed by MPI_Pack", "loop": "packed by a loop"}  # by the program
 
 
@@ -106,11 +107,6 @@ def _packed_by_loop(parameters: Parameters) -> Mapping[str, str] | None:
     return set_to("pack", "loop")(parameters) if _in_blocks(parameters) and not on_gpu(parameters) else None
 
 
-def _packed_by_program(parameters: Parameters) -> Mapping[str, str] | None:
-    """As programs pack: with a loop where it can be one, since MPI_Pack may walk over the blocks as MPI_Send does."""
-    return _packed_by_loop(parameters) or _packed(parameters)
-
-
 def _in_blocks(parameters: Parameters) -> bool:
     return parameters.get("datatype", "contiguous") != "contiguous"
 
@@ -177,10 +173,15 @@ SLOW_PATH: SlowPath = SlowPath(
     prices=(
         ProgramPrice(
             "small blocks",
-            When(below_block_bytes=512, first=False),
+            When(memory=_READ_BY_PROCESSORS, below_block_bytes=512, first=False),
+            "in blocks",
+            PACKING_LOOP,
+        ),
+        ProgramPrice(
+            "small blocks of GPU memory",
+            When(memory=GPU, below_block_bytes=512, first=False),
             "in blocks",
             CONTIGUOUS_DATA,
-            change=_packed_by_program,
         ),
     ),
 )
