@@ -8,7 +8,7 @@ part `yardstick` times them. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -29,6 +29,7 @@ from slowpath.stats.inputs import median
 End = Literal["host", "gpu"]
 _GPU = ("device", "device_pool", "device_vmm")
 _HOST = ("host", "mpi", "pinned_host", "pinned_registered")
+PUT_METRIC = "time_per_put_s"
 # What is timed of a message, by pattern; other patterns have several messages under way, which share what one costs.
 METRIC_OF: Mapping[str, str] = {"ping_pong": "half_round_trip_latency_s", "one_way": "one_way_s"}
 
@@ -92,6 +93,29 @@ def message_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | Non
     return TimedMessage(length, (ends[0], ends[1]), *ranks, metric)
 
 
+def put_of(parameters: Mapping[str, str], ranks: tuple[int | None, int | None]) -> TimedMessage | str:
+    """A put as the message that would carry its bytes, or why it has no floor.
+
+    Puts of a burst overlap, so that one may take less than a message alone needs; taking many times of it is no less
+    strange.
+    """
+    if parameters.get("design", "mpi") != "mpi":
+        return f"design={parameters.get('design')}: no library carries these bytes"
+    if parameters.get("operation", "put") not in ("put", "rput"):
+        return f"operation={parameters.get('operation')}: it does more than carry bytes, or carries them back"
+    if float(parameters.get("target_busy_s", "0")):
+        return "the target computes meanwhile, and the sample holds it"
+    length = whole_number(parameters.get("message_bytes", "8"))
+    if not length:
+        return "the put is empty"
+    return TimedMessage(length, ("host", "host"), *ranks, PUT_METRIC)
+
+
+_MESSAGES: Mapping[str, Callable[[Mapping[str, str], tuple[int | None, int | None]], TimedMessage | str]] = {
+    "p2p": message_of,
+    "put": put_of,
+}
+
 NOT_MEASURED = "no launch had the time to measure this length without MPI"
 BUSY = 0.1  # of the time of the fixed work, in samples that take twice as long as others
 OLD = "the launches measured nothing without MPI"
@@ -107,10 +131,11 @@ class CellFloors:
 
 
 def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchRecord]) -> CellFloors:
-    """Of one cell over the launches that measured it."""
-    if cell.experiment != "p2p":
+    """Of one cell of messages or puts over the launches that measured it."""
+    of = _MESSAGES.get(cell.experiment)
+    if of is None:
         return CellFloors(reason=f"experiment {cell.experiment}: no floor is known for it")
-    message = message_of(cell.parameters, experiment_named("p2p").ends(cell.parameters))
+    message = of(cell.parameters, experiment_named(cell.experiment).ends(cell.parameters))
     if isinstance(message, str):
         return CellFloors(reason=message)
     measured = [launch for launch in launches if launch.yardsticks]
@@ -226,11 +251,11 @@ def _over(
 def floor_lines(cells: Sequence[CellResult]) -> list[Line]:
     """For each library and environment of the run one line: the shortest and the longest message over their floors.
 
-    Of ping-pongs where there are some; [] where no cell has a floor.
+    Of ping-pongs where there are some; [] where no cell of messages has a floor.
     """
     groups: dict[tuple[str | None, str, str], list[tuple[int, CellResult]]] = {}
     for cell in cells:
-        if cell.over_floor is not None and cell.copy == 1:
+        if cell.experiment == "p2p" and cell.over_floor is not None and cell.copy == 1:
             length = whole_number(cell.parameters.get("message_bytes", "")) or 0
             groups.setdefault((cell.mpi, cell.environment, cell.placement), []).append((length, cell))
     return [Line(level="info", text=_words(place, group), contrast=None) for place, group in groups.items()]

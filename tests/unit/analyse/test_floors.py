@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from slowpath.analyse.floors import NOT_MEASURED, OLD, WAYS, CellFloors, TimedMessage, floors, lowest, message_of
+from slowpath.analyse.floors import (
+    NOT_MEASURED,
+    OLD,
+    WAYS,
+    CellFloors,
+    TimedMessage,
+    floors,
+    lowest,
+    message_of,
+    put_of,
+)
 from slowpath.core.plan import Cell
 from slowpath.core.twins import Twins
 from slowpath.experiments.measured.load import LaunchRecord
@@ -39,11 +49,16 @@ def cell(**parameters: str) -> Cell:
     return Cell(3, "key", "group", "label", "p2p", known, "default", "bound")
 
 
-def judged(one: Cell, launches: Sequence[LaunchRecord], seconds: Sequence[float]) -> CellFloors:
+def judged(
+    one: Cell,
+    launches: Sequence[LaunchRecord],
+    seconds: Sequence[float],
+    metric: str = "half_round_trip_latency_s",
+) -> CellFloors:
     measurements = Measurements(Twins(frozenset(), {}))
     taken = [SimpleNamespace(centre_s=s, tails=SimpleNamespace(min=s / 2)) for s in seconds]
     rounds = {r.info.round: (r.info.launch, reduced) for r, reduced in zip(launches, taken, strict=True)}
-    measurements.by_series[one.cell, "half_round_trip_latency_s", "steady"] = rounds  # type: ignore[assignment]
+    measurements.by_series[one.cell, metric, "steady"] = rounds  # type: ignore[assignment]
     return floors(one, measurements, launches)
 
 
@@ -89,6 +104,34 @@ def test_the_ratio_is_taken_launch_by_launch() -> None:
     by_name = {one.name: one for one in found.floors}
     assert by_name["flag"].time_s == pytest.approx(60e-9)
     assert by_name["copy_across"].launches == 6
+
+
+def test_a_put_has_the_floor_of_the_message_that_would_carry_its_bytes() -> None:
+    launches = [launch(i, yardstick("flag", 60, 0), yardstick("copy_across", 80, 8)) for i in range(6)]
+    puts = {"design": "mpi", "window": "allocate", "message_bytes": "8", "puts": "200"}
+    one = Cell(3, "key", "group", "label", "put", puts, "default", "bound")
+    found = judged(one, launches, [16e-6] * 6, "time_per_put_s")
+    assert found.over is not None
+    assert (found.over.floor, found.over.metric) == ("copy_across", "time_per_put_s")
+    assert found.over.ratio == pytest.approx(200.0, rel=0.01)
+    assert found.over.fastest_ratio == pytest.approx(100.0, rel=0.01)
+    longer = Cell(3, "key", "group", "label", "put", puts | {"message_bytes": "4096"}, "default", "bound")
+    assert judged(longer, launches, [16e-6] * 6, "time_per_put_s").reason == NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"design": "store"}, "no library"),
+        ({"operation": "accumulate"}, "more than carry"),
+        ({"target_busy_s": "1e-05"}, "computes meanwhile"),
+        ({"message_bytes": "0"}, "empty"),
+    ],
+)
+def test_other_puts_have_no_floor(change: dict[str, str], why: str) -> None:
+    found = put_of({"message_bytes": "8", **change}, (0, None))
+    assert isinstance(found, str)
+    assert why in found
 
 
 def test_launches_that_others_disturb_do_not_count_for_the_fastest() -> None:

@@ -11,7 +11,7 @@ import first_use_plants
 import msgspec
 import screening_plants
 import slower_broadcast
-from floor_plants import far_above_floor
+from floor_plants import far_above_floor, slow_puts
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement, witness
 
 from slowpath.findings.difference import INSTEAD, WITHOUT_USER
@@ -325,6 +325,7 @@ PLANTS: dict[str, Plant] = {
     "SP047": inherited_mask,
     "SP048": busy_cores,
     "SP068": multiples,
+    "SP072": slow_puts,
     **slower_broadcast.PLANTS,
     **collective_plants.PLANTS,
     **first_use_plants.PLANTS,

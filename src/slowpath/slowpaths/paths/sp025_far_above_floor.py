@@ -102,6 +102,8 @@ def _far(facts: Facts) -> Iterator[_Far]:
     own = {cell.mpi for cell in facts.cells.values() if cell.over_floor and facts.is_default(cell)}
     for cell in facts.cells.values():
         over = cell.over_floor
+        if cell.experiment != "p2p":  # puts overlap: a rule of their own has their range
+            continue
         if over is None or over.level is None or over.fastest_interval is None or over.calm_launches < FEWEST_LAUNCHES:
             continue
         if any(parameter(cell, name, value) != value for name, value in _PLAIN.items()):

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP072: puts that take far longer than the machine needs to carry one message of their length."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from slowpath.core.cell_results import CellResult, OverFloor
+from slowpath.core.units import format_time, ratio_words
+from slowpath.findings.facts import Facts
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.kinds import claim
+from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import PUT, number, parameter, sizes
+
+MARGIN = 3.0  # above the highest factor of a healthy library: other machines are not these
+LONGEST_BYTES = 64  # healthy libraries were measured with 8 B; up to here a message costs what 8 B cost
+FEWEST_PUTS = 100  # in a burst of fewer the synchronisation is most of a put's time
+FEWEST_CELLS = 2  # one alone may be slow by what is particular to it, which other rules see
+FEWEST_LAUNCHES = 3
+MOST_EVIDENCE = 6
+
+
+@dataclass(frozen=True)
+class HealthyPuts:
+    """Bursts of puts into a kind of window.  highest: library -> largest ratio of a put to its floor."""
+
+    window: str
+    highest: Mapping[str, float]
+
+    @property
+    def limit(self) -> float:
+        """From here on a put is far above the floor."""
+        return MARGIN * max(self.highest.values())
+
+
+# Surveys of docs/results/floors.md, rounded up.  Memory that only the target has needs a message for each put.
+HEALTHY: tuple[HealthyPuts, ...] = (
+    HealthyPuts("allocate", {"mpich": 6, "openmpi": 2, "intelmpi": 4}),
+    HealthyPuts("create", {"mpich": 13, "openmpi": 6, "intelmpi": 8}),
+)
+
+# What those surveys measured: other values have a cost of their own.
+_MEASURED = {
+    "operation": ("put",),
+    "design": ("mpi",),
+    "synchronise": ("flush_all", "lock", "fence"),
+    "datatype": ("predefined", "vector"),
+}
+
+
+@dataclass(frozen=True)
+class _JudgedPut:
+    """A cell of puts that has a floor and a range."""
+
+    cell: CellResult
+    over: OverFloor
+    usual: HealthyPuts
+
+    @property
+    def fastest(self) -> float:
+        """Fastest puts over floor."""
+        return self.over.fastest_ratio or 0.0
+
+    @property
+    def excess(self) -> float:
+        return self.fastest / self.usual.limit
+
+    @property
+    def is_far(self) -> bool:
+        return self.over.fastest_interval is not None and self.over.fastest_interval[0] > self.usual.limit
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Most cells of puts far above what healthy libraries do, by library, environment and placement."""
+    groups: dict[tuple[object, ...], list[_JudgedPut]] = defaultdict(list)
+    for judged in _judged(facts):
+        groups[judged.cell.mpi, judged.cell.environment, judged.cell.placement].append(judged)
+    found = []
+    for group in groups.values():
+        far = [judged for judged in group if judged.is_far]
+        if len(far) >= FEWEST_CELLS and 2 * len(far) > len(group):
+            found.append(_observation(facts, far, len(group)))
+    return found
+
+
+def _judged(facts: Facts) -> Iterator[_JudgedPut]:
+    own = {cell.mpi for cell in facts.cells.values() if cell.over_floor and facts.is_default(cell)}
+    usual_of = {healthy.window: healthy for healthy in HEALTHY}
+    for cell in facts.cells.values():
+        over, usual = cell.over_floor, usual_of.get(parameter(cell, "window", "allocate"))
+        if cell.experiment != "put" or over is None or over.level is None or usual is None or over.metric != PUT:
+            continue
+        if over.fastest_interval is None or over.calm_launches < FEWEST_LAUNCHES:
+            continue
+        if any(parameter(cell, name, values[0]) not in values for name, values in _MEASURED.items()):
+            continue
+        if (number(cell, "puts") or 0) < FEWEST_PUTS or (number(cell, "message_bytes") or 8) > LONGEST_BYTES:
+            continue
+        # An environment that the plan makes slow on purpose is judged by its contrast.
+        if cell.mpi in own and not facts.is_default(cell):
+            continue
+        taken = facts.processors(cell)
+        if taken is None or not taken.shared:
+            yield _JudgedPut(cell, over, usual)
+
+
+def _observation(facts: Facts, far: Sequence[_JudgedPut], of_cells: int) -> Observation:
+    top = max(far, key=lambda judged: judged.excess)
+    floor = next(floor for floor in top.cell.floors if floor.name == top.over.floor)
+    put_s = top.cell.metrics[PUT].phases["steady"].value
+    best = max(top.usual.highest.values())
+    least = ratio_words(top.fastest, top.over.fastest_interval)
+    window = parameter(top.cell, "window", "allocate")
+    # What the text and the numbers are about comes first, as in every observation.
+    numbers = (top.cell.cell, *(judged.cell.cell for judged in far if judged is not top))
+    return Observation(
+        about="puts",
+        place=facts.place([judged.cell for judged in far], [f"puts of {sizes([judged.cell for judged in far])}"]),
+        text=f"Puts of {sizes([top.cell])} into a window of kind {window} take "
+        f"{ratio_words(top.over.ratio, top.over.interval)} what this machine needs to carry one message of that "
+        f"length: {format_time(put_s)}, where {floor.text} takes {format_time(top.over.floor_s)}. Even the fastest "
+        f"bursts take {least}, and with libraries as they come up to {best:.3g}x; so in {len(far)} of {of_cells} "
+        "cells of puts.",
+        metric=PUT,
+        phase="steady",
+        ratio=top.over.ratio,
+        interval=top.over.interval,
+        excess_s=put_s - top.over.floor_s,
+        affects_default=True if facts.is_default(top.cell) else None,
+        cells=numbers,
+        slow_cells=numbers,
+        fast_cells=_messages(facts, top.cell),
+        evidence=tuple(_evidence(far)),
+    )
+
+
+def _messages(facts: Facts, put: CellResult) -> tuple[int, ...]:
+    """The cell of single messages of the put's length between the same ranks; () where there is none."""
+    for cell in facts.cells.values():
+        alike = (cell.mpi, cell.environment, cell.placement) == (put.mpi, put.environment, put.placement)
+        length = number(cell, "message_bytes") == (number(put, "message_bytes") or 8)
+        single = cell.experiment == "p2p" and parameter(cell, "pattern") == "ping_pong"
+        if alike and length and single and cell.over_floor is not None:
+            return (cell.cell,)
+    return ()
+
+
+def _evidence(far: Sequence[_JudgedPut]) -> Iterator[str]:
+    for judged in sorted(far, key=lambda put: -put.excess)[:MOST_EVIDENCE]:
+        over = judged.over
+        yield (
+            f"{judged.cell.label}: {ratio_words(over.ratio, over.interval)} the floor of {format_time(over.floor_s)}, "
+            f"the fastest {ratio_words(judged.fastest, over.fastest_interval)}; limit {judged.usual.limit:.3g}x"
+        )
+
+
+MOST = 0.5  # of a put's time
+
+
+def _by_synchronisation(facts: Facts, seen: Observation, _: Support) -> Judged:
+    """Whether the call that ends a burst takes most of the time, and not the puts."""
+    cell = facts.cells[seen.slow_cells[0]]
+    whole, call = cell.estimate(PUT, "steady"), cell.estimate("put_call_s", "steady")
+    if whole is None or call is None or whole.interval is None or call.interval is None:
+        return Judged("standing", "puts were not timed without their synchronisation")
+    line = f"{format_time(call.value)} of {format_time(whole.value)} are in the call of the put itself"
+    if call.interval[0] > MOST * whole.interval[1]:
+        return Judged("refuted", line, (line,))
+    if call.interval[1] < MOST * whole.interval[0]:
+        return Judged("true", line, (line,))
+    return Judged("standing", f"{line}: about half")
+
+
+def _by_messages(facts: Facts, seen: Observation, _: Support) -> Judged:
+    """Whether messages of that length between the same ranks are as far above the same floor."""
+    message = facts.cells[seen.fast_cells[0]].over_floor
+    if seen.interval is None or message is None or message.interval is None:
+        return Judged("standing", "the message's interval is not known")
+    line = f"a message of that length takes {ratio_words(message.ratio, message.interval)} the same floor"
+    if message.interval[1] < MOST * seen.interval[0]:
+        return Judged("refuted", line, (line,))
+    if message.interval[0] > MOST * seen.interval[1]:
+        return Judged("true", line, (line,))
+    return Judged("standing", f"{line}: not clearly less, and not clearly as much")
+
+
+_SYNCHRONISATION = RivalKind(
+    "synchronisation",
+    "The call that ends a burst takes most of a put's time.",
+    claim("waiting", "nothing"),
+    "the same bursts with puts and synchronisation timed apart, which each cell of puts has",
+    _by_synchronisation,
+    hypotheses=("the synchronisation is most of a put's time",),
+)
+_MESSAGES = RivalKind(
+    "messages are as slow",
+    "Messages between these ranks are as far above the floor: what puts and messages share is slow.",
+    claim("path", "message"),
+    "messages of the same length between the same ranks in the same launches",
+    _by_messages,
+    hypotheses=("everything between these ranks is slow, messages too",),
+)
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP072",
+    name="puts far above floor",
+    title="Puts are far slower than this machine can carry a message of their length",
+    what="Every put is slow, so nothing else in the run shows it: there is no fast side to compare with.",
+    shows="In most cells of puts even the fastest bursts over their floor take more than three times what healthy "
+    "libraries do with such windows. The floor is that of a message of the same length, measured in the same "
+    "launches, between the same ranks, without MPI. Puts of a burst overlap, so that healthy ones often lie below it.",
+    why="A setting forces another path; the library carries puts as messages that the target has to handle, or takes "
+    "the network's path inside the node; a lock or a progress thread is in the way of each call.",
+    needs="Two cells of puts of up to 64 B in bursts of 100 or more, into windows from MPI_Win_allocate or "
+    "MPI_Win_create; a ping-pong of their length; three launches in which nothing else took the processors. It says "
+    "how far, not why: it is never explained by itself.",
+    remedy="Run `slowpath diagnose`: it compares your settings with none of them, and kinds of windows with each "
+    "other. Where the calls allow it, use MPI_Win_allocate, or messages.",
+    false_alarms="A machine whose libraries are slower by nature than those of docs/results/floors.md; compare with "
+    "another library on the same machine.",
+    sources=("docs/results/floors.md", "docs/internals/yardsticks.md"),
+    observe=observe,
+    cause="Puts take a path that is far slower than the machine.",
+    hypotheses=(
+        "a setting of yours (variable, parameter file or module) forces a slower path",
+        "the library carries puts as messages that the target handles",
+        "the synchronisation is most of a put's time",
+        "everything between these ranks is slow, messages too",
+    ),
+    out_of_reach="Ranks on different nodes: what their network could do is not measured. Longer puts: no healthy "
+    "library was measured with them.",
+    needs_law=False,
+    kind="fault",
+    concerns="one-sided communication",
+    rivals=(_SYNCHRONISATION, _MESSAGES),
+)
