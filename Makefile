@@ -64,8 +64,8 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff format .
 	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format -i
 
-# The engine's own tests, in C++: the core with a fake clock, the rest under mpiexec with 1 to 4 ranks. Compiled as the
-# engine is that users get, assertions included. CCACHE_BASEDIR: ccache then finds again what any other build compiled
+# The engine's own tests, in C++: the core with a fake clock, the rest under mpiexec with 1 to 4 ranks. The
+# engine's own files are compiled as users get them. CCACHE_BASEDIR: ccache then finds again what any other build compiled
 # (slowpath.run.engine.compile).
 engine-test: export CCACHE_BASEDIR ?= $(CURDIR)/build/test
 engine-test: $(VENV)/installed-dev

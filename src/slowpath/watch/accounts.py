@@ -12,7 +12,6 @@ as much at least, since no more of the queue can lie in the rest of its time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -60,7 +59,7 @@ def accounts_of(
     weight: Floats,
     seconds_in: CallSeconds,
     ranks: Sequence[RankTime],
-    queued_s: Mapping[int, float] = MappingProxyType({}),
+    queued_s: Mapping[int, float],
 ) -> tuple[Account, ...]:
     """Longest first; names without any time are left out.
 

@@ -21,7 +21,7 @@ from slowpath.watch.verdict import grouped_lines, own_cost_words, seconds, start
 
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 LITTLE_MPI: Final = 0.05  # of the run
-LEAST_QUEUED: Final = 0.1  # of a wait: a rank that stood in the queue for less comes late because it computes
+LEAST_QUEUED: Final = 0.1  # of the wait for a rank: one that stood in the queue for less is not late for want of a core
 LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
 MOST_NAMES: Final = 5
 WIDTH: Final = 100
@@ -237,13 +237,16 @@ def _of_wait(wait: Wait, results: WatchResults) -> _Change:
 
 
 def _delay(wait: Wait, results: WatchResults) -> tuple[str, str]:
-    """Why the rank comes last, by how long it stood in the queue for a processor; and what to do."""
+    """Why the rank comes last, by how long it stood in the queue for a processor; and what to do.
+
+    A rank that did not queue may compute as well as sleep, or wait for a disk: the record does not distinguish them.
+    """
     rank = wait.culprit
     queued_s = next((one.waited_s for one in results.resources or () if one.rank == rank), None)
     if queued_s is None:
         return f"rank {rank} computes longer, or has no core", f"give rank {rank} less to compute, or a core of its own"
-    if queued_s < LEAST_QUEUED * wait.seconds:
-        return f"rank {rank} computes longer", f"give rank {rank} less to compute"
+    if queued_s < LEAST_QUEUED * wait.culprit_share * wait.seconds:
+        return f"rank {rank} is longer outside MPI", f"give rank {rank} less to do outside MPI, where it had a core"
     return (
         f"rank {rank} computes longer, or has no core",
         f"give rank {rank} a core of its own, which it lacked for {seconds(queued_s)}, or less to compute",

@@ -159,7 +159,7 @@ def in_slices(begin: Floats, length: Floats, edges: Floats) -> Floats:
     open_s = np.zeros(edges.size)
     if begin.size:
         open_s = np.where(at > 0, np.maximum(begin[index] + length[index] - edges, 0.0), 0.0)
-    found: Floats = np.maximum(np.diff(whole[at] - open_s), 0.0)  # sums of many stretches are rounded
+    found: Floats = np.maximum(np.diff(whole[at] - open_s), 0.0)  # 0.1 + 0.2 - 0.1 is more than 0.2
     return found
 
 

@@ -11,8 +11,9 @@ from planted_results import KIB, MIB, Planted, placement
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.over_floor import MARGIN
 from slowpath.slowpaths.evaluate import findings
-from slowpath.slowpaths.paths.sp025_far_above_floor import HEALTHY, LENGTHS, MARGIN, healthy
+from slowpath.slowpaths.paths.sp025_far_above_floor import HEALTHY, LENGTHS, healthy
 
 FLOOR_S = 3e-7
 

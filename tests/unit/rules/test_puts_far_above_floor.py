@@ -11,8 +11,9 @@ from planted_results import KIB, Planted, placement
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.over_floor import MARGIN
 from slowpath.slowpaths.evaluate import findings
-from slowpath.slowpaths.one_sided.sp072_puts_far_above_floor import HEALTHY, MARGIN
+from slowpath.slowpaths.one_sided.sp072_puts_far_above_floor import HEALTHY
 
 FLOOR_S = 1e-7
 SYNCHRONISE = ("flush_all", "lock", "fence")

@@ -88,11 +88,11 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     ("queued_s", "said"),
     [
         (None, f"give rank {LATE} less to compute, or a core of its own; they wait in"),
-        (0.05, f"give rank {LATE} less to compute; they wait in"),
+        (0.05, f"give rank {LATE} less to do outside MPI, where it had a core; they wait in"),
         (0.50, f"give rank {LATE} a core of its own, which it lacked for 0.500 s, or less to compute; they wait in"),
     ],
 )
-def test_a_rank_that_hardly_stood_in_the_queue_comes_late_because_it_computes(
+def test_a_rank_that_hardly_stood_in_the_queue_does_not_come_late_for_want_of_a_core(
     queued_s: float | None, said: str
 ) -> None:
     wait = a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")

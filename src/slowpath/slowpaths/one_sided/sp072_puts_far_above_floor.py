@@ -7,21 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowpath.core.cell_results import CellResult, OverFloor
+from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_time, ratio_words
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.over_floor import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import PUT, number, parameter, sizes
 
-MARGIN = 3.0  # above the highest factor of a healthy library: other machines are not these
 LONGEST_BYTES = 64  # healthy libraries were measured with 8 B; up to here a message costs what 8 B cost
 FEWEST_PUTS = 100  # in a burst of fewer the synchronisation is most of a put's time
-FEWEST_CELLS = 2  # one alone may be slow by what is particular to it, which other rules see
-FEWEST_LAUNCHES = 3
-MOST_EVIDENCE = 6
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class HealthyPuts:
     @property
     def limit(self) -> float:
         """From here on a put is far above the floor."""
-        return MARGIN * max(self.highest.values())
+        return limit_of(self.highest)
 
 
 # Surveys of docs/results/floors.md, rounded up.  Memory that only the target has needs a message for each put.
@@ -52,31 +49,9 @@ _MEASURED = {
 }
 
 
-@dataclass(frozen=True)
-class _JudgedPut:
-    """A cell of puts that has a floor and a range."""
-
-    cell: CellResult
-    over: OverFloor
-    usual: HealthyPuts
-
-    @property
-    def fastest(self) -> float:
-        """Fastest puts over floor."""
-        return self.over.fastest_ratio or 0.0
-
-    @property
-    def excess(self) -> float:
-        return self.fastest / self.usual.limit
-
-    @property
-    def is_far(self) -> bool:
-        return self.over.fastest_interval is not None and self.over.fastest_interval[0] > self.usual.limit
-
-
 def observe(facts: Facts) -> Sequence[Observation]:
     """Most cells of puts far above what healthy libraries do, by library, environment and placement."""
-    groups: dict[tuple[object, ...], list[_JudgedPut]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[JudgedCell]] = defaultdict(list)
     for judged in _judged(facts):
         groups[judged.cell.mpi, judged.cell.environment, judged.cell.placement].append(judged)
     found = []
@@ -87,32 +62,23 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return found
 
 
-def _judged(facts: Facts) -> Iterator[_JudgedPut]:
-    own = {cell.mpi for cell in facts.cells.values() if cell.over_floor and facts.is_default(cell)}
+def _judged(facts: Facts) -> Iterator[JudgedCell]:
     usual_of = {healthy.window: healthy for healthy in HEALTHY}
-    for cell in facts.cells.values():
-        over, usual = cell.over_floor, usual_of.get(parameter(cell, "window", "allocate"))
-        if cell.experiment != "put" or over is None or over.level is None or usual is None or over.metric != PUT:
-            continue
-        if over.fastest_interval is None or over.calm_launches < FEWEST_LAUNCHES:
+    for cell, over in with_floor(facts, "put"):
+        usual = usual_of.get(parameter(cell, "window", "allocate"))
+        if usual is None or over.metric != PUT:
             continue
         if any(parameter(cell, name, values[0]) not in values for name, values in _MEASURED.items()):
             continue
-        if (number(cell, "puts") or 0) < FEWEST_PUTS or (number(cell, "message_bytes") or 8) > LONGEST_BYTES:
-            continue
-        # An environment that the plan makes slow on purpose is judged by its contrast.
-        if cell.mpi in own and not facts.is_default(cell):
-            continue
-        taken = facts.processors(cell)
-        if taken is None or not taken.shared:
-            yield _JudgedPut(cell, over, usual)
+        if (number(cell, "puts") or 0) >= FEWEST_PUTS and (number(cell, "message_bytes") or 8) <= LONGEST_BYTES:
+            yield JudgedCell(cell, over, usual.highest)
 
 
-def _observation(facts: Facts, far: Sequence[_JudgedPut], of_cells: int) -> Observation:
+def _observation(facts: Facts, far: Sequence[JudgedCell], of_cells: int) -> Observation:
     top = max(far, key=lambda judged: judged.excess)
     floor = next(floor for floor in top.cell.floors if floor.name == top.over.floor)
     put_s = top.cell.metrics[PUT].phases["steady"].value
-    best = max(top.usual.highest.values())
+    best = max(top.highest.values())
     least = ratio_words(top.fastest, top.over.fastest_interval)
     window = parameter(top.cell, "window", "allocate")
     # What the text and the numbers are about comes first, as in every observation.
@@ -134,7 +100,7 @@ def _observation(facts: Facts, far: Sequence[_JudgedPut], of_cells: int) -> Obse
         cells=numbers,
         slow_cells=numbers,
         fast_cells=_messages(facts, top.cell),
-        evidence=tuple(_evidence(far)),
+        evidence=evidence(far),
     )
 
 
@@ -147,15 +113,6 @@ def _messages(facts: Facts, put: CellResult) -> tuple[int, ...]:
         if alike and length and single and cell.over_floor is not None:
             return (cell.cell,)
     return ()
-
-
-def _evidence(far: Sequence[_JudgedPut]) -> Iterator[str]:
-    for judged in sorted(far, key=lambda put: -put.excess)[:MOST_EVIDENCE]:
-        over = judged.over
-        yield (
-            f"{judged.cell.label}: {ratio_words(over.ratio, over.interval)} the floor of {format_time(over.floor_s)}, "
-            f"the fastest {ratio_words(judged.fastest, over.fastest_interval)}; limit {judged.usual.limit:.3g}x"
-        )
 
 
 MOST = 0.5  # of a put's time

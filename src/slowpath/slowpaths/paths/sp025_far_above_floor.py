@@ -7,14 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowpath.core.cell_results import CellResult, OverFloor
 from slowpath.core.units import format_time, ratio_words
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
+from slowpath.findings.over_floor import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import memory, number, parameter, sizes
-
-MARGIN = 3.0  # above the highest factor of a healthy library: other machines are not this one
 
 KIB = 1024
 
@@ -33,7 +31,7 @@ class Healthy:
     @property
     def limit(self) -> float:
         """From here on a message is far above the floor."""
-        return MARGIN * max(self.highest.values())
+        return limit_of(self.highest)
 
 
 # Upper limits of the classes of lengths, bytes; the last class has none.
@@ -61,71 +59,35 @@ def healthy(memory: tuple[str, str], message_bytes: int) -> Healthy | None:
     return next((row for row in rows if row.above_bytes < message_bytes <= row.up_to_bytes), None)
 
 
-FEWEST_CELLS = 2  # one alone may be slow by what is particular to it, which other rules see
-
-FEWEST_LAUNCHES = 3
-
 # Of a cell whose message is nothing but a message: other values have a cost of their own, and rules of their own.
 _PLAIN = {"datatype": "contiguous", "pack": "none", "queue": "0", "live_buffers": "1", "touch": "write"}
-
-MOST_EVIDENCE = 6
-
-
-@dataclass(frozen=True)
-class _Far:
-    """A cell whose message lies far above the floor."""
-
-    cell: CellResult
-    over: OverFloor
-    usual: Healthy
-
-    @property
-    def excess(self) -> float:
-        return self.fastest / self.usual.limit
-
-    @property
-    def fastest(self) -> float:
-        """Fastest messages over floor."""
-        return self.over.fastest_ratio or 0.0
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Cells far above what a healthy library does, by library, environment, placement and memory."""
-    groups: dict[tuple[object, ...], list[_Far]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[JudgedCell]] = defaultdict(list)
     for one in _far(facts):
         cell = one.cell
         groups[cell.mpi, cell.environment, cell.placement, memory([cell])].append(one)
     return [_observation(facts, group) for group in groups.values() if len(group) >= FEWEST_CELLS]
 
 
-def _far(facts: Facts) -> Iterator[_Far]:
-    own = {cell.mpi for cell in facts.cells.values() if cell.over_floor and facts.is_default(cell)}
-    for cell in facts.cells.values():
-        over = cell.over_floor
-        if cell.experiment != "p2p":  # puts overlap: a rule of their own has their range
-            continue
-        if over is None or over.level is None or over.fastest_interval is None or over.calm_launches < FEWEST_LAUNCHES:
-            continue
+def _far(facts: Facts) -> Iterator[JudgedCell]:
+    for cell, over in with_floor(facts, "p2p"):
         if any(parameter(cell, name, value) != value for name, value in _PLAIN.items()):
-            continue
-        # An environment that the plan makes slow on purpose is judged by its contrast.
-        if cell.mpi in own and not facts.is_default(cell):
-            continue
-        taken = facts.processors(cell)
-        if taken is not None and taken.shared:
             continue
         kinds = parameter(cell, "memory", "host").split(":")
         usual = healthy((kinds[0], kinds[-1]), int(number(cell, "message_bytes") or 0))
-        if usual is not None and over.fastest_interval[0] > usual.limit:
-            yield _Far(cell, over, usual)
+        if usual is not None and (judged := JudgedCell(cell, over, usual.highest)).is_far:
+            yield judged
 
 
-def _observation(facts: Facts, group: Sequence[_Far]) -> Observation:
+def _observation(facts: Facts, group: Sequence[JudgedCell]) -> Observation:
     cells = [one.cell for one in group]
     top = max(group, key=lambda one: one.excess)
     floor = next(floor for floor in top.cell.floors if floor.name == top.over.floor)
     message_s = top.cell.metrics[top.over.metric].phases["steady"].value
-    best = max(top.usual.highest.values())
+    best = max(top.highest.values())
     least = ratio_words(top.fastest, top.over.fastest_interval)
     words = [f"{memory(cells)} memory", f"messages of {sizes(cells)}"]
     # What the text and the numbers are about comes first, as in every observation.
@@ -145,18 +107,8 @@ def _observation(facts: Facts, group: Sequence[_Far]) -> Observation:
         affects_default=True if facts.is_default(top.cell) else None,
         cells=numbers,
         slow_cells=numbers,
-        evidence=tuple(_evidence(group)),
+        evidence=evidence(group),
     )
-
-
-def _evidence(group: Sequence[_Far]) -> Iterator[str]:
-    for one in sorted(group, key=lambda far: -far.excess)[:MOST_EVIDENCE]:
-        over = one.over
-        least = ratio_words(one.fastest, over.fastest_interval)
-        yield (
-            f"{one.cell.label}: {ratio_words(over.ratio, over.interval)} the floor of {format_time(over.floor_s)}, the "
-            f"fastest {least}; limit {one.usual.limit:.3g}x"
-        )
 
 
 SLOW_PATH: SlowPath = SlowPath(
