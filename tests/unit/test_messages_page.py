@@ -36,3 +36,10 @@ def test_templates_are_sentences_with_named_places_and_errors_are_marked() -> No
         ("the first message of {each} B.", False),
         ("The processor raises its clock.", False),
     ]
+
+
+def test_what_another_generated_page_shows_is_not_listed_again() -> None:
+    listed = messages_page.page([]).splitlines()
+    sentence = next(line for line in listed if line.startswith("The cost depends on the bytes"))
+    elsewhere = f"| `x` | {sentence[0].lower()}{sentence[1:-1]} \\| more |"
+    assert messages_page.page([elsewhere]).splitlines() == [line for line in listed if line != sentence]

@@ -155,7 +155,7 @@ def _urgency(finding: Finding, is_check: bool) -> tuple[bool, bool, bool]:
 def _action(finding: Finding, contrasts: Sequence[ContrastResult], cells: Cells, is_check: bool) -> str:
     words = f"{advice(finding, contrasts, cells)}."
     if finding.program_s is not None:
-        words += f" Of your program, in these calls: at most {format_time(finding.program_s)} a rank."
+        words += f" Your program can save at most {format_time(finding.program_s)} a rank in these calls."
     if not _is_conditional(finding, is_check):
         return words
     return f"If your programs use {finding.concerns}: {words[0].lower()}{words[1:]}"
@@ -248,7 +248,7 @@ def _undecided_line(contrasts: Sequence[ContrastResult]) -> Line:
     if 0 < same == total - missing:
         limit = f"{100 * contrasts[0].minimum_effect:g}"
         rest = f"; {missing} more could not be measured" if missing else ""
-        text = f"{group}: no difference beyond {limit} % in {same} of {same} contrasts{rest}."
+        text = f"{group}: no difference above {limit} % in {same} of {same} contrasts{rest}."
         return Line(level="ok", text=text, contrast=None)
     parts = [f"{same} same"] * (same > 0) + [f"{total - same - missing} undecided"] * (total > same + missing)
     parts += [f"{missing} not measured"] * (missing > 0)
@@ -261,13 +261,13 @@ def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[Contras
     total, group = len(contrasts), contrasts[0].group
     if decided:
         text = (
-            f"{group}: {len(decided)} of {total} contrasts of a cell with itself came out as a difference. "
-            "This machine is too unsteady for effects of that size; repeat with more rounds or on quiet cores."
+            f"{group}: {len(decided)} of {total} contrasts of a cell with itself differ. This machine is too "
+            "unsteady for effects of that size; repeat with more rounds or on quiet cores."
         )
         return Line(level="warning", text=text, contrast=decided[0].id)
     same = sum(c.verdict == "same" for c in contrasts)
     rest = [f"{same} same"] * (same > 0) + [f"{total - same} undecided"] * (total > same)
-    text = f"{group}: of {total} contrasts of a cell with itself none is a false alarm ({', '.join(rest)})."
+    text = f"{group}: none of {total} contrasts of a cell with itself is a false alarm ({', '.join(rest)})."
     return Line(level="ok", text=text, contrast=None)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from slowpath.findings.remedy import Control
 
 ALONE = Control(
-    "ranks that multiply matrices send no message, so no way of sending them can change it",
+    "ranks that multiply matrices send no messages",
     experiment="cannon",
     parameters={"variant": "compute_only", "n": "256", "repetitions": "12", "quiet_wait_s": "0"},
     metric="multiply_s",
@@ -16,9 +16,9 @@ EAGER = Control(
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )
-LATER = Control("padding changes the first use alone: later messages from the same buffer can't change", phase="steady")
+LATER = Control("padding changes only the first use, not later messages from the same buffer", phase="steady")
 SHORT = Control(
-    "an 8-byte message lies on one page, huge or small",
+    "an 8-byte message lies on a single page, huge or small",
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )

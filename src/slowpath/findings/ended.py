@@ -54,9 +54,9 @@ def ended_observation(facts: Facts, one: Ended, about: str, subject: str, refere
         facts,
         one,
         about,
-        f"{subject[0].upper()}{subject[1:]} take at least {bound} as long as {reference}: "
-        f"{one.launches} launches were ended after that time, none of the {one.clean} others was.",
-        f"{one.launches} launches took more than {bound} of the longest clean one, and were ended",
+        f"{subject[0].upper()}{subject[1:]} take at least {bound} as long as {reference}: {one.launches} launches "
+        f"were stopped after that time, but none of the {one.clean} others.",
+        f"{one.launches} launches were stopped after {bound} the time of the longest clean launch",
     )
 
 
@@ -95,7 +95,7 @@ def unstarted_observation(facts: Facts, one: Unstarted, about: str, subject: str
         one,
         about,
         f"No launch works with {subject}, and {one.clean} {reference} did: {one.reason}",
-        f"every launch failed, and {one.clean} clean ones were measured",
+        f"every launch failed, but {one.clean} clean launches were measured",
     )
 
 

@@ -33,7 +33,7 @@ from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words, ope
 
 UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
 _OWN = ("environment",)
-_NO_LAW = "points from which a law can be fitted: vary the length of the message or the allocation, 5 lengths or more"
+_NO_LAW = "too few points to fit a law: measure 5 or more lengths of the message or the allocation"
 
 
 def finding_id(rule: str, observation: Observation) -> str:
@@ -239,7 +239,7 @@ def _next(path: SlowPath, seen: Observation) -> list[str]:
             for b in law.brackets
             if b.up_to - b.above > 1
         ]
-    return [*found, "try the remedies one by one in interleaved pairs, with a control"]
+    return [*found, "try each remedy alone in interleaved pairs, with a control"]
 
 
 _RANK = {"missing": 0, "refuted": 1, "shown": 2}

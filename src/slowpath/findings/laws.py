@@ -29,7 +29,7 @@ FEWEST_POINTS = 3
 
 ALIKE = 1.25  # most over fewest pages that can't tell a cost by the page from a constant
 
-_BOUND = "upper bound: the constant, shared out among the pages of the shortest such allocation"
+_BOUND = "upper bound: the constant divided by the pages of the shortest such allocation"
 
 _MESSAGE = "message_bytes"
 

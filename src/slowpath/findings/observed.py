@@ -225,7 +225,7 @@ def _screened(facts: Facts, one: Screened, wording: Wording) -> Observation:
         affects_default=wording.affects_default,
         cells=tuple(cell.cell for cell in one.cells),
         axis=one.parameter,
-        evidence=(f"{ratio_words(one.ratio)}: every launch's mean over {len(one.cells)} runs of a screening design",),
+        evidence=(f"{ratio_words(one.ratio)}: mean of every launch over {len(one.cells)} runs of a screening design",),
         slow_cells=(),
         fast_cells=(),
         is_screened=True,

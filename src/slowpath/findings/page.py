@@ -69,7 +69,7 @@ def markdown_page(path: SlowPath) -> str:
     lines += _rivals(path)
     if path.stronger:
         links = ", ".join(f"[{code}]({code}.md)" for code in path.stronger)
-        lines += [f"Merged into {links} where one of them holds for the same excess.", ""]
+        lines += [f"Merged into {links} where that rule explains the same excess.", ""]
     lines += [f"**Sources.** {'; '.join(path.sources)}", ""]
     return _linked("\n".join(lines))
 

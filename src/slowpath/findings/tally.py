@@ -59,7 +59,7 @@ class RunFacts:
         """That launches took much longer than planned, where that left questions open."""
         if self.pace is None or self.pace < SLOW_PACE or not self.left_out:
             return None
-        return f"why launches take {self.pace:.1f} times as long as planned, so that {self.left_out} were left out"
+        return f"why launches take {self.pace:.1f} times as long as planned, so {self.left_out} were left out"
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,9 @@ class Tally:
         if self.state == "off default":
             return f"Keep your settings: only other settings have slow paths ({_codes(self.apart)})."
         if self.state == "nothing asked":
-            return f"{self._share or 'Measured'}; this run has no question about slow paths"
+            return f"{self._share or 'Measured'}; this run asks no question about slow paths"
         if self.state == "not measured":
-            return f"Undecided: nothing of {_questions(asked)} could be measured; see what was skipped."
+            return f"Undecided: none of {_questions(asked)} could be measured; see what was skipped."
         if self.run.is_check:
             found = f"No fault in {_questions(asked)}"
         else:
@@ -200,7 +200,7 @@ class Tally:
         if self.run.is_check and large is not None and large.ratio is not None:
             title = large.title[0].lower() + large.title[1:]
             times = ratio_words(large.ratio, large.interval)
-            parts.append(f"{helps}, most of all against this, where nothing was tried yet: {title}, {times}")
+            parts.append(f"{helps}, above all with this untried problem: {title}, {times}")
         if self.undecided:
             parts.append(f"{len(self.undecided)} of {_questions(len(self.questions))}; {self._needed}")
         if self.run.is_check and self.unnamed:

@@ -67,5 +67,5 @@ def _judged(one: Tried) -> tuple[Literal["proven", "partial", "no effect"], Leg]
     if not one.held:
         text = f"it removes {share}, but the negative control may have changed as well: {one.control}"
         return "partial", Leg(state="missing", text=text, evidence=evidence)
-    text = f"{one.remedy}, toggled alone in launches of this run, removes {share}"
+    text = f"{one.remedy}, changed alone in launches of this run, removes {share}"
     return "proven", Leg(state="shown", text=text, evidence=evidence)

@@ -34,7 +34,7 @@ NUMBER_AGREES = (0.5, 1.5)
 
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")
 
-SAMPLED = "this kernel samples processor times at timer ticks: what is the kernel's and what the program's is not known"
+SAMPLED = "this kernel samples processor times at timer ticks, so it can't separate its own time from the program's"
 
 NOT_COUNTED = "calls were not counted; needs a launch with witness = true"
 
@@ -184,13 +184,13 @@ def _in_user_space(more: Mapping[str, Spent], slow: CellResult, excess_s: float)
     times = ", ".join(f"{format_time(more[role].user or 0.0)} of the {SIDES[role]}" for role in works)
     grows = f"user time per operation grows by {times}, for an excess of {format_time(excess_s)}"
     if len(works) > 1:
-        line = f"{grows}, in no calls that wait: one side works and the other one spins"
+        line = f"{grows}, but not in waiting calls: one side works while the other spins"
         return Account("user", None, line)
     other = next(role for role in ROLES if role != works[0])
     waited = more[other].waiting or 0.0
     if other not in waits:
         return None
-    line = f"{grows}, while the {SIDES[other]} is {format_time(waited)} longer in calls that wait"
+    line = f"{grows}, while the {SIDES[other]} spends {format_time(waited)} more in waiting calls"
     return Account("user", SIDES[works[0]], f"{line}: the {SIDES[works[0]]} works in user space")
 
 
@@ -272,7 +272,7 @@ def faults_words(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase
     if one is None or other is None or pages <= 0 or not NUMBER_AGREES[0] <= (one - other) / pages <= NUMBER_AGREES[1]:
         return None
     side = _faulting(slow, slow_phase, fast, fast_phase, one - other)
-    return f"page faults per operation{side} grow by {one - other:.4g}, where the law has {pages:.4g} pages"
+    return f"page faults per operation{side} grow by {one - other:.4g}; the law predicts {pages:.4g} pages"
 
 
 def _faulting(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, more: float) -> str:
@@ -292,10 +292,12 @@ def cost_witness(facts: Facts, seen: Observation) -> Support:
     if found:
         return _shown(None, found)
     if slow.witness is None or fast.witness is None:
-        return Support("missing", "no system time was recorded next to the times")
+        return Support("missing", "system time was not recorded")
     if is_sampled(slow):
         return Support("missing", SAMPLED)
-    return Support("missing", "processor time does not account for the excess; a witnessed launch counts calls")
+    return Support(
+        "missing", "processor time does not account for the excess; a launch with witness = true counts calls"
+    )
 
 
 def is_sampled(cell: CellResult) -> bool:

@@ -68,7 +68,7 @@ def test_the_verdict_of_a_part_states_which_part() -> None:
     whole = conclude(same, [], run_facts(results(cells[:2], same))).verdict
     assert whole.headline == "No slow path in 1 question"
     unasked = conclude([], [], run_facts(results(cells))).verdict
-    assert unasked.headline == "2 of 3 cells measured; this run has no question about slow paths"
+    assert unasked.headline == "2 of 3 cells measured; this run asks no question about slow paths"
     lost = conclude([a_contrast("c1", 0.3)], [], run_facts(results(cells))).verdict
     assert lost.state == "slow"
     assert "2 of 3 cells measured" in (lost.count or "")

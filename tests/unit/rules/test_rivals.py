@@ -285,7 +285,7 @@ def test_more_than_the_excess_is_not_more_than_all_of_it() -> None:
     assert "% of it is gone" in flushed
     found = Removed(1.13, (1.05, 1.2), 1e-4, -1.3e-5)
     assert _gone_words(found, "flushed") == (
-        "flushed, nothing is left of the excess of 100 us: 100 % of it is gone, and what was slow is 13.0 us faster "
+        "flushed, the excess of 100 us disappears: 100 % of it is gone, and the slow side is now 13.0 us faster "
         "than the other"
     )
 

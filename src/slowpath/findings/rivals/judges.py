@@ -32,7 +32,7 @@ def by_variation(varied: Varied, words: str, *, true_when_gone: bool = True) -> 
             return Judged("standing", NOT_MADE.format(f"the same {words}"))
         found = removed(*made.times_s)
         if found is None:
-            return Judged("standing", f"measured again {words}: this time there was no excess to remove")
+            return Judged("standing", f"measured again {words}: this time there was no excess")
         state = _state(found)
         line = _gone_words(found, words)
         if state == "open":
@@ -60,7 +60,7 @@ def _gone_words(found: Removed, words: str) -> str:
     gone = f"{share_words(found.value, found.interval)} of it is gone"
     if found.left_s < 0:
         return (
-            f"{words}, nothing is left of the excess of {format_time(found.excess_s)}: {gone}, and what was slow is "
+            f"{words}, the excess of {format_time(found.excess_s)} disappears: {gone}, and the slow side is now "
             f"{format_time(-found.left_s)} faster than the other"
         )
     return f"{words}, the excess of {format_time(found.excess_s)} is {format_time(found.left_s)}: {gone}"
@@ -73,7 +73,7 @@ def by_waiting(facts: Facts, seen: Observation, support: Support) -> Judged:
     slow, fast = sides(facts, seen)
     slow_phase, fast_phase = _phases(seen, slow, fast)
     if not (is_counted(slow, slow_phase) and is_counted(fast, fast_phase)):
-        return Judged("standing", "calls that wait were not counted; needs a launch with witness = true")
+        return Judged("standing", "waiting calls were not counted; needs a launch with witness = true")
     more = [spent(role, slow, slow_phase, fast, fast_phase) for role in ROLES]
     if is_sampled(slow):
         return Judged("standing", SAMPLED)
@@ -82,10 +82,10 @@ def by_waiting(facts: Facts, seen: Observation, support: Support) -> Judged:
             f"{format_time(max(0.0, one.waiting or 0.0))} of the {side}"
             for one, side in zip(more, ("sender", "receiver"), strict=True)
         )
-        return Judged("refuted", f"time in calls that wait was taken off: it grows by {waits}")
+        return Judged("refuted", f"time in waiting calls was subtracted: it grows by {waits}")
     if any(one.is_waiting for one in more):
-        return Judged("refuted", f"a side with {MANY_WAITS:.0f} calls or more that wait was left out")
-    return Judged("refuted", "fewer calls that wait were counted than would matter")
+        return Judged("refuted", f"a side with {MANY_WAITS:.0f} or more waiting calls was left out")
+    return Judged("refuted", "too few waiting calls were counted to matter")
 
 
 def _phases(seen: Observation, slow: CellResult, fast: CellResult) -> tuple[str, str]:
@@ -95,9 +95,9 @@ def _phases(seen: Observation, slow: CellResult, fast: CellResult) -> tuple[str,
 def by_processor_time(facts: Facts, seen: Observation, support: Support) -> Judged:
     """Whether the library's own work in user space, or its sleep, takes the excess, where the cause is the kernel's."""
     if support.time == "kernel":
-        return Judged("refuted", "the kernel's time or work accounts for the excess", support.evidence)
+        return Judged("refuted", "the kernel accounts for the excess", support.evidence)
     if support.time is None or support.side is None:
-        return Judged("standing", "which side works, and where, is not reported by processor time")
+        return Judged("standing", "processor time does not show which side works, or where")
     does = "works in user space" if support.time == "user" else "sleeps"
     by = f" for each {_unit(seen)}" if _unit(seen) else ""
     claim = Claim(time=support.time, side=support.side, by=None)
@@ -123,7 +123,7 @@ def by_side(varied: Varied) -> Judge:
         if state == "gone":
             return Judged("refuted", f"{line}: the sender does it before", (line,), side="sender")
         if state == "stays":
-            return Judged("refuted", f"{line}: it is done once the receiver is there", (line,), side="receiver")
+            return Judged("refuted", f"{line}: the work is done once the receiver is there", (line,), side="receiver")
         return Judged("standing", line, (line,))
 
     return judge

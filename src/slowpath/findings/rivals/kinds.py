@@ -50,16 +50,16 @@ _when_warm = by_variation(_WARM, "with the message's bytes in the caches")
 
 def _cold(facts: Facts, seen: Observation, support: Support) -> Judged:
     if all(is_device(cell) for cell in sides(facts, seen)):
-        return Judged("refuted", "GPU memory does not stand in the processor's caches")
+        return Judged("refuted", "GPU memory is not in the processor's caches")
     return _when_warm(facts, seen, support)
 
 
 COLD = RivalKind(
     name="cold cache",
-    cause="The message's bytes have left the processor's caches: they are fetched from memory, which is no work of "
-    "the library.",
+    cause="The message's bytes have left the processor's caches and are fetched from memory; the library does no "
+    "extra work.",
     claim=claim("cold cache", "message"),
-    experiment="the same with the message's bytes brought into the caches right before (cache=warm)",
+    experiment="the same with the message's bytes in the caches (cache=warm)",
     judge=_cold,
     varied=_WARM,
     hypotheses=("cold caches", "pages or caches are cold at the first use"),
@@ -68,32 +68,32 @@ CAPACITY = RivalKind(
     name="processor caches",
     cause="The buffers together no longer fit into the processor's caches.",
     claim=claim("cold cache", "buffers"),
-    experiment="the same with every message's bytes flushed from the caches right before (cache=cold)",
+    experiment="the same with every message's bytes flushed from the caches (cache=cold)",
     judge=by_variation(_COLD, "with all bytes flushed from the caches"),
     varied=_COLD,
     hypotheses=("the buffers no longer fit into the processor's caches",),
 )
 WAITING = RivalKind(
     name="waiting",
-    cause="A side waits, and the kernel's time is that of its waits.",
+    cause="A side waits, and its waiting takes the kernel's time.",
     claim=claim("waiting"),
-    experiment="time inside calls that wait (sched_yield, poll, futex, sleep), counted and taken off",
+    experiment="time in waiting calls (sched_yield, poll, futex, sleep), counted and subtracted",
     judge=by_waiting,
 )
 USER = RivalKind(
     name="work outside the kernel",
-    cause="The time goes to work in user space, or to sleep, and not to the kernel.",
+    cause="The time goes to work in user space or to sleep, not to the kernel.",
     claim=claim("user"),
-    experiment="system and user time of both sides, waits taken off",
+    experiment="system and user time of both sides, without waits",
     judge=by_processor_time,
     keeps=True,
 )
 SIDE = RivalKind(
     name="the other side",
-    cause="The other side works, and this one spins.",
+    cause="The other side works while this side spins.",
     claim=claim(),
-    experiment="processor time of both sides, waits taken off; where both are busy, the same with a receiver that "
-    "comes late (posted=after), which finds a sender's work done",
+    experiment="processor time of both sides, without waits; where both are busy, the same with a late receiver "
+    "(posted=after), which finds the sender's work done",
     judge=by_side(Varied(_LATE, _LATE, "receive_s", _separate_calls)),
     varied=Varied(_LATE, _LATE, "receive_s", _separate_calls),
 )
@@ -105,21 +105,21 @@ def _touched(facts: Facts, seen: Observation) -> bool:
 
 UNTOUCHED = RivalKind(
     name="first touch",
-    cause="The message faults in pages that nobody has written before (SP012).",
+    cause="The message causes page faults on pages that nobody has written before (SP012).",
     claim=claim("kernel", "pages"),
-    experiment="buffers whose every page was written before (touch=write)",
+    experiment="buffers with every page written before (touch=write)",
     judge=by_design(_touched, "every page was written before", "the pages were not written before"),
 )
 NOT_BY_BYTES = RivalKind(
     name="bytes",
-    cause="The cost follows the bytes of the allocation, and not its pages.",
+    cause="The cost depends on the bytes of the allocation, not on its pages.",
     claim=claim(None, "allocation"),
     experiment="lengths with and without a remainder: law 'granules' or 'pages' against 'allocation'",
     judge=by_law(("granules", "pages"), "law '{law}' was chosen over 'allocation'"),
 )
 NOT_BY_PAGES = RivalKind(
     name="pages",
-    cause="The cost follows the pages of the mapping, and not its bytes.",
+    cause="The cost depends on the pages of the mapping, not on its bytes.",
     claim=claim("kernel", "pages"),
     experiment="lengths with and without a remainder: law 'allocation' against 'granules' and 'pages'",
     judge=by_law(("allocation",), "law '{law}' was chosen over 'granules' and 'pages'"),
