@@ -60,7 +60,7 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
         notes = (*results.nccl.notes, *results.coverage.notes)
         return Brief(answer=headline(results.nccl), actions=tuple(by_nccl), notes=notes, report=report)
     if not results.ranks:
-        return Brief(answer=f"{program.program}: no rank left a record, so nothing can be said of it", report=report)
+        return Brief(answer=f"{program.program}: no rank left a record", report=report)
     if program.misstart is not None:
         return Brief(answer=program.misstart, actions=(program.start_with or "",), report=report)
     changes = _changes(results, watch)
@@ -113,12 +113,12 @@ def _answer(results: WatchResults, changes: list[_Change]) -> str:
     if (share := _files_share(results)) > MOST_UNEXPLAINED and not changes:
         return f"{head}, {100 * share:.0f} % of that is MPI-IO, whose floor is not measured"
     if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED and not changes:
-        return f"{head}, of {100 * share:.0f} % of that it is not known whom it waits for, nor what can be saved"
+        return f"{head}; for {100 * share:.0f} % of that time, the cause and the possible saving are unknown"
     if mpi_s < LITTLE_MPI * run_s and not _outside_s(changes, mpi_s):
         return f"{head}, so no more than that can be saved"
     most_s, largest = _most(results, changes, mpi_s)
     if largest is None:
-        return f"{head}, at the floor of its own calls: nothing in it is longer than it has to be"
+        return f"{head}, at the floor of its own calls: no call takes longer than necessary"
     return f"{head}, at most {_percent(most_s, run_s)} % can be saved: {largest}"
 
 
@@ -159,9 +159,9 @@ _ACCOUNT_WORDS: Final[Mapping[AccountName, str]] = {
     "wait at management": "waiting where windows and communicators are made",
     "wait at fence": "waiting at fences",
     "unexpected copy": "messages that came before their receive",
-    "excess": "calls that take longer than the fastest of their kind",
-    "wait or excess": "calls that wait, or take longer than the fastest of their kind",
-    "no processor": "ranks that could run and had no processor",
+    "excess": "calls that are slower than the fastest of their kind",
+    "wait or excess": "calls that wait, or are slower than the fastest of their kind",
+    "no processor": "ranks that were ready to run but had no processor",
     "management": "making windows, communicators and datatypes",
     "no name": "time that has no name",
 }
@@ -232,7 +232,7 @@ def _of_wait(wait: Wait, results: WatchResults) -> _Change:
     where = f"; they wait in {place_words(results.sites[wait.site])}" if wait.site is not None else ""
     share = f"{100 * wait.culprit_share:.0f} % of it for rank {wait.culprit}"
     name, what = _delay(wait, results)
-    text = f"Saves at most {seconds(wait.seconds)} (what ranks wait on average, {share}): {what}{where}"
+    text = f"Saves at most {seconds(wait.seconds)} (mean wait of a rank, {share}): {what}{where}"
     return _Change(wait.seconds, wait.seconds, f"{name} ({wait.kind})", text)
 
 
@@ -249,7 +249,7 @@ def _delay(wait: Wait, results: WatchResults) -> tuple[str, str]:
         return f"rank {rank} is longer outside MPI", f"give rank {rank} less to do outside MPI, where it had a core"
     return (
         f"rank {rank} computes longer, or has no core",
-        f"give rank {rank} a core of its own, which it lacked for {seconds(queued_s)}, or less to compute",
+        f"give rank {rank} a core of its own (it lacked one for {seconds(queued_s)}), or less to compute",
     )
 
 
@@ -257,14 +257,12 @@ def _undecided(results: WatchResults, watch: str) -> str | None:
     parts = []
     unnamed = max(0.0, unexplained_share(results.ranks) - _files_share(results))
     if unnamed > MOST_UNEXPLAINED:
-        parts.append(
-            f"of {100 * unnamed:.0f} % of the time in MPI it is not known whom it waits for, so no message has a price"
-        )
+        parts.append(f"{100 * unnamed:.0f} % of the time in MPI has no known cause, so no message has a price")
     elif count := results.not_measured:
         it = "it" if count == 1 else "them"
         parts.append(
-            f"{count} kind{'s' if count != 1 else ''} of messages may be slow on this machine; slowpath replay {watch} "
-            f"measures {it}"
+            f"{count} kind{'s' if count != 1 else ''} of messages may be slow on this machine; slowpath replay "
+            f"{watch} measures {it}"
         )
     if results.coverage.unseen:
         parts.append(f"calls that are not seen: {listed(results.coverage.unseen[:3])}")

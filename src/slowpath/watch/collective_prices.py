@@ -90,7 +90,7 @@ def collective_questions(
         if ways:
             found.append(CollectiveQuestion(collective, share, tuple(ways), _parameters(collective)))
         else:
-            left.append(f"{RULE}, {collective_words(collective)}: no other calls are known that do the same")
+            left.append(f"{RULE}, {collective_words(collective)}: no equivalent built from other calls is known")
     return found, left
 
 
@@ -263,10 +263,10 @@ def _text(priced: PricedCollective, places: Sequence[CallSite]) -> str:
     more = f" and {len(places) - 1} more place{'s' if len(places) > 2 else ''}" if len(places) > 1 else ""
     half = (priced.interval[1] - priced.interval[0]) / 2
     left = priced.as_is_s - priced.saved_s
-    times = f", {ratio_words(priced.as_is_s / left, None)} what {priced.way} takes" if left > 0 else ""
+    times = f"; the library's own call is {ratio_words(priced.as_is_s / left, None)} slower" if left > 0 else ""
     return (
-        f"{collective_words(priced.question.of)}{where}{more}: {format_time(priced.saved_s, half)} of each "
-        f"could be saved by {priced.way}{times}."
+        f"{collective_words(priced.question.of)}{where}{more}: {priced.way} would save "
+        f"{format_time(priced.saved_s, half)} per call{times}."
     )
 
 

@@ -37,7 +37,7 @@ from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.verdict import verdict_of
 from slowpath.watch.what_if import CallOrder, KeptOrder, KindCounts, Saved, Scenario, what_if
 
-_NOT_KEPT: Final = Saved(None, None, "the order of its calls was not kept")
+_NOT_KEPT: Final = Saved(None, None, "the order of its calls was not recorded")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def concluded(
     """
     asked = asking(results, kept, variables)
     if (share := unexplained_share(results.ranks)) > MOST_UNEXPLAINED:
-        why = f"{100 * share:.0f} % of the ranks' time in MPI has no explanation: nothing is claimed from prices"
+        why = f"{100 * share:.0f} % of the ranks' time in MPI has no known cause, so prices are not used"
         saved = _with_patterns(_NOT_KEPT, patterns, results)
         unclaimed = changed(
             results,

@@ -59,13 +59,13 @@ def _ideal(order: CallOrder, edges: Floats) -> tuple[Floats, str | None]:
     """What is left of each window's time where transfer takes none, shape (windows,), NaN: not known; why all are."""
     shares = np.full(len(edges) - 1, np.nan)
     if not order.calls:
-        return shares, "the order of its calls was not kept"
+        return shares, "the order of its calls was not recorded"
     kept, window = in_windows(possible(order), edges)
     if not kept.calls:
         return shares, "no calls were kept whole in a window of time"
     done = replay(kept, transfers(kept)[:, None])
     if done.error_ratio > MOST_ERROR:
-        return shares, f"a replay that changes nothing is off by {100 * done.error_ratio:.0f} % of the measured time"
+        return shares, f"a replay without changes is off by {100 * done.error_ratio:.0f} % of the measured time"
     saved, span = (
         np.bincount(window, weights=values, minlength=shares.size) for values in (done.saved_s[:, 0], done.span_s)
     )
@@ -156,8 +156,8 @@ def phases_of(windows: tuple[Efficiency, ...]) -> tuple[Phase, ...]:
     for level, usual in _others(levels(parallel, NOISE), LEAST_CHANGE):
         a, b = known[level.start].start_s, known[level.end - 1].end_s
         text = (
-            f"from {seconds(a)} to {seconds(b)} parallel efficiency is {100 * level.value:.0f} %, "
-            f"in most of the run {100 * usual:.0f} %"
+            f"from {seconds(a)} to {seconds(b)} parallel efficiency is {100 * level.value:.0f} %; in most of the "
+            f"run it is {100 * usual:.0f} %"
         )
         found.append(
             Phase(measure="parallel efficiency", start_s=a, end_s=b, level=level.value, usual=usual, text=text)
@@ -166,8 +166,8 @@ def phases_of(windows: tuple[Efficiency, ...]) -> tuple[Phase, ...]:
         a, b = known[level.start].start_s, known[level.end - 1].end_s
         value, other = float(np.exp(level.value)), float(np.exp(usual))
         text = (
-            f"from {seconds(a)} to {seconds(b)} the ranks begin {value:.3g} messages and collectives a second, "
-            f"in most of the run {other:.3g}"
+            f"from {seconds(a)} to {seconds(b)} the ranks begin {value:.3g} messages and collectives a second; in "
+            f"most of the run, {other:.3g}"
         )
         found.append(Phase(measure="calls a second", start_s=a, end_s=b, level=value, usual=other, text=text))
     return tuple(sorted(found, key=lambda phase: (phase.start_s, phase.measure)))

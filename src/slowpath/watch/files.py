@@ -81,8 +81,8 @@ def file_time(results: WatchResults, variables: Mapping[str, str]) -> FileTime |
     where = f"in {module.name} ({module.why})" if module.name else f"in a module that is not known ({module.why})"
     trial = f"; {module.other} takes the other one" if module.other else ""
     text = (
-        f"MPI-IO takes {seconds(whole_s)} a rank, {format_ratio(100 * share)} % of the run, {where}: {count} calls, "
-        f"most of it in {most.name}{trial}"
+        f"MPI-IO takes {seconds(whole_s)} a rank, {format_ratio(100 * share)} % of the run, {where}: {count} "
+        f"calls, most of the time in {most.name}{trial}"
     )
     return FileTime(
         seconds=whole_s,

@@ -227,11 +227,11 @@ def _no_gain(priced: PricedLoad, ranks: int) -> str:
     low, high = (format_time(seconds) for seconds in priced.interval)
     if own_s is not None and priced.as_is_s is not None and own_s > UNLIKE * priced.as_is_s:
         return (
-            f"{row.rule} {row.name}: undecided; a message of the cell takes {format_time(priced.as_is_s)} and one of "
-            f"the program {format_time(own_s)}: the cell lacks what makes it slow, or the machine was busier"
+            f"{row.rule} {row.name}: undecided. A message takes {format_time(priced.as_is_s)} in the cell and "
+            f"{format_time(own_s)} in the program: the cell lacks the cause, or the machine was busier"
         )
     if priced.interval[1] < 0:
-        return f"{row.rule} {row.name}: the remedy makes it slower here ({low} to {high} a message)"
+        return f"{row.rule} {row.name}: the remedy makes messages slower here ({low} to {high} a message)"
     return f"{row.rule} {row.name}: no difference from zero ({low} to {high} a message)"
 
 
@@ -305,7 +305,7 @@ def fine_of(results: WatchResults, costs: Sequence[SlowPathCost]) -> tuple[Fine,
     )
     ratio = sum((message_class.floor_ratio or 0.0) * message_class.count for message_class in near) / count
     text = (
-        f"{count:,} messages of {length_words(low)} .. {length_words(high)}: at the floor ({format_ratio(ratio)} times "
-        "what this machine needs for the bytes)"
+        f"{count:,} messages of {length_words(low)} .. {length_words(high)}: at the floor ({format_ratio(ratio)} "
+        "times what this machine needs for the bytes)"
     )
     return (Fine(messages=count, bytes_low=low, bytes_high=high, floor_ratio=ratio, text=text),)

@@ -225,16 +225,16 @@ def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
     law = finding.law
     assert law is not None
     if law.predicted != "held":
-        return f"the law of {finding.id} was not predicted to hold ({law.predicted})"
+        return f"the law of {finding.id} has no confirmed prediction ({law.predicted})"
     if not law.is_excess:
-        return f"the law of {finding.id} describes whole messages, not what the fault adds"
+        return f"the law of {finding.id} describes whole messages, not the excess"
     points = {
         point.place[LENGTH]: (point.fitted_s, point.interval)
         for point in law.drawn
         if set(point.place) == {LENGTH} and point.fitted_s is not None
     }
     if not points:
-        return f"the law of {finding.id} is not over the length of the message alone"
+        return f"the law of {finding.id} does not depend on message length alone"
     held = [forecast for forecast in law.forecasts if forecast.held and set(forecast.place) == {LENGTH}]
     places = sorted([(at, fitted or 0.0) for at, (fitted, _) in points.items()])
     places += [
@@ -243,7 +243,7 @@ def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
     places.sort()
     at = [place for place, _ in places]
     if not at[0] <= length <= at[-1]:
-        return f"the law of {finding.id} was tried from {at[0]:g} to {at[-1]:g} B, and {length} B lies outside"
+        return f"the law of {finding.id} was tried from {at[0]:g} to {at[-1]:g} B; {length} B is outside"
     value = float(np.interp(length, at, [seconds for _, seconds in places]))
     error = max([forecast.joint_ratio for forecast in held] or [law.residual_ratio or 0.0])
     half = abs(value) * error

@@ -113,7 +113,7 @@ def p2p_parameters(load: Load) -> dict[str, str] | str:
         return f"memory of the buffer: {sender.memory if kinds[0] is None else receiver.memory}"
     blocks = [side.block_bytes for side in (sender, receiver)]
     if None not in blocks and blocks[0] != blocks[1]:
-        return "blocks of unlike lengths on both sides, and cells have alike ones"
+        return "both sides have blocks of different lengths; cells have blocks of equal length"
     block = next((length for length in blocks if length is not None), None)
     length = load.bytes
     found = {"message_bytes": str(length), "memory": _sides([kind or "" for kind in kinds])}

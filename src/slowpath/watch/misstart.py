@@ -44,8 +44,8 @@ def alone_note(info: WatchInfo, job: WatchedJob) -> str | None:
     if job.alone < FEWEST or info.launcher is not None or job.rank_variable is not None:
         return None
     return (
-        f"{job.alone} processes ran at one time, each alone as rank 0 of 1; if one launcher started them, it does not "
-        f"belong to the program's library ({job.records[0].words('library_path')})"
+        f"{job.alone} processes ran at the same time, each alone as rank 0 of 1. If one launcher started them, it "
+        f"does not belong to the program's library ({job.records[0].words('library_path')})"
     )
 
 
@@ -69,7 +69,7 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> Mi
     this = f"this {word} ({launcher.path}, {_titled(launcher.library, launcher.version)})"
     if name is not None and (launcher.library == "openmpi") != (name == "openmpi"):
         return Misstart(f"{head} {this} does not belong to {library}", start)
-    hint = start if is_other else "Another version of the two, or variables that were taken away (PMI_*, PMIX_*)?"
+    hint = start if is_other else "Do their versions differ, or were variables removed (PMI_*, PMIX_*)?"
     return Misstart(f"{head} {this} gave them no job that {library} understands", hint)
 
 
@@ -80,7 +80,7 @@ def _pmi(launcher: WatchLauncher, library: str | None) -> str:
     except UsageError:
         found = None
     if found:
-        return f"Start it with: {launcher.name} {found} ({launcher.name} --mpi=list shows what there is)."
+        return f"Start it with: {launcher.name} {found} ({launcher.name} --mpi=list lists the choices)."
     return "Start it with the launcher of that library."
 
 

@@ -116,7 +116,7 @@ def _replayed(calls: ProgramCalls, order: CallOrder, seen: Sequence[SeenPattern]
         return _Saved(None, "no calls of its own were kept")
     replayed = replay(part, saving[rows])
     if replayed.error_ratio > MOST_ERROR:
-        why = f"a replay that changes nothing is off by {100 * replayed.error_ratio:.0f} % of the measured time"
+        why = f"a replay without changes is off by {100 * replayed.error_ratio:.0f} % of the measured time"
         return _Saved(None, why)
     total = replayed.saved_s.sum(axis=0)
     kept, every = saving[rows].sum(axis=0), (saving * weight[:, None]).sum(axis=0)

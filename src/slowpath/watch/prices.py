@@ -82,7 +82,7 @@ class PricedLoad:
     @property
     def result(self) -> Price:
         """As results.json has it."""
-        source = f"{self.source}; capped at what such a message takes in this program" if self.capped else self.source
+        source = f"{self.source}; limited to the time of such a message in this program" if self.capped else self.source
         return Price(
             class_id=self.question.load.lead.id,
             per_message_s=self.per_message_s,
@@ -139,8 +139,7 @@ def questions_of(
 def _of_unknown_memory(loads: Sequence[Load], run_s: float, ranks: int) -> list[str]:
     """Most rules are about memory: where it is not known, that none of them was found means nothing."""
     return [
-        f"{words(load)}, {100 * share:.1f} % of the run: their memory is not known, so rules about memory "
-        "can't be asked"
+        f"{words(load)}, {100 * share:.1f} % of the run: their memory is unknown, so no memory rule applies"
         for load in loads
         if all(kind_of(side.memory) == "not known" for side in load.sides)
         and (share := seconds_of(load, ranks) / ranks / run_s) >= LEAST_SHARE
@@ -164,7 +163,7 @@ def _question(row: ProgramPrice, number: int, load: Load, share: float, program:
     if isinstance(slow, str):
         return slow
     if row.both_sides and not all(_has_fault(row, side, load, program) for side in load.sides):
-        return "one side alone has it, and cells have it on both"
+        return "only one side has the fault, but cells have it on both sides"
     if row.phase != row.remedied_phase:
         return PriceQuestion(row, number, load, share, "phase", slow, slow)
     fast = row.remedied(slow)

@@ -158,7 +158,9 @@ def proof_lines(proof: Proof) -> list[str]:
         lines.append("  output: not compared; name it with --output")
     if proof.verdict == "undecided" and proof.smallest_decidable is not None:
         least = f"{proof.smallest_decidable:.1%}"
-        lines.append(f"  the time that was given decides effects of {least} and more; the same command goes on")
+        lines.append(
+            f"  the measurements so far can decide effects of {least} or more; run the same command to continue"
+        )
     if proof.verdict == "proven":
         lines += [f"  use it: {setting}" for setting in _use(proof)]
     return [line(text) for text in lines]
@@ -182,7 +184,7 @@ def proofs_brief(proofs: Sequence[Proof], report: str | None) -> Brief:
     return Brief(
         answer=line(f"{helps if proven else 'No remedy is proven to help'}, {number}."),
         actions=tuple(line(_advice(proof)) for proof in proven),
-        undecided=line(f"Undecided: {', '.join(still)}; the same command goes on.") if still else None,
+        undecided=line(f"Undecided: {', '.join(still)}; run the same command to continue.") if still else None,
         notes=(*map(line, others), f"Output: {output}."),
         report=report,
     )

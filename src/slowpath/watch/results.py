@@ -345,7 +345,7 @@ def tried_remedy(finding: WatchFinding) -> str | None:
 
 
 RESULTS_FILE: Final = "results.json"
-_ANEW = "build it anew from the record: slowpath report WATCH"
+_ANEW = "rebuild it from the record: slowpath report WATCH"
 
 
 def read_watch_results(folder: Path) -> WatchResults:

@@ -109,7 +109,7 @@ def write_skeleton(watch: Path, found: SkeletonResults) -> None:
 def skeleton_lines(found: SkeletonResults) -> list[str]:
     """At most twelve lines: whether it can be believed, what each change saves, what to check."""
     if found.refused is not None:
-        return [line(f"Skeleton: can't be played, so nothing is priced by it: {found.refused}.")]
+        return [line(f"Skeleton: can't be replayed, so it prices nothing: {found.refused}.")]
     lines = [f"Skeleton: {found.operations:,} calls on {found.ranks} ranks, not launched yet."]
     if found.fidelity is not None:
         lines = [_fidelity_words(found.fidelity)]
@@ -118,7 +118,7 @@ def skeleton_lines(found: SkeletonResults) -> list[str]:
             lines += [f"  {number}. {change_words(change)}"]
             lines += [f"     Check: {change.check}"] if change.check and change.verdict == "proven" else []
         if not found.changes:
-            lines.append("  No change that is known applies to it.")
+            lines.append("  No known change applies to it.")
     room = MOST_LINES - len(lines)
     said = [f"  Note: {statement}." for statement in found.statements]
     return [line(words) for words in (lines + said[: max(room, 0)])[:MOST_LINES]]
@@ -128,7 +128,7 @@ def _fidelity_words(found: Fidelity) -> str:
     ends = f" {format_interval(found.ratio.interval, found.ratio.ratio)}" if found.ratio.interval else ""
     head = f"Skeleton: {format_ratio(found.skeleton_s)} s where the program took {format_ratio(found.program_s)} s"
     words = f"{head} (ratio {found.ratio.ratio:.3f}{ends})"
-    return f"{words}: {found.reason}." if found.is_faithful else f"{words}. Nothing is priced by it: {found.reason}."
+    return f"{words}: {found.reason}." if found.is_faithful else f"{words}. It prices nothing: {found.reason}."
 
 
 def _worth_a_line(found: SkeletonResults) -> list[SkeletonChange]:

@@ -98,12 +98,12 @@ def refusal(results: Results, program: WatchedProgram, variables: Mapping[str, s
     """Why measurements do not hold for a program; None: they do."""
     host = results.run.machine.get("host")
     if host not in program.hosts:
-        return f"it was measured on {host}, and the program ran on {', '.join(program.hosts) or 'no known host'}"
+        return f"it was measured on {host}, but the program ran on {', '.join(program.hosts) or 'no known host'}"
     ran, mpi = named_in(program.library), results.run.mpi
     if ran is None:
         return f"the program's MPI is not known by name ('{program.library}')"
     if (mpi.name, mpi.version) != (ran[0].name, ran[1]):
-        return f"it is of {mpi.name} {mpi.version}, and the program ran with {ran[0].name} {ran[1]}"
+        return f"it is for {mpi.name} {mpi.version}, but the program ran with {ran[0].name} {ran[1]}"
     there = results.run.machine.get("variables") or {}
     one, other = settings_of(there), settings_of(variables)
     different = sorted(name for name in {*one, *other} if one.get(name) != other.get(name))

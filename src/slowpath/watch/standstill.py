@@ -74,8 +74,8 @@ def _mismatch(ranks: RanksNow) -> tuple[StandstillCause, set[int], str] | None:
         few = others[0]
         text = (
             f"{ranks_words(one.rank for one in few)} {_verb(few, 'is', 'are')} in {few[0].where} while "
-            f"{ranks_words(one.rank for one in most)} {_verb(most, 'is', 'are')} in {most[0].where}: "
-            "the same collective has to be called by all"
+            f"{ranks_words(one.rank for one in most)} {_verb(most, 'is', 'are')} in {most[0].where}: all ranks "
+            "must call the same collective"
         )
         return "mismatch", {one.rank for one in few}, text
     return None

@@ -255,19 +255,20 @@ def _notes(found: Attributed) -> list[str]:
     ended = [record.rank for record in world.records if record.state != RecordState.FINALIZED]
     if ended:
         named = ", ".join(map(str, ended[:MOST_NAMED])) + (", ..." if len(ended) > MOST_NAMED else "")
-        notes.append(f"ranks that did not end with MPI_Finalize: {named}; their records go as far as they came")
+        notes.append(f"ranks that did not end with MPI_Finalize: {named}; their records end early")
     if world.level:
         notes.append(
-            f"where calls were most frequent, the watch kept each call of one window of time in {2**world.level}: "
+            f"where calls were most frequent, the watch kept each call of one time window in {2**world.level}: "
             "shares of waiting are those of the kept windows; numbers of calls and their times are exact"
         )
     notes += _without_place(world)
     if np.isinf(found.clocks.largest_error_s):
         notes.append(
-            "some hosts exchanged no messages both ways: their clocks can't be joined, no waits are claimed there"
+            "some hosts exchanged no messages in both directions, so their clocks can't be aligned and no waits "
+            "are reported there"
         )
     if found.matched.repeated:
-        notes.append(f"{found.matched.repeated} messages have the number of another one and are not matched")
+        notes.append(f"{found.matched.repeated} messages share their number with another message and are not matched")
     return notes
 
 
@@ -282,6 +283,6 @@ def _without_place(world: World) -> list[str]:
     named = [world.calls[call] for call in np.argsort(-of_call, kind="stable") if of_call[call] > 0]
     names = ", ".join(named[:MOST_NAMED]) + (", ..." if len(named) > MOST_NAMED else "")
     return [
-        f"the profile had no room for the places of {whole(float(of_call.sum())):,} calls ({names}): in tables of "
-        "places they stand apart; where a finding counts them by place, the count is an estimate"
+        f"the profile had no room for the places of {whole(float(of_call.sum())):,} calls ({names}): tables of "
+        "places list them separately, and counts by place in findings are estimates"
     ]

@@ -70,9 +70,7 @@ def _chosen(events: Events, begin_s: float | None, end_s: float | None) -> tuple
         return chosen, []
     last = float(np.partition(events.start_s[chosen], MOST_SPANS - 1)[MOST_SPANS - 1])
     chosen &= events.start_s <= last
-    note = (
-        f"{count:,} calls are more than one trace takes: it ends at {format_time(last)}; go on with --begin {last:.6g}"
-    )
+    note = f"a trace can't hold all {count:,} calls: it ends at {format_time(last)}; continue with --begin {last:.6g}"
     return chosen, [note]
 
 
@@ -211,14 +209,14 @@ def _doubts(events: Events, world: World, error_s: float) -> list[str]:
     if missing:
         notes.append(f"{missing} of {world.job.size} ranks left no record: their tracks are empty")
     if world.level:
-        notes.append(f"one window in {2**world.level} was kept of the fullest rank: gaps are no computation")
+        notes.append(f"one window in {2**world.level} was kept of the fullest rank, so gaps are not computation")
     if any(_overlaps(events, i) for i in range(len(world.records))):
         notes.append(
-            "more threads called MPI than the record has tracks: some share one, where their calls are cut short"
+            "more threads called MPI than the record has tracks: some share a track, where their calls are cut short"
         )
     if error_s:
         error = format_time(error_s) if np.isfinite(error_s) else "not known: no messages both ways"
-        notes.append(f"the clocks of the hosts were joined by messages; error {error}")
+        notes.append(f"messages aligned the clocks of the hosts; error {error}")
     return notes
 
 

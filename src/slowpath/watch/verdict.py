@@ -53,7 +53,7 @@ def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
 
 def start_words(start_s: float) -> str:
     """`MPI_Init takes 0.31 s a rank, which is before the run`."""
-    return f"MPI_Init takes {seconds(start_s)} a rank, which is before the run"
+    return f"MPI_Init takes {seconds(start_s)} a rank before the run"
 
 
 def grouped_lines(found: Standstill) -> list[str]:
@@ -111,7 +111,7 @@ def headline(results: WatchResults, watch: str = "WATCH") -> str:
     if not results.ranks and results.nccl is not None:
         return nccl_headline(results.nccl)
     if not results.ranks:
-        return f"{program.program}: no rank left a record, so nothing can be said of it"
+        return f"{program.program}: no rank left a record"
     count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
     if results.standstill is not None:
         return f"{program.program}, {count}, {stood_still(results.standstill)}"
@@ -132,8 +132,8 @@ def _gain(results: WatchResults, watch: str) -> str:
     share = unexplained_share(results.ranks)
     if share > MOST_UNEXPLAINED:
         return (
-            f"{100 * share:.0f} % of that has no explanation, which is more than {100 * MOST_UNEXPLAINED:.0f} %: "
-            "nothing is claimed from it"
+            f"{100 * share:.0f} % of that is unexplained, more than the limit of {100 * MOST_UNEXPLAINED:.0f} %, "
+            "so nothing is claimed from it"
         )
     if results.saved_s is not None and results.saved_interval is not None:
         return f"{amount(results.saved_s, results.saved_interval)} of the run could be saved"
@@ -144,7 +144,7 @@ def _gain(results: WatchResults, watch: str) -> str:
     if count := results.not_measured:
         return f"{count} possible slow path{'s are' if count > 1 else ' is'} not priced yet: slowpath replay {watch}"
     if results.unpriced:
-        return "no slow path found in what could be priced; the rest is listed below"
+        return "no slow path found in the priced messages; the others are listed below"
     return "no slow path found that a rule names"
 
 
@@ -196,7 +196,7 @@ def own_cost_words(results: WatchResults) -> str:
     if not span_s:
         return ""
     share = format_ratio(100 * cost_s / span_s)
-    return f"the watch itself took {seconds(cost_s)} of {seconds(span_s)} a rank ({share} %), its own estimate"
+    return f"the watch itself took an estimated {seconds(cost_s)} of {seconds(span_s)} a rank ({share} %)"
 
 
 def _percent(share: float) -> str:

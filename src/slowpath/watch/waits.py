@@ -32,8 +32,8 @@ _SAYS: Mapping[WaitKind, str] = {
     "late sender": "receives wait for messages that were not sent yet",
     "late receiver": "sends wait for receives that were not posted yet",
     "collective imbalance": "collectives wait for ranks that arrive late",
-    "late target": "flushes and unlocks wait for targets that are outside MPI",
-    "late progress": "messages that have started make no progress while a rank is outside MPI",
+    "late target": "flushes and unlocks wait for targets outside MPI",
+    "late progress": "started messages make no progress while a rank is outside MPI",
 }
 
 

@@ -253,7 +253,7 @@ def what_if(order: CallOrder, changes: Sequence[Scenario], messages: KindCounts,
     price_s = np.array([_column(scenario, end, kinds) for scenario in changes for end in range(3)]).reshape(-1, kinds).T
     found = replay(kept, savings(kept, transfers(kept), price_s, messages.as_is_s))
     if found.error_ratio > MOST_ERROR:
-        why = f"a replay that changes nothing is off by {100 * found.error_ratio:.0f} % of the measured time"
+        why = f"a replay without changes is off by {100 * found.error_ratio:.0f} % of the measured time"
         return Prediction(tuple(Saved(None, None, why) for _ in changes), found.error_ratio, kept.calls)
     total = found.saved_s.sum(axis=0).reshape(len(changes), 3)
     moved = messages.kept * _ratio(_moves(kept, kinds), _moves(whole, kinds))
@@ -277,7 +277,7 @@ def _scaled(change: Scenario, total_s: Floats, moved: Floats, counts: Floats, sp
     every = sum(counts[kind] * abs(price[0]) for kind, price in change.price_s.items())
     kept = sum(moved[kind] * abs(price[0]) for kind, price in change.price_s.items())
     if kept <= 0:
-        return Saved(None, None, "none of its messages is among the calls that were kept")
+        return Saved(None, None, "none of its messages is among the recorded calls")
     scale = max(1.0, every / kept)
     value, low, high = (float(np.clip(seconds * scale, -np.inf, span_s)) for seconds in total_s)
     return Saved(value, (min(low, value, high), max(low, value, high)), None)

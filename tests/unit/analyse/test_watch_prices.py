@@ -75,7 +75,7 @@ def test_a_price_is_the_difference_of_the_cell_and_its_remedied_one() -> None:
     assert finding.seconds == pytest.approx(COUNT * 0.6e-3 / RANKS, rel=0.01)
     assert finding.interval[0] < finding.seconds < finding.interval[1]
     assert finding.saved_s is None
-    assert "not kept" in (finding.saved_reason or "")
+    assert "not recorded" in (finding.saved_reason or "")
     assert finding.prove == "--remedy huge-pages"
     assert "comm_brick.cpp:512" in finding.text
     assert "20,000 messages of 2 MiB from malloc on 4 KiB pages" in finding.text
@@ -101,7 +101,7 @@ def test_no_message_saves_more_than_it_takes() -> None:
     quick = small_pages(transfer_s=COUNT * 0.2e-3 / RANKS)
     (finding,) = concluded(program(quick), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}).findings
     assert finding.prices[0].per_message_s == pytest.approx(0.2e-3)
-    assert "capped" in finding.prices[0].source
+    assert "limited to" in finding.prices[0].source
 
 
 def test_a_difference_that_holds_zero_is_no_finding_and_is_said() -> None:
@@ -116,14 +116,14 @@ def test_a_message_that_is_far_slower_than_its_cell_is_undecided() -> None:
     assert not found.findings
     (said,) = [one for one in found.unpriced if "SP008 small pages" in one]
     assert "undecided" in said
-    assert "the cell lacks what makes it slow" in said
+    assert "the cell lacks the cause" in said
     assert "no difference" not in said
 
 
 def test_a_remedy_that_costs_more_than_the_fault_is_said_to() -> None:
     found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1.4e-3))), {})
     (said,) = [one for one in found.unpriced if "SP008 small pages" in one]
-    assert "the remedy makes it slower here" in said
+    assert "the remedy makes messages slower here" in said
 
 
 def test_a_faster_faulty_side_is_no_finding() -> None:
@@ -154,7 +154,7 @@ def test_an_unexplained_rest_claims_nothing() -> None:
     ranks = tuple(watched.a_rank(rank, unexplained_s=4.0, mpi_s=10.0) for rank in range(RANKS))
     found = concluded(replace(program(small_pages()), ranks=ranks), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {})
     assert not found.findings
-    assert "no explanation" in found.verdict[0]
+    assert "unexplained" in found.verdict[0]
     assert found.saved_s is None
 
 
@@ -163,7 +163,7 @@ def test_first_uses_on_one_side_alone_are_not_priced() -> None:
     pairs = np.tile([[0, 1]], (10, 1))
     kept = KeptOrder(nothing(), pairs)
     left = asking(program(sender, receiver), kept, {}).left
-    assert any("SP005" in one and "one side alone" in one for one in left)
+    assert any("SP005" in one and "only one side has the fault" in one for one in left)
 
 
 def nothing() -> CallOrder:
@@ -179,7 +179,7 @@ def test_both_sides_of_a_message_are_its_cell() -> None:
         "overalloc_bytes": "0:16",
     }  # fmt: skip
     blocks = replace(sender, block_bytes=8)
-    assert "unlike lengths" in str(p2p_parameters(Load(blocks, replace(receiver, block_bytes=64), 1, MIB)))
+    assert "different lengths" in str(p2p_parameters(Load(blocks, replace(receiver, block_bytes=64), 1, MIB)))
     cell = p2p_parameters(Load(blocks, blocks, 1, MIB + 3))
     assert isinstance(cell, dict)
     assert (cell["message_bytes"], cell["block_bytes"], cell["datatype"]) == (str(MIB), "8", "vector")

@@ -35,7 +35,7 @@ def test_nothing_suggested_says_what_to_do(findings: list[object], words: str) -
 def test_what_can_not_be_tried_here_has_its_reason() -> None:
     chosen = ready(screened(), ["./app"], ProgramMpi("mpich", "5.0.2"), {"PATH": "/bin"}, ())
     reasons = dict(chosen.left_out)
-    assert reasons["bind-cores"] == "the command begins with no launcher that could bind ranks"
+    assert reasons["bind-cores"] == "the command has no launcher in front that could bind ranks"
     assert "keep-freed-memory" in [one.key for one in chosen.found]
 
 

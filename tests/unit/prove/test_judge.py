@@ -74,7 +74,7 @@ def test_several_remedies_fit_a_screen_those_that_help_first() -> None:
     assert rows[0] == "2 remedies help, of 24 that were tried."
     assert rows[1].startswith("  1. export GLIBC_TUNABLES=x=1 (much): 20.")
     assert any(row.startswith("  2. export GLIBC_TUNABLES=x=1 (little): ") for row in rows)
-    assert "Undecided: undecided; the same command goes on." in rows
+    assert "Undecided: undecided; run the same command to continue." in rows
     assert rows[-1] == "Report: w/report.html"
     assert len(rows) <= 12
     assert proofs_brief(named[2:3], None).lines()[0] == "No remedy is proven to help, of 1 that were tried."

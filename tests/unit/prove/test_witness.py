@@ -101,7 +101,7 @@ def test_what_a_library_knows_no_way_for_is_left_out() -> None:
 
 def test_a_library_to_preload_has_to_be_there(tmp_path: Path) -> None:
     remedy = find_program_remedy("pad-host")
-    assert "is not there" in str(candidate(remedy, COMMAND, MPICH, ENVIRON, (tmp_path,)))
+    assert "is missing" in str(candidate(remedy, COMMAND, MPICH, ENVIRON, (tmp_path,)))
     (tmp_path / "libslowpath-pad.so").touch()
     one = candidate(remedy, COMMAND, MPICH, {**ENVIRON, "LD_PRELOAD": "/own.so"}, (tmp_path,))
     assert isinstance(one, Candidate)

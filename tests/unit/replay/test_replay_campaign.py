@@ -148,7 +148,7 @@ def test_measurements_of_another_machine_mpi_or_setting_are_refused() -> None:
     here = engine.results()
     assert refusal(here, program, {}) is None
     elsewhere = replace(here, run=engine.a_run(machine={**here.run.machine, "host": "n7"}))
-    assert refusal(elsewhere, program, {}) == "it was measured on n7, and the program ran on n1"
+    assert refusal(elsewhere, program, {}) == "it was measured on n7, but the program ran on n1"
     older = engine.a_run(mpis=[engine.an_mpi(version="4.0.2")])
     assert "mpich 4.0.2" in (refusal(replace(here, run=older), program, {}) or "")
     setting = {"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "1"}

@@ -180,7 +180,7 @@ def test_warnings_stand_on_top() -> None:
     assert "Rank 1 ended without MPI_Finalize" in found
     assert "of the time in MPI is unexplained" not in found, "the headline says it"
     without_verdict = render_watch_html(replace(made, verdict=()))
-    assert "of the time in MPI is unexplained: nothing is claimed from it." in without_verdict
+    assert "of the time in MPI is unexplained, so no claim is based on it." in without_verdict
     assert "3 matched pairs contradict each other." in found
     assert 'class="warn"' not in render_watch_html(results())
 

@@ -55,7 +55,7 @@ def test_what_cannot_be_played_is_said_kept_and_shown_in_the_report(tmp_path: Pa
     watch = watch_of(job, tmp_path)
     found = invoked(str(watch), "--skeleton", "-q")
     assert found.exit_code == 0, found.output
-    assert found.output.startswith("Skeleton: can't be played, so nothing is priced by it: rank 0: MPI_Put")
+    assert found.output.startswith("Skeleton: can't be replayed, so it prices nothing: rank 0: MPI_Put")
     kept = read_skeleton(watch)
     assert kept is not None
     assert kept.refused == "rank 0: MPI_Put is not played"

@@ -166,7 +166,7 @@ def unknown_call(job: Job) -> None:
 @pytest.mark.parametrize(
     ("plant", "reason"),
     [
-        (wildcard, "does not say what it received"),
+        (wildcard, "does not state what it received"),
         (one_sided, "MPI_Put is not played"),
         (unanswered, "1 messages from rank 0 to rank 1 with tag 0 are sent, and 0 are received"),
         (thinned, "more calls than a record holds"),

@@ -81,5 +81,5 @@ def test_lines_fit_a_screen_whatever_was_found() -> None:
     assert len(skeleton_lines(a_skeleton(*many, statements=9))) <= 12
     refused = replace(a_skeleton(), refused="rank 0: MPI_Put is not played", fidelity=None)
     assert skeleton_lines(refused) == [
-        "Skeleton: can't be played, so nothing is priced by it: rank 0: MPI_Put is not played."
+        "Skeleton: can't be replayed, so it prices nothing: rank 0: MPI_Put is not played."
     ]

@@ -81,7 +81,7 @@ def test_what_does_not_take_what_the_program_took_prices_nothing(tmp_path: Path,
     assert word in found.fidelity.reason
     assert not found.changes
     assert "faster" not in machine.arms
-    assert "Nothing is priced by it" in skeleton_lines(found)[0]
+    assert "It prices nothing" in skeleton_lines(found)[0]
 
 
 def test_a_kind_of_call_that_takes_another_time_makes_it_unfaithful(tmp_path: Path) -> None:

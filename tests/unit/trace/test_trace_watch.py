@@ -151,7 +151,7 @@ def test_too_many_calls_end_with_a_note(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(watch, "MOST_SPANS", 3)
     trace = read_watch_trace(folder)
     assert trace.spans == 3
-    assert any("more than one trace takes: it ends at" in note for note in trace.notes)
+    assert any("calls: it ends at" in note for note in trace.notes)
 
 
 @pytest.mark.needs("otf2-print")

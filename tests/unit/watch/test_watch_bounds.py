@@ -55,7 +55,9 @@ def test_communicators_of_many_ranks_share_what_the_record_has_once(tmp_path: Pa
 def test_a_record_of_more_ranks_than_any_machine_has_is_left_out(tmp_path: Path) -> None:
     job = read_job(written(tmp_path / "watch", Rank(0, HUGE), Rank(0, 2)))
     assert job.size == 2
-    assert job.notes == (f"node1-4000.watch: says that its world has {HUGE} ranks, more than {MOST_RANKS}; left out",)
+    assert job.notes == (
+        f"node1-4000.watch: left out, because it states a world of {HUGE} ranks, more than {MOST_RANKS}",
+    )
 
 
 def test_missing_ranks_are_named_without_counting_them_all() -> None:

@@ -79,7 +79,7 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     first, second, third = (next(i for i, line in enumerate(made) if line.startswith(f"  {n}. ")) for n in (1, 2, 3))
     assert "Saves 2.00 s [1.60, 2.40] (priced on this machine)" in made[first]
     assert "slowpath prove w --remedy huge-pages" in " ".join(line.strip() for line in made[first:second])
-    assert made[second].startswith("  2. Saves at most 1.00 s (what ranks wait on average, ")
+    assert made[second].startswith("  2. Saves at most 1.00 s (mean wait of a rank, ")
     assert "a rank (priced" in " ".join(made[third:])
     assert not any(line.startswith("  4. ") for line in made)
 
@@ -89,7 +89,7 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     [
         (None, f"give rank {LATE} less to compute, or a core of its own; they wait in"),
         (0.05, f"give rank {LATE} less to do outside MPI, where it had a core; they wait in"),
-        (0.50, f"give rank {LATE} a core of its own, which it lacked for 0.500 s, or less to compute; they wait in"),
+        (0.50, f"give rank {LATE} a core of its own (it lacked one for 0.500 s), or less to compute; they wait in"),
     ],
 )
 def test_a_rank_that_hardly_stood_in_the_queue_does_not_come_late_for_want_of_a_core(
@@ -147,13 +147,13 @@ def test_time_in_files_is_known_to_be_that_and_hides_what_else_is_not(in_files: 
     )
     said = " ".join(lines(watched(ranks=ranks, files=time)))
     assert ("90 % of that is MPI-IO, whose floor is not measured" in said) == is_known
-    assert ("it is not known whom it waits for" in said) != is_known
+    assert ("the cause and the possible saving are unknown" in said) != is_known
 
 
 @pytest.mark.parametrize(("cost_s", "is_said"), [(3.3, True), (0.04, False)])
 def test_what_the_watch_itself_took_is_said_where_it_is_worth_a_line(cost_s: float, is_said: bool) -> None:
     found = watched(coverage=a_coverage(unseen=(), notes=(), own_cost_s=cost_s))
-    words = "the watch itself took 3.30 s of 41.2 s a rank (8.01 %), its own estimate"
+    words = "the watch itself took an estimated 3.30 s of 41.2 s a rank (8.01 %)"
     assert is_said == ("T" + words[1:] + "." in lines(found))
     assert is_said == (words in verdict_of(found)[-1])
     assert "the watch itself took" in verdict_of(found)[-1]
@@ -161,7 +161,7 @@ def test_what_the_watch_itself_took_is_said_where_it_is_worth_a_line(cost_s: flo
 
 def test_without_a_rank_nothing_is_said_of_it() -> None:
     found = watched(ranks=(), accounts=(), program=a_program(ranks=0, span_s=None))
-    assert lines(found)[0] == "lmp: no rank left a record, so nothing can be said of it"
+    assert lines(found)[0] == "lmp: no rank left a record"
 
 
 @pytest.mark.parametrize("count", [1, 5])

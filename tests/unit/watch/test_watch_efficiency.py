@@ -107,7 +107,7 @@ def test_one_slow_phase_in_which_all_ranks_compute_longer_is_seen_by_the_rate_of
     assert found[0].start_s == pytest.approx(5.0, abs=0.5)
     assert found[0].end_s == pytest.approx(7.0, abs=0.5)
     assert found[0].level / found[0].usual == pytest.approx(9.1 / 13.1, abs=0.05)
-    assert "from 5.00 s to 7.00 s the ranks begin 150 messages and collectives a second, in most" in found[0].text
+    assert "from 5.00 s to 7.00 s the ranks begin 150 messages and collectives a second; in most" in found[0].text
 
 
 def test_what_can_not_be_computed_has_a_reason(tmp_path: Path) -> None:

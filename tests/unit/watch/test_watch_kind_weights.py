@@ -136,7 +136,7 @@ def test_a_place_for_which_the_profile_had_no_room_is_counted(is_full: bool, tmp
     assert len(said) == is_full
     if is_full:
         assert f"of {ROUNDS // 2 * EACH:,} calls (MPI_Send)" in said[0]
-        assert "the count is an estimate" in said[0]
+        assert "counts by place in findings are estimates" in said[0]
     assert found.attributed.world.level == 2
 
 

@@ -107,7 +107,7 @@ def test_a_farm_of_a_script_is_a_note(tmp_path: Path) -> None:
     runs(tmp_path, 0, 0, 1)
     found = results(tmp_path, None)
     assert found.verdict[0].startswith("app: 1 rank")
-    assert any("3 processes ran at one time, each alone" in note for note in found.coverage.notes)
+    assert any("3 processes ran at the same time, each alone" in note for note in found.coverage.notes)
 
 
 def test_a_script_whose_launcher_gave_ranks_is_no_farm(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_setuid_program_is_said(tmp_path: Path, bit: int) -> None:
 def test_a_program_without_mpi_is_said(tmp_path: Path) -> None:
     path = tmp_path / "app"
     shutil.copy(shutil.which("true") or "", path)
-    assert "is linked with no MPI library" in why_no_record([path], LIBRARY)
+    assert "is not linked with an MPI library" in why_no_record([path], LIBRARY)
 
 
 def test_a_full_disk_comes_first_and_a_launcher_last(tmp_path: Path) -> None:

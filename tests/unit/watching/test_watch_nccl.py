@@ -243,7 +243,7 @@ def test_a_program_without_mpi_has_a_verdict_and_a_page(tmp_path: Path) -> None:
     assert troubles(tmp_path, {}) == (True, [])
     results = rebuild(tmp_path)
     assert results.program.program == "train"
-    assert results.verdict[0].startswith("train: 2 ranks by NCCL, 10.0 s, of which NCCL's kernels run for 0.40")
+    assert results.verdict[0].startswith("train: 2 ranks by NCCL, 10.0 s; NCCL's kernels run for 0.40")
     assert read_watch_results(tmp_path) == results
     msgspec.json.decode(msgspec.json.encode(results), type=WatchResults)
     lines = brief_of(results, str(tmp_path), "page").lines()

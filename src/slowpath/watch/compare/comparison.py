@@ -223,7 +223,7 @@ def _counted(a: Sequence[float], b: Sequence[float]) -> tuple[str, str]:
         return "more", "counted"
     if max(b) < min(a):
         return "fewer", "counted"
-    return "varies", "the counts of one side lie within those of the other"
+    return "varies", "the counts of one side lie within the range of the other"
 
 
 def _timed(a: Sequence[float], b: Sequence[float]) -> tuple[str, str]:

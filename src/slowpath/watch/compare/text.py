@@ -23,12 +23,12 @@ WIDTH = 100
 MOST_CLASSES = 20  # in words; --format csv has all
 HEAD = ("A", "B", "B/A", "verdict", "what")
 INTERLEAVED = (
-    "Seconds: Welch t 95 % on log values of watches, which were not interleaved: whatever else changed between the two "
-    "dates is in them."
+    "Seconds: Welch t 95 % on log values of watches. The watches were not interleaved, so other changes between "
+    "the two dates are included."
 )
 DESCRIBED = (
-    "Seconds are described, not judged: {} on a side. Put {} or more of each into one folder (a gate's pass takes 8), "
-    "or ask slowpath prove."
+    "Seconds are described, not judged: {} on a side. Put {} or more of each into one folder (a gate passes with "
+    "8), or use slowpath prove."
 )
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
 
@@ -56,7 +56,7 @@ def render_watch_gate(found: WatchGate) -> str:
     ]
     if unlike := found.unlike:
         lines += [f"  none of {len(found.rows)} judged"]
-        lines += [_wrap(f"Watch both alike, or judge in spite of it: --accept {','.join(unlike)}", "  ")]
+        lines += [_wrap(f"Watch both alike, or judge anyway: --accept {','.join(unlike)}", "  ")]
     else:
         lines += [_wrap(_judged(judged), f"  {judged.outcome:<11}") for judged in bad]
         lines.append(f"  {passed} of {len(found.rows)} passed")
@@ -141,7 +141,7 @@ def _classes(changed: Sequence[WatchRow], others: Sequence[WatchRow]) -> str:
     if not others:
         return ""
     if not changed:
-        return "Classes of messages: the same in number and bytes."
+        return "Classes of messages: number and bytes are the same."
     rest = len(changed) - MOST_CLASSES
     more = [f"  and {rest} more: --format csv"] if rest > 0 else []
     return "\n".join(["Classes of messages that changed:", _table(changed[:MOST_CLASSES]), *more])

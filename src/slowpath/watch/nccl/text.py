@@ -18,12 +18,12 @@ _WAITS: Final = 0.05  # of a call's time, from which waiting is worth words
 
 
 def headline(use: NcclUse) -> str:
-    """`python3: 2 ranks by NCCL, 41.2 s, of which NCCL's kernels run for 12.3 s a rank (30 % of the run)`."""
+    """`python3: 2 ranks by NCCL, 41.2 s; NCCL's kernels run for 12.3 s of it a rank (30 % of the run)`."""
     ranks = len(use.processes)
     head = f"{use.program}: {ranks} rank{'s' if ranks != 1 else ''} by NCCL, {_seconds(use.run_s)}"
     if use.busy_s is None or use.share is None:
-        return f"{head}; how long NCCL's kernels ran is not known"
-    return f"{head}, of which NCCL's kernels run for {_seconds(use.busy_s)} a rank ({_percent(use.share)} of the run)"
+        return f"{head}; the time of NCCL's kernels is unknown"
+    return f"{head}; NCCL's kernels run for {_seconds(use.busy_s)} of it a rank ({_percent(use.share)} of the run)"
 
 
 def sentences(use: NcclUse) -> list[str]:
@@ -43,8 +43,8 @@ def sentences(use: NcclUse) -> list[str]:
 def _first_words(first: NcclFirstUse, use: NcclUse) -> str:
     later = f" (later ones {format_time(first.later_launch_s)})" if first.later_launch_s is not None else ""
     return (
-        f"NCCL first use: the first {first.function} on a communicator of {first.ranks} ranks holds up rank "
-        f"{first.rank} for {_seconds(first.launch_s)}{later}, {_percent(first.launch_s / use.run_s)} of the run, "
+        f"NCCL first use: the first {first.function} on a communicator of {first.ranks} ranks delays rank "
+        f"{first.rank} by {_seconds(first.launch_s)}{later}, {_percent(first.launch_s / use.run_s)} of the run, "
         "because NCCL connects its ranks in it"
     )
 
@@ -59,7 +59,7 @@ def _most_words(use: NcclUse, most: NcclOperation) -> str:
         words += f", {rate_words(most)} of bus bandwidth"
     if most.wait_s is not None and most.mean_s and most.wait_s >= _WAITS * most.mean_s:
         words += f"; {_percent(min(most.wait_s / most.mean_s, 1.0))} of its time is waiting for the last rank"
-    return f"{words}. Kernels of NCCL may run while others compute, so not all of it is lost"
+    return f"{words}. NCCL's kernels may overlap with computation, so not all of it is lost"
 
 
 def late_words(late: NcclLateRank, use: NcclUse) -> str:
@@ -69,9 +69,10 @@ def late_words(late: NcclLateRank, use: NcclUse) -> str:
     ends = f" {format_interval(_ms(late.late_interval), late.late_s * 1e3)}" if late.late_interval else ""
     half = (late.late_interval[1] - late.late_interval[0]) * 500 if late.late_interval else None
     return (
-        f"NCCL: rank {late.rank}{where} comes last in {_percent(late.last_share)} of {late.calls:,} {late.function} of "
-        f"{format_bytes(late.bytes)}, by {format_ratio(late.late_s * 1e3, half)} ms{ends}; {others} for it for "
-        f"{_seconds(late.waited_s)} in all collectives of this communicator ({_percent(late.share)} of the run)"
+        f"NCCL: rank {late.rank}{where} comes last in {_percent(late.last_share)} of {late.calls:,} "
+        f"{late.function} of {format_bytes(late.bytes)}, by {format_ratio(late.late_s * 1e3, half)} ms{ends}; "
+        f"{others} for it for {_seconds(late.waited_s)} in all collectives of this communicator "
+        f"({_percent(late.share)} of the run)"
     )
 
 

@@ -335,7 +335,7 @@ def _notes(
     found = []
     version = min(int(record.header["interface_version"]) for record in records)
     if timer == Timer.HOST_ONLY:
-        found.append("NCCL's kernels were not timed (SLOWPATH_NCCL_KERNELS=0), so only launches have times")
+        found.append("NCCL's kernels were not timed (SLOWPATH_NCCL_KERNELS=0); only launches have times")
     elif timer == Timer.PROXY:
         found.append(
             f"version {version} of NCCL's profiler interface has no GPU timer: times are those at which NCCL's proxy "
@@ -345,8 +345,8 @@ def _notes(
     if cut:
         there, ranks = len(cut[0].members), cut[0].ranks
         found.append(
-            f"{len(cut)} of {len(every)} NCCL communicators lack records ({there} of {ranks} ranks left one): who "
-            "waits for whom is not known in them"
+            f"{len(cut)} of {len(every)} NCCL communicators lack records ({there} of {ranks} ranks left one), so "
+            "their waits are unknown"
         )
     for name, what in (("lost_rows", "calls"), ("lost_communicators", "communicators")):
         lost = sum(int(record.header[name]) for record in records)
@@ -355,7 +355,7 @@ def _notes(
     other = [record for record in records if rates[id(record)] != 1.0]
     if other:
         found.append(
-            f"the GPU timer of {listed([record.path.name for record in other[:3]])} does not count nanoseconds: its "
-            f"times are multiplied by {rates[id(other[0])]:.4g}"
+            f"the GPU timer of {listed([record.path.name for record in other[:3]])} does not count nanoseconds: "
+            f"its times are multiplied by {rates[id(other[0])]:.4g}"
         )
     return found

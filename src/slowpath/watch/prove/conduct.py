@@ -115,7 +115,7 @@ def prove_all(asked: ProofRequest, candidates: Sequence[Candidate], tell: Tell) 
     usual_s, count = asked.info.wall_s, len(candidates)
     about = f", about {duration(usual_s)} a run (watched)" if usual_s else ""
     named = candidates[0].key if count == 1 else f"{count} remedies"
-    tell(f"{named}: reruns in blocks of 3{about}; at most {duration(asked.budget_s)} in all (--budget)")
+    tell(f"{named}: reruns in blocks of 3{about}; at most {duration(asked.budget_s)} in total (--budget)")
     whole = Budget(asked.budget_s)
     if asked.screening:
         return _screened(asked, candidates, whole, tell)

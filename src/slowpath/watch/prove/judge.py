@@ -177,7 +177,7 @@ def _of_times(proof: Proof, effect: ProofEffect, control: ProofEffect | None) ->
     if 1 - least < low and high < 1 + least:
         return RunVerdict("no effect", f"the interval lies inside 1 -+ {least:.3g}")
     if low <= 1.0 <= high:
-        return RunVerdict("undecided", "the interval contains 1 and is too wide to say that there is no effect")
+        return RunVerdict("undecided", "the interval contains 1 and is too wide to exclude an effect")
     if control is None or control.interval is None:
         return RunVerdict("undecided", "the control has too few pairs")
     if not (control.interval[0] <= 1.0 <= control.interval[1] or _is_beyond(effect, control, least)):
@@ -188,9 +188,7 @@ def _of_times(proof: Proof, effect: ProofEffect, control: ProofEffect | None) ->
     if abs(effect.ratio - 1) < least:
         return RunVerdict("undecided", f"there is a difference, and it is below {least:.3g}")
     if control.interval[0] <= effect.ratio <= control.interval[1]:
-        return RunVerdict(
-            "undecided", "the control's interval contains the effect: it can't tell the remedy from nothing"
-        )
+        return RunVerdict("undecided", "the control's interval contains the effect, so the remedy may do nothing")
     still = "contains 1" if control.interval[0] <= 1.0 <= control.interval[1] else f"is within {least:.3g} of 1"
     if effect.ratio > 1:
         return RunVerdict("slower", f"the interval lies above 1, and the control's {still}")
@@ -213,10 +211,10 @@ def _differing(runs: Sequence[ProofRun]) -> str | None:
     """Where an output with the remedy is none of those as it is; None: all are, or nothing is compared."""
     usual = {run.output_sha256 for run in runs if run.side != "remedy" and run.output_sha256 is not None}
     if len(usual) > 1:
-        return "the output differs from run to run as it is; name the lines that change with --ignore"
+        return "the program's output differs between unchanged runs; name the lines that change with --ignore"
     other = next((run for run in runs if run.side == "remedy" and run.output_sha256 not in (*usual, None)), None)
     if usual and other is not None:
-        return f"run {other.number}, with the remedy, has another output than the program as it is; nothing is proven"
+        return f"run {other.number}, with the remedy, has different output; nothing is proven"
     return None
 
 
@@ -230,4 +228,4 @@ def by_faults(runs: Sequence[ProofRun]) -> ProofWitness | None:
     words = f"page faults of a run: {before:,.0f} as it is, {after:,.0f} with the remedy"
     if max(with_it) < min(usual) and after < 0.99 * before:
         return ProofWitness(state="taken", text=words)
-    return ProofWitness(state="ignored", text=f"{words}: no fewer, so that the program's memory is what it was")
+    return ProofWitness(state="ignored", text=f"{words}: no fewer, so the program's memory did not change")

@@ -84,7 +84,7 @@ def candidate(
     if remedy.preload is not None:
         library = next((folder / remedy.preload for folder in libraries if (folder / remedy.preload).is_file()), None)
         if library is None:
-            return f"{remedy.preload} is not there; slowpath engine build makes it"
+            return f"{remedy.preload} is missing; slowpath engine build makes it"
         preloaded = with_preloaded(argv, mpi.launcher, str(library), environ)
         argv, variables = preloaded.argv, {**variables, **preloaded.variables}
     if remedy.bind is not None:
@@ -143,7 +143,7 @@ def why_not(need: Need) -> str | None:
             held = int(_RESERVED.read_text())
         except (OSError, ValueError):
             held = 0
-        return None if held else f"the machine holds no huge pages in reserve ({_RESERVED} is 0)"
+        return None if held else f"the machine reserves no huge pages ({_RESERVED} is 0)"
     return None if any(os.path.exists(path) for path in _GPUS) else "this machine has no GPU"
 
 
@@ -168,12 +168,12 @@ def _bound(argv: Sequence[str], bind: str, launcher: str) -> tuple[tuple[str, ..
     try:
         row = launcher_named(launcher)
     except UsageError:
-        return "the command begins with no launcher that could bind ranks"
+        return "the command has no launcher in front that could bind ranks"
     if bind not in row.bind:
         return f"{launcher} can't be asked to bind ranks to a {bind}"
     tokens = row.bind[bind]
     if tokens and any(word.partition("=")[0] == tokens[0].partition("=")[0] for word in argv):
-        return f"the command binds ranks itself, by {tokens[0].partition('=')[0]}; change it there"
+        return f"the command binds ranks itself with {tokens[0].partition('=')[0]}; change it there"
     variables = row.bind_variables.get(bind, {})
     if not tokens and not variables:
         return f"{launcher} can't be asked to bind ranks"
@@ -197,7 +197,7 @@ def by_name(names: Sequence[str], findings: Sequence[WatchFinding]) -> list[Prog
         return [find_program_remedy(name) for name in dict.fromkeys(names)]
     suggested = suggested_by(findings)
     if not suggested:
-        what = "has no finding yet" if not findings else "has findings, but none that a remedy without code may remove"
+        what = "has no finding yet" if not findings else "has findings, but no remedy that works without code changes"
         raise UsageError(
             f"this watch {what}; name one with --remedy, your own with --try NAME=VALUE, or --screen all that are known"
         )

@@ -141,9 +141,7 @@ class ProofSession:
             self._proof = msgspec.structs.replace(self._proof, smallest_decidable=least)
         what = "none can be decided" if least is None else f"one of {least:.1%} or more can be decided"
         left = duration(max(0.0, budget.left_s))
-        self._tell(
-            f"as it is: {run_s:.3g} s a run, spread {sd:.1%}; {left} hold {blocks} blocks of 3 runs: of effects, {what}"
-        )
+        self._tell(f"unchanged: {run_s:.3g} s a run, spread {sd:.1%}; {left} allow {blocks} blocks of 3 runs: {what}")
 
     def _block(self, phase: Phase, block: int) -> None:
         for side in order(self._proof.seed, phase, block):

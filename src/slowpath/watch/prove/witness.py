@@ -41,7 +41,7 @@ def of_collectives_report(report: Path) -> ProofWitness | None:
     if replaced is None:
         return ProofWitness(state="ignored", text="libslowpath-coll.so replaced nothing: it wrote no report")
     if not replaced.calls:
-        why = replaced.problem or "no call fell into a row of the tuning file"
+        why = replaced.problem or "no call matched a row of the tuning file"
         return ProofWitness(state="ignored", text=f"libslowpath-coll.so replaced nothing: {why}")
     by = ", ".join(dict.fromkeys(f"{row.collective} by {row.mockup}" for row in replaced.rows if row.calls))
     return ProofWitness(state="taken", text=f"libslowpath-coll.so replaced {replaced.calls:,} calls: {by}")
@@ -82,14 +82,16 @@ def _one(
         return "taken", f"MPI_T reads {bare}{shown} back"
     if given is not None and whole_number(given) == number:
         return "ignored", f"{name}: the library has that value already"
-    return "ignored", f"{name}: MPI_T reads back what it is without it"
+    return "ignored", f"{name}: MPI_T reads the same value as without it"
 
 
 def _affinity(candidate: Candidate, command: Sequence[str], environ: Mapping[str, str], ask: Ask) -> ProofWitness:
     """Processors that the ranks may use, by the same launcher lines with another program behind them."""
     end = program_at(command, environ)
     if end is None:
-        return ProofWitness(state="not known", text=f"the command's program is not found in it; {NOTHING_SHOWS}")
+        return ProofWitness(
+            state="not known", text=f"the command does not contain the watched program; {NOTHING_SHOWS}"
+        )
     added = len(candidate.argv) - len(command)
     usual = ask([*command[:end], "sh", "-c", _AFFINITY], environ)
     with_it = ask([*candidate.argv[: end + added], "sh", "-c", _AFFINITY], candidate.environ(environ))

@@ -65,7 +65,7 @@ def ticks_of(records: Sequence[RankRecord]) -> tuple[list[Ticks], list[str]]:
             near = of_host.get(record.words("host"))
             rate = near or next(iter(of_host.values()), 1e9)
             if near is None:
-                notes.append(f"rank {record.rank}: the rate of its clock is not known; its times are a guess")
+                notes.append(f"rank {record.rank}: its clock rate is unknown, so its times are a guess")
         start = int(record.header["start_ticks"]) % 2**63
         clocks.append(Ticks(start, int(record.header["start_monotonic_ns"]) * 1e-9, 1.0 / rate))
     return clocks, notes
@@ -169,7 +169,9 @@ def read_job(folder: Path) -> WatchedJob:
             notes.append(str(error))
             continue
         if record.size > MOST_RANKS:
-            notes.append(f"{path.name}: says that its world has {record.size} ranks, more than {MOST_RANKS}; left out")
+            notes.append(
+                f"{path.name}: left out, because it states a world of {record.size} ranks, more than {MOST_RANKS}"
+            )
             continue
         records += thinned([record], level) if level else [record]
         events += records[-1].events.size
@@ -181,9 +183,7 @@ def read_job(folder: Path) -> WatchedJob:
     notes += [note for record in chosen for note in record.notes]
     if others:
         programs = sorted({Path(record.words("program")).name for record in others})
-        notes.append(
-            f"{len(others)} further processes called MPI and are not in this account: {', '.join(programs[:8])}"
-        )
+        notes.append(f"{len(others)} further processes called MPI but are not included: {', '.join(programs[:8])}")
     size = max((record.size for record in chosen), default=0)
     if len(notes) > MOST_NOTES:
         notes = [*notes[:MOST_NOTES], f"and {len(notes) - MOST_NOTES} more"]

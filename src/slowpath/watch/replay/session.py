@@ -86,7 +86,7 @@ def campaign_of(
         ),
         cells=groups,
         contrasts=contrasts,
-        why="The costly messages of a watched program: each kind as it is, and without one fault.\n"
+        why="The costly messages of a watched program: each kind unchanged, and without one fault.\n"
         + "\n".join(f"{i + 1}: {words(one.load)}, {100 * one.share:.1f} % of the run" for i, one in enumerate(asked))
         + "".join(
             f"\ncollective {i}: {collective_words(one.of)}, {100 * one.share:.1f} % of the run"
@@ -182,8 +182,9 @@ def nothing_left(asked: Asking) -> str:
     ranks = sorted({one.of.ranks for one in asked.collectives})
     least = f"of {ranks[0]} cores or more" if ranks else "with more cores"
     return (
-        "nothing of this program can be measured here: its time is in collectives, which need a core for each rank; "
-        f"replay the watch on a machine {least}, or take prices from one: slowpath replay WATCH --laws RUN"
+        "no message of this program can be measured here: its time is in collectives, which need a core for each "
+        f"rank. Replay the watch on a machine {least}, or take prices from such a machine: slowpath replay WATCH "
+        "--laws RUN"
     )
 
 
@@ -192,7 +193,7 @@ def _with_cores(asked: Sequence[CollectiveQuestion], cores: int) -> tuple[list[C
     found = [one for one in asked if one.of.ranks <= cores]
     here = "there is one core" if cores == 1 else f"there are {cores} cores"
     return found, [
-        f"no cell for {collective_words(one.of)}: {here} here, so its time would be the scheduler's"
+        f"no cell for {collective_words(one.of)}: {here} here, so the scheduler would determine its time"
         for one in asked
         if one.of.ranks > cores
     ]

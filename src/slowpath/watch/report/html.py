@@ -100,8 +100,9 @@ def nccl_view(use: NcclUse | None) -> WatchedNcclView | None:
     timed = "NCCL's kernels were not timed" if use.timer == "host only" else f"Times are by {by}"
     shown = min(MOST_ROWS, len(use.operations))
     return WatchedNcclView(
-        f"As NCCL's profiler interface reports it. {timed}, a rank's mean; bytes and bus bandwidth are as nccl-tests "
-        f"defines them. The {shown} kinds with the most time of {len(use.operations)}; first calls are apart.",
+        f"As NCCL's profiler interface reports it. {timed}, mean of a rank; bytes and bus bandwidth as nccl-tests "
+        f"defines them. Shows the {shown} of {len(use.operations)} kinds with the most time; first calls are "
+        "separate.",
         FigureTable([name[0].upper() + name[1:] for name in HEAD], [row_of(one) for one in use.operations[:MOST_ROWS]]),
         FigureTable(
             ["Rank", "Host", "Of ranks", "Others wait", "Of the run", "Most in", "Last in", "Of calls", "By"],
@@ -254,5 +255,5 @@ def _headline(results: WatchResults) -> str:
     """`2 slow paths, 1 proven`, and how many of them the page shows."""
     found = results.findings
     proven = sum(finding.status == "proven" for finding in found)
-    shown = f"; the {MOST_FINDINGS} that save most, results.json has all" if len(found) > MOST_FINDINGS else ""
+    shown = f"; the {MOST_FINDINGS} that save most (all are in results.json)" if len(found) > MOST_FINDINGS else ""
     return fmt.plural(len(found), "slow path") + (f", {proven} proven" if proven else "") + shown

@@ -68,7 +68,7 @@ def sizes_chart(circles: Sequence[Circle], title: str) -> Markup | None:
         )  # fmt: skip
     content += frame.titles("length of a message", "time of one message")
     low, high = (fmt.time(end(circle.seconds for circle in drawn)) for end in (min, max))
-    described = f"{fmt.plural(len(drawn), 'class')} of messages, {low} to {high} each; area: time in all of them."
+    described = f"{fmt.plural(len(drawn), 'class')} of messages, {low} to {high} each; area: their total time."
     return picture(content, title, described, height=HEIGHT, class_="sizes")
 
 

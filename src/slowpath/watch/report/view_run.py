@@ -58,12 +58,12 @@ def warnings(results: WatchResults) -> list[str]:
     if cut:
         few = listed([str(rank) for rank in cut[:6]])
         found.append(
-            f"Rank {few}{f' and {len(cut) - 6} more' if len(cut) > 6 else ''} ended without MPI_Finalize: "
-            "what was written by then is shown."
+            f"Rank {few}{f' and {len(cut) - 6} more' if len(cut) > 6 else ''} ended without MPI_Finalize: its data "
+            "up to that point is shown."
         )
     share = unexplained_share(results.ranks)
     if share > MOST_UNEXPLAINED and not results.verdict:  # the verdict's headline says so
-        found.append(f"{fmt.percent(share, 0)} of the time in MPI is unexplained: nothing is claimed from it.")
+        found.append(f"{fmt.percent(share, 0)} of the time in MPI is unexplained, so no claim is based on it.")
     if results.coverage.contradictions:
         found.append(f"{words.count(results.coverage.contradictions)} matched pairs contradict each other.")
     return found
@@ -104,9 +104,12 @@ def coverage(seen: Coverage) -> Facts:
         ("calls", words.count(seen.calls)),
         ("messages", f"{words.count(seen.messages)}, {words.count(seen.recorded_messages)} with an event of their own"),
         ("matched", matched),
-        ("kept", f"{fmt.percent(seen.kept_share)} of the time in MPI is in events that were kept; counts are of all"),
+        (
+            "kept",
+            f"{fmt.percent(seen.kept_share)} of the time in MPI is in events that were kept; counts include all events",
+        ),
         ("clocks", clocks),
-        ("own cost", f"{fmt.time(seen.own_cost_s)} a rank for watching, its own estimate: calls times what one costs"),
+        ("own cost", f"{fmt.time(seen.own_cost_s)} a rank for watching, estimated as calls times the cost of a call"),
     ]
 
 

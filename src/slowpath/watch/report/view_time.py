@@ -175,7 +175,7 @@ def timeline(results: WatchResults) -> Figure | None:
     lost = sum(not stretch.is_kept for stretch in results.slices)
     described = f"{fmt.plural(len(rows), 'rank')} over {fmt.time(end_s)}."
     if lost:
-        described += f" {fmt.percent(lost / len(results.slices), 0)} of the stretches were not kept."
+        described += f" {fmt.percent(lost / len(results.slices), 0)} of the time slices were not kept."
     picture = slices_chart(rows, [class_ for _, class_, _ in SHARES], GROUND[0], end_s, title, described)
     return Figure(title, _shown(results, len(rows)), FigureTable([], []), picture=picture)
 
@@ -205,7 +205,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 # Rows of the strip chart: words, field, class of the picture.
 EFFICIENCIES: tuple[tuple[str, Callable[[Efficiency], float | None], str], ...] = (
     ("parallel", lambda one: one.parallel, "mean time outside MPI over the time"),
-    ("load balance", lambda one: one.load_balance, "mean time outside MPI over that of the rank with most"),
+    ("load balance", lambda one: one.load_balance, "mean time outside MPI over that of the rank with the most"),
     ("serialization", lambda one: one.serialization, "that rank's time outside MPI over the time without any transfer"),
     ("transfer", lambda one: one.transfer, "the time without any transfer over the time"),
     ("communication", lambda one: one.communication, "serialization times transfer"),
@@ -249,7 +249,7 @@ def efficiency_strip(results: WatchResults) -> Figure | None:
     )
     group = f"{fmt.plural(len(windows), 'window')} of {fmt.time(windows[0].end_s - windows[0].start_s)}"
     if most > 0:
-        group += f"; calls a second: messages and collectives of all ranks, in full {words.count(round(most))}"
+        group += f"; calls a second: messages and collectives of all ranks, at most {words.count(round(most))}"
     return Figure(title, group, FigureTable([], []), picture=picture)
 
 
@@ -318,5 +318,5 @@ def _chosen(ranks: Sequence[RankTime]) -> tuple[list[RankTime], str]:
         return list(ranks), "all ranks"
     order, half = sorted(ranks, key=lambda rank: rank.waiting_s), MOST_BARS // 2
     picked = {rank.rank for rank in (*order[:half], *order[-half:])}
-    words_ = f"of {words.count(len(ranks))} ranks the {half} that wait least and the {half} that wait most"
+    words_ = f"of {words.count(len(ranks))} ranks, the {half} that wait least and the {half} that wait most"
     return [rank for rank in order if rank.rank in picked], f"{words_}; ranks.csv has all"

@@ -67,18 +67,18 @@ def levelled(script: Script, seen: Counter[str]) -> Script:
 
 
 STATEMENTS: Final[Mapping[str, str]] = {
-    "any": "{} receives for any source or tag are played from the source that came: the order is that of the watch",
-    "polls": "{} waits that the program polled for are played as waits; what it computed between polls is not played",
+    "any": "{} receives for any source or tag are replayed with the source that came, in the watch's order",
+    "polls": "{} polled waits are replayed as waits, without what the program computed between polls",
     "fresh": "{} messages use memory that MPI had not seen before, and get new memory",
-    "buffers": "{} ranks use more memory than is played: their messages share one buffer for each direction",
-    "datatypes": "{} sides of messages have datatypes, and are played as contiguous bytes",
-    "blocks": "{} collectives with blocks of different lengths are played with their mean",
-    "reductions": "{} calls of reductions are played as sums: operation and type are not recorded",
-    "stand-ins": "{} calls of scans and of MPI_Reduce_scatter are played as MPI_Allreduce",
-    "dup": "{} calls that make a communicator are played as MPI_Comm_dup",
-    "merged": "{} communicators are played as one for each set of ranks",
-    "watching": "{} ns between two calls are the watch's own: they are not played, and taken off the program's time",
-    "left open": "{} requests that nobody waited for are waited for at the end",
+    "buffers": "{} ranks use more memory than is replayed: their messages share one buffer per direction",
+    "datatypes": "{} sides of messages have datatypes and are replayed as contiguous bytes",
+    "blocks": "{} collectives with blocks of different lengths are replayed with their mean length",
+    "reductions": "{} reductions are replayed as sums: operation and type are not recorded",
+    "stand-ins": "{} scans and calls of MPI_Reduce_scatter are replayed as MPI_Allreduce",
+    "dup": "{} calls that make a communicator are replayed as MPI_Comm_dup",
+    "merged": "{} communicators are replayed as one for each set of ranks",
+    "watching": "{} ns between two calls are the watch's own: not replayed, and subtracted from the program's time",
+    "left open": "{} requests that nobody waited for are completed at the end",
 }
 
 

@@ -52,10 +52,8 @@ def balanced(script: Script) -> Change | None:
     if not sum(means) or busiest < LEAST_UNEVEN * sum(means):
         return None
     edits = {rank: _scaled(operations, parts[rank], sums[rank], means) for rank, operations in enumerate(script.ranks)}
-    text = f"the busiest rank computes {busiest / sum(means):.2f} times the mean; all compute the mean"
-    return Change(
-        edited(script, edits), text, "the work has to be divisible; messages and their lengths stay as they are"
-    )
+    text = f"the busiest rank computes {busiest / sum(means):.2f} times the mean; with the change, all compute the mean"
+    return Change(edited(script, edits), text, "the work must be divisible; messages and their lengths stay the same")
 
 
 def _parts(operations: Sequence[Operation], world: Sequence[int]) -> list[int]:

@@ -130,7 +130,7 @@ def _why_not_whole(world: World, events: Events) -> str | None:
         if record.state not in (RecordState.FINALIZED, RecordState.NO_FINALIZE):
             return f"rank {record.rank} did not come to its end"
         if int(record.lanes["level"].max(initial=0)) > 0 or record.lost.get("events", 0) > 0:
-            return f"rank {record.rank} made more calls than a record holds, so not all of them were kept"
+            return f"rank {record.rank} made more calls than a record holds, so some are missing"
     for number, record in enumerate(world.records):
         if len(set(events.lane[events.record == number].tolist())) > 1:
             return f"rank {record.rank} called MPI from several threads"
@@ -180,7 +180,7 @@ def _communicators(world: World, events: Events) -> tuple[Numbered | Refused, di
     for identity in used:
         members = tuple(int(member) for member in world.members.get(identity, ()))
         if not members or min(members) < 0 or identity in inter:
-            return Refused("a communicator's members are not known, or it is one between two groups"), {}
+            return Refused("a communicator's members are unknown, or it is an intercommunicator"), {}
         rows[identity] = members
     is_merged = len(rows) > MOST_COMMUNICATORS
     number_of: dict[object, int] = {}
@@ -350,7 +350,7 @@ class _RankReader:
         if kind == "alltoall" or (kind == "scatter" and root == rank):
             length = round(length / len(members))
         if length * len(members) > LARGEST_BYTES:
-            return f"{name} of {length} bytes for each rank is longer than the player takes"
+            return f"{name} of {length} bytes for each rank is longer than the player supports"
         if kind == "dup" and name != "MPI_Comm_dup":
             self.seen["dup"] += 1
         if kind in ("reduce", "allreduce"):
@@ -373,10 +373,10 @@ class _RankReader:
         events = self.events
         peer, tag, length = int(events.peer[row]), int(events.tag[row]), int(events.bytes[row])
         if length > LARGEST_BYTES:
-            return f"a message of {length} bytes is longer than the player takes"
+            return f"a message of {length} bytes is longer than the player supports"
         members = next(members for at, members in self.numbers.values() if at == number)
         if (peer < 0 or tag < 0) and not is_posted:
-            return "a receive for any source or tag does not say what it received"
+            return "a receive for any source or tag does not state what it received"
         if peer >= 0 and peer not in members:
             return f"rank {peer} is not in the communicator of its message"
         if int(events.datatype[row]) >= 0:

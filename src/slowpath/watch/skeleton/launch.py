@@ -68,7 +68,7 @@ def player_start(
         launcher_named(mpi.launcher), str(mpi.mpiexec), mpi.name, program.ranks, "none", {}, [str(player)], cores,
         environ,
     )  # fmt: skip
-    note = "the skeleton is not started by the program's own command line, so its ranks may lie on other cores"
+    note = "the program's own command line does not start the skeleton, so its ranks may use other cores"
     return PlayerStart(tuple(made.argv), {**variables, **made.variables}, None, note)
 
 

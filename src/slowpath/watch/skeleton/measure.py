@@ -136,7 +136,7 @@ AS_IT_IS, CONTROL = "as it is", "control"
 PILOT_BLOCKS, MOST_PILOT_BLOCKS = 2, 4
 ROUNDS: Final = 8
 MINIMUM_EFFECT: Final = 0.01
-NO_TIME: Final = "the budget held no launch of it; --budget gives more"
+NO_TIME: Final = "the budget allowed no launch of it; raise --budget"
 _SAFETY = 1.2  # of the time of a block, before one more is begun
 
 
@@ -229,7 +229,7 @@ class SkeletonSession:
             raise EnvironmentFailure(f"the skeleton fails as it is: {failed} ({files})")
         if failed is not None:
             self.dropped[arm] = failed
-            self.tell(f"{arm}: a launch failed, so it is measured no further: {failed}")
+            self.tell(f"{arm}: a launch failed, so it is not measured again: {failed}")
         elif arm in (AS_IT_IS, CONTROL) and played is not None:
             self.unchanged.append(played)
 

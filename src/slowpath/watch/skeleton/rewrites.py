@@ -56,9 +56,7 @@ def aggregated(script: Script) -> Change | None:
     if not edits:
         return None
     text = f"{before:,} messages of at most {MOST_SMALL_BYTES} bytes become {after:,}"
-    check = (
-        "nothing that is sent in a row may depend on an answer to its beginning; copying into one buffer is not played"
-    )
+    check = "no message of a row may depend on an answer to an earlier one; copying into one buffer is not replayed"
     return Change(edited(script, edits), text, check)
 
 
@@ -117,8 +115,8 @@ def early_receives(script: Script) -> Change | None:
             at = free = row[-1] + 1
     if not edits:
         return None
-    check = "their buffers may not be read or written before the place where they are received now"
-    return Change(edited(script, edits), f"{moved:,} receives are posted before the computing ahead of them", check)
+    check = "nothing may read or write their buffers before the place where they are received now"
+    return Change(edited(script, edits), f"{moved:,} receives are posted before the computation ahead of them", check)
 
 
 def _receives_from(operations: Sequence[Operation], at: int) -> list[int]:
@@ -155,7 +153,7 @@ def shifted(script: Script) -> Change | None:
             count += 1
     if not edits:
         return None
-    check = "what is sent may not be made of what was received just before"
+    check = "the message sent must not depend on the message just received"
     return Change(edited(script, edits), f"{count:,} pairs of a receive and a send become MPI_Sendrecv", check)
 
 
@@ -178,8 +176,8 @@ def reused(script: Script) -> Change | None:
         ranks.append(tuple(found))
     if not count:
         return None
-    check = "what is in the buffer may not be needed any more when it is used again"
-    text = f"{count:,} sides of messages use memory again in place of new memory"
+    check = "the buffer's content must not be needed when it is reused"
+    text = f"{count:,} sides of messages reuse memory instead of new memory"
     return Change(dataclasses.replace(script, ranks=tuple(ranks)), text, check)
 
 
@@ -244,7 +242,7 @@ def fused(script: Script) -> Change | None:
     if not edits:
         return None
     text = f"{before:,} collectives of at most {MOST_SMALL_BYTES} bytes become {after:,}"
-    check = "no result of a row may be used before its last call, and all must have one operation"
+    check = "no result of a row may be used before its last call, and all calls must have the same operation"
     return Change(edited(script, edits), text, check)
 
 
@@ -287,8 +285,8 @@ def without_barriers(script: Script) -> Change | None:
                 edits[rank].gone.add(where[n])
     if not edits:
         return None
-    check = "the barriers may not separate what MPI does not see: timings, files, output, shared memory"
-    return Change(edited(script, edits), f"{count:,} barriers go that stand next to a collective of all ranks", check)
+    check = "the barriers must not separate what MPI can't see: timings, files, output, shared memory"
+    return Change(edited(script, edits), f"{count:,} barriers next to a collective of all ranks are removed", check)
 
 
 def _is_next(script: Script, places: Places, n: int) -> bool:
@@ -320,8 +318,8 @@ def own_broadcasts(script: Script) -> Change | Refused | None:
         return None
     changed = edited(script, edits)
     if why_inconsistent(changed) is not None:
-        return Refused("the ranks come to the broadcasts and to their other collectives in different orders")
-    check = "all ranks of the communicator have to call it, in one order with its other collectives"
+        return Refused("the ranks call the broadcasts and their other collectives in different orders")
+    check = "all ranks of the communicator must call it, in the same order with its other collectives"
     return Change(changed, f"{count:,} loops of sends become MPI_Bcast", check)
 
 

@@ -76,9 +76,9 @@ def _with_profiler(
         return []
     if environ.get(NCCL_PROFILER) or any(word.startswith(f"{NCCL_PROFILER}=") for word in command):
         own = environ.get(NCCL_PROFILER) or "in the command"
-        return [f"NCCL calls are not watched: {NCCL_PROFILER} is set already ({own}), and NCCL opens one profiler"]
+        return [f"NCCL calls are not watched: {NCCL_PROFILER} is already set ({own}), and NCCL opens only one profiler"]
     if len(str(profiler)) > LONGEST_PROFILER:
-        return [f"NCCL calls are not watched: NCCL opens no profiler by a path as long as {profiler}"]
+        return [f"NCCL calls are not watched: the path {profiler} is too long for NCCL"]
     mine[NCCL_PROFILER] = str(profiler)
     return []
 
@@ -114,7 +114,7 @@ def _handed_on(
         changed[1:1] = [word for name in unsaid for word in ("-x", name)]
     elif launcher in _HYDRA and any(word in _HYDRA_HOLDS_BACK for word in command):
         changed[1:1] = [word for name in names for word in ("-genv", name, everything[name])]
-        notes.append("the command holds variables back from ranks: -genv is added for those of Slowpath")
+        notes.append("the command passes only some variables to ranks: -genv is added for those of Slowpath")
     elif launcher == "srun":
         notes += _exported(changed, names, everything, environ)
     return WatchedCommand(tuple(changed), everything, tuple(notes))

@@ -79,7 +79,7 @@ def loadable(library: Path) -> Path:
 def why_not_preloaded(library: Path) -> str | None:
     """ld.so(8): blanks and colons separate the libraries of LD_PRELOAD, and neither can be escaped; $ expands."""
     bad = any(letter in " :$" or letter.isspace() for letter in str(library))
-    return "a path with a blank, a colon or a dollar sign can't be preloaded" if bad else None
+    return "LD_PRELOAD can't load a path with a blank, a colon or a dollar sign" if bad else None
 
 
 def _ready(environ: Mapping[str, str]) -> Iterator[Path]:

@@ -70,8 +70,8 @@ def truncated(folder: Path) -> str | None:
     if not short:
         return None
     return (
-        f"{len(short)} of {len(paths)} records were truncated while the program ran ({short[0].name}): their calls are "
-        "missing; watch again, and let nothing write to the folder meanwhile"
+        f"{len(short)} of {len(paths)} records were truncated while the program ran ({short[0].name}), so calls "
+        "are missing; watch again and let nothing write to the folder"
     )
 
 
@@ -97,8 +97,8 @@ def missing_ranks(found: list[RecordHeader]) -> str | None:
         return None
     shown = ", ".join(map(str, absent[:5])) + (", ..." if len(absent) > 5 else "")
     return (
-        f"{len(there)} of {size} ranks left a record; missing: {shown}: their node does not see this folder (name one "
-        "that all nodes see with -o), or the launcher does not hand LD_PRELOAD on to it"
+        f"{len(there)} of {size} ranks left a record; missing: {shown}: their node does not see this folder "
+        "(choose one that all nodes see with -o), or the launcher does not pass LD_PRELOAD to it"
     )
 
 
@@ -108,8 +108,8 @@ def without_room(found: list[RecordHeader]) -> str | None:
     if not count:
         return None
     return (
-        f"{count} of {len(found)} records found no room: the disk is full (a rank takes up to 8 MiB), so their calls "
-        "are missing; make room, or name another place with -o, and watch again"
+        f"{count} of {len(found)} records have missing calls because the disk is full (a rank takes up to 8 MiB); "
+        "free space or choose another folder with -o, and watch again"
     )
 
 
@@ -177,7 +177,7 @@ def why_no_record(
     named = [path for path, _ in elf]
     if named and not any(_may_call_mpi(path) for path in named):
         return (
-            f"{named[-1]} is linked with no MPI library, so it never called MPI_Init; watch the command that "
+            f"{named[-1]} is not linked with an MPI library, so it never called MPI_Init; watch the command that "
             "starts the ranks"
         )
     if exit_code:
@@ -186,13 +186,13 @@ def why_no_record(
         if not any(needs_sanitizer_option(path) for path in named):  # else the option was set
             hint = "; a program with AddressSanitizer that a script starts needs ASAN_OPTIONS=verify_asan_link_order=0"
         return (
-            f"{who} ended with exit code {exit_code}, and no process called MPI_Init with the library preloaded; the "
-            f"command's own messages tell why{hint}"
+            f"{who} ended with exit code {exit_code}, and no process called MPI_Init with the library preloaded; "
+            f"see the command's own messages{hint}"
         )
     what = f"{named[-1]} never called MPI_Init" if named else "the command started no program that called MPI_Init"
     return (
-        f"{what}, or its launcher hands LD_PRELOAD and SLOWPATH_WATCH not on to ranks: set them in the job script "
-        "(slowpath watch --print-environment prints them), then: slowpath watch --from FOLDER"
+        f"{what}, or its launcher does not pass LD_PRELOAD and SLOWPATH_WATCH to ranks: set them in the job script "
+        "(slowpath watch --print-environment prints them), then run: slowpath watch --from FOLDER"
     )
 
 
@@ -208,8 +208,8 @@ def _misfit(programs: Sequence[Path], launcher: WatchLauncher | None) -> str | N
                 library = library_named(launcher.library)
                 title = library.title if library is not None else launcher.library
                 return (
-                    f"this {Path(launcher.path).name} ({launcher.path}, {title}) does not belong to the library that "
-                    f"{path.name} asks for ({name}); start it with the launcher of that library"
+                    f"this {Path(launcher.path).name} ({launcher.path}, {title}) does not belong to the library "
+                    f"that {path.name} needs ({name}); use that library's launcher"
                 )
     return None
 
@@ -217,9 +217,9 @@ def _misfit(programs: Sequence[Path], launcher: WatchLauncher | None) -> str | N
 def _refuses(path: Path, program: ElfProgram, library: ElfProgram | None) -> str | None:
     if library is not None and (program.bits, program.machine) != (library.bits, library.machine):
         there, here = _named(program), _named(library)
-        return f"{path} is a program for {there}, and the library that watches is for {here}: it can't be preloaded"
+        return f"{path} is a program for {there}, but the watch library is for {here}, so it can't be preloaded"
     if not program.has_interpreter:
-        return f"{path} is linked statically, so nothing can be preloaded into it; link it without -static"
+        return f"{path} is linked statically, so nothing can be preloaded; link it without -static"
     try:
         mode = path.stat().st_mode
         special = "setuid or setgid" if mode & (stat.S_ISUID | stat.S_ISGID) else ""
@@ -227,7 +227,7 @@ def _refuses(path: Path, program: ElfProgram, library: ElfProgram | None) -> str
     except OSError:
         return None
     if special:
-        return f"{path} is {special}, for which ld.so ignores LD_PRELOAD; watch a copy without (cp makes one)"
+        return f"{path} is {special}, so ld.so ignores LD_PRELOAD; watch a copy without it (made with cp)"
     return None
 
 

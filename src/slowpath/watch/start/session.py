@@ -84,7 +84,7 @@ def make_folder(prepared: PreparedWatch, environ: Mapping[str, str]) -> WatchInf
 
     Raises: UsageError: it is not empty.  EnvironmentFailure: the disk refuses.
     """
-    folder, taken = prepared.folder, f"{prepared.folder}: is not empty; a watch needs its own folder: name a new one"
+    folder, taken = prepared.folder, f"{prepared.folder}: is not empty; choose a new folder for the watch"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -189,7 +189,7 @@ def _room(folder: Path) -> str | None:
     """Why nothing could be written there; None: it could."""
     free = os.statvfs(folder)
     if free.f_bavail * free.f_frsize < 64 * 1024 or (free.f_files and not free.f_favail):
-        return f"the disk of {folder} is full; make room, or name another place with -o, and watch again"
+        return f"the disk of {folder} is full; free space or choose another folder with -o, and watch again"
     return None
 
 
