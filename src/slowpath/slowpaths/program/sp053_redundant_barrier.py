@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slowpath.findings.program_pattern import NONE, Bools, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, usual
+from slowpath.findings.program_pattern import (
+    Bools,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    SeenPattern,
+    most,
+    usual,
+)
 
 # What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
 OF_ALL = (
@@ -21,22 +29,25 @@ SHORT_S = 1e-6  # between the two, or as long as the barrier itself: nothing els
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
-    """Of each place with barriers: those that follow, or are followed by, a collective of the same communicator."""
+    """Barriers that follow, or are followed by, a collective of the same communicator; those of one collective are one
+    pattern: each may cost little, and whoever leaves out one leaves out both.
+    """
     barrier = calls.named("MPI_Barrier") & calls.is_collective
     if not barrier.any():
         return ()
     before, after = _next_to(calls, barrier, 1), _next_to(calls, barrier, -1)
-    found = []
+    beside: dict[int, list[tuple[Ints, int]]] = {}
     for site in np.unique(calls.site[barrier]).tolist():
         here = barrier & (calls.site == site)
         each = np.bincount(calls.rank[here])
-        for near, word, step in ((after, "after", -1), (before, "before", 1)):
-            mine = here & near
-            if each.max() < LEAST or mine.sum() < LEAST_SHARE * here.sum():
+        for near, step in ((after, -1), (before, 1)):
+            rows = np.flatnonzero(here & near)
+            if each.max() < LEAST or rows.size < LEAST_SHARE * here.sum():
                 continue
-            found.append(_pattern(calls, np.flatnonzero(mine), site, word, step))
+            sites, counts = np.unique(calls.site[rows + step], return_counts=True)
+            beside.setdefault(int(sites[counts.argmax()]), []).append((rows, step))
             break
-    return found
+    return [_pattern(calls, parts) for parts in beside.values()]
 
 
 def _next_to(calls: ProgramCalls, barrier: Bools, step: int) -> Bools:
@@ -67,18 +78,24 @@ def _after_one_sided(calls: ProgramCalls) -> Bools:
     return found
 
 
-def _pattern(calls: ProgramCalls, rows: Ints, site: int, word: str, step: int) -> SeenPattern:
+def _pattern(calls: ProgramCalls, parts: Sequence[tuple[Ints, int]]) -> SeenPattern:
+    """Args: parts: of each place its barriers, and where their collective is: 1: they stand before it, -1: after it."""
+    rows = np.concatenate([part for part, _ in parts])
     total = round(float(calls.per_collective[rows].sum()))
-    other = calls.names[int(np.bincount(calls.call[rows + step]).argmax())]
-    own_s, call = calls.own_s[rows], calls.call[rows]
+    beside = np.concatenate([part + step for part, step in parts])
+    other = calls.names[int(np.bincount(calls.call[beside]).argmax())]
+    words = " and ".join(word for word, side in (("before", 1), ("after", -1)) if side in {step for _, step in parts})
+    own_s, place = calls.own_s[rows], calls.site[rows]
+    sites = most(place, own_s)
     return SeenPattern(
-        sites=(site,) if site != NONE else (),
+        sites=sites,
         count=total,
-        text=f"{total:,} MPI_Barrier in {{place}} directly {word} {other} on the same ranks",
+        text=f"{total:,} MPI_Barrier in {{place}}{' and {other}' if len(sites) > 1 else ''} directly {words} {other} "
+        "on the same ranks",
         change="leave the barrier out, unless it separates what MPI does not see: files, shared memory, timings",
         basis="the barriers' own time from the last rank's arrival on; waiting for that rank stays, in the next call",
         rows=rows,
-        saved_s=np.stack([usual(own_s, call), usual(own_s, call, 1.0), own_s], axis=1),
+        saved_s=np.stack([usual(own_s, place), usual(own_s, place, 1.0), own_s], axis=1),
     )
 
 
