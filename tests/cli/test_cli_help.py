@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -89,6 +91,24 @@ def test_reference_page_is_current() -> None:
     page = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
     hint = "run: python -m slowpath.cli.reference > docs/reference/cli.md"
     assert page.read_text() == reference().rstrip("\n") + "\n", hint
+
+
+def test_an_option_of_several_commands_is_described_once_and_named_by_each() -> None:
+    page = reference()
+    for option in ("--cell-timeout", "--dry-run", "--quiet"):
+        texts = {
+            path: found.help or ""
+            for path, command in EVERY
+            for found in command.params
+            if option in found.opts and isinstance(found, click.Option)
+        }
+        ((shared, _),) = Counter(texts.values()).most_common(1)
+        paths = [path for path, text in texts.items() if text == shared]
+        assert len(paths) > 5
+        assert page.count(shared) == 1
+        for path in paths:
+            (section,) = re.findall(rf"\n## slowpath{path}\n(.*?)\n## ", page, re.DOTALL)
+            assert re.search(rf"Of several commands: .*{option}\b", section)
 
 
 def test_version(slowpath: Slowpath) -> None:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import full_option, openmetrics_option, take_over_option
+from slowpath.cli.options import (
+    cell_timeout_option,
+    dry_run_option,
+    full_option,
+    openmetrics_option,
+    quiet_option,
+    take_over_option,
+)
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
@@ -64,10 +71,10 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
     is_flag=True,
     help="With --resume: accept variables of the folder that choose which programs run.",
 )
-@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
+@cell_timeout_option()
 @click.option("--name-only", is_flag=True, help="Name slow paths without proofs (half a minute).")
-@click.option("--dry-run", is_flag=True, help="Print the steps without running anything.")
-@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
+@dry_run_option()
+@quiet_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
 @openmetrics_option()

@@ -12,6 +12,7 @@ import click
 
 from slowpath.cli.options import (
     Decorator,
+    cell_timeout_option,
     format_option,
     grouped,
     json_option,
@@ -19,6 +20,7 @@ from slowpath.cli.options import (
     minimum_effect_option,
     phase_option,
     phases_of,
+    quiet_option,
 )
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, EFFECT
@@ -112,14 +114,8 @@ def remeasure_options(name: str) -> Decorator:
             help="Run folder of --remeasure.  [default: slowpath-runs/gate-DATE]",
         ),
         click.option("--budget", type=DURATION, help="Time for --remeasure (90s, 10m, 1h)."),
-        click.option(
-            "--cell-timeout",
-            type=DURATION,
-            default="60s",
-            show_default=True,
-            help="A launch without progress ends after it.",
-        ),
-        click.option("--quiet", is_flag=True, help="No progress; failures are still reported."),
+        cell_timeout_option(),
+        quiet_option(),
     )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from slowpath.cli.options import cell_timeout_option, dry_run_option, quiet_option
 from slowpath.cli.telling import teller
-from slowpath.cli.values import DURATION
 from slowpath.core.errors import EnvironmentFailure, UsageError
 
 
@@ -42,10 +42,10 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 @click.option(
     "--message-bytes", default="1MiB", show_default=True, help="Messages of streams; shorter for slow networks."
 )
-@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
-@click.option("--dry-run", is_flag=True, help="Print what is measured and what it costs, without running anything.")
+@cell_timeout_option()
+@dry_run_option()
 @click.option("--nodes", "count", type=click.IntRange(2), help="With --dry-run: the cost for so many nodes.")
-@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
+@quiet_option()
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of text.")
 def command(
     mpi: str | None,

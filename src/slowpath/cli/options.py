@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from slowpath.cli.values import EFFECT
+from slowpath.cli.values import DURATION, EFFECT
 
 Callback = Callable[..., int]
 Decorator = Callable[[Callback], Callback]
@@ -83,6 +83,22 @@ def full_option() -> Decorator:
 def json_option() -> Decorator:
     """Return the option --json, which is short for --format json."""
     return click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+
+
+def dry_run_option() -> Decorator:
+    """Return the option --dry-run, of commands that start a program or an MPI job."""
+    return click.option("--dry-run", is_flag=True, help="Print what would be run and what it costs; run nothing.")
+
+
+def quiet_option() -> Decorator:
+    """Return the option --quiet, of commands that show their progress."""
+    return click.option("-q", "--quiet", is_flag=True, help="No progress; failures are still reported.")
+
+
+def cell_timeout_option() -> Decorator:
+    """Return the option --cell-timeout, in seconds."""
+    words = "Ends a launch without progress."
+    return click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help=words)
 
 
 def phases_of(phase: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import full_option, grouped
+from slowpath.cli.options import dry_run_option, full_option, grouped, quiet_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, EFFECT
 
@@ -76,10 +76,10 @@ class RerunOptions:
     click.option("--fresh", is_flag=True, help="Start over instead of continuing an earlier proof."),
     click.option("--trust", is_flag=True, help="Run the folder's command even though you did not watch it yourself."),
 )
-@click.option("--dry-run", is_flag=True, help="Print what would be run and what it costs; run nothing.")
+@dry_run_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet_option()
 def command(
     watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, full: bool, as_json: bool, quiet: bool
 ) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from slowpath.cli.options import cell_timeout_option, dry_run_option, quiet_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
 
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 @click.option(
     "--budget", type=DURATION, default="5m", show_default=True, help="Time limit of the replay; reduces the rounds."
 )
-@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
-@click.option("--dry-run", is_flag=True, help="Print the campaign and its cost without running anything.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@cell_timeout_option()
+@dry_run_option()
+@quiet_option()
 def command(
     watch: Path,
     laws: Path | None,

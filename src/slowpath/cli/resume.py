@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from slowpath.cli.options import full_option, take_over_option
+from slowpath.cli.options import cell_timeout_option, full_option, quiet_option, take_over_option
 from slowpath.cli.values import DURATION
 
 
 @click.command("resume", epilog="Example: slowpath resume slowpath-runs/checkup-20260131-120000")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--budget", type=DURATION, help="Time limit of the remaining launches (90s, 10m, 1h).")
-@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
+@cell_timeout_option()
 @click.option("--mpi", help="The run's MPI if the search doesn't find it, as for slowpath run; several with commas.")
 @click.option(
     "--trust",
@@ -23,7 +23,7 @@ from slowpath.cli.values import DURATION
     help="Run programs and settings that the folder names, and accept a different machine.",
 )
 @take_over_option()
-@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
+@quiet_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import full_option, openmetrics_option
+from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, openmetrics_option, quiet_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
 
@@ -37,15 +37,15 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.option("--rounds", type=click.IntRange(1), help="How often each configuration is launched.")
 @click.option("--seed", type=click.IntRange(0, 2**48 - 1), help="Seed of another run, to repeat its order.")
 @click.option("--budget", type=DURATION, help="Time limit of the run (90s, 10m, 1h); reduces the rounds.")
-@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
+@cell_timeout_option()
 @click.option(
     "--fail-on",
     type=click.Choice(["bad-node", "slow-link"]),
     multiple=True,
     help="Exit with 1 if nothing starts on a node, or if a link is slower than the others; repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the command lines and the cost without running anything.")
-@click.option("--quiet", is_flag=True, help="No progress; failures are still reported.")
+@dry_run_option()
+@quiet_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 @openmetrics_option()

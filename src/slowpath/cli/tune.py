@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from slowpath.cli.options import cell_timeout_option, dry_run_option, quiet_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
 
@@ -40,14 +41,12 @@ if TYPE_CHECKING:
     help="Launches of each proof; half as many to choose.",
 )
 @click.option("--budget", type=DURATION, help="Time limit of all steps (10m, 1h); reduces the rounds.")
-@click.option("--cell-timeout", type=DURATION, default="60s", show_default=True, help="Ends a launch without progress.")
-@click.option(
-    "--dry-run", is_flag=True, help="Print the first campaign and the cost of all steps without running anything."
-)
+@cell_timeout_option()
+@dry_run_option()
 @click.option("--install", "installed", type=click.Path(path_type=Path), help="Install the result of this folder.")
 @click.option("--remove", is_flag=True, help="Take away what --install wrote below --prefix.")
 @click.option("--prefix", type=click.Path(path_type=Path), help="Of --install and --remove.  [default: ~/.local]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@quiet_option()
 def command(
     ranks: tuple[int, ...] | None,
     collectives: str | None,
