@@ -28,10 +28,8 @@ def test_a_tuning_writes_what_it_measured_and_goes_on_where_it_was_cut_off(
     few = ("--collectives", "scatter", "--bytes", "8", "--rounds", "5", "--budget", "1s", "--out", str(folder))
     done = slowpath("tune", *few, env=env)
     assert done.returncode == 0, done.stderr
-    assert "longer than the 0 s that the budget leaves it: it is ended then" in done.stderr, (
-        "a launch or two all the same"
-    )
-    assert any(said in done.stdout for said in ("scatter, 8 B, 2 ranks", "nothing was proven", "1 cell faster alone"))
+    assert "exceed the remaining budget of 0 s: it is stopped then" in done.stderr, "a launch or two all the same"
+    assert any(said in done.stdout for said in ("scatter, 8 B, 2 ranks", "nothing is proven", "1 cell faster alone"))
     assert (folder / "tuned.txt").read_text() == done.stdout
     table = json.loads((folder / "tuning.json").read_text())
     assert table["mpi"] == f"{mpi.name}-{mpi.version}"
@@ -68,8 +66,8 @@ def test_a_tuning_ends_with_its_budget_and_says_what_it_left_out(
     assert done.returncode == 0, done.stderr
     assert took_s < MARGIN * (BUDGET_S + command_s)
     left_out = (
-        "that the budget leaves it: it is ended then",
-        "the budget does not hold them",
+        "exceed the remaining budget",
+        "the budget is too short",
         "left undecided: the budget",
     )
     assert any(said in done.stderr for said in left_out), done.stderr

@@ -85,7 +85,7 @@ def _engines(a: RunResult, b: RunResult, pairs: Iterable[CellPair]) -> Iterator[
     if a.imported and b.imported:
         return
     if a.imported or b.imported:
-        yield f"{'A' if a.imported else 'B'} was imported from logs of another program, the other was measured here"
+        yield f"{'A' if a.imported else 'B'} was imported from another program's logs, but the other was measured here"
         return
     if a.engine != b.engine:
         yield f"engine {a.engine or 'not stated'} in A, {b.engine or 'not stated'} in B"

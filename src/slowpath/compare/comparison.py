@@ -269,8 +269,8 @@ def _common(rows: Sequence[ComparisonRow]) -> float | None:
 def _caution(a: RunSource, b: RunSource) -> str:
     when = f"A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at an unknown time'}"
     return (
-        f"Not interleaved: {when}. Each ratio includes everything else that changed between the runs, such as drift "
-        "of the machine. Its interval does not."
+        f"Not interleaved: {when}. Each ratio includes everything else that changed between the runs, such as "
+        "drift of the machine; its interval does not."
     )
 
 
@@ -288,5 +288,6 @@ def _no_metric(pairs: Sequence[CellPair], metrics: Collection[str], phases: Sequ
     known = sorted({name for pair in pairs for name in pair.a.metrics.keys() & pair.b.metrics.keys()})
     asked = " or ".join(metrics)
     return (
-        f"no cell of both runs has {asked} in phase {' or '.join(phases)}; they have: {', '.join(known) or 'nothing'}"
+        f"the runs share no cell with {asked} in phase {' or '.join(phases)}; they have: "
+        f"{', '.join(known) or 'nothing'}"
     )

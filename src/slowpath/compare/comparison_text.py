@@ -69,7 +69,9 @@ def render_comparison_brief(found: Comparison) -> str:
     if found.doubts:
         notes.append(f"The runs differ in more than the code: {'; '.join(doubt.reason for doubt in found.doubts)}.")
     if found.common_ratio is not None and abs(found.common_ratio - 1.0) > found.minimum_effect:
-        notes.append(f"The median of all ratios is {fmt.ratio(found.common_ratio)}: a part is common to all cells.")
+        notes.append(
+            f"The median of all ratios is {fmt.ratio(found.common_ratio)}, so all cells share a part of the difference."
+        )
     brief = Brief(
         answer=plain(answer),
         actions=tuple(plain(action) for action in actions),
@@ -209,7 +211,7 @@ def _sides(found: Comparison) -> str:
     lines += [f"B: {found.b.path} ({found.b.campaign}, {found.b.started or 'date unknown'})", wrap(found.caution)]
     if found.common_ratio is not None and abs(found.common_ratio - 1.0) > found.minimum_effect:
         shown = fmt.ratio(found.common_ratio)
-        words = f"The median of all ratios is {shown}: part of the difference is common to all cells"
+        words = f"The median of all ratios is {shown}: all cells share a part of the difference"
         lines.append(wrap(f"{words}, as after a change of clock frequency or load."))
     if found.differences:
         lines.append("Differences between the runs:")

@@ -126,7 +126,10 @@ def excluded(interval_90: tuple[float, float] | None, launches: int, minimum_eff
     Args: interval_90: two-sided 90 % interval of the ratio.  launches: fewest launches on a side.
     """
     if launches < LAUNCHES:
-        return "undecided", f"{launches} launches on a side, a pass needs {LAUNCHES}; measure with --rounds {LAUNCHES}"
+        return (
+            "undecided",
+            f"{launches} launches on a side, but a pass needs {LAUNCHES}; measure with --rounds {LAUNCHES}",
+        )
     if interval_90 is None:
         return "undecided", "no interval"
     if interval_90[1] < 1.0 + minimum_effect:
@@ -181,5 +184,5 @@ def _notes(found: Comparison) -> list[str]:
     if common is not None and common < 1.0 - found.minimum_effect:
         notes.append(f"the median of all ratios is {common:.3g}: cells slower than the others may still pass")
     if found.set_aside:
-        notes.append(f"{found.set_aside} cells set aside: skipped in both runs, or without a value to compare")
+        notes.append(f"{found.set_aside} cells ignored: skipped in both runs, or without a value to compare")
     return notes

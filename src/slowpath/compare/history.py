@@ -72,7 +72,9 @@ def find_changes(values: Sequence[float], se_logs: Sequence[float | None], minim
     if len(values) != len(se_logs):
         raise ValueError(f"find_changes: {len(values)} values and {len(se_logs)} standard errors")
     if len(values) < FEWEST_POINTS:
-        return LevelChanges((), (), None, f"{len(values)} runs; {FEWEST_POINTS} are needed to tell a change from noise")
+        return LevelChanges(
+            (), (), None, f"{len(values)} runs; distinguishing a change from noise needs {FEWEST_POINTS}"
+        )
     logs: Floats = np.log(positive(values))
     noise = _noise(logs, [se for se in se_logs if se is not None])
     kept = list(range(len(values)))
@@ -276,7 +278,7 @@ def _of_one_unit(name: _SeriesKey, members: Sequence[_RunValue]) -> tuple[list[_
         return metric.unit, metric.better
 
     usual = Counter(map(unit, members)).most_common(1)[0][0]
-    words = "{}: left out of the series of '{}': its {} is in {}, that of most runs in {}"
+    words = "{}: left out of the series of '{}': its {} is in {}, but most runs use {}"
     odd = [
         words.format(member.source.path, member.cell.label, name.metric, unit(member)[0], usual[0])
         for member in members

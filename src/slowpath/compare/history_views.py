@@ -27,7 +27,7 @@ def render_history(found: History) -> str:
     shifts = [(series, shift) for series in found.series for shift in series.shifts]
     machines = {tuple(series.machine) for series in found.series}
     if len(machines) > 1:
-        head += f" There are {len(machines)} kinds of machine, each with series of its own."
+        head += f" There are {len(machines)} kinds of machine, each with its own series."
     shifts.sort(key=lambda dated: (dated[1].started, dated[0].label), reverse=True)
     changes = [line for series, shift in shifts for line in _shift(series, shift)] or ["No change of level."]
     table = [wrap(line, "  ") if len(line) > 160 else f"  {line}" for line in _table(found)]
@@ -50,7 +50,7 @@ def shift_words(series: HistorySeries, shift: HistoryShift) -> str:
 
 
 def _shift(series: HistorySeries, shift: HistoryShift) -> list[str]:
-    sure = "" if shift.state == "change" else ": only the last run shows it, the next run decides"
+    sure = "" if shift.state == "change" else ": only the last run shows it; the next run decides"
     lines = [wrap(f"{title(series)}: {shift_words(series, shift)}{sure}", f"{shift.state:<10} ")]
     return lines + [wrap(difference(differing), "             ") for differing in shift.differences]
 

@@ -116,12 +116,12 @@ def _judge(
     end = high if estimate.value > high else low
     ratio = estimate.value / end
     if estimate.interval is None:
-        return "undecided", ratio, "outside the range, with too few launches for an interval"
+        return "undecided", ratio, "outside the range, but too few launches for an interval"
     if estimate.interval[0] > high * (1 + minimum_effect):
         return "slower", ratio, None
     if estimate.interval[1] < low / (1 + minimum_effect):
         return "faster", ratio, None
-    return "undecided", ratio, "outside the range by less than its interval and the minimum effect"
+    return "undecided", ratio, "outside the range, but by less than its interval and the minimum effect"
 
 
 def _values(run: RunSource) -> dict[Hashable, float]:

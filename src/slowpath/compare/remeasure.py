@@ -296,7 +296,7 @@ def measure_again(
     """
     assert run.folder is not None  # find_sides() refused it
     campaign = read_bytes(run.folder / "campaign.toml")
-    notes = [f"cells that slowpath gate flagged in {run.path} against {baseline.path}, measured again"]
+    notes = [f"cells of {run.path} that slowpath gate flagged against {baseline.path}, measured again"]
     prepared = prepare_plan(plan, campaign, list(sides.libraries.values()), environ, notes)
     folder = create(prepared, out, ["slowpath", *sys.argv[1:]])
     measure_prepared(folder, prepared, limits, progress)

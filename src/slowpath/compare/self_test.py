@@ -263,7 +263,7 @@ def render_self_test(found: SelfTest) -> str:
         ),
         _line("false alarms, launches in order", found.in_order, "includes drift"),
         wrap(
-            f"Between launches a cell varies by {100 * found.between_ratio:.2g} % (standard deviation, median over "
+            f"A cell varies by {100 * found.between_ratio:.2g} % between launches (standard deviation, median over "
             f"cells){_needed(found)}. The slowdown is planted by multiplying recorded launch values. Splits share "
             f"launches: the intervals (Wilson, 95 %) describe splits of this record. Seed {found.seed}."
         ),
@@ -273,7 +273,7 @@ def render_self_test(found: SelfTest) -> str:
 
 def _needed(found: SelfTest) -> str:
     if found.launches_needed is None:
-        return ". A slowdown that is not above the minimum effect is never caught"
+        return ". A slowdown up to the minimum effect is never caught"
     return f". Catching the slowdown at this spread takes about {found.launches_needed} launches per side"
 
 

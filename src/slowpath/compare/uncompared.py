@@ -108,7 +108,7 @@ def _of(side: Side, cell: CellResult, reason: str) -> Uncompared:
 
 def _lacks(cell: CellResult, metric: str, phase: str) -> str:
     why = cell.absent.get(metric) or cell.reason or "see its report"
-    return f"has no value of {metric}, {phase}, which the other run has: {why}"
+    return f"has no value of {metric}, {phase}, but the other run has one: {why}"
 
 
 def _has_row(pair: CellPair, metrics: Collection[str], phases: Sequence[str]) -> bool:

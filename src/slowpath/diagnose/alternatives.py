@@ -244,14 +244,14 @@ def with_cause(finding: Finding, results: Results) -> Finding:
         phrase=words,
         snippet=Snippet(shell=shell_lines(there.variables, []), modulefile=modulefile_lines(there.variables, [])),
         removed_ratio=None,
-        side_effects=["what the library would choose elsewhere: set it where it was measured"],
+        side_effects=["the library's choices elsewhere: set it only where it was measured"],
         verdict="not tried",
         reason="no trial was run",
     )
     return replace(
         finding,
         status="explained",
-        cause=f"What the library does without {words} is slower here.",
+        cause=f"The library is slower here without {words}.",
         hypotheses=[],
         legs=legs,
         missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],

@@ -110,7 +110,7 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
     for code in sorted(rules):
         if not named and not there & set(GROUPS.get(code, there)):
             by_ranks = group_names() & set(GROUPS[code])
-            why = "there are too few ranks for it (--ranks)" if by_ranks else "this machine has no GPU for it"
+            why = "it needs more ranks (--ranks)" if by_ranks else "this machine has no GPU for it"
             raise UsageError(f"--only {code}: needs {' or '.join(GROUPS[code])}, and {why}")
     return Asked(frozenset(rules), frozenset(named))
 

@@ -46,7 +46,7 @@ def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding]
         chosen = what_chooses(library, layer)
         more = f", or have {title} carry messages ({chosen})" if chosen else ""
         said.append(
-            f"{words} {verb} no effect on messages here, since {title} carries none: {ways}. Unset {them}{more}."
+            f"{words} {verb} no effect on messages here, because {title} carries none: {ways}. Unset {them}{more}."
         )
     return said
 

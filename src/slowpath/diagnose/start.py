@@ -89,7 +89,7 @@ def costs(ranks: Sequence[int], kept_for: Callable[[Job], Kept], estimate: Estim
 
 def cost_lines(found: Sequence[SurveyCost]) -> list[str]:
     """A small table."""
-    return ["cost of the survey by ranks, each with a core of its own:", *(one.line for one in found)]
+    return ["cost of the survey by ranks, if each rank has a core:", *(one.line for one in found)]
 
 
 def left_out_line(left_out: Sequence[str], budget_s: float, ranks: int) -> list[str]:
@@ -97,7 +97,7 @@ def left_out_line(left_out: Sequence[str], budget_s: float, ranks: int) -> list[
     if not left_out:
         return []
     most_s = survey_s(budget_s, ranks)
-    return [f"left out, since the survey may take {most_s:.0f} s of {budget_s:.0f} s: {', '.join(left_out)}"]
+    return [f"left out, because the survey may take {most_s:.0f} s of {budget_s:.0f} s: {', '.join(left_out)}"]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -264,9 +264,9 @@ def _alternatives_lines(bench: Bench, asked: Asked) -> list[str]:
     rows = sum(map(bool, proposal.task.environments.values()))
     whole = cost.launches + 1 + 2 * HALF
     return [
-        f"library defaults: {rows} rows ({len(proposal.task.left_out)} can change nothing here): {whole} launches, "
-        f"about {launch_s * whole:.0f} s; each suspect about {launch_s * alternatives.CONFIRM_ROUNDS:.0f} s more, "
-        "and its trial"
+        f"library defaults: {rows} rows ({len(proposal.task.left_out)} others have no effect here): {whole} "
+        f"launches, about {launch_s * whole:.0f} s; each suspect about "
+        f"{launch_s * alternatives.CONFIRM_ROUNDS:.0f} s more, and its trial"
     ]
 
 
@@ -293,5 +293,5 @@ def dry_run(bench: Bench, only: Sequence[str] = ()) -> list[str]:
         *path_lines(bench),
         *_alternatives_lines(bench, asked),
         *(f"your environment: {one.name}={one.value} ({one.state.replace('_', ' ')})" for one in forced),
-        "then, by what the survey shows: limits refined, points that separate laws, trials of remedies",
+        "then, depending on the survey: refine limits, measure points that separate laws, try remedies",
     ]

@@ -96,5 +96,5 @@ def later_bandwidth(table: str) -> tuple[float | None, str | None]:
         return None, refused[1]
     rows = {int(row[1]): float(row[2]) for row in re.finditer(r"^(\d+)\s+\S+\s+([\d.]+)\s*$", table, re.MULTILINE)}
     if SMALL_BYTES not in rows or rows.get(LARGE_BYTES, 0.0) <= 0.0:
-        return None, "the job ended well but printed no times"
+        return None, "the job succeeded but printed no times"
     return LARGE_BYTES / (rows[LARGE_BYTES] * 1e-6), None

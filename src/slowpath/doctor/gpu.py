@@ -17,7 +17,7 @@ def gpus() -> Check:
     count, why = gpu_count()
     if count:
         names = ", ".join(_name(_driver(), index) for index in range(count))
-        means = 'see "MPI and GPU memory" for which MPI takes their memory'
+        means = '"MPI and GPU memory" shows which MPI supports them'
         return Check("GPU", f"{count}: {names}", "ok", means)
     means = f"{why}; pinned and GPU memory can't be measured"
     do = None if why and why.startswith("no CUDA driver") else "check CUDA_VISIBLE_DEVICES and the allocation"
@@ -33,8 +33,8 @@ def gpu_count() -> tuple[int, str | None]:
     count = ctypes.c_int(0)
     code = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
     if code != 0:
-        return 0, f"a CUDA driver is here, but its cuInit or cuDeviceGetCount returns {code}"
-    return count.value, None if count.value else "a CUDA driver is here, but it shows no device"
+        return 0, f"a CUDA driver is installed, but its cuInit or cuDeviceGetCount returns {code}"
+    return count.value, None if count.value else "a CUDA driver is installed, but it shows no device"
 
 
 def _driver() -> ctypes.CDLL:

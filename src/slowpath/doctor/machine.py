@@ -55,7 +55,7 @@ def clock() -> Check:
             "reading this clock takes about 1 us, a large part of a small message",
             None,
         )
-    return Check("clock", value, "ok", "fine enough; the engine calibrates it anew in each launch")
+    return Check("clock", value, "ok", "fine enough; the engine calibrates it in each launch")
 
 
 def quantum_ns(reads: list[int]) -> int | None:
@@ -107,7 +107,7 @@ def transparent_huge_pages() -> Check:
             None,
         )
     if mode == "never":
-        means = "the kernel never gives huge pages, so page kinds huge and small are the same here"
+        means = "the kernel never provides huge pages, so page kinds huge and small are the same here"
         return Check("transparent huge pages", mode, "warn", means, f"echo madvise > {THP}/enabled, as root")
     shared, defrag = bracketed(THP / "shmem_enabled"), bracketed(THP / "defrag")
     means = {
@@ -139,7 +139,7 @@ def locked_memory() -> Check:
         "locked memory",
         format_bytes(soft),
         "warn",
-        "registering larger buffers with InfiniBand or similar fails or falls back to copies; no matter on one node",
+        "registering larger buffers with InfiniBand or similar fails or falls back to copies; irrelevant on one node",
         "raise the limit: ulimit -l unlimited, or memlock in limits.conf",
     )
 
@@ -154,7 +154,9 @@ def allocation(environ: Mapping[str, str] | None = None) -> Check:
     try:
         found = find_allocation(os.environ if environ is None else environ)
     except EnvironmentFailure as error:
-        return Check("allocation", None, "warn", str(error), "start slowpath on the job's own node, or leave the job")
+        return Check(
+            "allocation", None, "warn", str(error), "start slowpath on one of the job's nodes, or leave the job"
+        )
     if found is None:
         return Check("allocation", "none", "ok", "not inside a batch job: ranks run on this machine")
     job = f" job {found.job}" if found.job else ""
@@ -180,14 +182,14 @@ def judged(settings: Sequence[OwnSetting], library: str) -> Check:
     """Return what is said of these settings under this library."""
     reported = [one for one in settings if one.left_in is None or of_another(one.name, library) is not None]
     if not reported:
-        return Check(NAME, "none", "ok", "no variable or parameter file of yours reaches the MPI library")
+        return Check(NAME, "none", "ok", "none of your variables or parameter files reaches the MPI library")
     ignored = [
         f"{setting.name}: {why}" for setting in reported if (why := why_ignored(setting, library, {}, {})) is not None
     ]
     value = ", ".join(setting.words for setting in reported)
     if ignored:
         return Check(NAME, value, "warn", "; ".join(ignored), "unset them, or name the library that reads them: --mpi")
-    return Check(NAME, value, "ok", "slowpath diagnose compares your environment with one without them")
+    return Check(NAME, value, "ok", "slowpath diagnose compares your environment with a clean one")
 
 
 # Cores, their limits and what else they are doing.
@@ -207,7 +209,7 @@ def cores() -> Check:
         "cores",
         value,
         "warn",
-        "two ranks share one core, so each waits for the other to be scheduled: times are those of the scheduler",
+        "two ranks share a core and wait for each other, so the scheduler determines the times",
         "ask for 2 cores or more",
     )
 
@@ -226,7 +228,7 @@ def threads() -> Check:
     """Hardware threads."""
     active = read_line(CPU / "smt/active")
     if active is None:
-        return Check("SMT", None, "ok", "the kernel doesn't report whether cores have several hardware threads")
+        return Check("SMT", None, "ok", "the kernel does not report hardware threads per core")
     if active == "0":
         return Check("SMT", "off", "ok", "one hardware thread a core")
     return Check("SMT", "on", "ok", "ranks bound to a core get all its hardware threads")
@@ -242,7 +244,7 @@ def load() -> Check:
         "load",
         value,
         "warn",
-        "other processes compete for the cores; spreads grow and small messages suffer most",
+        "other processes compete for the cores; this increases spreads and affects small messages most",
         "wait until the machine is quiet, or ask for an exclusive node",
     )
 

@@ -37,7 +37,7 @@ _VERBS = ("rc", "dc", "ud")  # UCX's transports over verbs: rc_mlx5, dc_mlx5, ud
 def message_path(proof: Proof = "none", tell: Tell = lambda _: None) -> Check:
     """Module, transport and way to copy, where the library says them."""
     if proof == "none":
-        return Check(NAME, None, "ok", "not asked: no job was to be started")
+        return Check(NAME, None, "ok", "not measured: starting a job was not allowed")
     try:
         return _of_own_mpi(tell)
     except SlowpathError as error:
@@ -49,10 +49,10 @@ def _of_own_mpi(tell: Tell) -> Check:
     mpi = as_library_is(find_mpi(None))
     engine = kept_engine(mpi)
     if engine is None:
-        why = f"not asked: no engine is built for {mpi.identity}, which sends the messages"
+        why = f"not measured: there is no engine for {mpi.identity} to send the messages"
         return Check(NAME, None, "ok", why, "slowpath engine build, then slowpath doctor")
     if mpi.launcher in BATCH_NAMES and find_allocation(os.environ) is None:
-        return Check(NAME, None, "ok", f"not asked: {mpi.launcher} starts ranks inside an allocation only")
+        return Check(NAME, None, "ok", f"not measured: {mpi.launcher} starts ranks only inside an allocation")
     tell(f"asking {mpi.identity} what carries messages between two ranks")
     return conclusion(mpi.name, asked(mpi, engine, os.environ))
 
@@ -107,15 +107,15 @@ def conclusion(library: str, answer: Sequence[MessagePath] | str) -> Check:
     Args: library: its name.  answer: rows, or why there are none.
     """
     if isinstance(answer, str):
-        return Check(NAME, None, "warn", answer, "slowpath run checkup shows the launch in full")
+        return Check(NAME, None, "warn", answer, "slowpath run checkup shows the complete launch")
     on_node = [path for path in answer if path.scope == "on_node"]
     value = "; ".join(path.words for path in on_node or answer)
     if not on_node and answer:
-        return Check(NAME, value, "ok", "nothing is known of ranks of one node")
+        return Check(NAME, value, "ok", "the path between ranks of one node is unknown")
     if not any(path.layer for path in on_node):
         return Check(NAME, value, "ok", f"{library} does not say more")
     if any(takes_network(path) for path in on_node):
-        means = "messages inside this node take a path that is made for networks"
+        means = "messages inside this node use a network path"
         return Check(NAME, value, "warn", means, "slowpath diagnose")
     return Check(NAME, value, "ok", f"as {library} reports it")
 

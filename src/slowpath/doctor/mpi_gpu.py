@@ -50,7 +50,7 @@ TABLE: tuple[WithoutIpc, ...] = (
     WithoutIpc(
         (AppliesTo(transport="ucx"),),
         {"UCX_TLS": "^cuda_ipc"},
-        "Open MPI 5.0.11 on UCX 1.22, two H200s: 373 -> 40.5 GB/s, and UCX's own report names cuda_ipc no more",
+        "Open MPI 5.0.11 on UCX 1.22, two H200s: 373 -> 40.5 GB/s, and UCX's own report no longer names cuda_ipc",
     ),
 )
 
@@ -67,9 +67,9 @@ def variables_without_ipc(
         if any(condition.is_for(library, transport) for condition in row.applies):
             taken = [name for name in row.variables if environ.get(name)]
             if taken:
-                return {}, f"{taken[0]} is set in your environment, and the reference needs another value"
+                return {}, f"{taken[0]} is set in your environment, but the reference needs another value"
             return dict(row.variables), None
-    return {}, f"no way is known to take IPC from {library}"
+    return {}, f"{library} has no known switch that turns IPC off"
 
 
 Way = Literal["ipc", "staged"]
@@ -170,7 +170,7 @@ def judge(device: Transfer, reference: Transfer, host: Transfer) -> DevicePath:
         agrees = (path == "ipc") == any(protocol.direct for protocol in device.protocols)
         if not agrees:
             # Noise on a shared machine has made one job twice as fast as its equal: two witnesses must agree.
-            reasons.append(f"measured as {path}, which is not what UCX reports")
+            reasons.append(f"measured as {path}, but UCX reports another path")
             path = None
     return DevicePath(
         True,
@@ -219,7 +219,7 @@ def _usable(reference: Transfer) -> tuple[float | None, str]:
     if reference.bytes_per_s is None:
         return None, reference.reason or "the job without IPC gave no number"
     if any(protocol.direct for protocol in reference.protocols):
-        return None, "the job without IPC used it all the same, as UCX reports"
+        return None, "UCX reports that the job without IPC used it anyway"
     return reference.bytes_per_s, ""
 
 
@@ -266,12 +266,12 @@ def conclusion(proved: Sequence[Proved]) -> Check:
     works = [mpi for mpi, path in proved if path is not None and path.works]
     untried = any(path is None for _, path in proved)
     if works and works[0] is proved[0][0]:
-        return Check(NAME, value, "ok", "the MPI of slowpath run takes GPU memory", _more(untried))
+        return Check(NAME, value, "ok", "the MPI of slowpath run supports GPU memory", _more(untried))
     if works:
-        means = "the MPI of slowpath run is not shown to take GPU memory, another one is"
+        means = "another MPI supports GPU memory, but support by that of slowpath run is not shown"
         return Check(NAME, value, "warn", means, f"slowpath run --mpi {_option(works[0])}")
     if untried:
-        return Check(NAME, value, "warn", "no MPI is shown to take GPU memory yet", _more(untried))
+        return Check(NAME, value, "warn", "no MPI is shown to support GPU memory yet", _more(untried))
     return Check(NAME, value, "missing", "no MPI here takes GPU memory", GET_ONE)
 
 
@@ -297,7 +297,7 @@ def _engine(mpi: Mpi, proof: Proof, tell: Tell) -> Engine | None:
 
 
 def _more(untried: bool) -> str | None:
-    return "slowpath doctor --gpu builds the engine for those that were not tried" if untried else None
+    return "slowpath doctor --gpu builds the engine for MPIs that were not tried" if untried else None
 
 
 def _option(mpi: Mpi) -> str:

@@ -38,7 +38,7 @@ def seccomp() -> Check:
     """Whether system calls are filtered; that a filter refuses the copy is the line before."""
     place = place_here()
     words = {0: "no filter", 1: "strict", 2: "a filter"}
-    means = "a filter that refuses process_vm_readv or slows system calls down is the container's"
+    means = "the container's filter refuses process_vm_readv or slows system calls down"
     return Check("seccomp", words.get(place.seccomp if place.seccomp is not None else -1), "ok", means)
 
 
@@ -79,7 +79,7 @@ def numa_balancing() -> Check:
     """Whether the kernel moves pages between NUMA nodes by itself."""
     place = place_here()
     value = None if place.numa_balancing is None else "on" if place.numa_balancing else "off"
-    means = "it has nothing to move on one node" if place.numa_balancing else "pages stay where they are"
+    means = "no effect on one node" if place.numa_balancing else "pages stay where they are"
     return _check(judges.numa_balancing, place, "NUMA balancing", value, means)
 
 
@@ -94,7 +94,9 @@ def virtual_machine() -> Check:
 def gpu_driver() -> Check:
     """Version of the GPU driver."""
     place = place_here()
-    fine = "older than those whose pointer query is slow" if place.gpu_driver else "no message asks for GPU memory"
+    fine = (
+        "older than the versions whose pointer query is slow" if place.gpu_driver else "no message asks for GPU memory"
+    )
     return _check(judges.gpu_driver, place, "GPU driver", place.gpu_driver or "none", fine)
 
 
@@ -129,7 +131,8 @@ def ptrace_scope() -> Check:
         "ptrace_scope",
         scope,
         "warn",
-        "only descendants may be read, so ranks can't use CMA unless the MPI library asks for it (PR_SET_PTRACER)",
+        "a process may read only its descendants, so ranks can't use CMA unless the MPI library asks for it "
+        "(PR_SET_PTRACER)",
         "sysctl kernel.yama.ptrace_scope=0, by an administrator",
     )
 

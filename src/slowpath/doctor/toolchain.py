@@ -57,13 +57,11 @@ def judged(found: tuple[str, str, str] | None, steered: Mapping[str, str]) -> Ch
           loaded.
     """
     if found is None:
-        return Check(NAME, None, "missing", "the BLAS of the engine can't be loaded", "slowpath engine build --force")
+        return Check(NAME, None, "missing", "the engine can't load its BLAS", "slowpath engine build --force")
     name, core, file = found
     value = ", ".join([name or Path(file).name, *([f"core {core}"] if core else []), file])
     if not name and Path(file).resolve().parent.name in ("blas", "atlas-reference"):
-        means = (
-            "the reference BLAS is some ten times slower than a tuned one: every communication looks cheap next to it"
-        )
+        means = "the reference BLAS is about ten times slower than a tuned one and hides the cost of communication"
         return Check(NAME, value, "warn", means, INSTALL)
     return _with_variables(value, "multiplies in the experiment cannon", steered)
 
@@ -75,8 +73,8 @@ def unbuilt(sight: BlasInSight, steered: Mapping[str, str]) -> Check:
         return _with_variables(seen, "CMake chooses among these when the engine is built, for cannon", steered)
     if sight.package is not None:
         value = f"scipy-openblas32 {package_version() or 'of unknown version'}"
-        return _with_variables(value, "goes into the engine when it is built, for cannon", steered)
-    return Check(NAME, "none", "missing", "the experiment cannon has no BLAS to multiply with", INSTALL)
+        return _with_variables(value, "used when the engine is built, for cannon", steered)
+    return Check(NAME, "none", "missing", "the experiment cannon has no BLAS for its multiplications", INSTALL)
 
 
 def _with_variables(value: str, means: str, steered: Mapping[str, str]) -> Check:
@@ -87,7 +85,7 @@ def _with_variables(value: str, means: str, steered: Mapping[str, str]) -> Check
         NAME,
         value,
         "warn",
-        f"{listed} in the environment overrides the BLAS's own choice for this processor: it may run at half its rate",
+        f"{listed} in the environment overrides the BLAS's own choice for this processor: it may halve the rate",
         f"unset {' '.join(steered)}",
     )
 
@@ -130,7 +128,7 @@ def mpi_in_use() -> Check:
         return Check("MPI", _line(mpi), "warn", mpi.doubt)
     which = how.get(mpi.source, mpi.source)
     if mpi.launcher in BATCH_NAMES and mpi.source == "PATH":
-        which = f"the one that is loaded; {mpi.launcher} starts its ranks, {mpi.mpicxx} compiles"
+        which = f"the loaded one; {mpi.launcher} starts its ranks, {mpi.mpicxx} compiles"
     return Check("MPI", _line(mpi), "ok", f"used by slowpath run: {which}")
 
 
@@ -145,7 +143,7 @@ def first_on_path() -> Check:
         return Check(name, first, "warn", str(error))
     if os.path.realpath(first) == os.path.realpath(taken.mpiexec):
         return Check(name, first, "ok", "a shell starts the MPI that slowpath measures")
-    means = f"a shell starts this one; slowpath run measures {taken.identity} by {taken.mpiexec}"
+    means = f"a shell starts this one; slowpath run measures {taken.identity} with {taken.mpiexec}"
     return Check(name, first, "warn", means, f"start programs with {taken.mpiexec}, or measure this one: --mpi {first}")
 
 
@@ -159,7 +157,7 @@ def other_mpis() -> Check:
         return Check("other MPIs", None, "warn", str(error), "correct SLOWPATH_MPI")
     if not others:
         return Check("other MPIs", "none", "ok", "nothing else to compare with here")
-    return Check("other MPIs", "; ".join(map(_line, others)), "ok", "measure with one by: slowpath run --mpi PATH")
+    return Check("other MPIs", "; ".join(map(_line, others)), "ok", "measure with one of them: slowpath run --mpi PATH")
 
 
 def compiler() -> Check:

@@ -66,7 +66,7 @@ def test_a_spread_between_runs_below_their_own_error_is_not_believed() -> None:
 
 def test_few_runs_are_not_judged() -> None:
     found = find_changes([1.0, 2.0], [None, None], 0.03)
-    assert found.reason == f"2 runs; {FEWEST_POINTS} are needed to tell a change from noise"
+    assert found.reason == f"2 runs; distinguishing a change from noise needs {FEWEST_POINTS}"
 
 
 def test_wrong_arguments() -> None:

@@ -71,7 +71,7 @@ def test_equal_runs_pass_without_a_doubt() -> None:
         ({"mpis": [an_mpi(name=None, version=None)]}, "mpi", "B does not state the MPI library"),
         ({"engine": "0.2.0"}, "engine", "engine 0.1.0 in A, 0.2.0 in B"),
         ({"mpis": [an_mpi(engine={"key": "k2"})]}, "engine", "engine build not stated in A, k2 in B"),
-        ({"imported": True}, "engine", "B was imported from logs"),
+        ({"imported": True}, "engine", "B was imported from another program's logs"),
         ({"placements": [a_placement(nodes=2, bind="none", observed=[])]}, "placement", "binding core in A, none in B"),
         ({"placements": [a_placement()]}, "placement", "ranks not stated in A, 2 in B"),
         ({"environments": [an_environment(variables={"X": "1"})]}, "settings", "no variables in A, X=1 in B"),

@@ -188,7 +188,7 @@ def test_a_shift_of_everything_is_told() -> None:
     rng = np.random.default_rng(1)
     found = compare(planted.run_of(rng, "a", 6), planted.run_of(rng, "b", 6, dict.fromkeys(range(6), 1.3)), 0.03)
     assert found.common_ratio == pytest.approx(1.3, rel=0.02)
-    assert "common to all cells" in render_comparison(found)
+    assert "all cells share a part of the difference" in render_comparison(found)
 
 
 def test_a_comparison_says_on_one_screen_where_b_is_slower() -> None:

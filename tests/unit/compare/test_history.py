@@ -141,7 +141,7 @@ def test_another_unit_is_left_out_of_its_series() -> None:
     found = made([run(rng, 1), run(rng, 2), odd])
     assert [[point.run for point in series.points] for series in found.series] == [["run-1", "run-2"]] * 2
     assert len(found.left_out) == 2
-    assert "half_round_trip_latency_s is in ms, that of most runs in s" in found.left_out[0]
+    assert "half_round_trip_latency_s is in ms, but most runs use s" in found.left_out[0]
 
 
 def test_runs_that_state_no_machine_are_shown_and_not_judged() -> None:
@@ -168,7 +168,7 @@ def test_a_folder_of_runs_without_a_value_ends_with_the_reason() -> None:
 def test_several_machines_are_named() -> None:
     rng = np.random.default_rng(1)
     said = render_history(made([run(rng, 1), run(rng, 2, machine={**planted.MACHINE, "processor": "Q"})]))
-    assert "2 kinds of machine, each with series of its own" in " ".join(said.split())
+    assert "2 kinds of machine, each with its own series" in " ".join(said.split())
     assert "[Q, 2, 8 GiB]" in said
 
 

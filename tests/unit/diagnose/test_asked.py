@@ -111,7 +111,7 @@ def test_binding_needs_a_core_for_each_rank() -> None:
     assert refused.why == "it needs a core for each rank: 2 ranks have 1 core here"
 
 
-@pytest.mark.parametrize(("code", "why"), [("SP023", "this machine has no GPU"), ("SP041", "too few ranks")])
+@pytest.mark.parametrize(("code", "why"), [("SP023", "this machine has no GPU"), ("SP041", "it needs more ranks")])
 def test_what_this_machine_lacks_for_a_slow_path_is_named(code: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         asked_for([code], NO_GPU)

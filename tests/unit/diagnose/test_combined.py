@@ -215,7 +215,7 @@ def test_one_loss_and_there_is_nothing_to_copy_for_all(made: Made, description: 
     found = judge_combined(task, results(contrasts=slower), "09-combined")
     assert [one.verdict for one in found.findings] == ["keeps", "loses"]
     assert found.snippet is None
-    assert found.reason == "SP007 would lose; set what helps most, and not all of them"
+    assert found.reason == "SP007 would lose; set only the most useful remedies"
     assert outcome_words(found) == "keeps for SP008; loses for SP007"
 
 

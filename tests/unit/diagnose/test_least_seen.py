@@ -63,7 +63,7 @@ def test_the_coarsest_groups_are_named_first() -> None:
     said = paragraph(many)
     assert said is not None
     assert said.startswith(
-        "By its own spread, this diagnosis could not have seen medians that differ by less than 1.80x (100 ns) in g7; "
+        "Given its spread, this diagnosis could not detect medians that differ by less than 1.80x (100 ns) in g7; "
     )
     assert said.endswith("1.20x or less in 2 other groups.")
     assert paragraph([]) is None
@@ -78,8 +78,8 @@ def test_where_nothing_could_have_been_seen_no_ratio_is_named() -> None:
     ]
     said = paragraph(many)
     assert said == (
-        "By its own spread, this diagnosis could not have seen medians that differ by less than 1.20x (100 ns) in "
-        "lengths. Its launches differ so much that nothing could have been seen in overlap; pages."
+        "Given its spread, this diagnosis could not detect medians that differ by less than 1.20x (100 ns) in "
+        "lengths. Its launches differ too much to see anything in overlap; pages."
     )
-    assert paragraph(many[1:]) == "Its launches differ so much that nothing could have been seen in overlap; pages."
+    assert paragraph(many[1:]) == "Its launches differ too much to see anything in overlap; pages."
     assert rows(many)[0] == ("overlap", NOTHING)

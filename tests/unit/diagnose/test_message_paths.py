@@ -91,8 +91,8 @@ def test_settings_of_a_layer_that_carries_nothing_are_named_with_the_evidence(su
     steps = measured(survey, environ, path("library"))
     (said,) = without_effect(steps, [], "openmpi")
     assert said == (
-        "UCX_NET_DEVICES=lo has no effect on messages here, since UCX carries none: messages between ranks 0 and 1 go "
-        "by pml ob1, btl sm (single copy by cma). Unset it, or have UCX carry messages (OMPI_MCA_pml=ucx)."
+        "UCX_NET_DEVICES=lo has no effect on messages here, because UCX carries none: messages between ranks 0 and 1 "
+        "go by pml ob1, btl sm (single copy by cma). Unset it, or have UCX carry messages (OMPI_MCA_pml=ucx)."
     )
     assert len(paths_of(steps)) == 1
 

@@ -173,7 +173,7 @@ def test_a_small_difference_or_a_gain_is_no_fault_and_one_line_says_so(ratio: fl
     concluded = conclude([first], [])
     assert concluded.findings == []
     said = summary(StateTask(settings=[ASYNC]), StepConclusion(), concluded)
-    assert said == "nothing was found that takes 1.25 times as long as in a clean state"
+    assert said == "nothing takes 1.25 times as long as in a clean state"
 
 
 def test_a_busy_machine_that_spoils_clean_launches_does_not_hide_what_is_many_times_slower() -> None:

@@ -83,7 +83,7 @@ def test_more_ranks_than_cores_are_counted_and_the_times_are_those_of_fewer() ->
     lines = crowded_lines(job)
     assert lines[0].startswith("16 ranks on 2 cores: ")
     assert any("measured with 2" in one for one in lines)
-    assert any(one.startswith("still concluded with 16: what is counted") for one in lines)
+    assert any(one.startswith("kept with 16 ranks: counts of messages") for one in lines)
     assert crowded_lines(Job(2, cores=2)) == []
     assert Job(8, cores=None).is_crowded is False
     assert Job(24, cores=4, nodes=3).counted_place == ("24 ranks, counted", LaunchPlace("none", 24, 3, 8))
@@ -96,7 +96,7 @@ def test_more_ranks_than_cores_are_counted_and_the_times_are_those_of_fewer() ->
         (Job(1, cores=2), "--ranks 1: a diagnosis needs 2 ranks or more"),
         (Job(0), "--ranks 0: a diagnosis needs 2 ranks"),
         (Job(2_000_000), "--ranks 2000000: 1000000 is the most"),
-        (Job(65, cores=2), "--ranks 65: 2 cores hold 64 ranks at most"),
+        (Job(65, cores=2), "--ranks 65: 2 cores hold at most 64 ranks"),
     ],
 )
 def test_refused_numbers_are_one_line(job: Job, why: str) -> None:
@@ -107,7 +107,7 @@ def test_refused_numbers_are_one_line(job: Job, why: str) -> None:
 
 def test_the_cost_of_any_number_can_be_stated() -> None:
     require_possible(Job(1024, cores=2), on_paper=True)
-    assert crowded_lines(Job(1024, cores=2))[-1].startswith("more than can be started here: 2 cores hold 64")
+    assert crowded_lines(Job(1024, cores=2))[-1].startswith("more than can be started here: 2 cores hold at most 64")
     require_possible(Job(64, cores=2))
 
 
@@ -156,7 +156,7 @@ def test_a_budget_for_pairs_alone_leaves_out_all_else_and_says_so(
 ) -> None:
     kept = within(PAIRS, Job(8, cores=8), known, seconds, 1.0)
     assert kept.campaign == PAIRS
-    assert left_out_line(kept.left_out, 20.0, 8)[0].startswith("left out, since the survey may take 15 s of 20 s: al")
+    assert left_out_line(kept.left_out, 20.0, 8)[0].startswith("left out, because the survey may take 15 s of 20 s: al")
     assert left_out_line((), 1.0, 8) == []
 
 

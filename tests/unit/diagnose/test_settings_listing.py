@@ -40,7 +40,7 @@ def test_what_ucx_and_mpi_t_do_not_know(survey: Results) -> None:
     assert lines(steps, "mpich") == [
         "MPIR_CVAR_ASYNC_PROGRES=1: ignored: MPICH has no such variable; nearest: MPIR_CVAR_ASYNC_PROGRESS",
         "UCX_TLZ=3: ignored: nothing in UCX reads it here; nearest: UCX_TLS",
-        "left in, as launches need them or they choose devices or code: HYDRA_LAUNCHER",
+        "kept, because launches need them or they choose devices or code: HYDRA_LAUNCHER",
         "taken away together: 3",
     ]
 

@@ -134,7 +134,7 @@ def test_more_contrasts_need_clearer_pairs() -> None:
     assert again(every, 1).seen == "shown"
     assert again(every, 50).seen == "open"
     assert again(every[:, ::-1], 1).seen == "gone"
-    assert again(every, 1).words.startswith("launches of their own show it again: ")
+    assert again(every, 1).words.startswith("separate launches confirm it: ")
 
 
 def test_only_what_is_about_settings_waits() -> None:

@@ -64,11 +64,11 @@ def test_a_remedy_that_removes_the_gap_while_the_control_stays_is_proven() -> No
 @pytest.mark.parametrize(
     ("planted", "verdict", "state", "word"),
     [
-        ({"remedied": 2.4e-3}, "partial", "missing", "a proof needs half"),
+        ({"remedied": 2.4e-3}, "partial", "missing", "a proof needs at least half"),
         ({"remedied": 3e-3, "fast": 3e-3}, "no effect", "refuted", "changes nothing"),
         ({"remedied": 6e-3}, "worse", "refuted", "slower"),
         ({"control": 1.5}, "partial", "missing", "control may have changed as well"),
-        ({"control": None}, "partial", "missing", "nothing is known"),
+        ({"control": None}, "partial", "missing", "no control is known"),
         ({"pairs": 5}, "partial", "missing", "a proof needs 8"),
         ({"alike": 1.3}, "partial", "missing", "two measurements"),
         ({"fast": 3.2e-3, "remedied": 2.8e-3}, "partial", "missing", "gap"),

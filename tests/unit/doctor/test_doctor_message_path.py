@@ -52,13 +52,13 @@ def test_a_provider_with_shared_memory_of_its_own_is_no_network(provider: str | 
 
 def test_ranks_on_two_nodes_say_nothing_of_one() -> None:
     check = conclusion("openmpi", [row(scope="between_nodes", transport="btl tcp")])
-    assert (check.status, check.means) == ("ok", "nothing is known of ranks of one node")
+    assert (check.status, check.means) == ("ok", "the path between ranks of one node is unknown")
 
 
 def test_no_job_is_started_where_none_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_path, "run_job", None)
     monkeypatch.setattr(message_path, "find_mpi", None)
-    assert message_path.message_path("none").means == "not asked: no job was to be started"
+    assert message_path.message_path("none").means == "not measured: starting a job was not allowed"
 
 
 def test_what_is_not_said_is_no_warning_and_a_failed_job_is_one() -> None:

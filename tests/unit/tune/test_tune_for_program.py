@@ -79,7 +79,7 @@ def test_the_program_s_seconds_stand_in_front_and_what_is_saved_at_the_end() -> 
         ["1.00", "s", "barrier,"],
     ]
     assert shown[1].rstrip().endswith("2.00      3.00 s")
-    said = "lmp: of 10.0 s that a rank worked in these collectives, the promises save at least 3.00 s"
+    said = "lmp: a rank spends 10.0 s in these collectives; the promises save at least 3.00 s"
     assert any(said in one for one in shown)
     assert any("bcast, 4 ranks: 3 for 512 B to 1023 B" in one for one in shown)
 

@@ -69,7 +69,7 @@ def design(state: State) -> tuple[CombinedTask, Campaign] | None:
     left_out: list[LeftOut] = []
     for one in proven:
         case = _case(one, proven, changes, state)
-        why = why_left_out.get(one.remedy) or (None if case.links else "no other remedy changes anything for its cell")
+        why = why_left_out.get(one.remedy) or (None if case.links else "no other remedy affects its cell")
         if why is None and len(cases) == MOST_CASES:
             why = f"only the {MOST_CASES} strongest findings are measured"
         if why is None:

@@ -30,7 +30,7 @@ AND = " and "  # between variables each of which moves one limit
 TOGETHER = " together with "  # between variables that move it only both at once
 _BESIDE = 3  # points on either side of a break that its two times are medians of
 _REMAINS = 0.5  # of the new jump, in logarithms, from which on a jump at the old place is a switch that stayed
-_MOVED = "the switch went where the variable put it, which no cache of the processor does"
+_MOVED = "the switch moved with the variable, so it is no effect of the processor's caches"
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,12 @@ class Attribution:
     def _cause(self) -> str:
         names = names_of(self.task)
         if self.task.together:
-            return f"{names} sets the length at which the library changes its protocol: neither moves it alone."
+            return (
+                f"Together, {names} set the length at which the library changes its protocol; neither moves it alone."
+            )
         if not self.task.also:
             return f"{names} sets the length at which the library changes its protocol."
-        return f"The library changes its protocol at the lower of the limits that {names} set: each moves it."
+        return f"The library changes its protocol at the lower of the limits that {names} set, and each moves it."
 
     def own_finding(self, finding: Finding) -> Finding:
         """A finding of this limit alone, where the one with which it was found is about another."""
@@ -223,12 +225,12 @@ def _words(task: AttributeTask, found: Narrowed, place: int | None, remains: boo
         return f"{changed}: no switch shows between {task.expected_bytes} and {task.limit_bytes} B"
     where = f"{low:.0f} B" if high - low <= 1 else f"a place between {low:.0f} and {high:.0f} B"
     if remains:
-        return f"{changed} adds a switch at {where} and leaves the one at {task.limit_bytes} B"
+        return f"{changed} adds a switch at {where} but leaves the old one at {task.limit_bytes} B"
     if place is not None:
         return f"{changed} moves the switch from {task.limit_bytes} B to {where}; expected: {place} B"
     if low <= task.limit_bytes < high:
         return f"{changed} leaves the switch at {where}; expected: {task.expected_bytes} B"
-    return f"{changed} moves the switch from {task.limit_bytes} B only to {where}, not to {task.expected_bytes} B"
+    return f"{changed} moves the switch from {task.limit_bytes} B to {where}, not to {task.expected_bytes} B"
 
 
 def remedies_of(task: AttributeTask, library: str | None) -> list[Remedy]:

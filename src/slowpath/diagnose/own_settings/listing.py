@@ -77,7 +77,7 @@ def _of_each(
         and why_unread(setting.name, library, control_variables, unused) is None
     ]
     if names:
-        yield f"left in, as launches need them or they choose devices or code: {', '.join(names)}"
+        yield f"kept, because launches need them or they choose devices or code: {', '.join(names)}"
     yield f"taken away together: {len(removable(settings))}"
 
 

@@ -62,7 +62,7 @@ def named_if_only(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
 
 def only_words(setting: OwnSetting) -> str:
     """Evidence where there is nothing to choose from."""
-    return f"{setting.words} is the only setting that was taken away"
+    return f"{setting.words} is the only setting that was unset"
 
 
 _OWN = re.compile(r"(your (?:own )?settings)", re.IGNORECASE)
@@ -96,13 +96,13 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
         legs=legs,
         missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],
         remedies=[_listed(some) for some in sets],
-        next=["try the remedies one by one in interleaved pairs, with a control"],
+        next=["try each remedy alone in interleaved pairs, with a control"],
     )
 
 
 def _how(sets: Sets) -> str:
     if len(sets) > 1:
-        return ", together: without either it is as fast as without all"
+        return ", together: unsetting either one is enough"
     return ", each: both have to go" if len(sets[0]) == 2 else ", each: all have to go" if len(sets[0]) > 2 else ""
 
 

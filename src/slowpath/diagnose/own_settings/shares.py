@@ -82,7 +82,7 @@ class Again:
     def words(self) -> str:
         """`launches of their own show it again: 1.31x [1.28x, 1.35x] the time, 8 pairs`."""
         ratio = ratio_words(self.estimate.ratio, self.estimate.interval)
-        return f"launches of their own show it again: {ratio} the time, {self.estimate.n} pairs"
+        return f"separate launches confirm it: {ratio} the time, {self.estimate.n} pairs"
 
 
 def again(every: Floats, contrasts: int) -> Again:

@@ -21,7 +21,7 @@ from slowpath.report.rival_lines import rival_lines
 _MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
 _STATUS: Mapping[Status, str] = {
     "settled": "settled: more measuring would decide nothing",
-    "named": "named, nothing tried; slowpath diagnose --resume goes on",
+    "named": "named, but nothing tried; continue with slowpath diagnose --resume",
     "budget": "stopped at the budget",
     "interrupted": "interrupted",
     "running": "not finished",
@@ -37,7 +37,7 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
         open_ways.append(_nothing(diagnosis))
     if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
         steps = plural(len(diagnosis.next), "step")
-        open_ways.append(f"{steps} not made: slowpath diagnose --resume {folder} --budget 5m goes on.")
+        open_ways.append(f"{steps} not made; continue with: slowpath diagnose --resume {folder} --budget 5m.")
     if diagnosis.launches_left_out:
         open_ways.append(left_out_words(diagnosis))
     if diagnosis.program is not None:
@@ -55,7 +55,7 @@ def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 def left_out_words(diagnosis: Diagnosis) -> str:
     """What a survey that its share of the budget ended can't say."""
     launches = plural(diagnosis.launches_left_out, "launch")
-    return f"The budget ended the survey {launches} early, so not everything was measured: allow a longer --budget."
+    return f"The budget ended the survey {launches} early, so some cells were not measured: allow a longer --budget."
 
 
 def _scope(diagnosis: Diagnosis, width: int) -> Iterator[str]:
@@ -107,7 +107,9 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
 
 def _alternatives(outcome: AlternativesOutcome, width: int) -> Iterator[str]:
     """What the screening of the library's own choices showed."""
-    yield f"Library defaults: {outcome.rows} other choices measured, {len(outcome.left_out)} can change nothing here"
+    yield (
+        f"Library defaults: {outcome.rows} other choices measured; {len(outcome.left_out)} others have no effect here"
+    )
     for one in outcome.suspects:
         shown = ", ".join(f"{cell} {ratio:.2f}x" for cell, ratio in zip(one.cells, one.ratios, strict=True))
         yield from _wrapped(f"looked faster: {one.name}: {shown}", width, "  ")
@@ -136,7 +138,7 @@ def _paths(diagnosis: Diagnosis, width: int) -> Iterator[str]:
 def _nothing(diagnosis: Diagnosis) -> str:
     if diagnosis.only:
         names = ", ".join(diagnosis.only)
-        return f"None of the slow paths that you asked for was found: {names}. Others were not looked for."
+        return f"None of the slow paths that you asked for was found: {names}. No others were tested."
     return "The survey found no slow path."
 
 

@@ -13,8 +13,8 @@ NOTHING_FROM = 10.0  # times: launches that differ so much let nothing be seen, 
 NOTHING = "nothing: its launches differ too much"
 TITLE = "What this diagnosis could not have seen"
 LEAD = (
-    "By this run's own spread: 95 of 100 such runs decide differences of medians from these on. What fewer than half "
-    "of the messages pay is not a difference of medians."
+    "Based on this run's own spread: 95 of 100 such runs detect differences of medians from these values on. "
+    "Delays of fewer than half of the messages do not change the median."
 )
 
 
@@ -31,13 +31,13 @@ def paragraph(found: Sequence[LeastSeen]) -> str | None:
     """The coarsest groups in one sentence; None: nothing has a spread."""
     blind = [_group(one) for one in found if _is_blind(one)]
     listed = rows([one for one in found if not _is_blind(one)])
-    none = f"Its launches differ so much that nothing could have been seen in {_listed(blind)}." if blind else None
+    none = f"Its launches differ too much to see anything in {_listed(blind)}." if blind else None
     if not listed:
         return none
     named = "; ".join(f"{words} in {group}" for group, words in listed[:MOST])
     rest = listed[MOST:]
     others = f"; {rest[0][1].partition(' ')[0]} or less in {len(rest)} other groups" if rest else ""
-    least = f"By its own spread, this diagnosis could not have seen medians that differ by less than {named}{others}."
+    least = f"Given its spread, this diagnosis could not detect medians that differ by less than {named}{others}."
     return f"{least} {none}" if none else least
 
 

@@ -127,8 +127,8 @@ Runs = Mapping[str, Results]  # folder of a step -> its results
 _KEPT = {"keeps": "same", "loses": "slower", "undecided": "undecided"}
 STATUS = {
     "settled": "settled: more measuring would decide nothing",
-    "named": "named, nothing tried; slowpath diagnose --resume goes on",
-    "budget": "stopped at the budget; slowpath diagnose --resume goes on",
+    "named": "named, but nothing tried; continue with slowpath diagnose --resume",
+    "budget": "stopped at the budget; continue with slowpath diagnose --resume",
     "interrupted": "interrupted; slowpath diagnose --resume goes on",
     "running": "not finished",
 }
@@ -247,7 +247,7 @@ def _kept(found: Sequence[CombinedFinding]) -> Figure | None:
         track = contrast_forest.track(ratio, scale, grid)
         rows.append(TrackRow(f"{one.remedy} ({one.rule})", 0, track, fmt.ratio(one.ratio, one.interval), one.verdict))
     table = FigureTable(["Finding", "Verdict", "In words"], [[one.rule, one.verdict, one.text] for one in found])
-    title = "Time with all remedies over time with its own alone"
+    title = "Time with all remedies over time with only its own remedy"
     return Figure(title, "", table, axis=contrast_forest.axis(scale, grid), rows=rows)
 
 

@@ -114,8 +114,8 @@ def why_too_many(job: Job) -> str | None:
     if job.all_cores is None or job.ranks <= job.all_cores * MOST_PER_CORE:
         return None
     return (
-        f"{_cores(job)} hold {job.all_cores * MOST_PER_CORE} ranks at most, {MOST_PER_CORE} a core, and these only to "
-        "be counted; ask for fewer, or run it in an allocation of more nodes"
+        f"{_cores(job)} hold at most {job.all_cores * MOST_PER_CORE} ranks, {MOST_PER_CORE} a core, and only to "
+        "count messages; ask for fewer ranks, or use an allocation of more nodes"
     )
 
 
@@ -125,11 +125,11 @@ def crowded_lines(job: Job) -> list[str]:
         return []
     refused = why_too_many(job)
     return [
-        f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so their times would be the scheduler's",
-        f"skipped for it: times of collectives and of first use with {job.ranks} ranks; they are measured with "
+        f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so the scheduler determines their times",
+        f"skipped: times of collectives and of first use with {job.ranks} ranks; they are measured with "
         f"{job.timed_ranks}",
-        f"still concluded with {job.counted_ranks}: what is counted (messages, bytes and rounds of each rank), which "
-        "is the same on any number of cores",
+        f"kept with {job.counted_ranks} ranks: counts of messages, bytes and rounds, which are the same on any "
+        "number of cores",
         *([f"more than can be started here: {refused}"] if refused else []),
     ]
 

@@ -107,7 +107,7 @@ def _alone(found: Applicable, ranks: int) -> Proposal:
     on = {environment.name: list[str]() for environment in environments}
     on |= {f"{INSTEAD}{row.name}": [row.name] for row in found.rows}
     task = AlternativesTask(stage="alone", environments=on, left_out=dict(found.left_out))
-    why = f"is one of {len(found.rows)} other choices that the library has faster?"
+    why = f"is one of the library's {len(found.rows)} other choices faster?"
     return Proposal(task, _campaign("alone", environments, ranks, 1, why), why)
 
 
@@ -183,7 +183,7 @@ def _campaign(
     ]
     return Campaign(
         name=f"alternatives-{stage}",
-        title="Is what the library chose by itself slower than its alternatives?",
+        title="Is the library's own choice slower than its alternatives?",
         ranks=[ranks],
         rounds=rounds,
         environments=list(environments),
@@ -206,7 +206,7 @@ def apply(before: StepConclusion, task: AlternativesTask, results: Results, hist
 def summary(task: AlternativesTask, before: StepConclusion, after: StepConclusion) -> str:
     """`44 other choices, each alone; 7 rows of this library are not for this job`."""
     if task.stage == "alone":
-        less = f"; {len(task.left_out)} others of this library can change nothing here" if task.left_out else ""
+        less = f"; {len(task.left_out)} others of this library have no effect here" if task.left_out else ""
         return f"{sum(map(bool, task.environments.values()))} other choices, each alone{less}"
     if task.stage == "again":
         return f"{sum(map(bool, task.environments.values()))} once more"

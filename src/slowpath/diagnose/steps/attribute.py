@@ -168,8 +168,8 @@ def campaign_for(task: AttributeTask, sides: Sides, ranks: int) -> Campaign:
         placements=placements_of([under]),
         cells=[CellsTable("limit", slow.experiment, parameters, [name], [under.placement])],
         contrasts=[],
-        why=f"The switch lies at {task.limit_bytes} B, {task.variable} is {task.value_bytes} ({task.value_source}); "
-        f"with {task.moved_bytes} the switch has to lie at {task.expected_bytes} B.",
+        why=f"The switch is at {task.limit_bytes} B, and {task.variable} is {task.value_bytes} "
+        f"({task.value_source}); with {task.moved_bytes} the switch must be at {task.expected_bytes} B.",
     )
 
 

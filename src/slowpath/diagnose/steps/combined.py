@@ -87,8 +87,8 @@ def _text(one: CombinedFinding) -> str:
     others = ", ".join(f"'{name}'" for name in one.others)
     ratio = ratio_words(one.ratio or 0.0, one.interval)
     return (
-        f"'{one.remedy}' with {others}: {ratio} the time with it alone, {one.pairs} pairs; "
-        f"as it is, alone and combined: {times}"
+        f"'{one.remedy}' with {others}: {ratio} the time with it alone, {one.pairs} pairs; times unchanged, alone "
+        f"and combined: {times}"
     )
 
 
@@ -150,9 +150,9 @@ def _why_not(findings: Sequence[CombinedFinding]) -> str | None:
     """Why the combination is not recommended; None: it is."""
     losing = [finding.rule for finding in findings if finding.verdict == "loses"]
     if losing:
-        return f"{', '.join(losing)} would lose; set what helps most, and not all of them"
+        return f"{', '.join(losing)} would lose; set only the most useful remedies"
     if not any(finding.verdict == "keeps" for finding in findings):
-        return "whether the gain remains is undecided for every finding; more rounds would decide it"
+        return "it is undecided for every finding whether the gain remains; measure more rounds"
     return None
 
 

@@ -143,7 +143,7 @@ def _campaign(task: ForecastTask, state: State) -> Campaign:
         placements=placements_of(under),
         cells=groups,
         contrasts=[],
-        why="Predicted before this was measured: the task of this step in diagnosis.json has the times.",
+        why="Predicted before the measurement: diagnosis.json has the times in this step's task.",
     )
 
 

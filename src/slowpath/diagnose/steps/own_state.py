@@ -67,7 +67,7 @@ def _why(task: StateTask) -> str:
     found = [f"{count} setting{'s' * (count > 1)} of yours"] if count else []
     found += [f"processors {task.inherited} of {task.granted}"] if task.inherited else []
     if not found:
-        return "do others take the cores of the ranks?"
+        return "do other processes take the ranks' cores?"
     return f"is it slower with {' and '.join(found)} than in a clean state?"
 
 
@@ -84,7 +84,7 @@ def state_campaign(settings: Sequence[OwnSetting], is_masked: bool, ranks: int, 
         placements.append(PlacementTable(EVERYWHERE, WIDENED))
     return Campaign(
         name=CAMPAIGN,
-        title="Is it slower as you have it than in a clean state?",
+        title="Is it slower with your settings than in a clean state?",
         ranks=[ranks],
         rounds=ROUNDS if len(environments) + len(placements) < 4 and not with_gpus else ROUNDS_OF_MANY,
         environments=environments,
@@ -193,8 +193,8 @@ def summary(task: StateTask, _: StepConclusion, after: StepConclusion) -> str:
     if after.findings:
         return kinds_words(after.findings)
     if task.others is not None and against(task) is None:
-        return f"others keep {task.others.cores:.1f} cores busy, and the ranks kept theirs"
-    return f"nothing was found that takes {CLEAR_RATIO:g} times as long as in a clean state"
+        return f"others keep {task.others.cores:.1f} cores busy, but the ranks kept theirs"
+    return f"nothing takes {CLEAR_RATIO:g} times as long as in a clean state"
 
 
 STATE = StepKind(StateTask, apply, summary, most_s=MOST_S, against=against)

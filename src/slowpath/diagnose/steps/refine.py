@@ -63,7 +63,7 @@ def at_refined_switch(finding: Finding, times: Times) -> Finding:
         )
     )
     was = " and ".join(format_bytes(int(one)) for one in limit.first_seen or ())
-    first = f". It was first seen between {was}, before it was refined" if was else ""
+    first = f". Before refinement it was seen between {was}" if was else ""
     return replace(
         finding,
         text=f"{said}{first}.",
@@ -77,7 +77,7 @@ def without_switch(finding: Finding) -> Finding:
     """A finding about a switch that does not show where more lengths are measured; another finding as it is."""
     if finding.rule not in codes_refined_by("switch"):
         return finding
-    seen = "More lengths, measured in between, show no switch: the time grows there and need not jump."
+    seen = "More lengths, measured in between, show no switch: the time grows there without a jump."
     return replace(finding, text=f"{finding.text} {seen}", doubts=[*finding.doubts, seen])
 
 

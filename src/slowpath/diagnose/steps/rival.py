@@ -97,8 +97,7 @@ def rival_campaign(state: State) -> Campaign | None:
             for number, (cell, parameters, under) in enumerate(entries, start=1)
         ],
         contrasts=[],
-        why="Each cell as it is and with one thing changed: an excess that disappears with the change has another "
-        "cause than the one named.",
+        why="Each cell unchanged and with one change: if the change removes the excess, the named cause is wrong.",
     )
 
 

@@ -71,7 +71,7 @@ def propose(state: State) -> Iterator[Proposal]:
 
 def _why(settings: Sequence[OwnSetting]) -> str:
     if len(settings) == 1:
-        return f"does {settings[0].name} make messages slower in launches of their own, too?"
+        return f"does {settings[0].name} make messages slower in separate launches, too?"
     return f"which of your {len(settings)} settings makes messages slower?"
 
 

@@ -137,7 +137,7 @@ def switch_finding(task: SuspectTask, results: Results) -> Finding | None:
     found = narrow(Bracket(task.covariate, task.above, task.up_to), times.values, times.launch_s)
     if not found.seen or max(found.jump_ratio, 1 / found.jump_ratio) < 1 + MINIMUM_EFFECT:
         return None
-    support = Support("missing", f"the limit is not known to the byte yet, nor whether {task.variable} moves it")
+    support = Support("missing", f"neither the exact byte of the limit is known nor whether {task.variable} moves it")
     path = refined_by("switch")
     if path is None or path.switch_text is None:
         return None
@@ -200,7 +200,7 @@ def _observation(
         affects_default=True,
         cells=tuple(cell.cell for cell in cells),
         law=law,
-        evidence=(f"a line that breaks once, over {len(times.values)} lengths: a jump to {found.jump_ratio:.3f}x",),
+        evidence=(f"a line with one break, over {len(times.values)} lengths: a jump to {found.jump_ratio:.3f}x",),
         slow_cells=(slow_cell.cell,),
         fast_cells=(fast_cell.cell,),
     )

@@ -338,7 +338,7 @@ def summary(task: TrialTask, before: StepConclusion, after: StepConclusion) -> s
     """`proven: huge pages, toggled alone, removes 98% of the gap`."""
     finding = after.finding(task.finding)
     if finding is None and before.finding(task.finding) is not None:
-        return "no slow path after all: the trial's own pairs show no gap"
+        return "no slow path: the trial's own pairs show no gap"
     remedy = next((remedy for remedy in finding.remedies if remedy.name == task.remedy), None) if finding else None
     if remedy is None:
         return "no outcome"

@@ -84,7 +84,7 @@ def witness_campaign(state: State) -> Campaign | None:
         placements=placements_of([here for _, here in wanted.values()]),
         cells=groups,
         contrasts=[],
-        why="Calls are counted in launches of their own, whose times are not used.",
+        why="Calls are counted in separate launches, whose times are not used.",
     )
 
 

@@ -54,8 +54,8 @@ def refutation(outcome: TrialOutcome) -> str | None:
         return None
     without = ratio_words(outcome.ratio, outcome.interval)
     return (
-        f"'{outcome.remedy}' was tried and did not help: without it, the time is {without} of that with it, "
-        f"and {gain:.3g}x if it removed half of the gap"
+        f"'{outcome.remedy}' was tried and did not help: without it, the time is {without} of that with it; "
+        f"removing half of the gap would make it {gain:.3g}x"
     )
 
 

@@ -48,21 +48,21 @@ def toggle_of(cell: CellResult, under: Condition, remedy: Remedy, environ: froze
     if remedy.parameter is not None and remedy.change is not None:
         changed = remedy.change(parameters)
         if changed is None:
-            return f"it does not apply: {remedy.parameter} is already as it asks, or this experiment has none"
+            return f"it does not apply: {remedy.parameter} already has this value, or this experiment lacks it"
         name = remedy.parameter
         return Toggle(name, parameters[name], changed[name], changed, (here,), places)
     if remedy.bind is not None:
         if under.bind == remedy.bind:
             return f"it does not apply: ranks are already bound to a {remedy.bind}"
         if remedy.bind == WIDENED and under.bind != INHERITED:
-            return "it does not apply: these launches do not run where they were started"
+            return "it does not apply: these launches do not start where ranks run"
         names = under.placement, _ALL if remedy.bind == WIDENED else f"bound to {remedy.bind}"
         return Toggle(
             "placement", *names, parameters, (here,), {**places, names[1]: replace(under.place, bind=remedy.bind)}
         )
     other = _remedied(under, remedy, environ)
     if other is None:
-        return "it does not apply: the environment is already as it asks"
+        return "it does not apply: the environment already has these values"
     return Toggle("environment", here.name, other.name, parameters, (here, other), places)
 
 

@@ -206,7 +206,7 @@ def _verdict(
     if contrast.verdict == "same":
         return "no effect", "refuted", f"{task.remedy} changes nothing"
     if contrast.verdict != "slower" or low <= 1 + least:
-        return "partial", "missing", "its effect is undecided; more rounds would decide it"
+        return "partial", "missing", "its effect is undecided; measure more rounds"
     if contrast.launches < FEWEST_PAIRS:
         return "partial", "missing", f"{contrast.launches} pairs; a proof needs {FEWEST_PAIRS}"
     short = _too_little(task, gap)
@@ -215,7 +215,7 @@ def _verdict(
     if not _agree(alike):
         return "partial", "missing", "two measurements of the slow cell differ, so its pairs prove nothing"
     if control is None:
-        why = task.uncontrolled or "nothing is known that this remedy must leave unchanged"
+        why = task.uncontrolled or "no control is known that this remedy must leave unchanged"
         return "partial", "missing", f"no negative control: {why}"
     if not stayed(control, low):
         undecided = control.verdict == "undecided"
@@ -233,7 +233,7 @@ def _verdict(
 def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegState, str] | None:
     """Why what is left of the gap is no proof; None: enough of it is gone."""
     if gap is None:
-        why = "no fast side was measured with it, so its share of the gap is not known"
+        why = "no fast side was measured with it, so its share of the gap is unknown"
         return "partial", "missing", why
     removed = gap.removed
     if removed is None or removed.interval is None:
@@ -245,7 +245,7 @@ def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegStat
     if task.fast_side == "toggled" and gap.fast_gains:
         why = f"{task.remedy} {gap.both_words}: worth having, but {share} is removed"
         return "both sides", "refuted" if high < LEAST_REMOVED_RATIO else "missing", why
-    return "partial", "missing", f"it removes {share}; a proof needs half at the lower end"
+    return "partial", "missing", f"it removes {share}; a proof needs at least half at the lower end"
 
 
 def stayed(control: ContrastResult, least_effect: float) -> bool:

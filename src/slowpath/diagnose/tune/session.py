@@ -152,13 +152,13 @@ class Session:
             prove_s, verify_s = request.rounds * round_s / 2, request.verifying_rounds * ways * round_s
             total_s += choose_s + prove_s + verify_s
             said.append(
-                f"{ranks} ranks: {len(prepared.plan.cells)} cells, choosing about {duration(choose_s)}, proving up to "
-                f"{duration(prove_s)}, each verification {duration(verify_s)}"
+                f"{ranks} ranks: {len(prepared.plan.cells)} cells, choosing about {duration(choose_s)}, proving up "
+                f"to {duration(prove_s)}, each verification {duration(verify_s)}"
             )
         return [
             *said,
-            f"all steps: about {duration(total_s)}, with one verification; lengths between neighbours that choose "
-            "differently come on top",
+            f"all steps: about {duration(total_s)} with one verification, plus lengths between neighbours that "
+            "choose differently",
         ]
 
     def first_campaign(self) -> Campaign:
@@ -194,12 +194,12 @@ class Session:
             self.tell(f"{ranks} ranks: {cells} between lengths that choose differently")
             finer = self._if_held(f"finer-{number}-{ranks}", choosing(self.request, bind, more), ranks)
             if finer is None:
-                self.tell(f"{cells} left out: the budget does not hold them")
+                self.tell(f"{cells} left out: the budget is too short")
                 break
             results = finer
             ways, grid = {**ways, **trials(results, self.request, ranks)}, joined(grid, more)
             found = picks(ways)
-        self.tell(f"{ranks} ranks: {_cells(len(found))} with a way that seems 5 % faster, now to be proven")
+        self.tell(f"{ranks} ranks: {_cells(len(found))} have a way that seems 5 % faster; proving it now")
         return found, grid
 
     def _proven(self, chosen: Sequence[Pick], measured: Measured) -> tuple[list[Pick], list[CellFactor]]:
@@ -222,7 +222,7 @@ class Session:
                 if not open_:
                     break
                 if number > 1 and self._is_spent():
-                    self.tell(f"{_cells(len(open_))} left undecided: the budget holds no second proof")
+                    self.tell(f"{_cells(len(open_))} left undecided: the budget is too short for a second proof")
                     break
                 runs.append(self._held(f"prove-{number}-{ranks}", ranks, open_, alone, variables))
                 found = with_picks(pooled(runs), [one for one in chosen if one.ranks == ranks])
@@ -270,7 +270,10 @@ class Session:
             if not checked:
                 return Tuned((), tuple(kept), variables, tuple(mockups), (), measured)
             if number > 1 and self._is_spent():
-                self.tell("the budget holds no further verification: what the last one did not confirm goes")
+                self.tell(
+                    "the budget is too short for another verification: cells that the last one did not confirm are "
+                    "dropped"
+                )
                 break
             runs.append(self._verification(number, grids, variables))
             found = with_picks(pooled(runs), checked)
@@ -365,7 +368,7 @@ class Session:
             return self.prepared(campaign, ranks)
         if (prepared := self._fits(campaign, ranks, share_s)) is not None:
             return prepared
-        self.tell(f"this step may take longer than the {duration(share_s)} that the budget leaves it: it is ended then")
+        self.tell(f"this step may exceed the remaining budget of {duration(share_s)}: it is stopped then")
         return self.prepared(campaign, ranks, rounds=min(_LEAST_ROUNDS, campaign.rounds))
 
 

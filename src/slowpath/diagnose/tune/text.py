@@ -33,17 +33,18 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
         return [
             *shown,
             "",
-            f"{request.identity}: {count} cell{'s' * (count > 1)} faster alone, none confirmed with all files: "
-            "the library's own choice stays everywhere; --resume with a longer --budget, or none, verifies again",
+            f"{request.identity}: {count} cell{'s' * (count > 1)} faster alone, but none confirmed with all files: "
+            "the library's own choice stays everywhere; to verify again, use --resume with a longer --budget or "
+            "none",
         ]
     if not tuned.picks:
         return [
             *shown,
             "",
-            f"{request.identity}: nothing was proven to be faster than the library's own choice; no file is needed",
+            f"{request.identity}: nothing is proven faster than the library's own choice; no file is needed",
         ]
     if not tuned.variables:
-        return [*shown, "", "tuning.json holds them for libslowpath-coll.so, which this engine does not have"]
+        return [*shown, "", "tuning.json contains them for libslowpath-coll.so, which this engine lacks"]
     return [*shown, "", "To use it:", *(f"  {line}" for line in export_lines(tuned.variables))]
 
 
@@ -54,14 +55,14 @@ def crowded(load: float, cores: int, ranks: int) -> str | None:
     """
     if ranks > cores:
         return (
-            f"{ranks} ranks share {cores} processors: their times are those of the scheduler, so what is promised for "
-            f"them holds for ranks that share processors as here; for others tune with {cores} ranks or fewer"
+            f"{ranks} ranks share {cores} processors: the scheduler determines their times, so the promises hold "
+            f"only for ranks that share processors in this way; otherwise tune with {cores} ranks or fewer"
         )
     if load < _FREE_SHARE * cores:
         return None
     return (
-        f"other programs used this machine (load {load:.1f}, {cores} processors): what is promised holds for one as "
-        "busy as that; tune again on a quiet one"
+        f"other programs used this machine (load {load:.1f}, {cores} processors): the promises hold for a machine "
+        "that is as busy; tune again on a quiet one"
     )
 
 
@@ -73,7 +74,10 @@ def _covered(request: TuneRequest, tuned: Tuned) -> list[str]:
     found = [one for one in chosen if one.collective != "barrier"]
     if not found:
         return []
-    shown = ["", "Lengths that the files choose for; between measured ones by their neighbours, which choose the same:"]
+    shown = [
+        "",
+        "Lengths that the files choose for (including lengths between measured neighbours with the same choice):",
+    ]
     for one in sorted(found, key=lambda picked: (picked.collective, picked.ranks, picked.first)):
         lengths = ", ".join(map(format_bytes, one.measured))
         span = " to ".join(map(format_bytes, dict.fromkeys((one.first, one.last))))
@@ -89,8 +93,8 @@ def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list
     changed = [one for one in found if one.pick is not None]
     shown = [
         "",
-        f"{request.identity}: {len(found)} cells measured anew, {launches} launches with the files and as many without;"
-        " times faster in the geometric mean:",
+        f"{request.identity}: {len(found)} cells measured again, {launches} launches with the files and as many "
+        "without; speedup (geometric mean):",
     ]
     for view in (*VIEWS, AT_ONCE):
         mine = [factor for factor in tuned.factors if factor.view == view.name]
@@ -108,13 +112,13 @@ def _gains(request: TuneRequest, tuned: Tuned, found: Sequence[Promise]) -> list
     longer = [factor for factor in tuned.factors if factor.ratio > WORSE_RATIO]
     worst = max(tuned.factors, key=lambda one: one.ratio)
     shown.append(
-        f"{number['better']} faster, {number['worse']} slower, {number['same']} neither, by whole intervals of"
-        f" {len(tuned.factors)}; {len(longer)} took over 2 % longer in these launches, the worst {name_of(worst.cell)}"
-        f" {worst.view}: {_factor(worst)}"
+        f"{number['better']} faster, {number['worse']} slower, {number['same']} neither, of {len(tuned.factors)} "
+        f"by whole intervals; {len(longer)} took over 2 % longer in these launches, the worst "
+        f"{name_of(worst.cell)} {worst.view}: {_factor(worst)}"
     )
     if tuned.unverified:
         cells = ", ".join(f"{one.collective} {format_bytes(one.bytes)}" for one in tuned.unverified)
-        shown.append(f"taken out after the last verification, so that the files as they are were not measured: {cells}")
+        shown.append(f"removed after the last verification, so the final files were not measured: {cells}")
     return shown
 
 
@@ -163,8 +167,8 @@ def _of_program(request: TuneRequest, found: Sequence[Promise]) -> list[str]:
     saved_s = sum(_saved_s(one, uses.get(one.cell)) for one in found)
     all_s = sum(use.seconds for use in request.uses)
     return [
-        f"{request.program}: of {format_time(all_s)} that a rank worked in these collectives, the promises save at "
-        f"least {format_time(saved_s)}"
+        f"{request.program}: a rank spends {format_time(all_s)} in these collectives; the promises save at least "
+        f"{format_time(saved_s)}"
     ]
 
 
@@ -208,7 +212,7 @@ def _mockups(tuned: Tuned) -> list[str]:
         return []
     return [
         "",
-        "Proven in one process against the library's own call; libslowpath-coll.so was not there to verify the file:",
+        "Proven in one process against the library's own call; libslowpath-coll.so was missing to verify the file:",
         *_table(sorted(alone, key=lambda one: one.cell)),
     ]
 
