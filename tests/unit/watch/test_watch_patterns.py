@@ -257,6 +257,61 @@ def test_a_record_that_begins_within_a_round_shows_the_hot_spot_as_well(tmp_path
     assert "rank 0" in finding.text
 
 
+def rounds_to_all(program: Program, from_zero: bool, apart_s: float, more_s: float = 0.0) -> None:
+    """Rounds of long messages to all others, from rank 0 or from the neighbour on, receives posted first.
+
+    The ranks are behind by multiples of `apart_s`, another one the most in each round; each computes `more_s` longer
+    than the one before it.
+    """
+    ranks, took_s, length = 4, 20e-6, 2**18
+    for number in range(40):
+        late_s = [(rank + number) % ranks * apart_s + rank * more_s for rank in range(ranks)]
+        begin_s = [at + 100e-6 + late_s[rank] for rank, at in enumerate(program.now)]
+        posted_s = [at + ranks * 1e-6 for at in begin_s]
+        requests: list[list[int]] = [[] for _ in range(ranks)]
+        for rank in range(ranks):
+            for at, other in enumerate(one for one in range(ranks) if one != rank):
+                start_s = begin_s[rank] + at * 1e-6
+                fields = {"start_s": start_s, "end_s": start_s + 0.2e-6, "message_bytes": length, "site": THERE}
+                requests[rank].append(program.at(rank).irecv(other, **fields))
+        free_s, ends_s = list(posted_s), [list[float]() for _ in range(ranks)]
+        for rank in range(ranks):
+            for other in range(ranks) if from_zero else [(rank + step) % ranks for step in range(1, ranks)]:
+                if other != rank:
+                    end_s = max(free_s[rank], posted_s[other]) + took_s
+                    program.at(rank).send(other, start_s=free_s[rank], end_s=end_s, message_bytes=length, site=HERE)
+                    free_s[rank] = end_s + STEP_S
+                    ends_s[other].append(end_s)
+        for rank in range(ranks):
+            end_s = max(free_s[rank], *ends_s[rank]) + CALL_S
+            program.at(rank).wait(*requests[rank], start_s=free_s[rank], end_s=end_s, site=ELSEWHERE)
+            program.now[rank] = end_s + STEP_S
+
+
+def test_rounds_from_rank_0_whose_sends_wait_for_ranks_that_are_behind_are_a_hot_spot(tmp_path: Path) -> None:
+    """The first messages take no longer than others. A rank may be late by itself: nothing is saved for certain."""
+    program = Program(4)
+    rounds_to_all(program, from_zero=True, apart_s=30e-6)
+    (finding,) = program.watched(tmp_path).findings
+    assert finding.rule == "SP049"
+    assert "rank 0" in finding.text
+    assert "wait for their receive" in finding.text
+    assert (finding.saved_s or 0.0) > 0.0
+    assert finding.saved_interval is not None
+    assert finding.saved_interval[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("from_zero", "apart_s", "more_s"), [(True, 0.0, 0.0), (False, 30e-6, 0.0), (True, 0.0, 30e-6)]
+)
+def test_rounds_that_begin_apart_or_wait_for_nobody_or_for_a_rank_that_computes_are_no_hot_spot(
+    from_zero: bool, apart_s: float, more_s: float, tmp_path: Path
+) -> None:
+    program = Program(4)
+    rounds_to_all(program, from_zero, apart_s, more_s)
+    assert not [one for one in program.watched(tmp_path).findings if one.rule == "SP049"]
+
+
 def without_room(program: Program, twin: bool, room: int = 64) -> None:
     """There is room for so many messages; a sender of more waits until the receiver has searched the round before."""
     count = 400

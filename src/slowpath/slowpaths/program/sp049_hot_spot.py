@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.core.units import format_bytes
+from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.program_pattern import (
     NONE,
     Bools,
+    Floats,
     Ints,
     ProgramCalls,
     ProgramSlowPath,
@@ -26,6 +27,9 @@ LEAST_RANKS = 3
 LEAST_ROUNDS = 10
 SAME = 0.8  # share of the first messages of all rounds that go to one rank
 LONGER = 1.3  # times what a later message of the round takes
+SHORT_S = 1e-6  # of a wait for a receive that counts
+MORE = 2.0  # times what the receiver has more to do outside MPI: the wait is that of the rounds
+CHANGE = "let rank r begin with rank r + 1 and go round from there; or MPI_Alltoall"
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,11 @@ class _Steps:
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
-    """Rounds of blocking sends to all others that begin at one rank, and whose first message takes longer."""
+    """Rounds of blocking sends to all others that begin at one rank, whose messages wait for each other.
+
+    Either the first ones take longer than later ones; or ranks leave the queue one after the other, so that each is
+    late for the next, and senders wait for receives.
+    """
     found = _steps(calls)
     sent = calls.messages.sent[found.message]
     result = []
@@ -54,8 +62,33 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
             continue
         later_s = float(np.median(calls.own_s[sent[here & (found.step > 0)]]))
         if float(np.median(calls.own_s[sent[hot]])) >= LONGER * later_s:
-            result.append(_pattern(calls, found.message[hot], int(to.argmax()), later_s))
+            result.append(_served_in_turn(calls, found.message[hot], int(to.argmax()), later_s))
+            continue
+        late = _waited_for(calls, found.message[here], np.unique(found.round[here]).size // (senders + 1))
+        if late.size:
+            result.append(_late_in_turn(calls, late, found.message[hot], int(to.argmax())))
     return result
+
+
+def _waited_for(calls: ProgramCalls, message: Ints, rounds: int) -> Ints:
+    """Messages whose senders waited for the receive, and not for a receiver that has more to do outside MPI.
+
+    Args: rounds: of each rank.
+    """
+    messages = calls.messages
+    known = message[messages.posted[message] != NONE]
+    outside_s = np.bincount(calls.rank, weights=np.where(np.isfinite(calls.gap_s), calls.gap_s, 0.0)) / rounds
+    more_s = outside_s[messages.destination[known]] - outside_s[messages.source[known]]
+    waits = ~messages.early[known] & (_wait_s(calls, known) > np.maximum(MORE * more_s, SHORT_S))
+    found: Ints = known[waits]
+    return found
+
+
+def _wait_s(calls: ProgramCalls, message: Ints) -> Floats:
+    """How long each sender waited for the receive to be posted, seconds."""
+    left, posted = calls.messages.left[message], calls.messages.posted[message]
+    found: Floats = np.minimum(calls.start_s[posted], calls.end_s[left]) - calls.start_s[left]
+    return found
 
 
 def _steps(calls: ProgramCalls) -> _Steps:
@@ -92,7 +125,27 @@ def _whole(rounds: Ints, to: Ints, partners: Ints) -> Bools:
     return found
 
 
-def _pattern(calls: ProgramCalls, message: Ints, hot: int, later_s: float) -> SeenPattern:
+def _late_in_turn(calls: ProgramCalls, late: Ints, first: Ints, hot: int) -> SeenPattern:
+    """Args: late: messages whose senders waited for the receive.  first: of rounds, to the hot rank."""
+    messages, wait_s = calls.messages, _wait_s(calls, late)
+    left = messages.left[late]
+    length = format_bytes(round(float(messages.bytes[first].mean())))
+    waited_s = np.bincount(calls.rank[left], weights=wait_s * calls.seconds_weight[left], minlength=calls.ranks)
+    return SeenPattern(
+        sites=most(calls.site[left], wait_s),
+        count=calls.stood_for(messages.sent[first]),
+        text=f"{calls.stood_for(messages.sent[first]):,} messages of {length} in {{place}} are the first of rounds to "
+        f"all ranks, and all go to rank {hot}; in these rounds {calls.stood_for(left):,} sends wait for their receive, "
+        f"{format_time(float(np.median(wait_s)))} each (median)",
+        change=CHANGE,
+        basis="how long a rank's sends wait there for ranks that have no more to do outside MPI; nothing is saved "
+        "where those are late for another reason, which was not tried",
+        more_s=(float(waited_s.mean()), 0.0, float(waited_s.max())),
+    )
+
+
+def _served_in_turn(calls: ProgramCalls, message: Ints, hot: int, later_s: float) -> SeenPattern:
+    """Args: message: the first of rounds, to the hot rank.  later_s: that later ones take."""
     messages = calls.messages
     rows = messages.sent[message]
     own_s, call = calls.own_s[rows], calls.call[rows]
@@ -105,7 +158,7 @@ def _pattern(calls: ProgramCalls, message: Ints, hot: int, later_s: float) -> Se
         count=count,
         text=f"{count:,} messages of {length} in {{place}} are the first of rounds to all ranks, and all go to "
         f"rank {hot}: they take {float(np.median(own_s)) / later_s:.1f} times as long as later ones",
-        change="let rank r begin with rank r + 1 and go round from there; or MPI_Alltoall",
+        change=CHANGE,
         basis="what the first messages take longer than later ones of the same rounds",
         rows=rows,
         saved_s=np.stack([value, low, np.maximum(own_s - later_s, 0.0)], axis=1),
@@ -118,14 +171,15 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     title="In each round all ranks send to the same partner first",
     what="A loop over all ranks from 0 on makes all of them send to rank 0 first, then to rank 1.",
     shows="At one place ranks send a message to each other rank in turn, ten rounds or more; 80 % of the rounds begin "
-    "at one rank, and these first messages take 1.3 times as long as later ones.",
+    "at one rank. These first messages take 1.3 times as long as later ones, or sends of these rounds wait for their "
+    "receives.",
     why="The messages for that rank wait for each other, while the others receive nothing. Rounds that begin at one's "
     "neighbour load all ranks alike.",
     needs="A watched program with three ranks or more and blocking sends (docs/reference/watch.md). The saving is what "
-    "the first messages take longer than later ones.",
+    "the first messages take longer than later ones, or how long a rank's sends wait for receives of these rounds.",
     remedy="Begin with the next rank: (rank + step) % ranks; or MPI_Alltoall(v).",
-    false_alarms="A rank that comes late is waited for, and not named: only what a message takes once its receive is "
-    "there counts.",
+    false_alarms="Ranks that are late for a reason of their own are waited for as well: where the first messages take "
+    "no longer, the low end of the saving is 0.",
     sources=("MPI-4.1 section 6.8", "docs/reference/watch.md"),
     cause="All ranks address one partner at the same time.",
     needs_law=False,
