@@ -67,7 +67,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("CriticalMove", "CannonComputation", "CannonKernels", "CannonKernel"),
     ),
 }
-# Their structs are listed with one sentence each; the schema has their fields.
+# Their structs are listed by name; the schema has what they are, and their fields.
 IN_SCHEMA = ("instructions", "messages", "shapes", "laws", "put", "cannon")
 WATCH_IN_SCHEMA = ("time", "messages")
 WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -115,9 +115,9 @@ def blocks() -> dict[str, Callable[[], str]]:
 
 
 def _group(group: Sequence[str], definitions: Mapping[str, Node], page: str) -> str:
-    listed = _LISTED.issuperset(group)
-    part = _line if listed else _part
-    text = ("" if listed else "\n").join(part(name, definitions[name]) for name in group)
+    if _LISTED.issuperset(group):
+        return f"Structs: {', '.join(f'`{name}`' for name in group)}.\n"
+    text = "\n".join(_part(name, definitions[name]) for name in group)
     if page != "results":
         for heading in map(title, SHARED):
             text = text.replace(f"](#{_anchor(heading)})", f"](results.md#{_anchor(heading)})")
@@ -125,23 +125,27 @@ def _group(group: Sequence[str], definitions: Mapping[str, Node], page: str) -> 
 
 
 def _part(name: str, definition: Node) -> str:
-    """Return a heading, what the struct is, and an item for each field."""
+    """Return a heading, what the struct is, and an item for each field; a field and its reason are one item."""
     about = " ".join(definition["description"].split())
-    absent = set(definition["properties"]) - set(definition["required"])
+    fields = definition["properties"]
+    absent = set(fields) - set(definition["required"])
+    with_reason = {field for field in fields if _is_reason_of(field, fields.get(f"{field}_reason", {}))}
     rows = [
-        f"- `{field}` ({'optional ' if field in absent else ''}{words(node)}){_meaning(node)}\n"
-        for field, node in definition["properties"].items()
+        f"- `{field}` ({'optional ' if field in absent else ''}{words(node)}"
+        f"{f', or `{field}_reason`' if field in with_reason else ''}){_meaning(field, node)}\n"
+        for field, node in fields.items()
+        if field.removesuffix("_reason") not in with_reason or field in with_reason
     ]
     return f"### {title(name)}\n\n{about}\n\n" + "".join(rows)
 
 
-def _line(name: str, definition: Node) -> str:
-    """Return an item: what the struct is."""
-    return f"- `{name}`: {' '.join(definition['description'].split())}\n"
+def _is_reason_of(field: str, node: Node) -> bool:
+    """Return whether the node says why a field is null, and nothing else."""
+    return node.get("description", "") in (f"why {field} is null", "why there are none", "why there is none")
 
 
-def _meaning(node: Node) -> str:
-    text = node.get("description", "").replace(_OLD, "")
+def _meaning(field: str, node: Node) -> str:
+    text = node.get("description", "").replace(_OLD, "").removesuffix(f"; null: see {field}_reason")
     return f": {text}" if text else ""
 
 
