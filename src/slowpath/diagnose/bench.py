@@ -167,10 +167,18 @@ class Bench:
         create(prepared, folder, self.command, others)
 
     def measure(
-        self, prepared: PreparedRun, folder: Path, budget_s: float | None, against: Against | None = None
+        self,
+        prepared: PreparedRun,
+        folder: Path,
+        budget_s: float | None,
+        against: Against | None = None,
+        fair_s: float | None = None,
     ) -> None:
-        """Launch it.  Raises: Interrupted, EnvironmentFailure; what was measured is kept."""
-        measure_prepared(folder, prepared, self._limits(budget_s, against), self.progress())
+        """Launch it.  Args: fair_s: as of RunLimits.  Raises: Interrupted, EnvironmentFailure; what was measured is
+        kept.
+        """
+        limits = replace(self._limits(budget_s, against), fair_s=fair_s)
+        measure_prepared(folder, prepared, limits, self.progress())
 
     def _limits(self, budget_s: float | None, against: Against | None) -> RunLimits:
         """Of a step.  Whoever waits for the end of a budget does not wait a minute for a launch of half a second."""

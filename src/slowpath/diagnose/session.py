@@ -27,6 +27,7 @@ from slowpath.diagnose.message_paths import paths_of, with_settings_without_effe
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, of_own_state, set_aside
 from slowpath.diagnose.program import ProgramUse, priced, with_program
+from slowpath.diagnose.ranks.survey import survey_s
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
@@ -241,7 +242,9 @@ class Session:
         self._write(steps=[*self.diagnosis.steps, step])
         begun = time.monotonic()
         try:
-            bench.measure(prepared, self.folder / folder, self._limit_s(kind, prepared), kind.against(task))
+            limit_s = self._limit_s(kind, prepared)
+            fair_s = min(limit_s, survey_s(self.diagnosis.budget_s, bench.job.ranks)) if kind.required else None
+            bench.measure(prepared, self.folder / folder, limit_s, kind.against(task), fair_s)
         except Interrupted:
             self._write(spent_s=max(self.diagnosis.spent_s + time.monotonic() - begun, self._clock.spent_s))
             raise

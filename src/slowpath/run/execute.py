@@ -17,6 +17,7 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import Launch, Plan
 from slowpath.core.secrets import KnownSecrets
+from slowpath.core.units import format_time
 from slowpath.plan.cost import TimeLeft, kind_of, longest_parts_s
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch
 from slowpath.record.plan_files import engine_plan_text
@@ -28,6 +29,7 @@ from slowpath.run.ownership import keep_held
 from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import LaunchProgress, Schedule, Task, read_account
+from slowpath.run.slow_cells import CellTimes
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,11 @@ class RunEnd:
 
 @dataclass(frozen=True)
 class _Begun:
-    """A launch that is about to start.  part_s: its longest part, as it was estimated."""
+    """A launch that is about to start.
+
+    budget_end_s, slow_s: wall time after which it is ended for the budget, and since it is so slow; inf: never.
+    part_s: its longest part, as it was estimated.
+    """
 
     task: Task
     number: int
@@ -52,6 +58,7 @@ class _Begun:
     job: LaunchedJob
     variables: dict[str, str]
     budget_end_s: float
+    slow_s: float
     part_s: float
 
 
@@ -76,7 +83,10 @@ class Execution:
         self._schedule = schedule or Schedule(plan)
         nodes = allocated_nodes(commands.environ)
         self._time_left = TimeLeft(plan, nodes)
-        self._parts_s = longest_parts_s(plan, nodes, limits.patience.launch_s if limits.patience else None)
+        launch_s = limits.patience.launch_s if limits.patience else None
+        self._parts_s = longest_parts_s(plan, nodes, launch_s)
+        self._times = CellTimes(plan, nodes, launch_s) if limits.fair_s is not None else None
+        self._put_off: set[int] = set()
         self._todo = {launch.launch for launch in self._schedule.launches_left()}
         for launch in plan.launches:
             if launch.launch not in self._todo:
@@ -94,6 +104,7 @@ class Execution:
         status = "complete"
         try:
             while tasks := self._schedule.next():
+                tasks = [self._held(task) for task in tasks]
                 self._show_progress(tasks[0])
                 if self._over_budget(time.monotonic() - self._begun_s, tasks):
                     status = "partial"
@@ -106,11 +117,30 @@ class Execution:
         finally:
             self._show_progress(None)
             self._progress.close()
-        if status == "complete" and (self._schedule.dead or self._schedule.quarantined):
+        if status == "complete" and (self._schedule.dead or self._schedule.quarantined or self._put_off):
             status = "partial"
         self._notes += [*self._schedule.quarantined.values(), *self._schedule.dead.values()]
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
         return RunEnd(status, *done, self._first_reason, tuple(self._notes))
+
+    def _held(self, task: Task) -> Task:
+        """The launch without the cells that are put off."""
+        if self._times is None or self._limits.fair_s is None:
+            return task
+        left_s = self._limits.fair_s - (time.monotonic() - self._begun_s)
+        cells = self._times.held(task.planned, task.cells, self._schedule.launches_left(), left_s)
+        self._put_off_cells(task.planned, [cell for cell in task.cells if cell not in cells])
+        return replace(task, cells=cells)
+
+    def _put_off_cells(self, planned: Launch, cells: Sequence[int]) -> None:
+        self._schedule.put_off(planned, cells)
+        if self._times is not None and cells and not self._put_off:
+            self._notes.append(
+                f"cells take many times as long as estimated, up to {format_time(self._times.longest_s(cells))}: those "
+                "that take longest are measured in fewer launches, so that the others get the rounds that they need"
+            )
+            self._progress.note(self._notes[-1])
+        self._put_off.update(cells)
 
     def _together(self, tasks: list[Task]) -> list[Outcome]:
         """Run the launches at the same time, and record each.
@@ -141,7 +171,8 @@ class Execution:
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
         made = self._commands.command(self._plan, task.planned, folder.absolute())
         budget_end_s = self._limits.budget_end_s(time.monotonic() - self._begun_s)
-        total_s = min(budget_end_s, self._total_s(task.planned))
+        slow_s = self._times.limit_s(task.planned, task.cells) if self._times else math.inf
+        total_s = min(budget_end_s, slow_s, self._total_s(task.planned))
         part_s = self._parts_s[kind_of(task.planned)]
         job = LaunchedJob(
             list(made.argv),
@@ -152,7 +183,7 @@ class Execution:
             JobLimits(total_s if total_s < math.inf else None, self._idle_s(task.planned, part_s)),
             folder / "stacks",
         )
-        return _Begun(task, number, folder, job, dict(made.variables), budget_end_s, part_s)
+        return _Begun(task, number, folder, job, dict(made.variables), budget_end_s, slow_s, part_s)
 
     def _idle_s(self, planned: Launch, part_s: float) -> float:
         """Time without progress after which a launch counts as hung, s."""
@@ -182,15 +213,22 @@ class Execution:
         against, limit_s = self._limits.against, begun.job.limits.total_s
         is_late = how == "hung" and limit_s is not None and outcome.wall_s > limit_s
         is_cut = is_late and outcome.wall_s > begun.budget_end_s
-        too_long = is_late and not is_cut
+        is_slow = is_late and not is_cut and outcome.wall_s > begun.slow_s
+        too_long = is_late and not is_cut and not is_slow
         stood_s = min(idle_s, outcome.wall_s) if how == "hung" and not is_late else 0.0
         if is_cut:
             how, reason = "interrupted", f"it still ran when the budget of {self._limits.budget_s:g} s was over"
+        elif is_slow:
+            how, reason = "interrupted", f"it took more than {begun.slow_s:.3g} s, many times what was estimated"
         elif against is not None and too_long:
             reason = against.words
         elif against is not None and how == "ok" and against.is_reference(task.planned):
             self._reference_s.append(outcome.wall_s)
         failed = self._schedule.ended(task.planned, begun.number, task.cells, how, reason, account, final=too_long)
+        if self._times is not None:
+            self._times.saw(task.planned, account.took_s)
+        if is_slow:
+            self._put_off_cells(task.planned, [cell for cell in task.cells if cell not in account.ended])
         info = LaunchInfo(
             launch=begun.number,
             round=task.planned.round,

@@ -70,6 +70,8 @@ class RunLimits:
     against: None: launches are not held against each other.  ends_launches: whether one that still runs when the budget
     is over is ended, soon after it; what it measured until then counts.  patience: where somebody waits for the end of
     a budget, a launch counts as hung sooner; None: it does not.
+    fair_s: where cells take many times as long as estimated, those that take longest are put off until the others have
+    the rounds that a conclusion needs within this time (slow_cells); None: every launch measures all of its cells.
     """
 
     cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
@@ -77,6 +79,7 @@ class RunLimits:
     against: Against | None = None
     ends_launches: bool = False
     patience: Patience | None = None
+    fair_s: float | None = None
 
     def budget_end_s(self, spent_s: float) -> float:
         """Return after which time a launch is ended for the budget, s; inf: never.  Args: spent_s: before it began."""

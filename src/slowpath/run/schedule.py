@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,6 +72,7 @@ class LaunchProgress:
     ended: dict[int, CellOutcome] = field(default_factory=dict)
     complete: bool = False
     running: int | None = None  # the cell in which the job died or hung; None if it did so outside of any
+    took_s: dict[int, float] = field(default_factory=dict)  # of each cell that ended, seconds
 
 
 def read_account(events: Path) -> LaunchProgress:
@@ -81,7 +82,9 @@ def read_account(events: Path) -> LaunchProgress:
     seen = read_events(events)
     begun = tuple(event.cell for event in seen.of(CellBegin))
     ended = {cell: CellOutcome(end.status, end.reason) for cell, end in seen.cell_ends.items()}
-    return LaunchProgress(begun, ended, seen.end is not None, seen.open_cell)
+    begun_ns = {event.cell: event.t_ns for event in seen.of(CellBegin)}
+    took_s = {cell: (end.t_ns - begun_ns[cell]) / 1e9 for cell, end in seen.cell_ends.items() if cell in begun_ns}
+    return LaunchProgress(begun, ended, seen.end is not None, seen.open_cell, took_s)
 
 
 # A cell that ends two launches in a row by force, or fails in two, would do so again: its time is better spent on the
@@ -111,6 +114,7 @@ class Schedule:
         skipped = {cell.cell for cell in plan.cells if cell.skip is not None}
         self._plan = plan
         self._left = {launch.launch: [c for c in launch.cells if c not in skipped] for launch in plan.launches}
+        self._put_off: dict[int, set[int]] = {}
         self._last: dict[int, int] = {}
         self._failures: Counter[int] = Counter()
         self._starts: Counter[Kind] = Counter()
@@ -141,6 +145,10 @@ class Schedule:
     def dead(self) -> dict[Kind, str]:
         """MPIs, environments and placements in which no launch starts, and why."""
         return dict(self._dead)
+
+    def put_off(self, planned: Launch, cells: Collection[int]) -> None:
+        """These cells of a launch are not measured in this pass; a run that is resumed measures them."""
+        self._put_off.setdefault(planned.launch, set()).update(cells)
 
     def superseded(self, planned: Launch, number: int) -> None:
         """Launch `number` of `planned` was cut off without a record of its end: all its cells are run again."""
@@ -196,7 +204,8 @@ class Schedule:
             self._starts[_kind(planned)] = 0
         lacking = [cell.cell for cell in failed if cell.status == "skipped" and LACKING.search(cell.reason)]
         self._failures.update([*lacking, *(cell.cell for cell in failed if cell.status != "skipped")])
-        self._left[planned.launch] = [*left, *lacking]
+        others = [cell for cell in self._left[planned.launch] if cell not in cells]
+        self._left[planned.launch] = [*left, *lacking, *others]
         return failed
 
     def _not_started(self, planned: Launch, left: list[int], how: str, reason: str | None) -> list[FailedCell]:
@@ -214,7 +223,8 @@ class Schedule:
             return []
         if self.quarantined and any(host in self.quarantined for host in self._hosts.get(launch.placement, ())):
             return []
-        return [cell for cell in self._left[launch.launch] if self._failures[cell] < CELL_FAILURES]
+        off = self._put_off.get(launch.launch, ())
+        return [c for c in self._left[launch.launch] if self._failures[c] < CELL_FAILURES and c not in off]
 
 
 def _same_turn(a: Launch, b: Launch) -> bool:
