@@ -11,6 +11,9 @@ from types import ModuleType
 
 import pytest
 
+from slowpath.mpi.alternatives.table import ALTERNATIVES
+from slowpath.mpi.libraries import words_of
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
@@ -44,17 +47,27 @@ def test_generated_tables_are_current_and_hold_every_entry() -> None:
 
 def test_each_alternative_has_one_row_below_its_library_and_says_what_shows_it() -> None:
     generate = tool("generate-docs")
-    block = generate.alternatives()
+    block = generate.BLOCKS["alternatives"]()
     sections = dict(part.split("\n", 1) for part in f"\n{block}".split("\n## ")[1:])
-    for row in generate.ALTERNATIVES:
-        library = generate.words_of(row.applies).lower()
+    for row in ALTERNATIVES:
+        library = words_of(row.applies).lower()
         section = next(text for title, text in sections.items() if title.lower() == library)
         mark = "\\*" if row.known == "documented" else ""
-        name = re.escape(f"[{row.name}]({row.source}){mark}")
         jobs = [f"**{part}" for part in section.split("\n**")[1:]]
-        ((job, other),) = [
-            (job, found[1]) for job in jobs if (found := re.search(rf"\n{name}(?: \(seen by (.+?)\))? \| ", job))
+        prefix, _, value = row.name.rpartition(" ")
+        names = (f"[{row.name}]({row.source}){mark}", f"[{prefix}]({row.source}) VALUES{mark}")
+        pattern = "|".join(
+            re.escape(name).replace("VALUES", rf"[^|]*\b{re.escape(value)}(?:, [^|]*?)?") for name in names
+        )
+        found = [
+            (job, line)
+            for job in jobs
+            if (line := re.search(rf"^(?:{pattern})(?: \(seen by (.+?)\))? \| (.*) \| ", job, re.MULTILINE))
         ]
+        ((job, line),) = [one for one in found if row.where.text in one[0].splitlines()[0]]
+        other, variables = line.groups()
+        written = [f"{name}={setting}" for name, setting in row.variables.items()]
+        assert variables.strip("`").split() in (written, [*written[:-1], f"{written[-1].partition('=')[0]}=VALUE"])
         _, where, usual = job.splitlines()[0].split(" | ")
         assert where == row.where.text
         witness, _, does = row.seen.partition(" ")
@@ -63,7 +76,6 @@ def test_each_alternative_has_one_row_below_its_library_and_says_what_shows_it()
         else:
             assert (other or usual.removeprefix("seen by ")) == witness
             assert re.search(rf"{re.escape(witness)}(, \S+)* {does}[;.]", section)
-    assert block.count("](http") == len(generate.ALTERNATIVES)
 
 
 def test_a_source_that_names_a_page_that_is_not_there_is_a_fault(check: ModuleType) -> None:
