@@ -19,10 +19,10 @@ class Advice:
 
 
 MORE: tuple[Advice, ...] = (
-    Advice("int count", "Call MPI_Put in place of MPI_Put_c where an int holds the count.", ("datatype",)),
+    Advice("int count", "Call MPI_Put instead of MPI_Put_c where an int can hold the count.", ("datatype",)),
     Advice(
         "no request",
-        "Call MPI_Put and MPI_Win_flush_local where no single put has to be waited for.",
+        "Call MPI_Put and MPI_Win_flush_local where no individual put must complete.",
         ("operation",),
     ),
     Advice(

@@ -69,4 +69,4 @@ def test_packing_says_why_nothing_can_be_its_control() -> None:
     task = replace(found.task("SP015:00000000"), fast_side="unchanged")
     outcome = judge_trial(task, results(contrasts=made))
     assert outcome.verdict == "partial"
-    assert "no negative control: MPI_Pack copies contiguous messages, too" in outcome.reason
+    assert "no negative control: MPI_Pack also copies contiguous messages" in outcome.reason

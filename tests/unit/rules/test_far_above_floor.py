@@ -63,7 +63,7 @@ def test_far_above_says_how_far_and_not_why() -> None:
     assert one.slow_cells == [0, 1, 2]
     assert "take 700x [665, 735] what this machine needs" in one.text
     assert "where one copy out of shared memory takes 300 ns" in one.text
-    assert "a setting of yours" in one.hypotheses[0]
+    assert "your settings" in one.hypotheses[0]
 
 
 def test_the_cell_that_the_text_is_about_comes_first() -> None:

@@ -93,7 +93,7 @@ def test_the_finding_speaks_for_all_contrasts_of_its_lengths() -> None:
 
 def test_its_evidence_says_how_it_was_chosen_and_what_is_not_in_it() -> None:
     lines_ = finding().legs.observed.evidence
-    assert "chosen among 2 ways on 2 launches, compared with the library on 6 others" in lines_[0]
+    assert "chosen among 2 ways in 2 launches, compared with the library in 6 others" in lines_[0]
     assert lines_[1].startswith("later calls only: the set-up by the first call")
     row = '{"collective": "bcast", "ranks": [2, 2], "bytes": [16384, 262144], "mockup": "scatter+allgather"}'
     assert lines_[2] == f"tuning.json: {row}"
@@ -108,7 +108,7 @@ def test_where_a_rank_came_late_to_many_calls_it_is_doubted() -> None:
         cell["repetitions"] = {**counts, "launches_of_clean": 8, "launches": 8}
     (found,) = of_guidelines(run)
     (doubt,) = found.doubts
-    assert doubt.startswith("a rank arrived late at 30 of 100 calls of ")
+    assert doubt.startswith("a rank arrived late in 30 of 100 calls of ")
 
 
 def test_the_headline_is_the_findings_own_sentence() -> None:

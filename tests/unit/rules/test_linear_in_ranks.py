@@ -87,7 +87,7 @@ def test_a_linear_scan_is_named_with_its_law_and_what_it_predicts_and_proven_by_
     run = Planted()
     linear(run, True)
     found = one_finding(run)
-    assert "takes 15 rounds of messages at 16 ranks, where 4 suffice: linear chain" in found.text
+    assert "takes 15 rounds of messages at 16 ranks, but 4 suffice: linear chain" in found.text
     assert "rounds = p - 1, exponent 1.00 exactly" in found.text
     assert "Extrapolated, not measured: 63 at 64 ranks, where 6 suffice; 1023 at 1024 ranks, where 10" in found.text
     assert found.status == "proven"
@@ -135,7 +135,7 @@ def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
     assert "from 8 ranks on" in str(rounds[1].reason)
     assert (rounds[2].law, rounds[2].exponent) == ("ceil(log2 p)", 0.0) or rounds[2].law is not None
     found = one_finding(run)
-    assert "12 rounds of messages at 7 ranks, where 3 suffice: linear up and down" in found.text
+    assert "12 rounds of messages at 7 ranks, but 3 suffice: linear up and down" in found.text
     assert "Extrapolated" not in found.text
 
 

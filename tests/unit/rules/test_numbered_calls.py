@@ -26,7 +26,7 @@ def test_the_call_is_exact_and_its_variable_proves_it() -> None:
     run = Planted()
     opening(run, True)
     found = only(run)
-    assert "from call 5 of each communicator" in found.text
+    assert "at call 5 of each communicator" in found.text
     assert found.status == "proven"
     assert found.legs.explained.state == "shown"
     assert {one.name: one.state for one in found.rivals} == dict.fromkeys(

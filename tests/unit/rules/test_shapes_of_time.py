@@ -37,7 +37,7 @@ def of(extra: Extra, lengths: Mapping[int, float] = LENGTHS, burst_s: float = 0.
 def test_a_stall_says_which_message_what_it_costs_and_in_what_it_is_counted() -> None:
     one = named("SP026")
     assert one.text.startswith("Every 64th 8 B message is ")
-    assert "The mean message is" in one.text
+    assert "They make the mean message" in one.text
     assert one.status == "observed"
     assert one.cause is None
     assert len(one.hypotheses) > 1

@@ -65,10 +65,10 @@ def found(*arguments: object, **more: object) -> list[WatchFinding]:
 def test_ranks_on_one_processor_are_named_with_what_they_lost(tmp_path: Path) -> None:
     (one,) = found(tmp_path, ["0-1"] * RANKS, waited_s=2.0)
     assert one.rule == "SP060"
-    assert "4 ranks on 2 processors (0-1 of node1): ranks 0, 1, 2 and 3 could run" in one.text
+    assert "4 ranks on 2 processors (0-1 of node1): ranks 0, 1, 2 and 3 were ready to run" in one.text
     assert "had no processor for 2.00 s of 4.00 s each" in one.text
     assert "yield-when-idle" in (one.change or "")
-    assert "bind each to a core of its own" in (one.change or "")  # the node has 16
+    assert "bind each to its own core" in (one.change or "")  # the node has 16
     low, high = one.saved_interval or one.interval
     assert 1.0 <= low <= 2.0 <= high <= SPAN_S
     assert one.status == "estimated"
@@ -88,7 +88,10 @@ def test_a_processor_for_each_rank_is_shared_with_none_of_the_program(tmp_path: 
     """Others took it: of bound ranks that is named as such, and only where it was long."""
     (one,) = found(tmp_path / "long", masks, waited_s=1.0)
     assert one.rule == "SP071"
-    assert "of 16 of node1, which other processes use, too: it could run and had no processor for 1.00 s of" in one.text
+    assert (
+        "of 16 of node1, which other processes use, too: it was ready to run but had no processor for 1.00 s of"
+        in one.text
+    )
     assert "; 3 more ranks likewise" in one.text
     assert one.interval == pytest.approx((0.5, 1.0))
     assert found(tmp_path / "short", masks, waited_s=0.5) == []
@@ -97,7 +100,7 @@ def test_a_processor_for_each_rank_is_shared_with_none_of_the_program(tmp_path: 
 def test_processors_that_others_use_are_no_fault_of_the_binding_where_there_is_none(tmp_path: Path) -> None:
     (one,) = found(tmp_path / "long", ["0-15"] * 2, waited_s=2.0)
     assert one.rule == "SP071"
-    assert "other processes use the 16 processors of node1, too: rank 0 could run and had no" in one.text
+    assert "other processes use the 16 processors of node1, too: rank 0 was ready to run but had no" in one.text
     assert "bind" not in (one.change or "")
     assert found(tmp_path / "short", ["0-15"] * 2, waited_s=0.5) == []
 
@@ -121,7 +124,7 @@ def test_threads_that_exceed_the_processors_of_their_rank(tmp_path: Path) -> Non
 def test_threads_that_were_over_before_the_end_count_as_one(tmp_path: Path) -> None:
     (one,) = found(tmp_path, ["0", "1"], waited_s=2.0, others_ran_s=2.0)
     assert one.rule == "SP061"
-    assert "at least 2 busy threads of rank 0 on 1 processor (0 of node1): each could run" in one.text
+    assert "at least 2 busy threads of rank 0 on 1 processor (0 of node1): each was ready to run" in one.text
     assert one.interval[0] == pytest.approx(1.0)
 
 
@@ -146,7 +149,7 @@ def test_memory_that_grows_until_the_end_names_the_rank_and_the_limit(tmp_path: 
     more = {"memory_limit_bytes": str(1024 * MIB)}
     (one,) = found(tmp_path, ["0", "1"], resident=lambda at_s: (100 + 50 * at_s) * MIB, **more)
     assert one.rule == "SP062"
-    assert "the memory of rank 0, and that of 1 more grows all through the run" in one.text
+    assert "the memory of rank 0, and that of 1 more grows throughout the run" in one.text
     assert "50 MiB a second, to 300 MiB; it would reach the limit of its control group, 1 GiB, in 14.5 s" in one.text
     assert (one.change or "").startswith("rank 0 holds 50 MiB more each second")
 

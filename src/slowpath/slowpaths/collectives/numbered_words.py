@@ -33,14 +33,12 @@ def by_moves(moved: Sequence[MovedChange], what: str) -> Support:
     """A variable of the library that predicted another number, which then was seen."""
     lines = tuple(moved_words(change, what) for change in moved)
     if not moved:
-        return Support(
-            "missing", "no variable of the library was changed; slowpath run coll does so where one is known"
-        )
+        return Support("missing", "No variable of the library was varied; slowpath run coll varies those it knows.")
     if any(change.within is False for change in moved):
-        return Support("refuted", "the library's variable for it did not move it as predicted", lines)
+        return Support("refuted", "the library's variable did not move it as predicted", lines)
     if not any(change.seen is not None and change.within for change in moved):
-        return Support("missing", "its variable was changed, but the predicted change did not appear", lines)
-    return Support("shown", f"a variable of the library moves the {what} to where it was predicted", lines)
+        return Support("missing", "a variable was varied, but the predicted change did not appear", lines)
+    return Support("shown", f"a variable of the library moves the {what} as predicted", lines)
 
 
 def tried(moved: Sequence[MovedChange], stayed: Sequence[Stayed], what: str) -> tuple[Tried, ...]:

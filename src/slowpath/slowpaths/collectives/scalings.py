@@ -131,9 +131,9 @@ def _reason(law: PowerGrowth | None, held: HeldOutRanks | None, later: Sequence[
         messages = later[0][0].messages
         return f"from {messages.ranks if messages else '?'} ranks on it is another algorithm"
     if held is None:
-        return f"no point to test the law with: {FEWEST_POINTS + 1} numbers of ranks are needed"
+        return f"no point left to test the law: it needs {FEWEST_POINTS + 1} numbers of ranks"
     if not law.is_exact and not _is_narrow(law.interval):
-        return "no formula of ours gives these counts exactly, and so few do not fix an exponent"
+        return "no known formula gives exactly these counts, and they are too few to fit an exponent"
     return None if held.holds else f"the law of fewer ranks does not predict {held.ranks}"
 
 

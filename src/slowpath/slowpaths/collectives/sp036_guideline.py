@@ -94,7 +94,7 @@ def _disturbed(cell: CellResult) -> str | None:
     found = cell.repetitions
     if found is None or not found.late or found.late < DISTURBED * found.all:
         return None
-    return f"a rank arrived late at {found.late} of {found.all} calls of '{cell.label}'; the reason was not measured"
+    return f"a rank arrived late in {found.late} of {found.all} calls of '{cell.label}'; the reason was not measured"
 
 
 def _about(one: Violation) -> str:
@@ -106,7 +106,7 @@ def _about(one: Violation) -> str:
 
 def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
     lines = [
-        f"{ratio}: chosen among {one.rivals + 1} ways on {one.chose} launches, compared with the library on "
+        f"{ratio}: chosen among {one.rivals + 1} ways in {one.chose} launches, compared with the library in "
         f"{one.proved} others; p {one.p:.2g} after Holm's correction for all comparisons",
         "later calls only: the set-up by the first call (workspace, communicators) is not included",
     ]
@@ -126,14 +126,14 @@ def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
 
 REPLACED_COLLECTIVE = Remedy(
     "replaced collective",
-    "Preload libslowpath-coll.so with the row of tuning.json that the evidence has: it calls the mock-up in place "
-    "of the library's own, for this range alone.",
+    "Preload libslowpath-coll.so with the tuning.json row in the evidence: in this range only, it replaces the "
+    "library's collective with the mock-up.",
     ("way",),
     side_effects=("a mock-up's first call on a communicator sets up its workspace",),
     sources=("docs/internals/collectives.md",),
     variables={"SLOWPATH_COLL": "tuning.json"},
     replaces_calls=True,
-    untried="by one run alone; slowpath diagnose tries it where libslowpath-coll.so lies next to the engine",
+    untried="needs more than one run; slowpath diagnose tries it if libslowpath-coll.so is next to the engine",
     phrase="tuned collectives (slowpath tune)",
 )
 
@@ -190,7 +190,7 @@ SLOW_PATH: SlowPath = SlowPath(
         metric="collective_work_s",
         remedy="collectives by other calls",
         text="Let libslowpath-coll.so make {what} for this length and number of ranks.",
-        side_effects=("later calls alone: the first one on a communicator sets up memory of its own",),
+        side_effects=("later calls only: the first call on a communicator sets up its own memory",),
         tries=PROGRAM_COLLECTIVES.key,
     ),
 )

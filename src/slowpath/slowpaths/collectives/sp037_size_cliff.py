@@ -24,8 +24,7 @@ LEAST_GONE = 0.5
 WITHIN = 1.1
 ALGORITHM = "the library changes its algorithm or its protocol at this length"
 SHARED = (
-    "their messages between two ranks, which they share, take another protocol from this length on (SP013 looks at "
-    "those)",
+    "messages between two ranks, which these collectives share, take another protocol from this length on (see SP013)",
     "the library has the same limit in the tables of each of them",
 )
 
@@ -63,8 +62,8 @@ def _of_several(facts: Facts, group: Sequence[Cliff]) -> Observation:
         about=f"several collectives, more than their bytes at {slow}{_case(worst)}",
         place=facts.place([cell for cliff in group for cell in cliff.cells], [names]),
         text=f"{names.capitalize()} of {slow}{_case(worst)} are {ordered[-1].ratio.value:.2f}x to "
-        f"{ratio_words(worst.ratio)} slower than {worst.pieces} of {fast}, which are as many bytes; "
-        f"{worst.collective}: {times_words(worst)}.",
+        f"{ratio_words(worst.ratio)} slower than {worst.pieces} of {fast} (as many bytes); {worst.collective}: "
+        f"{times_words(worst)}.",
         cells=tuple(dict.fromkeys(cell.cell for cliff in group for cell in cliff.cells)),
         evidence=tuple(
             f"{cliff.collective}: {ratio_words(cliff.ratio)}, {times_words(cliff)}: pairs of launches of two cells"
@@ -141,14 +140,14 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         return Support("missing", "page faults were not recorded")
     line = f"{_faults_words(one.faults)}, for a message of {one.pages:.0f} pages; {format_time(one.excess_s)} longer"
     if one.shorter or one.faults < FAULTS * one.pages:
-        why = "page faults do not account for it; whether the library changes its algorithm there was not tried"
+        why = "page faults do not explain it; a change of algorithm there was not tested"
         return Support("missing", why, (line,))
     if one.under is None or one.under.gone is None:
         return Support("missing", "page faults grow with it; the same with freed memory kept was not measured", (line,))
-    gone = f"with what is freed kept, {excess_words(one.under.gone)} of the excess is gone"
+    gone = f"keeping freed memory removes {excess_words(one.under.gone)} of the excess"
     if one.under.gone[1] < LEAST_GONE:
         return Support("missing", f"page faults grow with it, but {gone}", (line, gone))
-    return Support("shown", "page faults, and the time goes with them", (line, gone), "kernel")
+    return Support("shown", "page faults, which account for the time", (line, gone), "kernel")
 
 
 def _faults_words(faults: float) -> str:
@@ -167,8 +166,8 @@ def _by_kept_memory(facts: Facts, seen: Observation, _: Support) -> Judged:
     one = next(cliff for cliff in cliffs(facts) if cliff.slow.cell == seen.slow_cells[0])
     gone = one.under.gone if one.under else None
     if gone is None:
-        return Judged("standing", "not made: the same where malloc keeps what is freed")
-    line = f"where malloc keeps what is freed, {share_words(gone[0], gone[1:])} of the excess is gone"
+        return Judged("standing", "not made: the same with malloc keeping freed memory")
+    line = f"with malloc keeping freed memory, {share_words(gone[0], gone[1:])} of the excess is gone"
     return Judged("refuted" if gone[1] >= GONE else "standing", line, (line,))
 
 
@@ -177,7 +176,7 @@ SIZES = (
         "another algorithm",
         "The library changes its algorithm or its protocol at this length.",
         _claim("message"),
-        "the same lengths where malloc keeps what is freed: an algorithm does not know of it",
+        "the same lengths with malloc keeping freed memory, which does not affect an algorithm",
         _by_kept_memory,
         hypotheses=("the library changes its algorithm or its protocol at this length",),
     ),

@@ -61,7 +61,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     gone = [one for one in forced if one.gone is not None]
     if not gone:
         return Support(
-            "missing", "no other algorithm was forced; where a variable is known for it, slowpath run coll does"
+            "missing", "no other algorithm was forced; slowpath run coll forces one where it knows a variable"
         )
     lines = tuple(
         f"{one.length}, {one.environment}: {excess_words(one.gone)} of the excess is gone"
@@ -71,7 +71,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     best = max(one.gone[1] for one in gone if one.gone is not None)
     if best < LEAST_GONE:
         return Support("missing", "another algorithm leaves most of it: the type itself may be expensive", lines)
-    return Support("shown", "another algorithm, forced, takes as long for one element as for many", lines)
+    return Support("shown", "with another algorithm forced, one element takes as long as many", lines)
 
 
 def _claim(by: str | None) -> Claim:
@@ -80,10 +80,8 @@ def _claim(by: str | None) -> Claim:
 
 def _by_forced_algorithm(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
-        return Judged(
-            "refuted", "the type is the same where the algorithm is forced, and costs no more", support.evidence
-        )
-    return Judged("standing", "not made: the same type under an algorithm that is forced")
+        return Judged("refuted", "with the algorithm forced, the same type costs no more", support.evidence)
+    return Judged("standing", "not made: the same type with a forced algorithm")
 
 
 COUNTS = (
@@ -91,7 +89,7 @@ COUNTS = (
         "a dear type",
         "Packing a derived type is expensive with any algorithm.",
         _claim("message"),
-        "the same type under an algorithm that is forced",
+        "the same type with a forced algorithm",
         _by_forced_algorithm,
         hypotheses=("the type itself is expensive to handle",),
     ),

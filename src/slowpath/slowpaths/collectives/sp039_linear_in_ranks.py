@@ -79,8 +79,8 @@ def _observation(facts: Facts, one: RankScaling, every: Sequence[RankScaling]) -
         about=f"rounds of {one.label}",
         place=facts.place(cells, [f"{one.label}, {first} to {last} ranks"]),
         text=f"{_article(one.label)} {one.label} takes {worst.value:.0f} rounds of messages at {worst.ranks} ranks, "
-        f"where {needed(worst.ranks)} suffice: {known}; {growth_words(one)}, counted at {first} to {last} ranks."
-        f"{predicted_words(one, needed)}",
+        f"but {needed(worst.ranks)} suffice: {known}; {growth_words(one)}, counted at {first} to {last} "
+        f"ranks.{predicted_words(one, needed)}",
         metric="rounds",
         phase="steady",
         ratio=None,
@@ -102,7 +102,7 @@ def _observation(facts: Facts, one: RankScaling, every: Sequence[RankScaling]) -
 def _doubts(facts: Facts, one: RankScaling) -> tuple[str, ...]:
     if facts.setting(facts.cells[one.points[0].cell]) != COUNTED:
         return ()
-    return ("counted with every message through a socket; through shared memory the library may choose otherwise",)
+    return ("counted with every message through a socket; the library may choose differently through shared memory",)
 
 
 def _forced(facts: Facts, one: RankScaling, every: Sequence[RankScaling]) -> RankScaling | None:
@@ -158,7 +158,7 @@ def _control(facts: Facts, one: RankScaling, every: Sequence[RankScaling]) -> tu
         return False, None
     same = all((a.value, a.algorithms) == (b.value, b.algorithms) for _, a, b in pairs)
     names = ", ".join(dict.fromkeys(name for name, _, _ in pairs))
-    return same, f"{names}, of which no algorithm is forced, {'send' if same else 'do not send'} what they sent"
+    return same, f"{names}, with no forced algorithm, {'send' if same else 'do not send'} what they sent"
 
 
 def witnesses(facts: Facts, seen: Observation) -> Support:
@@ -167,9 +167,9 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if counts is None:
         return Support("missing", "no messages were counted")
     if not counts.settled:
-        return Support("missing", "half of the calls give another chain of messages: more calls are needed")
+        return Support("missing", "half of the calls have another chain of messages, so more calls are needed")
     return Support(
-        "shown", f"counted in {counts.calls} calls of {counts.launches} launches, the same in each: {counts.text}"
+        "shown", f"counted in {counts.calls} calls of {counts.launches} launches with identical results: {counts.text}"
     )
 
 
@@ -179,9 +179,9 @@ _PLAIN = {"start": "blocking", "op": "sum", "shape": "elements", "in_place": "of
 def _by_late_ranks(facts: Facts, seen: Observation, _: Support) -> Judged:
     counts = facts.cells[seen.slow_cells[0]].messages
     if counts is None or not counts.settled:
-        return Judged("standing", "half of the calls give a shorter or longer chain than all of them")
+        return Judged("standing", "half of the calls have a shorter or longer chain than all of them")
     if not counts.exact:
-        return Judged("standing", "no known algorithm sends just these messages, so that chance is not excluded")
+        return Judged("standing", "no known algorithm sends exactly these messages, so chance is not excluded")
     return Judged(
         "refuted",
         f"in {counts.calls} calls each rank came late by turns, and the messages are those of {counts.algorithms[0]}",
@@ -199,14 +199,14 @@ def _by_what_was_asked(facts: Facts, seen: Observation, _: Support) -> Judged:
 LINEAR = (
     RivalKind(
         "ranks that come late",
-        "Ranks arrived late, so messages followed each other without need.",
+        "Ranks arrived late, so messages followed each other unnecessarily.",
         Claim(time="waiting", side=None, by="nothing"),
         "calls in which each rank comes late by turns, and the messages of known algorithms",
         _by_late_ranks,
     ),
     RivalKind(
         "an unusual call",
-        "The library falls back to a simple algorithm for this op, type or kind of call alone.",
+        "The library falls back to a simple algorithm only for this op, type or kind of call.",
         Claim(time="path", side=None, by="ranks"),
         "the plain blocking call with a built-in op",
         _by_what_was_asked,
@@ -219,7 +219,7 @@ LOGARITHMIC_ALGORITHMS = tunings(
         "Force the library's algorithms whose rounds grow with the logarithm of the number of ranks.",
         ("algorithm",),
         control=ALONE,
-        side_effects=("long messages of the same collective, for which another algorithm may be faster",),
+        side_effects=("another algorithm may be faster for long messages of the same collective",),
     )
 )
 

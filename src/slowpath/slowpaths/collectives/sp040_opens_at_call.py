@@ -37,8 +37,9 @@ def _observation(facts: Facts, one: Opening) -> Observation:
     return Observation(
         about="calls of a communicator",
         place=facts.place([seen.cell for seen in one.seen], [names]),
-        text=f"Collectives take another path from call {one.opens} of each communicator on: calls 1 to {one.opens - 1} "
-        f"take {format_time(one.before_s)}, {setup}later ones {format_time(one.fast_s)}; {pays}. So for {names}{also}.",
+        text=f"Collectives change path at call {one.opens} of each communicator: calls 1 to {one.opens - 1} take "
+        f"{format_time(one.before_s)}, {setup}later ones {format_time(one.fast_s)}; {pays}. This applies to "
+        f"{names}{also}.",
         metric=one.metric,
         phase="first",
         ratio=one.ratio.value,
@@ -87,40 +88,40 @@ def _by_time(facts: Facts, seen: Observation, _: Support) -> Judged:
     """How long the calls in front took does not say when they began: pauses lie between them."""
     hit = [change for change in _opening(facts, seen).moved if change.within and change.seen is not None]
     if not hit:
-        return Judged("standing", "not made: a variable that counts calls, set to another number")
+        return Judged("standing", "not made: another value of a variable that counts calls")
     numbers = ", ".join(f"{change.seen} with {'='.join(next(iter(change.variables.items())))}" for change in hit)
-    return Judged("refuted", f"a variable that counts calls sets the call exactly, for all lengths: {numbers}")
+    return Judged("refuted", f"a variable that counts calls sets the exact call, for all lengths: {numbers}")
 
 
 def _by_process(facts: Facts, seen: Observation, _: Support) -> Judged:
     fresh = len(_opening(facts, seen).seen)
     if fresh < FRESH:
-        return Judged("standing", f"not made: {FRESH} fresh communicators in one process or more")
+        return Judged("standing", f"not made: {FRESH} or more new communicators in one process")
     return Judged(
-        "refuted", f"each of {fresh} fresh communicators of a process, in shuffled order, opens at its own call"
+        "refuted", f"each of {fresh} new communicators of a process, in shuffled order, opens at its own call"
     )
 
 
 OPENS = (
     RivalKind(
         "bytes",
-        "The path opens after so many bytes.",
+        "The path opens after a number of bytes.",
         _claim("message"),
         "calls of several lengths",
         _by_bytes,
     ),
     RivalKind(
         "time",
-        "The path opens some time after the communicator was made, or the processor is warm only then.",
+        "The path opens some time after the communicator is made, or the processor is warm only then.",
         _claim("uses"),
-        "the library's variable, set to other numbers of calls",
+        "other values of the library's variable that counts calls",
         _by_time,
     ),
     RivalKind(
         "warm-up of the process",
-        "The first calls of a process are slow, on whatever communicator.",
+        "The first calls of a process are slow on any communicator.",
         _claim("nothing"),
-        "fresh communicators, one after the other in one process",
+        "new communicators, one after the other in one process",
         _by_process,
     ),
 )
@@ -128,11 +129,11 @@ OPENS = (
 LATER_OPENING = tunings(
     Remedy(
         "later opening",
-        "Where communicators are freed after few calls, let collectives not set up shared memory: all calls then take "
-        "the path of the first ones.",
+        "Keep the fast path closed for communicators that are freed after a few calls: all calls then take the "
+        "path of the first ones.",
         ("call",),
         control=ALONE,
-        side_effects=("collectives on communicators that live long: each call takes the slower path",),
+        side_effects=("collectives on long-lived communicators take the slower path in each call",),
     )
 )
 
@@ -143,7 +144,7 @@ KEEP_COMMUNICATORS = Remedy(
     side_effects=("memory of each live communicator",),
     sources=("MPI-4.1 section 7.4",),
     code="static MPI_Comm comm;  /* duplicated once, used from call to call */",
-    untried="the later calls of the finding's own communicators show it already; there is nothing else to toggle",
+    untried="the finding's own communicators show it in their later calls; there is nothing else to toggle",
     phrase="communicators that are kept",
 )
 

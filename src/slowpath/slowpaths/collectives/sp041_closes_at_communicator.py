@@ -29,8 +29,8 @@ def _observation(facts: Facts, one: Closing) -> Observation:
     return Observation(
         about="live communicators",
         place=facts.place([seen.cell for seen in one.seen], [names]),
-        text=f"Collectives ({names}) on communicator {one.closes} and later ones take {ratio_words(one.ratio)} as long "
-        f"as on those before, while all live: {times_words(one)}; {one.communicators} were made.",
+        text=f"Collectives ({names}) on communicator {one.closes} and later ones are {ratio_words(one.ratio)} "
+        f"slower than on those before, while all live: {times_words(one)}; {one.communicators} were made.",
         metric=one.metric,
         phase="steady",
         ratio=one.ratio.value,
@@ -67,7 +67,7 @@ def _by_number(facts: Facts, seen: Observation, _: Support) -> Judged:
 CLOSES = (
     RivalKind(
         "many communicators",
-        "Every call gets slower when there are many communicators: the library searches them.",
+        "Many communicators slow every call: the library searches them.",
         _claim("buffers"),
         "a collective without such a path, on as many live communicators",
         _by_number,
@@ -90,7 +90,7 @@ FREE_COMMUNICATORS = Remedy(
     ("communicator",),
     sources=("MPI-4.1 section 7.4.3",),
     code="MPI_Comm_free(&comm);  /* before the next one is made */",
-    untried="the cells keep their communicators, since that is what they are about",
+    untried="the cells must keep their communicators",
     phrase="MPI_Comm_free for communicators that are no longer used",
 )
 

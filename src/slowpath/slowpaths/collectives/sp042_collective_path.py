@@ -30,7 +30,7 @@ from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
 LEVEL = "SLOWPATH_THREAD_LEVEL"
 LEAST_LOST = 0.5  # of the excess that the fast side takes on where the path is closed
 ALL_OF_IT = 0.9  # less leaves a rest that is not the path's
-OPEN = "the cause is not known; that the other side is fast proves nothing by itself"
+OPEN = "the cause is unknown; that the other side is fast proves nothing by itself"
 # Axis -> what leads from the slow side to the fast one; the campaign measures both in the same rounds.
 _REMEDIES = {"op": "op that commutes", "start": "blocking call", "environment": "thread level funneled"}
 _WORDS = {
@@ -99,32 +99,34 @@ def _closed(facts: Facts, contrasts: Sequence[str]) -> Support:
     every = [one for one in unders_of(facts, contrasts) if one.setting == CLOSED]
     closed = [(one, one.lost) for one in sorted(every, key=lambda one: contrasts.index(one.contrast)) if one.lost]
     if not every:
-        return Support("missing", "no run with the library's fast path kept closed; where a variable is known for "
-                       "that, slowpath run coll does it")  # fmt: skip
+        return Support("missing", "no run kept the library's fast path closed; slowpath run coll does so where it "
+                       "knows a variable")  # fmt: skip
     lines = tuple(
-        f"{one.length}: with the path kept closed ({variable_words(one.variables)}) the fast side takes on "
-        f"{excess_words(lost)} of the excess{_rest(lost)}"
+        (
+            f"{one.length}: with the fast path closed ({variable_words(one.variables)}), the fast side takes "
+            f"{excess_words(lost)} of the excess{_rest(lost)}"
+        )
         for one, lost in closed
     )
     if {one.contrast for one, _ in closed} != set(contrasts):
-        return Support("missing", "not each length was measured with the path kept closed, in as many launches", lines)
+        return Support("missing", "not every length was measured with the fast path closed in as many launches", lines)
     shares = [lost for _, lost in closed]
     if any(high < LEAST_LOST for _, _, high in shares):
         return Support(
-            "missing", "with the path kept closed a fast side is still faster: something else differs", lines
+            "missing", "with the fast path closed, a fast side is still faster: something else differs", lines
         )
     if any(low < LEAST_LOST for _, low, _ in shares):
         return Support(
             "missing",
-            "with the path kept closed the fast side does not surely take on half of the excess at each length",
+            "with the fast path closed, the fast side may take less than half of the excess at some length",
             lines,
         )
-    return Support("shown", "with the path kept closed the fast side takes on most of the excess", lines)
+    return Support("shown", "with the fast path closed, the fast side takes most of the excess", lines)
 
 
 def _rest(lost: Share) -> str:
     """What the path does not account for."""
-    return "; the rest is there with the path closed, too" if lost[2] < ALL_OF_IT else ""
+    return "; the rest remains with the path closed" if lost[2] < ALL_OF_IT else ""
 
 
 def _claim(by: str | None) -> Claim:
@@ -133,18 +135,16 @@ def _claim(by: str | None) -> Claim:
 
 def _by_closed_path(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
-        return Judged(
-            "refuted", "with the path kept closed the fast side takes on most of the excess", support.evidence
-        )
-    return Judged("standing", "not made, or open: both sides with the path kept closed")
+        return Judged("refuted", "with the fast path closed, the fast side takes most of the excess", support.evidence)
+    return Judged("standing", "not made, or open: both sides with the fast path closed")
 
 
 PATHS = (
     RivalKind(
         "cost of each call",
-        "Each call takes locks, or prepares a schedule, whatever its path.",
+        "Each call takes locks or prepares a schedule on any path.",
         _claim("nothing"),
-        "the fast side with its path kept closed by the library's variable",
+        "the fast side, with the library's variable keeping its path closed",
         _by_closed_path,
         hypotheses=("each call takes locks, or prepares a schedule, whatever its path",),
     ),
@@ -152,27 +152,27 @@ PATHS = (
 
 OP_THAT_COMMUTES = Remedy(
     "op that commutes",
-    "Tell MPI_Op_create that the op commutes (its second argument), where it does.",
+    "Tell MPI_Op_create that the op commutes (second argument) if it does.",
     ("op",),
-    side_effects=("the order in which ranks are combined is then the library's, and so is the rounding",),
+    side_effects=("the library then chooses the order in which ranks are combined, and so the rounding",),
     sources=("MPI-4.1 section 6.9.5",),
     parameter="op",
     change=set_to("op", "user"),
-    uncontrolled="collectives without an op refuse one, and each with one pays for the op itself; slowpath run "
-    "coll holds a scan against it",
+    uncontrolled="collectives without an op refuse one, and collectives with one pay for the op; slowpath run coll "
+    "compares it with a scan",
     code="MPI_Op_create(function, 1, &op);  /* 1: it commutes */",
     phrase="an op that commutes",
 )
 
 BLOCKING_CALL = Remedy(
     "blocking call",
-    "Call the blocking collective where nothing is to be done meanwhile.",
+    "Call the blocking collective where there is nothing to do meanwhile.",
     ("start",),
     sources=("MPI-4.1 section 6.12",),
     parameter="start",
     change=set_to("start", "blocking"),
-    uncontrolled="every collective is started in some way, and each may gain by another; slowpath run coll "
-    "holds one without a fast path against it",
+    uncontrolled="every collective is started in some way and may gain by another; slowpath run coll compares one "
+    "without a fast path",
     phrase="blocking collectives where nothing overlaps",
 )
 

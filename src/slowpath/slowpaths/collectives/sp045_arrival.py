@@ -47,7 +47,7 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The algorithm serialises behind the late rank.",
     hypotheses=(
         "the algorithm serialises behind the late rank",
-        "ranks that wait have gone to sleep, or have lost their caches",
+        "waiting ranks have gone to sleep or lost their caches",
     ),
     needs_law=False,
     kind="property",

@@ -17,7 +17,7 @@ PREDEFINED_DATATYPE = Remedy(
     "predefined datatype",
     "Put contiguous runs with a predefined datatype.",
     ("datatype",),
-    Control("the same bytes by MPI_Put_c with a predefined datatype have no blocks either", without="large_count"),
+    Control("MPI_Put_c of the same bytes with a predefined datatype has no blocks either", without="large_count"),
     (),
     ("docs/reference/put.md",),
     parameter="datatype",

@@ -91,8 +91,8 @@ _GAPS = RivalKind(
     "lines and pages of the gaps",
     "A message with gaps touches more cache lines and pages, whoever copies it.",
     claim("cold cache", "blocks"),
-    "round trips of one buffer, which are as warm as they get, or the same with warm bytes (cache=warm)",
-    by_design(_round_trips, "round trips of one buffer, in one block and in many, are as warm as they get",
+    "round trips of one buffer, which are as warm as possible, or the same with warm bytes (cache=warm)",
+    by_design(_round_trips, "round trips of one buffer, in one block and in many, are as warm as possible",
               "the gaps were not warm"),
 )  # fmt: skip
 
@@ -116,7 +116,7 @@ PACKING_LOOP = Remedy(
     "Copy blocks into a contiguous buffer by a loop before sending.",
     ("datatype", "pack"),
     Control(
-        "a message in one piece has no blocks that a loop could gather",
+        "a contiguous message has no blocks to gather",
         parameters={"pattern": "ping_pong", "datatype": "contiguous", "message_bytes": "65536"},
     ),
     ("memory of the packed copy",),
@@ -138,7 +138,7 @@ CONTIGUOUS_DATA = Remedy(
     parameter="pack",
     change=_packed,
     code="MPI_Pack(data, count, type, packed, size, &at, comm);\nMPI_Send(packed, at, MPI_PACKED, ...);",
-    uncontrolled="MPI_Pack copies contiguous messages, too, so every cell that can be packed gets one more copy",
+    uncontrolled="MPI_Pack also copies contiguous messages, so every cell that can be packed gets one more copy",
     phrase="MPI_Pack or a loop before sending",
 )
 
@@ -158,7 +158,7 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="The library handles the datatype block by block.",
     witnesses=witnesses,
-    hypotheses=("blocks are copied one by one in the library (user time)", "each block is a copy of its own"),
+    hypotheses=("the library copies blocks one by one (user time)", "each block is a copy of its own"),
     kind="property",
     claim=claim(None, "blocks"),
     rivals=(_GAPS, WAITING),

@@ -355,7 +355,7 @@ def _first_use(facts: Facts, use: FirstUse) -> Observation:
     what = "Opening the handle" if use.metric == "ipc_open_s" else f"The first {size} message".replace("  ", " ")
     later = use.fast_phase == "steady"
     against = "a later one" if later else f"from {_buffer(use.fast)}"
-    law = f"; cost: {cost_words(use.law)}" if use.law and use.law.name else "; the law of its growth is not known"
+    law = f"; cost: {cost_words(use.law)}" if use.law and use.law.name else "; its growth law is unknown"
     several = facts.imported and len({cell.environment for cell in use.cells}) > 1
     named = f"contrast {', '.join(use.contrasts)}" if use.contrasts else "pairs of launches of two cells"
     return observed(
@@ -390,9 +390,10 @@ def first_use_witness(facts: Facts, seen: Observation) -> Support:
     if faults or found:
         return _shown(faults, found)
     if slow.witness is None:
-        return Support("missing", "no page faults or system time were recorded next to the times")
+        return Support("missing", "page faults and system time were not recorded")
     if is_sampled(slow):
         return Support("missing", f"page faults do not account for the excess, and {SAMPLED}")
     return Support(
-        "missing", "page faults and processor time do not account for the excess; a witnessed launch counts calls"
+        "missing",
+        "page faults and processor time do not account for the excess; a launch with witness = true counts calls",
     )

@@ -30,10 +30,10 @@ def _padded(parameters: Parameters) -> Mapping[str, str] | None:
 NO_MAPPING_OF_GPU_MEMORY = tunings(
     Remedy(
         "no mapping of GPU memory",
-        "Switch off IPC: processes then do not map each other's GPU memory, and first messages do not pay for it.",
+        "Switch off IPC, so processes no longer map each other's GPU memory at the first message.",
         ("phase", "overalloc_bytes"),
         control=EAGER,
-        side_effects=("every later message from GPU memory, which then takes the long way",),
+        side_effects=("later messages from GPU memory take a slower path",),
         of_gpu_memory=True,
     )
 )
@@ -53,7 +53,7 @@ PAD_TO_2_MIB = Remedy(
 
 LIBSLOWPATH_PAD_SO = Remedy(
     "libslowpath-pad.so",
-    "Preload the padding library where the program can't be changed.",
+    "Preload the padding library if you can't change the program.",
     ("phase", "overalloc_bytes"),
     side_effects=("memory: up to 2 MiB more for each allocation", "every allocation call passes through it"),
     sources=("docs/studies/padding.md",),
@@ -67,14 +67,14 @@ KEEP_BUFFERS = Remedy(
     ("phase",),
     side_effects=("memory stays taken",),
     sources=("docs/reference/metrics.md",),
-    untried="the finding compares with later messages from kept buffers already; there is nothing else to toggle",
+    untried="the finding already compares with later messages from kept buffers; there is nothing else to toggle",
     code="static void* buffer;  /* allocated once, before the first use that counts */",
     phrase="reused buffers",
 )
 
 PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
     "keep-freed-memory",
-    "Let malloc keep freed memory with its pages, so that the next buffer of that length is not a first use.",
+    "Let malloc keep freed memory with its pages, so the next buffer of that length is not new.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables; mallopt(3)",
     table=("keep freed memory", "reuse touched buffers"),
@@ -83,7 +83,7 @@ PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
 
 PROGRAM_KEEP_HUGE_PAGES = ProgramRemedy(
     "keep-huge-pages",
-    "Let malloc ask for huge pages and keep freed memory: huge-pages and keep-freed-memory at once.",
+    "Let malloc ask for huge pages and keep freed memory: huge-pages and keep-freed-memory combined.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables",
     variables={TUNABLES: f"glibc.malloc.hugetlb=1:{KEEP_FREED}"},

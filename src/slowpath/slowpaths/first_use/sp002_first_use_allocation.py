@@ -67,7 +67,7 @@ SLOW_PATH: SlowPath = SlowPath(
         ProgramPrice(
             "odd allocation",
             When(memory=GPU, odd=True, first=True),
-            "for the first time from GPU memory whose length is no multiple of its page",
+            "for the first time from GPU memory whose length is not a multiple of its page",
             PAD_TO_2_MIB,
             metrics=FIRST_METRICS,
             phase="first",

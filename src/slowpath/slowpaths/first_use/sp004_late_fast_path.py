@@ -131,7 +131,7 @@ def _observation(facts: Facts, one: LateFastPath) -> Observation:
         one,
         about=f"first use, {memory([one.slow])}",
         place=facts.place([one.slow], where_words([one.slow])),
-        text=f"Messages from a fresh buffer are slow until its use {one.opens:g}: use {one.before} is "
+        text=f"Messages from a new buffer are slow until its use {one.opens:g}: use {one.before} is "
         f"{ratio_words(one.ratio)} slower than the last: {times_words(one)}; cost: {cost_words(one.law)}; "
         f"{one.agree} of {one.of} cells agree.",
         affects_default=facts.is_default(one.slow),
@@ -145,8 +145,8 @@ _GRADUAL = RivalKind(
     "clock of the processor",
     "The processor raises its clock while the first messages run.",
     claim("user", "uses"),
-    "several uses of one buffer: a clock rises gradually, a gate opens at one use (law 'repetition')",
-    by_law(("repetition",), "law '{law}': it ends at one use, and not gradually"),
+    "several uses of one buffer: a clock rises gradually, but a path opens at one use (law 'repetition')",
+    by_law(("repetition",), "law '{law}': it ends at one use, not gradually"),
 )
 
 SLOW_PATH: SlowPath = SlowPath(

@@ -43,9 +43,9 @@ def _named(one: Observation) -> Observation:
 
 _CONNECTION = RivalKind(
     "first message of the pair",
-    "The pair of ranks connects: it is the first message of all, and not of the buffer.",
+    "The pair of ranks connects: it is the first message of the pair, not of the buffer.",
     claim("kernel", "nothing"),
-    "an exchange of other memory in front of each cell, which is not timed",
+    "an untimed exchange of other memory before each cell",
     by_design(lambda _, __: True, "the ranks had exchanged messages of other memory before", ""),
 )
 

@@ -88,25 +88,25 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 _COLD_UNTOUCHED = RivalKind(
     "cold cache",
-    "Memory that nobody has written is in no cache either: its bytes are fetched from memory.",
+    "Memory that nobody has written is not cached either: its bytes are fetched from memory.",
     claim("cold cache", "message"),
-    "page faults of the message, counted: what is only cold has none",
+    "page faults of the message, counted: cold memory alone causes none",
     by_witness("page faults, or the kernel's time for them, were counted"),
 )
 
 _TOUCHED = Control(
-    "round trips of 8 bytes repeat in one page, which is there after the first of them, whoever wrote it first",
+    "round trips of 8 bytes reuse one page, which is present after the first of them",
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )
 
 TOUCH_BUFFERS_FIRST = Remedy(
     "touch buffers first",
-    "Write every page of a buffer once before its first message, on the core that uses it: memset does, or "
-    "MAP_POPULATE; calloc of a long buffer does not.",
+    "Write every page of a buffer before its first message, on the core that uses it: with memset or MAP_POPULATE, "
+    "but not calloc of a long buffer.",
     ("touch",),
     _TOUCHED,
-    ("the faults take their time at start-up", "memory is taken from then on, whether it is used or not"),
+    ("start-up takes the time of the page faults", "memory is used from then on, even if not needed"),
     ("mmap(2), MAP_POPULATE", "set_mempolicy(2)"),
     parameter="touch",
     change=set_to("touch", "write"),
@@ -120,20 +120,20 @@ TOUCH_BUFFERS_FIRST = Remedy(
 
 REUSE_TOUCHED_BUFFERS = Remedy(
     "reuse touched buffers",
-    "Keep buffers and reuse them: free returns large ones to the system, and the next malloc gets untouched pages.",
+    "Keep buffers and reuse them: free returns large ones to the system, so the next malloc gets untouched pages.",
     ("touch",),
     side_effects=("memory stays taken",),
     sources=("mallopt(3), M_MMAP_THRESHOLD",),
-    untried="later messages of the finding's own cells are from reused buffers; there is nothing else to toggle",
+    untried="the finding's own later messages use kept buffers; there is nothing else to toggle",
     code="static void* buffer;  /* allocated and written once, kept from call to call */",
     phrase="buffers that were used before",
 )
 
 KEEP_FREED_MEMORY = Remedy(
     "keep freed memory",
-    "Where the program can't be changed, let glibc keep what is freed, with its pages.",
+    "Let glibc keep freed memory with its pages, if you can't change the program.",
     ("touch",),
-    side_effects=("freed memory does not go back to the system", "fragmentation of a long-lived heap"),
+    side_effects=("freed memory is not returned to the system", "fragmentation of a long-lived heap"),
     sources=("mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD", "GNU C Library manual, Memory Allocation Tunables"),
     untried="the engine maps its buffers without malloc; set it for your program",
     code=f"export GLIBC_TUNABLES={KEEP_FREED}",

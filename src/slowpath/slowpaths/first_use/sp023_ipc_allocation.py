@@ -46,15 +46,13 @@ def _staged(facts: Facts, one: Slowdown) -> bool:
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """Of first uses the system time; no counter here shows that memory is staged."""
     if seen.about == STAGED:
-        return Support(
-            "missing", "the path of GPU memory is not recorded; needs UCX's protocol table or a trace of the GPU"
-        )
+        return Support("missing", "the path of GPU memory is not recorded; needs UCX's protocol table or a GPU trace")
     return first_use_witness(facts, seen)
 
 
 MEMORY_FROM_CUDAMALLOC = Remedy(
     "memory from cudaMalloc",
-    "Allocate GPU buffers that are sent with cudaMalloc and not from a pool.",
+    "Allocate GPU send buffers with cudaMalloc, not from a pool.",
     ("memory", "phase"),
     LATER,
     ("allocation and release get slower",),

@@ -195,9 +195,9 @@ def _between(one: FirstUseGrowth) -> str:
 
 _CHAIN = RivalKind(
     "late ranks",
-    "Ranks come late, and the more there are the later the last one.",
+    "Ranks arrive late, and the more ranks there are, the later the last one.",
     claim("waiting", "nothing"),
-    "ranks set off by a common deadline, and a time from the last begin to the last end",
+    "ranks begin at a common deadline; the time runs from the last begin to the last end",
     by_design(lambda _, __: True, "times run from the last rank's begin to the last rank's end", ""),
 )
 
@@ -222,7 +222,7 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="Each rank, or each use before, adds the same to a first use.",
     hypotheses=(
         "ranks connect one after the other, in a chain",
-        "the library's agreement takes a step for each rank or communicator",
+        "the library's agreement takes one step per rank or communicator",
         "a list of the library is searched",
     ),
     out_of_reach="What ten thousand ranks do needs ten thousand ranks.",

@@ -24,7 +24,7 @@ HUGE_PAGES = Remedy(
     "Allocate communication buffers on 2 MiB boundaries and ask for huge pages.",
     ("pages", "environment", "touch"),
     SHORT,
-    ("memory: each buffer takes whole pages of 2 MiB", "time to touch a buffer for the first time"),
+    ("memory: each buffer takes whole pages of 2 MiB", "the first touch of a buffer takes longer"),
     ("madvise(2), MADV_HUGEPAGE", "docs/reference/findings.md"),
     parameter="pages",
     change=set_to("pages", "huge"),
@@ -37,7 +37,7 @@ HUGE_PAGES = Remedy(
 
 PROGRAM_HUGE_PAGES = ProgramRemedy(
     "huge-pages",
-    "malloc asks for huge pages, so that messages from its memory lie on pages of 2 MiB.",
+    "malloc asks for huge pages, so messages from its memory use pages of 2 MiB.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables, glibc.malloc.hugetlb",
     table=("huge pages",),
@@ -47,7 +47,7 @@ PROGRAM_HUGE_PAGES = ProgramRemedy(
 
 PROGRAM_RESERVED_HUGE_PAGES = ProgramRemedy(
     "reserved-huge-pages",
-    "malloc takes its long blocks from the huge pages that the machine holds in reserve.",
+    "malloc takes long blocks from the machine's reserved huge pages.",
     "faults",
     "GNU C Library manual, Memory Allocation Tunables, glibc.malloc.hugetlb",
     variables={TUNABLES: "glibc.malloc.hugetlb=2"},
@@ -56,7 +56,7 @@ PROGRAM_RESERVED_HUGE_PAGES = ProgramRemedy(
 
 PROGRAM_PAD_HOST = ProgramRemedy(
     "pad-host",
-    "Blocks of 4 MiB and more from malloc begin on 2 MiB, in multiples of it, on huge pages where those are on.",
+    "Blocks of 4 MiB or more from malloc begin on 2 MiB, in multiples of it, on huge pages where those are enabled.",
     "pad report",
     "docs/studies/padding.md",
     variables={"SLOWPATH_PAD_HOST": "1"},

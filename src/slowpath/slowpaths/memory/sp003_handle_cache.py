@@ -27,7 +27,7 @@ def observe(facts: Facts) -> Sequence[Observation]:
 
 
 ONE_BUFFER = Control(
-    "one live buffer on each side takes one cache entry, whatever the cache holds",
+    "one live buffer on each side needs one cache entry, whatever the cache's size",
     parameters={"pattern": "ping_pong", "memory": "device", "message_bytes": "4194304", "live_buffers": "1"},
     metric="half_round_trip_latency_s",
 )
@@ -53,8 +53,8 @@ FEWER_LIVE_BUFFERS = Remedy(
     "fewer live buffers",
     "Use fewer communication buffers, and reuse them.",
     ("live_buffers",),
-    Control("the first message from a fresh buffer costs the same, however many buffers are live", phase="first"),
-    ("the program has to wait for a buffer to be free",),
+    Control("the first message from a new buffer costs the same for any number of live buffers", phase="first"),
+    ("the program must wait for a free buffer",),
     ("docs/reference/ipc.md",),
     parameter="live_buffers",
     change=_fewer_buffers,
@@ -64,7 +64,7 @@ FEWER_LIVE_BUFFERS = Remedy(
 
 PROGRAM_LARGER_HANDLE_CACHE = ProgramRemedy(
     "larger-handle-cache",
-    "Let the library keep more handles of GPU memory open.",
+    "Let the library keep more GPU memory handles open.",
     "control variable",
     "docs/reference/remedies.md",
     table=tuple(remedy.name for remedy in LARGER_HANDLE_CACHE),

@@ -58,7 +58,7 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     slow, fast = facts.stated(top.slow), facts.stated(top.fast)
     unknown = [name for name in _CONDITIONS if name not in slow or name not in fast]
     if unknown:  # each of these logs may be a condition of its own
-        doubt = f"the logs do not state their {', '.join(unknown)}: the difference may be theirs{_others(group, top)}"
+        doubt = f"the logs do not state their {', '.join(unknown)}, which may cause the difference{_others(group, top)}"
         seen = slowdown_observed(facts, [top], _WORDING)
     else:
         differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]
@@ -101,7 +101,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if pages is None:
         return Support("missing", "the pages under the pinned buffers were not observed", (time,))
     if not pages:
-        return Support("refuted", "the pinned buffers do not stand on small pages", (time,))
+        return Support("refuted", "the pinned buffers are not on small pages", (time,))
     return Support(
         "shown",
         "law, page kinds and system time agree",
@@ -113,7 +113,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 _UNCACHED = RivalKind(
     "slow memory",
-    "Pinned memory is uncached or far away, for everybody.",
+    "Pinned memory is uncached or far away, for any user.",
     claim("cold cache", "bytes"),
     "the kernel's time, and the pages that were observed",
     by_witness("the kernel's time accounts for the excess, on small pages"),
@@ -122,7 +122,7 @@ _UNCACHED = RivalKind(
 
 PAGEABLE_HOST_MEMORY = Remedy(
     "pageable host memory",
-    "Use memory from malloc with huge pages for messages inside a node in place of pinned memory.",
+    "Use memory from malloc with huge pages instead of pinned memory for messages inside a node.",
     ("memory", "environment"),
     SHORT,
     ("copies between this memory and a GPU get slower",),
@@ -153,7 +153,7 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "the kernel copies it page by page (system time)",
-        "an attached mapping is faulted in again for each message (page faults)",
+        "each message faults in an attached mapping again (page faults)",
         "the library treats it as GPU memory",
         "the mapping is uncached or far away (a local copy is slow, too)",
     ),

@@ -68,7 +68,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     slow, fast = sides(facts, seen)
     kinds = (pages_seen(slow, ("small", "shared")), pages_seen(fast, ("huge",)))
     if False in kinds:
-        return Support("refuted", "the allocations did not stand on the pages that were asked for")
+        return Support("refuted", "the allocations are not on the requested pages")
     if None in kinds:
         return Support("missing", "the pages under the buffers were not observed; needs /proc/self/smaps")
     pages = "page kinds observed: small under the slow messages, huge under the fast ones"
@@ -79,7 +79,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     if copied is None and (seen.law is None or seen.law.name is None):
         return Support("missing", "no law of pages holds, and the calls that copy were not counted", (pages, time))
     if copied == 0:
-        return Support("missing", "system time grows, and no single copy was counted", (pages, time))
+        return Support("missing", "system time grows, but no single copy was counted", (pages, time))
     more = [f"process_vm_readv or writev copies {copied:.4g} bytes per operation"] if copied else []
     return Support(
         "shown",
@@ -94,7 +94,7 @@ _TLB = RivalKind(
     "TLB",
     "Small pages cost TLB misses of the processor that copies.",
     claim("user", "pages"),
-    "system time against user time: a miss of the TLB costs no system time",
+    "system time against user time: a TLB miss costs no system time",
     by_witness("the kernel's time accounts for the excess"),
     hypotheses=("the TLB covers less of the buffer (user time)",),
 )

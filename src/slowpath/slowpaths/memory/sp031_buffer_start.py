@@ -75,9 +75,9 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Copies, or the path that the library takes, depend on where the buffer starts.",
     hypotheses=(
-        "the copy takes another routine, or more steps, from this start",
+        "the copy uses another routine, or more steps, from this start",
         "the library takes another path for a buffer that does not start on a page",
-        "one page more is looked up, mapped or registered",
+        "one more page is looked up, mapped or registered",
     ),
     kind="property",
     probes=("screening", "screening of short messages", "screening of long messages"),

@@ -16,9 +16,9 @@ def _flushed(parameters: Parameters) -> Mapping[str, str] | None:
 
 MPI_WIN_ALLOCATE = Remedy(
     "MPI_Win_allocate",
-    "Allocate the window's memory with MPI_Win_allocate, so that ranks of a node reach it themselves.",
+    "Allocate the window's memory with MPI_Win_allocate, so ranks of a node access it directly.",
     ("window",),
-    Control("both ranks reach memory from MPI_Win_allocate_shared already", without="allocate_shared"),
+    Control("both ranks already access memory from MPI_Win_allocate_shared", without="allocate_shared"),
     ("memory comes from the library's shared segment, which may be limited (/dev/shm)",),
     ("MPI-4.1 section 12.2.2", "docs/reference/put.md"),
     parameter="window",

@@ -91,8 +91,8 @@ def _observation(facts: Facts, one: SlowPut) -> Observation:
         one,
         about=f"put, window {window}",
         place=facts.place([one.slow], [f"window {window}", f"messages of {length}"]),
-        text=f"{length} puts into a window of kind {window} are {ratio_words(one.ratio)} slower than messages of that "
-        f"length: {times_words(one)}.",
+        text=f"{length} puts into a window of kind {window} are {ratio_words(one.ratio)} slower than messages of "
+        f"that length: {times_words(one)}.",
         affects_default=facts.is_default(one.slow),
         cells=(one.slow.cell, one.fast.cell),
         evidence=(f"{ratio_words(one.ratio)}: {one.slow.label} over {one.fast.label}",),
@@ -116,7 +116,7 @@ _SYNCHRONISATION = RivalKind(
     "The end of a burst is most of a put's time.",
     claim("waiting", "nothing"),
     "bursts of more puts; this program does not make them for a finding yet",
-    never("the share of the synchronisation was not measured: take more puts a burst (parameter puts)"),
+    never("the share of the synchronisation was not measured; take more puts per burst (parameter puts)"),
     hypotheses=("the synchronisation is most of a put's time",),
 )
 

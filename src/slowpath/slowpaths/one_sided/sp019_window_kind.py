@@ -24,14 +24,14 @@ from slowpath.slowpaths.one_sided.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCAT
 _PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}
 _SUBJECTS = {"window": "into a window of kind", "window_info": "into a window with info", "synchronise": "ended by"}
 _CAUSES = {
-    "window": "The library takes a longer way for puts into a window of this kind.",
-    "window_info": "What the window's info keys promise decides which way the library takes for a put.",
+    "window": "The library takes a longer path for puts into a window of this kind.",
+    "window_info": "The window's info keys determine the library's path for a put.",
     "synchronise": "The library does more work to end an epoch in this way.",
 }
 _EPOCHS = {
     "lock": "each burst takes and releases a lock",
     "fence": "each burst ends in a barrier of all ranks",
-    "pscw": "each burst exchanges a message for MPI_Win_post and one for MPI_Win_complete",
+    "pscw": "each burst exchanges one message for MPI_Win_post and one for MPI_Win_complete",
 }
 _HYPOTHESES = {
     "window": ("the window's memory is out of the target's reach",),
@@ -69,8 +69,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         return Support("missing", "instructions of the puts were not counted (parameter instructions)")
     line = f"{slow:.0f} instructions per put of the counted burst and its end, {fast:.0f} on the fast side"
     if slow >= _MORE * fast:
-        return Support("shown", "the slow side takes another way through the library", (line,))
-    return Support("missing", "both sides take about as many instructions: the library's way does not differ", (line,))
+        return Support("shown", "the slow side takes another path through the library", (line,))
+    return Support("missing", "both sides take about as many instructions, so the library's path is the same", (line,))
 
 
 def instructions(cell: CellResult) -> float | None:
@@ -88,7 +88,7 @@ _MAPPED_TWICE = RivalKind(
     "The memory behind this window is slower, whatever the library does.",
     claim("cold cache", "bytes"),
     "instructions of a put and its synchronisation, counted one by one",
-    by_witness("the slow side takes a quarter more instructions, or more"),
+    by_witness("the slow side takes at least a quarter more instructions"),
 )
 
 
@@ -119,7 +119,7 @@ SHARED_WINDOW = Remedy(
     parameter="window",
     change=_shared,
     code="MPI_Win_allocate_shared(bytes, unit, info, node_comm, &memory, &window);",
-    uncontrolled="every put goes through the window, so nothing that the remedy must leave can be measured",
+    uncontrolled="every put goes through the window, so there is no control that the remedy must leave unchanged",
     phrase="windows from MPI_Win_allocate_shared within a node",
 )
 
@@ -128,12 +128,12 @@ COMPLETE_PUTS_AT_ONCE = Remedy(
     "Give the window the info key perf_preference=lat.",
     ("window_info",),
     Control(
-        "a compare-and-swap completes at once, whatever the key asks for",
+        "a compare-and-swap completes at once, whatever the key requests",
         experiment="put",
         parameters={"design": "mpi", "operation": "compare_and_swap", "message_bytes": "8", "instructions": "0"},
         metric="time_per_put_s",
     ),
-    ("puts between nodes may get slower, since none is deferred any more",),
+    ("puts between nodes may get slower, because none is deferred any more",),
     ("docs/reference/put.md, Info keys of windows",),
     applies=AppliesTo("mpich", ">=5"),
     parameter="window_info",
@@ -144,15 +144,15 @@ COMPLETE_PUTS_AT_ONCE = Remedy(
 
 FLUSH_LOCALLY = Remedy(
     "flush locally",
-    "Call MPI_Win_flush_local where only the origin buffer has to be free again.",
+    "Call MPI_Win_flush_local where only the origin buffer must be reusable.",
     ("synchronise",),
     side_effects=("the puts may not have arrived yet when it returns",),
     sources=("MPI-4.1 section 12.5.4", "docs/reference/put.md"),
     parameter="synchronise",
     change=_local,
     code="MPI_Win_flush_local(target, window);  /* in place of MPI_Win_flush */",
-    untried="MPI_Win_flush_local promises less than MPI_Win_flush; whether that is enough only the program knows",
-    phrase="MPI_Win_flush_local where the origin buffer alone must be free again",
+    untried="MPI_Win_flush_local promises less than MPI_Win_flush; only the program knows whether that is enough",
+    phrase="MPI_Win_flush_local where only the origin buffer must be reusable",
 )
 
 NO_LOCKS = Remedy(
@@ -165,7 +165,7 @@ NO_LOCKS = Remedy(
     parameter="window_info",
     change=_without_locks,
     code='MPI_Info_set(info, "no_locks", "true");  /* for MPI_Win_allocate */',
-    uncontrolled="every fence of such a window is another one, so nothing that it must leave can be measured",
+    uncontrolled="the key affects every fence of the window, so there is no control that it must leave unchanged",
     phrase="the info key no_locks",
 )
 

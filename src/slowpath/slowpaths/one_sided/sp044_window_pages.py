@@ -172,8 +172,8 @@ def _observation(facts: Facts, one: WindowPages) -> Observation:
     return Observation(
         about=call,
         place=facts.place(one.cells, ["windows"]),
-        text=f"{call} adds {page} for each {format_bytes(PAGE_BYTES)} of a rank's part to what mapping and touching "
-        f"the same memory costs without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
+        text=f"{call} adds {page} for each {format_bytes(PAGE_BYTES)} of a rank's part to the cost of mapping and "
+        f"touching the same memory without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
         f"{ratio_words(one.ratio)}. A part of {format_bytes(int(one.example_bytes))} would take "
         f"{format_time(example_s)}{_words(example_interval)} longer (extrapolated).",
         metric=one.metric,
@@ -207,7 +207,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         one, other = of(slow, seen.phase, role), of(fast, seen.phase, role)
         ours, theirs = (found.minor_faults_per_op if found else None for found in (one, other))
         if ours is None or theirs is None:
-            return Support("missing", "no page faults were recorded next to the times")
+            return Support("missing", "page faults were not recorded")
         if ours > theirs * (1 + _SAME_FAULTS):
             return Support(
                 "missing", f"{ours:.4g} page faults, {theirs:.4g} without MPI: the pages themselves may be the cost"
@@ -234,7 +234,7 @@ def _unkeyed(parameters: Parameters) -> Mapping[str, str] | None:
 
 NO_SYMMETRIC_HEAP = Remedy(
     "no symmetric heap",
-    "Leave out the info key symheap_required: MPICH then takes whatever address the kernel gives.",
+    "Leave out the info key symheap_required: MPICH then takes any address from the kernel.",
     ("window_info",),
     None,
     ("windows of several nodes may need a table of addresses in place of one",),
@@ -243,7 +243,7 @@ NO_SYMMETRIC_HEAP = Remedy(
     parameter="window_info",
     change=_unkeyed,
     code="MPI_Win_allocate_shared(bytes, unit, MPI_INFO_NULL, node_comm, &memory, &window);",
-    uncontrolled="every window of the cell has the key, so nothing that the remedy must leave can be measured",
+    uncontrolled="every window of the cell has the key, so there is no control that it must leave unchanged",
     phrase="windows without symheap_required",
 )
 
@@ -254,7 +254,7 @@ KEEP_WINDOWS = Remedy(
     side_effects=("their memory stays taken",),
     sources=("MPI-4.1 section 12.2",),
     code="static MPI_Win window;  /* made once, used from step to step */",
-    untried="the finding's own cells make windows, since that is what they are about",
+    untried="the finding's own cells must make windows",
     phrase="windows that are kept",
 )
 

@@ -87,10 +87,10 @@ def _observation(facts: Facts, far: Sequence[JudgedCell], of_cells: int) -> Obse
         about="puts",
         place=facts.place([judged.cell for judged in far], [f"puts of {sizes([judged.cell for judged in far])}"]),
         text=f"Puts of {sizes([top.cell])} into a window of kind {window} take "
-        f"{ratio_words(top.over.ratio, top.over.interval)} what this machine needs to carry one message of that "
-        f"length: {format_time(put_s)}, where {floor.text} takes {format_time(top.over.floor_s)}. Even the fastest "
-        f"bursts take {least}, and with libraries as they come up to {best:.3g}x; so in {len(far)} of {of_cells} "
-        "cells of puts.",
+        f"{ratio_words(top.over.ratio, top.over.interval)} what this machine needs for one message of that "
+        f"length: {format_time(put_s)}, where {floor.text} takes {format_time(top.over.floor_s)}. Even the "
+        f"fastest bursts take {least}, while unmodified libraries take up to {best:.3g}x; this holds in "
+        f"{len(far)} of {of_cells} cells of puts.",
         metric=PUT,
         phase="steady",
         ratio=top.over.ratio,
@@ -142,20 +142,20 @@ def _by_messages(facts: Facts, seen: Observation, _: Support) -> Judged:
         return Judged("refuted", line, (line,))
     if message.interval[0] > MOST * seen.interval[1]:
         return Judged("true", line, (line,))
-    return Judged("standing", f"{line}: not clearly less, and not clearly as much")
+    return Judged("standing", f"{line}: neither clearly less nor clearly as much")
 
 
 _SYNCHRONISATION = RivalKind(
     "synchronisation",
     "The call that ends a burst takes most of a put's time.",
     claim("waiting", "nothing"),
-    "the same bursts with puts and synchronisation timed apart, which each cell of puts has",
+    "the same bursts with puts and synchronisation timed separately",
     _by_synchronisation,
     hypotheses=("the synchronisation is most of a put's time",),
 )
 _MESSAGES = RivalKind(
     "messages are as slow",
-    "Messages between these ranks are as far above the floor: what puts and messages share is slow.",
+    "Messages between these ranks are as far above the floor, so the common path is slow.",
     claim("path", "message"),
     "messages of the same length between the same ranks in the same launches",
     _by_messages,
@@ -183,8 +183,8 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Puts take a path that is far slower than the machine.",
     hypotheses=(
-        "a setting of yours (variable, parameter file or module) forces a slower path",
-        "the library carries puts as messages that the target handles",
+        "your settings (variable, parameter file or module) force a slower path",
+        "the library sends puts as messages that the target handles",
         "the synchronisation is most of a put's time",
         "everything between these ranks is slow, messages too",
     ),

@@ -199,8 +199,8 @@ def periodic_observed(facts: Facts, one: Periodic) -> Observation:
         about=about(one),
         place=facts.place(cells, where_words(cells)),
         text=f"{words[0].upper()}{words[1:]} {verb} {ratio_words(top.ratio)} slower than the others: "
-        f"{format_time(top.slow_s)} vs {format_time(top.fast_s)}. The mean {noun} is {ratio_words(one.ratio)} "
-        "slower than without them.",
+        f"{format_time(top.slow_s)} vs {format_time(top.fast_s)}. They make the mean {noun} "
+        f"{ratio_words(one.ratio)} slower.",
         affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in (*cells, *one.lacking)),
         evidence=_evidence(one),
@@ -212,13 +212,15 @@ def periodic_observed(facts: Facts, one: Periodic) -> Observation:
 
 def _evidence(one: Periodic) -> tuple[str, ...]:
     lines = [
-        f"{seen.cell.label}: {about(one)} in {seen.launches} launches of {seen.messages} {calls(seen.cell)}s: "
-        f"{format_time(seen.slow_s)} vs {format_time(seen.fast_s)}, one each {format_time(seen.between_s)}; by chance: "
-        f"p = {seen.p:.1g}"
+        (
+            f"{seen.cell.label}: {about(one)} in {seen.launches} launches of {seen.messages} {calls(seen.cell)}s: "
+            f"{format_time(seen.slow_s)} vs {format_time(seen.fast_s)}, one each {format_time(seen.between_s)}; by "
+            f"chance: p = {seen.p:.1g}"
+        )
         for seen in one.seen
     ]
     if one.counted == "messages":
-        lines.append("it counts messages, not time: the number stays the same when the time between messages changes")
+        lines.append("it counts messages, not time: the number does not depend on the time between messages")
     return (*lines, *(f"not in {cell.label}" for cell in one.lacking))
 
 
@@ -226,6 +228,6 @@ def _doubts(one: Periodic) -> tuple[str, ...]:
     if one.counted == "messages":
         return ()
     return (
-        f"either {about(one)}, or one each {format_time(one.seen[0].between_s)}: a timer is not excluded; measure a "
-        "length that takes half as long or less",
+        f"either {about(one)}, or one each {format_time(one.seen[0].between_s)}: a timer is not excluded; measure "
+        "a length that takes half as long or less",
     )

@@ -40,7 +40,7 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="A resource of the library is used up after so many messages, and renewed.",
     hypotheses=(
-        "credits of the flow control, or eager buffers, are used up and given back",
+        "flow-control credits or eager buffers are used up and returned",
         "the registration cache is flushed",
         "a queue of completions is emptied",
     ),

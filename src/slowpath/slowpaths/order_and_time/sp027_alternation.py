@@ -42,7 +42,7 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=(
         "two internal buffers in turn, one of which is slower",
         "two rails or queue pairs in turn",
-        "an acknowledgement or a copy every so many messages",
+        "an acknowledgement or a copy after a number of messages",
     ),
     needs_law=False,
     kind="fault",

@@ -93,8 +93,7 @@ def _observation(facts: Facts, one: LaunchLottery) -> Observation:
         evidence=(
             f"the same launches are slow in {len(one.cells)} of {one.asked} cells",
             f"fixed work without MPI takes {format_ratio(one.work_ratio, 0.01)} as long in them as in the others",
-            "slow launches stand between the others: so few changes have a chance of "
-            f"{one.order_p:.2g} in random order",
+            f"slow and fast launches alternate: so few changes have a chance of {one.order_p:.2g} in random order",
         ),
     )
 
@@ -118,7 +117,7 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="What is drawn when a launch starts decides how fast it is.",
     hypotheses=(
-        "where buffers and pages lie: ASLR, huge pages, the memory node",
+        "where buffers and pages are: ASLR, huge pages, the memory node",
         "where the ranks run",
         "which transport or rail was chosen",
     ),

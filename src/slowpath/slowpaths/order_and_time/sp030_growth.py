@@ -97,16 +97,16 @@ def _observation(facts: Facts, one: Lengthening) -> Observation:
         one,
         about="growth over a launch",
         place=facts.place(one.cells, where_words(one.cells)),
-        text=f"Each {size} takes {format_time(one.per_message_s)} [{low}, {high}] longer than the one before it. After "
-        f"{one.messages} of them it is {ratio_words(one.ratio)} slower than the first ones of a launch: "
+        text=f"Each {size} takes {format_time(one.per_message_s)} [{low}, {high}] longer than the previous one. "
+        f"After {one.messages} of them it is {ratio_words(one.ratio)} slower than at the start of a launch: "
         f"{times_words(one)}.",
         affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in one.cells),
         slow_cells=tuple(cell.cell for cell in one.cells),
         fast_cells=(),
         evidence=(
-            f"{len(one.cells)} cells agree on what each message adds, though the times of their messages lie 3 times "
-            f"apart and more; by chance: p = {one.p:.1g}",
+            f"{len(one.cells)} cells agree on the growth per message, although their times per message differ by 3 "
+            f"times or more; by chance: p = {one.p:.1g}",
         ),
     )
 

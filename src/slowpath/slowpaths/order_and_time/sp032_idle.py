@@ -50,7 +50,7 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=(
         "the library's code and data have left the caches",
         "a core, a link or a device goes to sleep",
-        "the library itself does less, or takes something down, when nobody calls it",
+        "the library itself does less, or releases resources, when nobody calls it",
     ),
     needs_law=False,
     kind="property",

@@ -60,8 +60,8 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="What the library or the machine remembers of the last message does not fit the next one.",
     hypotheses=(
-        "a cache of the library, of translations or of data serves one order only",
-        "two protocols by turns get in each other's way",
+        "a cache of the library, of translations or of data serves only one order",
+        "two alternating protocols disturb each other",
         "every second message is slow, whatever its length or buffer",
     ),
     needs_law=False,

@@ -36,12 +36,12 @@ MOST_LOST = 2  # times that ranks lose their processors in all cells of it: a qu
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """Both ranks kept their processors, so that no other process made one side slow."""
     if not seen.slow_cells:
-        return Support("missing", "it was shown with other things varied at once alone")
+        return Support("missing", "it was shown only with other things varied at the same time")
     cells = [facts.cells[number] for number in (*seen.slow_cells, *seen.fast_cells)]
     lost = [total(cell, seen.phase, "involuntary_switches") for cell in cells]
     counted = [count for count in lost if count is not None]
     if len(counted) < len(lost):
-        return Support("missing", "it was not counted how often ranks lost their processors")
+        return Support("missing", "how often ranks lost their processors was not counted")
     line = f"{sum(counted):.0f} involuntary switches in {len(cells)} cells of both directions"
     if sum(counted) > MOST_LOST:
         return Support("missing", "other processes took a rank's processor, which looks the same", (line,))
@@ -77,7 +77,7 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=(
         "another process runs on the processor of one rank",
         "one rank's core or memory is slower",
-        "the path between the two is not the same both ways",
+        "the path between the two ranks differs by direction",
         "one rank's library is set up in another way",
     ),
     needs_law=False,

@@ -7,7 +7,7 @@ from slowpath.findings.program_remedy import ProgramRemedy
 
 PROGRAM_TWO_COPIES = ProgramRemedy(
     "two-copies",
-    "Messages inside a node go through shared memory in two copies in place of one by the kernel.",
+    "Messages inside a node use two copies through shared memory instead of one by the kernel.",
     "control variable",
     "docs/reference/launching.md, single_copy_off",
     state="single_copy_off",

@@ -79,8 +79,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     off, on = (bytes_slow, bytes_fast) if seen.about == OFF else (bytes_fast, bytes_slow)
     line = f"process_vm_readv and writev copy {on:.4g} of {length:.0f} bytes with single copy, {off:.4g} without"
     if on >= length / 2 > 0 and off < length / 2:
-        return Support("shown", "the calls of a single copy are there on one side and not on the other", (line,))
-    return Support("refuted", "the calls do not differ as single copy on and off must", (line,))
+        return Support("shown", "only one side makes the calls of a single copy", (line,))
+    return Support("refuted", "the calls do not differ as they must between single copy on and off", (line,))
 
 
 def _one_way_on_host(cell: CellResult) -> bool:
@@ -94,7 +94,7 @@ _HUGE = Varied(_ON_HUGE, _ON_HUGE, applies=_one_way_on_host)
 
 _SMALL_PAGES = RivalKind(
     "small pages",
-    "A single copy is slow from these pages (SP008): on huge pages the two ways differ no more.",
+    "A single copy is slow from these pages (SP008): on huge pages the two paths are equally fast.",
     claim("kernel", "pages"),
     "the same contrast on huge pages",
     by_variation(_HUGE, "on huge pages"),

@@ -43,9 +43,11 @@ def _slow_side(facts: Facts, one: Slowdown) -> str | None:
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     default = facts.is_default(group[0].slow)
     wording = (
-        Wording("{size}messages inside the node over the network's path", "over the library's own", FORCED, default)
+        Wording("{size}messages inside the node through the network path", "over the library's own", FORCED, default)
         if _slow_side(facts, group[0]) == FORCED
-        else Wording("{size}messages by the library's own path inside the node", "over the network's", OWN, default)
+        else Wording(
+            "{size}messages through the library's own path inside the node", "over the network's", OWN, default
+        )
     )
     return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
 
@@ -60,23 +62,23 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         return Support("missing", NOT_COUNTED)
     line = f"{sockets[0]:.4g} bytes through sockets for a message of {length:.0f} bytes, {sockets[1]:.4g} otherwise"
     if sockets[0] >= length > 0 and sockets[1] < length / 2:
-        return Support("shown", "messages go through sockets on one side alone", (line,))
+        return Support("shown", "only one side sends messages through sockets", (line,))
     copies = [calls(cell, seen.phase, SINGLE_COPY, "calls_per_op") or 0.0 for cell in (network, own)]
-    more = f"{copies[0]:.4g} calls of a single copy per message over the network's path, {copies[1]:.4g} otherwise"
+    more = f"{copies[0]:.4g} single-copy calls per message on the network path, {copies[1]:.4g} otherwise"
     if max(copies) > 0 and max(copies) >= 2 * min(copies):
-        return Support("shown", "messages are copied by different calls on the two paths", (line, more))
-    return Support("missing", "neither sockets nor calls of a single copy tell the two paths apart", (line, more))
+        return Support("shown", "the two paths copy messages with different calls", (line, more))
+    return Support("missing", "neither sockets nor single-copy calls distinguish the two paths", (line, more))
 
 
 _OTHER_CHANGES = RivalKind(
     "another change of the variable",
-    "The variable changes more than the path, as the protocol or the collective algorithm.",
+    "The variable also changes something else, such as the protocol or the collective algorithm.",
     claim("path"),
-    "bytes through sockets and calls of single copies on both sides",
+    "bytes through sockets and single-copy calls on both sides",
     by_witness("the counted calls differ as the two paths do"),
 )
 
-LEAVE_NETWORK_PATH = leaving("network_path", "let messages inside a node take the library's shared memory", ALONE)
+LEAVE_NETWORK_PATH = leaving("network_path", "let messages inside a node use the library's shared memory", ALONE)
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP010",

@@ -95,10 +95,10 @@ def _observation(facts: Facts, group: Sequence[JudgedCell]) -> Observation:
     return Observation(
         about=memory(cells),
         place=facts.place(cells, words),
-        text=f"Later messages of {sizes([top.cell])} take {ratio_words(top.over.ratio, top.over.interval)} what this "
-        f"machine needs for the same bytes: {format_time(message_s)}, where {floor.text} takes "
-        f"{format_time(top.over.floor_s)}. Even the fastest take {least}, and with libraries as they come up to "
-        f"{best:.3g}x.",
+        text=f"Later messages of {sizes([top.cell])} take {ratio_words(top.over.ratio, top.over.interval)} what "
+        f"this machine needs for the same bytes: {format_time(message_s)}, where {floor.text} takes "
+        f"{format_time(top.over.floor_s)}. Even the fastest take {least}, while unmodified libraries take up "
+        f"to {best:.3g}x.",
         metric=top.over.metric,
         phase="steady",
         ratio=top.over.ratio,
@@ -130,9 +130,9 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Messages take a path that is far slower than the machine.",
     hypotheses=(
-        "a setting of yours (variable, parameter file or module) forces a slower path",
-        "the library takes another transport than it could, as the network's path inside the node",
-        "bytes are staged: copied in pieces, or through more buffers than one",
+        "your settings (variable, parameter file or module) force a slower path",
+        "the library does not use its fastest transport, for example it takes the network path inside the node",
+        "bytes are staged: copied in pieces, or through several buffers",
     ),
     out_of_reach="Ranks on different nodes: what their network could do is not measured.",
     needs_law=False,

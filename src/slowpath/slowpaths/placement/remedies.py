@@ -10,7 +10,7 @@ from slowpath.mpi.launcher import WIDENED
 
 # Both ranks computing at once would not do: where they share a core, that is what binding mends.
 _CALL = Control(
-    "an empty call needs one rank's core alone: no message, no memory, no second rank",
+    "an empty call uses only one rank's core: no message, no memory, no second rank",
     experiment="put",
     parameters={"design": "empty_call"},
     metric="time_per_put_s",
@@ -21,7 +21,7 @@ BIND_TO_CORES = Remedy(
     "Bind each rank to a core of its own.",
     ("placement",),
     _CALL,
-    side_effects=("threads of a rank share its core unless more are given to it",),
+    side_effects=("threads of a rank share its core unless it gets more",),
     sources=("docs/reference/launching.md",),
     bind="core",
     phrase="a core of its own for each rank",
@@ -30,7 +30,7 @@ BIND_TO_CORES = Remedy(
 
 ALL_PROCESSORS = Remedy(
     "all processors",
-    "Start the job without the mask: no taskset or numactl in front of it, no CPUAffinity of a service.",
+    "Start the job without the mask: no taskset or numactl in front, and no CPUAffinity of a service.",
     ("placement",),
     _CALL,
     side_effects=("others may use the same processors",),
@@ -68,7 +68,7 @@ PROGRAM_BIND_CORES = ProgramRemedy(
 
 PROGRAM_BIND_NONE = ProgramRemedy(
     "bind-none",
-    "No rank is bound: the kernel moves ranks and their threads to cores that are free.",
+    "No rank is bound: the kernel moves ranks and their threads to free cores.",
     "affinity",
     "docs/reference/launching.md",
     bind="none",

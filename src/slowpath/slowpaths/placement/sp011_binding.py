@@ -94,13 +94,13 @@ def _shared(facts: Facts, one: SharedPlacement) -> Observation:
     taken = [count for cell in one.cells if (count := total(cell, "steady", _SWITCHES))]
     lines = [f"allowed processors: {one.ranks}"]
     if taken:
-        lines.append(f"ranks were taken off their processor {sum(taken):.0f} times in {len(taken)} cells")
+        lines.append(f"ranks lost their processor {sum(taken):.0f} times in {len(taken)} cells")
     numbers = tuple(cell.cell for cell in one.cells)
     return Observation(
         about=SHARED,
         place=facts.place([one.fastest], [f"placement {one.name}"]),
-        text=f"Each rank was to have a core, but they share one ({one.ranks}): they take turns, and no other "
-        f"measurement under this placement can be judged. The fastest message takes {format_time(one.fastest_s)}.",
+        text=f"Each rank should have its own core, but they share one ({one.ranks}) and take turns, so no other "
+        f"measurement under this placement is valid. The fastest message takes {format_time(one.fastest_s)}.",
         metric=one.metric,
         phase="steady",
         ratio=None,
@@ -116,7 +116,7 @@ def _shared(facts: Facts, one: SharedPlacement) -> Observation:
 def witnesses(facts: Facts, seen: Observation) -> Support:
     """The processors that the ranks were allowed to use, and how often something else took them away."""
     if seen.about == SHARED:
-        return Support("shown", "ranks that were to have a core each share one", seen.evidence)
+        return Support("shown", "ranks that should have a core each share one", seen.evidence)
     slow, fast = sides(facts, seen)
     one, other = (facts.processors(cell) for cell in (slow, fast))
     if one is None or other is None:
@@ -129,7 +129,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         switches = f"{more:.0f} involuntary switches where it is slow, {fewer:.0f} where it is not"
         return Support("shown", "unbound ranks are taken off their processors", (line, switches))
     return Support(
-        "missing", "the allowed processors do not explain it: no two ranks share one on the slow side alone", (line,)
+        "missing", "the allowed processors do not explain it: ranks share one on both sides or on neither", (line,)
     )
 
 
@@ -137,8 +137,8 @@ _DISTANCE = RivalKind(
     "distance",
     "The ranks are farther apart in one placement: they share no cache, or no socket.",
     claim("path", "bytes"),
-    "the processors that ranks were allowed, and how often they were taken away",
-    by_witness("ranks share a processor, or lose theirs, on the slow side alone"),
+    "the processors that ranks were allowed, and how often they lost them",
+    by_witness("only on the slow side, ranks share a processor or lose theirs"),
     hypotheses=("the ranks are farther apart",),
 )
 

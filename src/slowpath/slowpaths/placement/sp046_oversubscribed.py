@@ -39,7 +39,7 @@ def _shared(facts: Facts, one: Slowdown) -> bool:
 def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     top = max(group, key=lambda one: one.ratio.least)
     processors = facts.processors(top.slow)
-    words = ("on more ranks than cores", "with ranks that give their core away while they wait")
+    words = ("on more ranks than cores", "with ranks that give up their core while they wait")
     made = contrast_observed(facts, group, "more ranks than cores", words)
     about = f"allowed processors: {processors.words}" if processors else ""
     return replace(made, exports=facts.variables(top.fast), evidence=(*made.evidence, about))
@@ -49,14 +49,14 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     """Ranks that are taken off their core while they wait, where it is slow alone."""
     slow, fast = (facts.cells[cells[0]] for cells in (seen.slow_cells, seen.fast_cells))
     if not slow.witness or not fast.witness:
-        return Support("missing", "how often ranks were taken off their core was not recorded")
+        return Support("missing", "how often ranks lost their core was not recorded")
     if is_switched_out(slow) and not is_switched_out(fast):
         line = (
-            "ranks were taken off their core in more than one call of 20 where it is slow, and not with waits that "
-            "give it away"
+            "ranks lost their core in more than one call of 20 where it is slow, but not when waiting ranks give "
+            "up their core"
         )
-        return Support("shown", "the scheduler has to take the core from ranks that wait", (line,), "waiting")
-    return Support("missing", "ranks that were taken off their core do not tell the two apart")
+        return Support("shown", "the scheduler must take the core from waiting ranks", (line,), "waiting")
+    return Support("missing", "lost cores do not distinguish the two")
 
 
 def _claim(by: str | None) -> Claim:
@@ -66,7 +66,7 @@ def _claim(by: str | None) -> Claim:
 def _by_switches(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
         return Judged("refuted", "ranks that yield take microseconds on the same cores", support.evidence)
-    return Judged("standing", "not seen: how often ranks were taken off their core")
+    return Judged("standing", "not seen: how often ranks lost their core")
 
 
 CORES = (

@@ -58,7 +58,7 @@ def _counted(facts: Facts) -> list[Observation]:
         Observation(
             about=ABOUT,
             place=facts.place([facts.cells[number] for number in slow]),
-            text=f"Your ranks share one core where you start them ({mine.words}), and would have one each on all "
+            text=f"Your ranks share one core where you start them ({mine.words}), but would have one each on all "
             f"processors of this machine ({other.words}): they take turns, and each waits for the other.",
             metric="involuntary_switches",
             phase="steady",
@@ -84,7 +84,7 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     wording = Wording(subject, "on all processors of this machine", ABOUT, True)
     made = slowdown_observed(facts, group, wording)
     why = "Your ranks have fewer cores than there are ranks" if shared else "Your ranks may not use other processors"
-    cause = f"{why} ({words}): what starts them, as taskset, numactl or a batch script, leaves them no more."
+    cause = f"{why} ({words}): what starts them, such as taskset, numactl or a batch script, leaves them no more."
     return replace(made, cause=cause, exports={}, unsets=())
 
 
@@ -104,7 +104,7 @@ _DISTANCE = RivalKind(
     "The inherited processors are farther apart, or share more of a core, than those that the kernel chooses.",
     claim("path", "bytes"),
     "the processors that ranks were allowed",
-    by_witness("there are fewer processors than ranks on the slow side alone"),
+    by_witness("only the slow side has fewer processors than ranks"),
     hypotheses=("the inherited processors are farther apart",),
 )
 

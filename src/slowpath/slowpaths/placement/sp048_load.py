@@ -47,9 +47,9 @@ def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[
     free = max(0.0, others.processors - others.cores)
     times = sum(count for _, count in lost)
     text = (
-        f"Other processes keep {others.cores:.1f} of {others.processors} cores busy{f' ({names})' if names else ''}, "
-        f"and {ranks} ranks have {free:.1f} left: they lost theirs {times:.0f} times. This is load on the machine and "
-        "no slow path of MPI; whatever is measured meanwhile is slower than it has to be."
+        f"Other processes keep {others.cores:.1f} of {others.processors} cores "
+        f"busy{f' ({names})' if names else ''}, so {ranks} ranks have {free:.1f} left: they lost theirs "
+        f"{times:.0f} times. This is load on the machine, not a slow path of MPI; it slows every measurement."
     )
     return Observation(
         about="load",
@@ -64,7 +64,7 @@ def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[
         cells=numbers,
         evidence=(
             f"{others.cores:.2f} of {others.processors} cores were busy over {others.seconds:g} s without any launch",
-            f"ranks were taken off their processor {times:.0f} times in {len(lost)} cells",
+            f"ranks lost their processor {times:.0f} times in {len(lost)} cells",
         ),
         slow_cells=numbers,
     )

@@ -36,11 +36,11 @@ def _pattern(crowd: Crowd, more: int) -> SeenPattern:
         sites=(),
         count=len(ranks),
         text=f"{len(ranks)} ranks on {count} processor{'s' if count > 1 else ''} "
-        f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} could run and had no processor "
-        f"for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
+        f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} were ready to run but had "
+        f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
         change=_change(crowd, count),
-        basis="the time in MPI, as far as a rank stood in the kernel's queue for a processor; low: half of the time "
-        "for which each did; high: both",
+        basis="the time in MPI while a rank was in the kernel's run queue; low: half of each rank's time in the "
+        "queue; high: both",
         more_s=_lost_s(crowd),
     )
 
@@ -59,8 +59,8 @@ def _change(crowd: Crowd, count: int) -> str:
     yields = f"or let ranks that wait yield ({PROVE})"
     if online > count:
         return (
-            f"{len(crowd.ranks)} ranks share {count} of {online} processors of {crowd.host}: bind each to a core of "
-            f"its own, or none; {yields}"
+            f"{len(crowd.ranks)} ranks share {count} of {online} processors of {crowd.host}: bind each to its own "
+            f"core, or none; {yields}"
         )
     return (
         f"{len(crowd.ranks)} ranks share the {count} processor{'s' if count > 1 else ''} of {crowd.host}: start at "

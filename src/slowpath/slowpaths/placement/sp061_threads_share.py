@@ -41,12 +41,12 @@ def _pattern(crowd: Crowd, more: int) -> SeenPattern:
         sites=(),
         count=threads,
         text=f"{least}{threads} busy threads of {of_ranks} on {count} processor{'s' if count > 1 else ''} "
-        f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): each could run and had no processor for "
-        f"{format_time(waited_s)} of {format_time(span_s)}{likewise(more)}",
+        f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): each was ready to run but had no "
+        f"processor for {format_time(waited_s)} of {format_time(span_s)}{likewise(more)}",
         change=f"{least}{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank as many "
         f"processors as it has threads, or start at most {fewer}",
-        basis="the time for which a busy thread stood in the kernel's queue for a processor; low: half of it; high: "
-        "twice that, for threads that wait for it",
+        basis="the time of a busy thread in the kernel's run queue; low: half of it; high: twice that, for threads "
+        "that wait for it",
         more_s=(waited_s, waited_s / 2, max(min(2 * waited_s, span_s), waited_s)),
     )
 

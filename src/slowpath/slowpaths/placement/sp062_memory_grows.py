@@ -33,8 +33,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     per_s = most / (2 / 3 * (rank.resident[-1][0] - rank.resident[0][0]))
     others = f", and that of {len(growing) - 1} more" if len(growing) > 1 else ""
     text = (
-        f"the memory of rank {rank.rank}{others} grows all through the run: by {_rough(most)} in the last two "
-        f"thirds of it, {_rough(per_s)} a second, to {_rough(rank.resident[-1][1])}"
+        f"the memory of rank {rank.rank}{others} grows throughout the run: by {_rough(most)} in its last two "
+        f"thirds, {_rough(per_s)} a second, to {_rough(rank.resident[-1][1])}"
     )
     return [
         SeenPattern(
@@ -42,7 +42,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
             count=len(growing),
             text=text + _until_full(rank, per_s),
             change=f"rank {rank.rank} holds {_rough(per_s)} more each second: free what each iteration makes "
-            "(requests, datatypes and communicators that are never freed, buffers, lists that are only added to)",
+            "(requests, datatypes, communicators, buffers, growing lists)",
             basis="the first use of each new page, 0.25 us (0.1 to 1 us)",
             more_s=(value, low, high),
             reported=True,

@@ -33,9 +33,9 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
             sites=(),
             count=len(own),
             text=f"the ranks of {hosts[0]}{more} are in {len(spaces[hosts[0]])} user namespaces: none may copy from "
-            "the memory of one in another, and messages go through shared memory by two copies",
-            change="start all ranks of a host in one user namespace: unshare, or the container, in front of the "
-            "launcher and not behind it, or a container without a namespace of its own",
+            "another's memory, so messages take two copies through shared memory",
+            change="start all ranks of a host in one user namespace: put unshare or the container in front of the "
+            "launcher, not behind it, or use a container without its own namespace",
             basis="0.1 ns (0 to 0.4 ns) for the second copy of each byte of messages from 16 KiB on between them",
             more_s=(value, low, high),
             reported=True,

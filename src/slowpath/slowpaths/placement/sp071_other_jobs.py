@@ -44,8 +44,8 @@ def _on_bound(ranks: Sequence[RankShare]) -> SeenPattern:
     return _pattern(
         ranks,
         f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}, which other processes use, too: it",
-        f"rank {worst.rank} shares its processors with other processes: give each job processors of its own (a set for "
-        "each mpiexec, or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
+        f"rank {worst.rank} shares its processors with other processes: give each job its own processors (a set "
+        "for each mpiexec, or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
     )
 
 
@@ -55,7 +55,7 @@ def _on_host(ranks: Sequence[RankShare]) -> SeenPattern:
     return _pattern(
         ranks,
         f"other processes use the {worst.online} processors of {worst.host}, too: rank {worst.rank}",
-        f"other processes keep the processors of {worst.host}: run the program when they have ended, or elsewhere",
+        f"other processes use the processors of {worst.host}: run the program after them, or elsewhere",
     )
 
 
@@ -67,10 +67,11 @@ def _pattern(ranks: Sequence[RankShare], who: str, change: str) -> SeenPattern:
     return SeenPattern(
         sites=(),
         count=len(ranks),
-        text=f"{who} could run and had no processor for {format_time(taken_s)} of {format_time(worst.span_s)}{more}",
+        text=f"{who} was ready to run but had no processor for {format_time(taken_s)} of "
+        f"{format_time(worst.span_s)}{more}",
         change=change,
-        basis="the time for which these ranks stood in the kernel's queue for a processor, on average; low: half of "
-        "it; high: that of the rank that lost most",
+        basis="the mean time of these ranks in the kernel's run queue; low: half of it; high: that of the rank that "
+        "lost most",
         more_s=(mean_s, mean_s / 2, taken_s),
     )
 

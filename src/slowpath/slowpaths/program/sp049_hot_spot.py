@@ -29,7 +29,7 @@ SAME = 0.8  # share of the first messages of all rounds that go to one rank
 LONGER = 1.3  # times what a later message of the round takes
 SHORT_S = 1e-6  # of a wait for a receive that counts
 MORE = 2.0  # times what the receiver has more to do outside MPI: the wait is that of the rounds
-CHANGE = "let rank r begin with rank r + 1 and go round from there; or MPI_Alltoall"
+CHANGE = "let rank r begin with rank r + 1 and continue from there, or use MPI_Alltoall"
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _served_in_turn(calls: ProgramCalls, message: Ints, hot: int, later_s: float
         text=f"{count:,} messages of {length} in {{place}} are the first of rounds to all ranks, and all go to "
         f"rank {hot}: they take {float(np.median(own_s)) / later_s:.1f} times as long as later ones",
         change=CHANGE,
-        basis="what the first messages take longer than later ones of the same rounds",
+        basis="the first messages' time beyond that of later ones in the same rounds",
         rows=rows,
         saved_s=np.stack([value, low, np.maximum(own_s - later_s, 0.0)], axis=1),
     )

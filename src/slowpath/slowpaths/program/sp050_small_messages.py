@@ -90,11 +90,11 @@ def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Ite
             sites=(place, *(other for other in most(calls.site[rows], weight) if other != place)) if place >= 0 else (),
             count=total,
             text=f"{total:,} messages of {format_bytes(round(size))} by {lead} in {{place}}, {each:.0f} in a row to "
-            f"one rank that the sender learns nothing between",
+            "one rank without an answer in between",
             change=f"send them as one message of {format_bytes(round(size * each))}: collect them in one buffer, or "
-            "give one call all elements",
+            "pass all elements to one call",
             basis="the calls' own time, less one call and 1 ns a byte for the longer message; high: with the time "
-            "between the sends of a row, on the rank that has most of it",
+            "between the sends of a row, on the rank with the most of it",
             rows=rows,
             saved_s=merged(calls.own_s[rows], calls.call[rows], share, bytes_each),
             more_s=(0.0, 0.0, _between_s(calls, mine, of_run)),

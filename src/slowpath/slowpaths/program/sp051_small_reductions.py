@@ -59,7 +59,7 @@ def _at(calls: ProgramCalls, chosen: Bools, site: int) -> Iterator[SeenPattern]:
         sites=most(calls.site[rows], calls.own_s[rows]),
         count=total,
         text=f"{total:,} {name} of {format_bytes(round(size))} in {{place}}, {each:.0f} in a row on one communicator",
-        change=f"put what they reduce into one array and call {name} once, with {each:.0f} times as many elements",
+        change=f"put their operands into one array and call {name} once, with {each:.0f} times as many elements",
         basis="the calls' own time, less one call and 1 ns a byte for the longer one",
         rows=rows,
         saved_s=merged(calls.own_s[rows], calls.call[rows], 1.0 - 1.0 / length[run], calls.bytes[rows].astype(float)),
@@ -94,10 +94,10 @@ def _of_objects(calls: ProgramCalls, name: str) -> Iterator[SeenPattern]:
         count=max(round(total), 1),
         text=f"{round(total):,} {name} of an object in {{place}}, {made[runs].mean():.0f} in a row, each of them "
         f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
-        change=f"put what they reduce into one array and call comm.{buffers} once, which pickles nothing (where the "
-        f"next depends on the last, comm.{buffers} of one number saves the pickling)",
-        basis="the time from the first of these calls to the last, less one call: calls, pickling, and waits for ranks "
-        "that pickle; low: the calls alone; high: also what a row took beyond three times the usual one",
+        change=f"put their operands into one array and call comm.{buffers} once, which avoids pickling (where each "
+        f"depends on the last, comm.{buffers} of one number still avoids it)",
+        basis="the time from the first of these calls to the last, less one call: calls, pickling, and waits for "
+        "ranks that pickle; low: only the calls; high: also a row's time beyond three times the usual one",
         rows=rows,
         saved_s=alone_s,
         more_s=(value_s, 0.0, high_s),

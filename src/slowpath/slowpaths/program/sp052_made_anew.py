@@ -36,11 +36,11 @@ def _pattern(calls: ProgramCalls, one: Made, part: float) -> SeenPattern:
     return SeenPattern(
         sites=(one.site, *other[:3]) if one.site != NONE else (),
         count=one.every,
-        text=f"{one.every:,} {one.kind}s made by {one.call} in {{place}}, {one.each:,} on a rank, with communication "
-        "between them",
-        change=f"make the {one.kind} once before the loop, and free it behind it",
-        basis=f"the calls that make and free it, but for the first; waiting in them for late ranks is left out, and so "
-        f"is what a new {one.kind} costs where it is used first",
+        text=f"{one.every:,} {one.kind}s made by {one.call} in {{place}}, {one.each:,} on a rank, with "
+        "communication between them",
+        change=f"make the {one.kind} once before the loop, and free it after the loop",
+        basis="the calls that make and free it, except the first; excludes their waits for late ranks and the first "
+        f"use of a new {one.kind}",
         rows=rows,
         saved_s=np.stack(ends, axis=1),
         more_s=(alone_s, 0.9 * alone_s, alone_s),

@@ -131,7 +131,7 @@ def _pattern(
         sites=(site, *other[:3]) if site != NONE else (),
         count=count,
         text=f"{count:,} messages of {length} {word} rank {root} in {{place}}, one for each other rank in a row",
-        change=f"call {name} on all ranks in place of the loop",
+        change=f"call {name} on all ranks instead of the loop",
         basis=f"a tree has {steps} steps where the loop has {partners:.0f}",
         rows=rows,
         saved_s=np.stack([value, np.minimum(low, value), own_s * share], axis=1),

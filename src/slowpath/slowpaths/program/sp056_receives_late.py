@@ -122,8 +122,8 @@ FASTEST = 5.0  # percentile that stands for a short search where windows of time
 LONGER = 1.3  # times what the same call takes where it passes over few
 LEAST_WAITING = 0.01  # of the run, that senders wait for room
 BASIS_OF_SENDS = (
-    ", and what the sends take longer than a send with room and a short receive together; low: of the sends only what "
-    "they took while the receiver searched; high: what they take longer than the longer of these two"
+    ", and the sends' time beyond a send with room plus a short receive; low: only while the receiver searched; "
+    "high: the sends' time beyond the longer of these two"
 )
 
 
@@ -232,11 +232,11 @@ def _pattern(calls: ProgramCalls, early: _Early, here: Ints, base_s: float) -> S
     return SeenPattern(
         sites=sites + tuple(site for site in most(calls.site[sends.rows], sends.saved_s[:, 0]) if site not in sites),
         count=count,
-        text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had come "
-        f"before, past up to {most_passed:,} earlier ones that waited on rank {rank}{waiting}",
-        change="post the receives before the messages come (MPI_Irecv), receive them in the order in which they are "
-        "sent, or let the sender wait for the receiver now and then",
-        basis="what these receives take longer than those that pass over few messages"
+        text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, past up "
+        f"to {most_passed:,} earlier ones that waited on rank {rank}{waiting}",
+        change="post the receives before the messages arrive (MPI_Irecv), receive them in the order of sending, or "
+        "let the sender wait for the receiver now and then",
+        basis="these receives' time beyond that of receives that pass over few messages"
         + (BASIS_OF_SENDS if has_waits else ""),
         rows=np.concatenate([rows, unknown, sends.rows]),
         saved_s=np.concatenate([saved_s, spare_s, sends.saved_s]),

@@ -18,7 +18,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         SeenPattern(
             sites=(one.site,) if one.site != NONE else (),
             count=one.every,
-            text=f"{one.every:,} {one.kind}s made by {one.call} in {{place}}, {one.each:,} on a rank, and "
+            text=f"{one.every:,} {one.kind}s made by {one.call} in {{place}}, {one.each:,} on a rank, but only "
             f"{one.freed_share:.0%} of the program's {one.kind}s are freed",
             change=f"free the {one.kind} after its last use, or make it once",
             basis="",

@@ -8,7 +8,7 @@ from slowpath.mpi.applies import AppliesTo
 
 PROGRAM_LONGER_EAGER = ProgramRemedy(
     "longer-eager",
-    f"Messages up to {EAGER_BYTES // 1024} KiB go eagerly, without waiting for their receiver.",
+    f"Messages up to {EAGER_BYTES // 1024} KiB are eager and do not wait for their receive.",
     "control variable",
     "docs/reference/findings.md, protocol switches",
     ways=(

@@ -120,8 +120,7 @@ def _at(side: _Side, length: float) -> Floats:
 
 
 _UNMOVED = (
-    "variables of the library have a value near the switch; whether one of them sets it shows only when it is moved: "
-    "slowpath diagnose"
+    "variables of the library have a value near the switch; to see whether one of them sets it, run slowpath diagnose"
 )
 
 NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows
@@ -211,8 +210,8 @@ _CACHE_LEVEL = RivalKind(
     "level of a cache",
     "Longer messages leave a level of the processor's caches.",
     claim("cold cache", "message"),
-    "the switch known to the byte, and a variable or the library's own table that has it",
-    by_witness("the switch is where the library's own table has it, to the byte"),
+    "the exact byte of the switch, and a variable or the library's own table with that value",
+    by_witness("the switch is exactly where the library's own table has it"),
 )
 
 BESIDE_BYTES = 24  # from the lengths of the survey: no multiple of a cache line is so near to another one
@@ -233,7 +232,7 @@ def _can_be_beside(cell: CellResult) -> bool:
 
 _BESIDE = Varied(by_cells=_beside, applies=_can_be_beside)
 _when_beside = by_variation(_BESIDE, f"with lengths {BESIDE_BYTES} B off")
-_TO_THE_BYTE = by_witness("the switch is known to the byte, among lengths that are no multiples")
+_TO_THE_BYTE = by_witness("the exact byte of the switch is known, and lengths around it are not multiples")
 
 
 def _by_multiples(facts: Facts, seen: Observation, support: Support) -> Judged:
@@ -244,7 +243,7 @@ def _by_multiples(facts: Facts, seen: Observation, support: Support) -> Judged:
 
 _MULTIPLES = RivalKind(
     "multiples",
-    "Messages whose length is a multiple of a power of two are slow, and those next to it are not.",
+    "Messages whose length is a multiple of a power of two are slow, but messages of nearby lengths are not.",
     claim("user", "message"),
     f"lengths {BESIDE_BYTES} B off those of both sides, away from the switch",
     _by_multiples,

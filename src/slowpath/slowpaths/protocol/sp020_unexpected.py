@@ -135,8 +135,8 @@ def _observation(facts: Facts, one: UnexpectedReceive) -> Observation:
         one,
         about="unexpected",
         place=facts.place(one.cells, where_words(one.cells)),
-        text=f"Receives of unexpected {sizes([one.slow])} messages are {ratio_words(one.ratio)} slower than receives "
-        f"that were posted before: {times_words(one)}.",
+        text=f"Receives of unexpected {sizes([one.slow])} messages are {ratio_words(one.ratio)} slower than "
+        f"receives posted before: {times_words(one)}.",
         affects_default=None,
         cells=tuple(cell.cell for cell in one.cells),
         law=one.law,
@@ -159,13 +159,13 @@ POST_RECEIVES_EARLY = Remedy(
     ("posted",),
     sources=("MPI-4.1 section 3.5",),
     code="MPI_Irecv(...);  /* before the sender can send */",
-    untried="early receives end in MPI_Wait, late ones in MPI_Probe and MPI_Recv: unlike calls prove nothing",
+    untried="early receives end in MPI_Wait, but late ones in MPI_Probe and MPI_Recv: different calls prove nothing",
     phrase="receives posted before the messages arrive",
 )
 
 _COPY_OF_CONSTANT = RivalKind(
     "constant",
-    "A late receive costs a constant: a search, an allocation, and no copy.",
+    "A late receive costs a constant time: a search or an allocation, but no copy.",
     claim("user", "nothing"),
     "several lengths: a copy costs by the byte (law 'bytes')",
     by_law(("bytes",), "law '{law}': it costs by the byte", true_of=("constant",)),
@@ -177,8 +177,8 @@ _RENDEZVOUS = RivalKind(
     "rendezvous",
     "The transfer waits for the receive.",
     claim("waiting", "message"),
-    "receives posted before, whose receiver is outside the library as well (posted=before): both hold the transfer",
-    by_design(lambda _, __: True, "the receive that was posted before holds the transfer as well", ""),
+    "receives posted before, but with the receiver also outside the library (posted=before): both delay the transfer",
+    by_design(lambda _, __: True, "the receive that was posted before delays the transfer as well", ""),
     hypotheses=("the transfer waits for the receive (rendezvous)",),
 )
 
@@ -196,13 +196,13 @@ def _judge(facts: Facts, seen: Observation, _: Support) -> Judged:
         return Judged("standing", NOT_MADE.format(_WORDS))
     expected_s = [value - seen.excess_s for value in made.slow_s]
     if min(expected_s) <= 0:
-        return Judged("standing", "measured again: this time there was no excess to remove")
+        return Judged("standing", "measured again: this time there was no excess")
     found = removed(made.slow_s, made.slow_varied_s, expected_s, expected_s)
     if found is None:
-        return Judged("standing", "measured again: this time there was no excess to remove")
+        return Judged("standing", "measured again: this time there was no excess")
     in_time_s = format_time(sorted(made.slow_varied_s)[len(made.slow_varied_s) // 2])
     late_s = format_time(sorted(made.slow_s)[len(made.slow_s) // 2])
-    line = f"MPI_Recv takes {late_s} for a message that is there already, {in_time_s} for one that is just sent"
+    line = f"MPI_Recv takes {late_s} for a message that has already arrived, {in_time_s} for one that is just sent"
     if found.value >= GONE and found.interval[0] >= SURELY:
         return Judged("refuted", line, (line,))
     if found.value <= 1 - GONE and found.interval[1] <= 1 - SURELY:
@@ -212,7 +212,7 @@ def _judge(facts: Facts, seen: Observation, _: Support) -> Judged:
 
 IN_TIME = RivalKind(
     name="slow receive",
-    cause="MPI_Recv takes as long for a message that has not come yet: that it comes early costs nothing.",
+    cause="MPI_Recv takes as long for a message that has not arrived yet, so early arrival costs nothing.",
     claim=Claim(time=None, side="receiver", by=None),
     experiment=_WORDS,
     judge=_judge,

@@ -24,9 +24,9 @@ def observe(facts: Facts) -> Sequence[Observation]:
 
 _ORDER_OF_ARRIVAL = RivalKind(
     "cost of an arrival",
-    "Each message or receive in front costs when it arrives, and not when it is searched.",
+    "Each earlier message or receive costs time when it arrives, not when it is searched.",
     claim("user", "queue"),
-    "none: what a library does inside itself leaves no trace but its time",
+    "none: only the library's time shows its internal work",
     never("no witness counts the steps of a search"),
 )
 

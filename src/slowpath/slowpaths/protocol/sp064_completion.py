@@ -51,9 +51,9 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="The calls that complete requests are slow.",
     hypotheses=(
-        "the call gives its processor away before it looks",
+        "the call gives up its processor before it looks",
         "it takes a lock that a progress thread or another thread holds",
-        "a tool or an error handler stands between the program and the library",
+        "a tool or an error handler is between the program and the library",
     ),
     needs_law=False,
     kind="fault",

@@ -42,7 +42,7 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="A receive without a source is matched in another way.",
     hypotheses=(
         "every transport is asked instead of one",
-        "matching in hardware, or the queue of one source, can't be used",
+        "hardware matching, or the queue of one source, can't be used",
     ),
     needs_law=False,
     kind="fault",

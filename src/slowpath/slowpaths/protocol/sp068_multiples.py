@@ -81,7 +81,7 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="The library, or a cache, handles whole granules in another way.",
     hypotheses=(
-        "buffers a multiple of 4 KiB apart meet in the same sets of a cache",
+        "buffers a multiple of 4 KiB apart map to the same cache sets",
         "messages of whole pages take another path",
     ),
     needs_law=False,

@@ -8,7 +8,7 @@ from slowpath.findings.remedy import Remedy
 
 THREAD_LEVEL_FUNNELED = Remedy(
     "thread level funneled",
-    "Ask MPI_Init_thread for MPI_THREAD_FUNNELED where only one thread calls MPI.",
+    "Ask MPI_Init_thread for MPI_THREAD_FUNNELED if only one thread calls MPI.",
     ("environment",),
     control=ALONE,
     sources=("MPI-4.1 section 11.6.2",),

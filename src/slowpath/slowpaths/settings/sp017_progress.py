@@ -109,8 +109,8 @@ def _observation(facts: Facts, one: ExposedMessage) -> Observation:
         one,
         about="progress",
         place=facts.place([one.slow], [f"{memory([one.slow])} memory", f"messages of {length}"]),
-        text=f"A computation as long as a {length} message leaves {share} of the message exposed: both together take "
-        f"{ratio_words(one.ratio)} as long as the longer one alone: {times_words(one)}.",
+        text=f"A computation as long as a {length} message leaves {share} of the message exposed: both together "
+        f"take {ratio_words(one.ratio)} as long as the longer one alone: {times_words(one)}.",
         affects_default=facts.is_default(one.slow),
         cells=(one.slow.cell,),
         evidence=(f"exposed share {share}, {one.share_interval_kind}",),
@@ -123,14 +123,14 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     for slowdown in facts.slowdowns("progress", phase="steady"):
         if _test_helps(slowdown) and slowdown.slow is slow:
             left = f"{1 / slowdown.ratio.value:.2f}x"
-            line = f"MPI_Test in the computation cuts it to {left} of its time, at {sizes([slow])}"
-            return Support("shown", "calls into the library make the message move", (line,))
-    return Support("missing", "the same with MPI_Test in the computation (progress=test) was not found to be faster")
+            line = f"MPI_Test in the computation reduces it to {left} of its time, at {sizes([slow])}"
+            return Support("shown", "calls into the library make the message progress", (line,))
+    return Support("missing", "adding MPI_Test to the computation (progress=test) was not found to be faster")
 
 
 MOST_EXPOSED = 1.25  # of the message: more than the sum of both is none that overlap would save
 
-_helped = by_witness("calls of MPI_Test, which free no bandwidth, help")
+_helped = by_witness("MPI_Test helps, although it frees no bandwidth")
 
 
 def _by_sum(facts: Facts, seen: Observation, support: Support) -> Judged:
@@ -162,14 +162,14 @@ ASYNCHRONOUS_PROGRESS = tunings(
         "Switch on asynchronous progress: a thread of the library makes progress while the program computes.",
         ("progress",),
         control=ALONE,
-        side_effects=("a core for each rank's thread", "latency of short messages, since calls take a lock"),
+        side_effects=("a core for each rank's thread", "latency of short messages, because calls take a lock"),
         cores_per_rank=2,
     )
 )
 
 TEST_WHILE_COMPUTING = Remedy(
     "test while computing",
-    "Call MPI_Test now and then while computing, so that the library makes progress.",
+    "Call MPI_Test now and then while computing, so the library makes progress.",
     ("progress",),
     Control("the computation by itself calls no MPI", phase="steady", metric="compute_s"),
     ("each call takes time from the computation",),
