@@ -40,23 +40,31 @@ ERRORS = "Errors"
 ROOT_OF_ERRORS = "SlowpathError"
 # Calls whose strings other pages show, or that only programs read.
 SHOWN_ELSEWHERE = frozenset({"means", "add_argument", "add_parser", "compile"})
-# Program text, patterns, style sheets and the Markdown of other pages.
-CODE = re.compile(r"^# |^pip |:#|\]\(|[\\^]|\(\?|<\w|;\s*/\*|;$|\n.*\n|^docs/|\w\.[ch]\b")
+PLACE = re.compile(r"\{\w*\}")
+# Program text, pieces of sentences, patterns, style sheets and the Markdown of other pages.
+CODE = re.compile(r"^# |^pip |^if \[\[|^[,;:] |:#|\]\(|[\\^]|\(\?|<\w|;\s*/\*|;$|\n.*\n|^docs/|\w\.[ch]\b")
+# Where a row of a table is known from: a manual, or a run of a version.
+SOURCE = re.compile(
+    r"(not )?run[:;]|printed by |in lib|"
+    r"(MPICH|Open MPI|Intel MPI|HPE|Slurm|OpenMP|GNU|NCCL|CUPTI|pscom|ompi_info|bash\()"
+    r"[^{]*(\d\.\d|manual|documentation|source|Reference|openmpi/)"
+)
 
 
 def page(others: Iterable[str]) -> str:
-    """Return the page as Markdown, without what the other generated pages show word for word."""
-    shown = "\n".join(map(_words, others))
+    """Return the page as Markdown: each sentence once, without what the other generated pages show word for word."""
+    shown, listed = "\n".join(map(_words, others)), set[str]()
     trees = {
         path.relative_to(SOURCES): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCES.rglob("*.py"))
     }
     errors = error_names(list(trees.values()))
-    sections: dict[str, dict[str, None]] = {title: {} for title in [*SHOWN.values(), ERRORS]}
+    sections: dict[str, list[str]] = {title: [] for title in [*SHOWN.values(), ERRORS]}
     for path, tree in trees.items():
         for text, is_error in templates(tree, errors):
             title = ERRORS if is_error else None if path.is_relative_to(OWN_PAGE) else SHOWN.get(path.parts[0])
-            if title and _words(text) not in shown:
-                sections[title].setdefault(text)
+            if title and _words(text) not in shown and (words := PLACE.sub("{}", _words(text))) not in listed:
+                listed.add(words)
+                sections[title].append(text)
     return HEAD + "".join(
         f"\n## {title}\n\n```text\n" + "".join(f"{text}\n" for text in texts) + "```\n"
         for title, texts in sections.items()
@@ -110,9 +118,9 @@ def _places(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_sentence(text: str) -> bool:
-    words = re.findall(r"[A-Za-z]{2,}", re.sub(r"\{\w*\}", "", text))
+    words = re.findall(r"[A-Za-z]{2,}", PLACE.sub("", text))
     fewest = FEWEST_IN_SENTENCE if text.endswith(".") else FEWEST_WORDS
-    return len(words) >= fewest and " " in text.strip() and not CODE.search(text)
+    return len(words) >= fewest and " " in text.strip() and not CODE.search(text) and not SOURCE.match(text)
 
 
 def _text(node: ast.AST) -> str | None:

@@ -117,7 +117,7 @@ def test_history_of_a_folder(slowpath: Slowpath, runs: Path) -> None:
         (["gate", "equal", "--baseline", "base", "--accept", "hardware,luck"], 2, "'luck': is none of hardware, mpi"),
         (["gate", "equal", "--baseline", "base", "--export", "pdf=x"], 2, "junit"),
         (["gate", "equal", "--baseline", "base", "--export", "junit=no/x"], 4, "cannot be written"),
-        (["gate", "slow.json", "--baseline", "base", "--remeasure"], 2, "name the run folder"),
+        (["gate", "slow.json", "--baseline", "base", "--remeasure"], 2, "name the folder of a run"),
         (["history", "nowhere"], 4, "nowhere"),
         (["history", "bad.json"], 4, "is not a folder"),
     ],

@@ -100,7 +100,7 @@ def test_a_variable_that_makes_a_program_faster_is_proven_and_one_that_does_not_
 @pytest.mark.parametrize(
     ("program", "limit", "words"),
     [
-        ("import sys; sys.exit(3)", "900s", "fails as it is"),
+        ("import sys; sys.exit(3)", "900s", "unwatched program fails"),
         ("import time; time.sleep(1000)", "0.5s", "not done after 0.5 s"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_command_that_fails_or_hangs_is_one_line(
     ("words", "said"),
     [
         ((), "has no finding yet"),
-        (("--remedy", "none-such"), "there is none of that name"),
+        (("--remedy", "none-such"), "does not exist"),
         (("--remedy", "huge-pages", "--screen"), "exclude each other"),
         (("--try", "A"), "write NAME=VALUE"),
         (("--try", "A=1", "--ignore", "("), "no regular expression"),

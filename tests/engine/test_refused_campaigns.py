@@ -156,10 +156,10 @@ def test_what_can_go_together_is_taken(plan_of: PlanOf, experiment: str, lines: 
         (
             'posted = "after"',
             "one_way_s",
-            "key metric: 'one_way_s' is not measured by cell 'memory host', which yields",
+            "key metric: cell 'memory host' does not measure 'one_way_s', but",
         ),
         ('synchronise = "inside"', "send_barrier_s", None),
-        ('synchronise = "inside"', "send_s", "which yields send_barrier_s; take one of these, or narrow where"),
+        ('synchronise = "inside"', "send_s", "but send_barrier_s; choose one of these, or narrow where"),
         ("", "send_barrier_s", "which yields one_way_s, send_s, receive_s"),
     ],
 )

@@ -77,9 +77,7 @@ def test_where_the_library_refuses_the_other_launcher_that_is_said(watch_library
     done = watched(the("mpich"), the("openmpi"), watch_library, tmp_path)
     assert done.returncode != 0
     last = done.stderr.splitlines()[-1]
-    assert (
-        f"this mpiexec ({the('openmpi').mpiexec}, Open MPI) does not belong to the library that alone asks for" in last
-    )
+    assert f"this mpiexec ({the('openmpi').mpiexec}, Open MPI) does not belong to the library that alone needs" in last
 
 
 def test_under_its_own_launcher_nothing_is_said(watch_library: Path, tmp_path: Path) -> None:

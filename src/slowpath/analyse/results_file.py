@@ -35,8 +35,8 @@ def decode_results(content: bytes, path: Path) -> Results:
         ) from error
     if schema < RESULTS_SCHEMA:
         raise RecordError(
-            f"{path}: has results of the old schema {schema}, this slowpath reads {RESULTS_SCHEMA}; "
-            "build them anew from the run folder: slowpath report RUN"
+            f"{path}: has the old results schema {schema}, but this slowpath reads {RESULTS_SCHEMA}; rebuild it "
+            "from the run folder: slowpath report RUN"
         )
     if schema > RESULTS_SCHEMA:
         raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")

@@ -61,7 +61,7 @@ def command(
 
     if is_watch_source(a) or is_watch_source(b):
         if metrics or phase != "all" or html or openmetrics:
-            raise UsageError("watches take no --metric, --phase, --html and --openmetrics: leave them out")
+            raise UsageError("--metric, --phase, --html and --openmetrics are not for watches: leave them out")
         return _watches(a, b, minimum_effect, "json" if as_json else format)
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source

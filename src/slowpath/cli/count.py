@@ -137,9 +137,9 @@ def _campaign(run: Path, function: str) -> Results:
 
     if function != CAMPAIGN_CALL:
         raise click.UsageError(
-            f"--campaign is for {CAMPAIGN_CALL}, which put-overhead counts, and --call says {function}"
+            f"--campaign is for {CAMPAIGN_CALL}, which put-overhead counts, but --call names {function}"
         )
     results = read_source(run).results
     if results.put is None:
-        raise click.UsageError(f"--campaign {run}: it has no cell of the experiment put; name a run of put-overhead")
+        raise click.UsageError(f"--campaign {run}: has no cell of the experiment put; name a run of put-overhead")
     return results

@@ -207,7 +207,7 @@ def command(
     format = "json" if as_json else format
     if trial.self_test:
         if baseline or again.remeasure or exports or metrics or accept or format not in ("text", "json"):
-            raise UsageError("--self-test takes a run alone: leave out baseline, remeasure, export, accept and metric")
+            raise UsageError("--self-test takes only a run: leave out baseline, remeasure, export, accept and metric")
         return run_self_test(run, trial, minimum_effect, format == "json")
     if baseline is None:
         raise UsageError("a gate needs --baseline, a run folder or its results.json")
@@ -215,7 +215,7 @@ def command(
 
     if is_watch_source(run) or is_watch_source(baseline):
         if again.remeasure or exports or metrics or format not in ("text", "json"):
-            raise UsageError("watches take no --remeasure, --export, --metric and --format markdown or github")
+            raise UsageError("--remeasure, --export, --metric and --format markdown or github are not for watches")
         return _watches(run, baseline, minimum_effect, _kinds(accept), undecided, format)
     from slowpath.compare.export import parse_exports, write_exports
     from slowpath.compare.gate import final_exit_code, flagged, gate

@@ -80,7 +80,7 @@ def command(
     from slowpath.studies.nodes.steps import NodeBench
 
     if count is not None and not dry_run:
-        raise UsageError("--nodes is for --dry-run; the nodes of a run are those of the allocation")
+        raise UsageError("--nodes is for --dry-run; a run uses the nodes of the allocation")
     environ = dict(os.environ)
     tell = teller(quiet)
     found, names = (count, ()) if count is not None else measure.nodes_here(environ)
@@ -113,5 +113,5 @@ def command(
     if fail_above is not None and verdicts.fails(verdict, fail_above):
         return 1
     if not verdict.compared and not verdict.silent:
-        raise EnvironmentFailure(f"no nodes could be compared: {verdict.why}; see {folder}, and: slowpath doctor")
+        raise EnvironmentFailure(f"no nodes could be compared: {verdict.why}; see {folder}, and run: slowpath doctor")
     return 0 if verdict.compared else 4

@@ -149,8 +149,8 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
         raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
     if not trust and not is_known(info, os.environ):
         raise EnvironmentFailure(
-            f"{watch}: you did not watch this command here, and a folder does not decide what is run: "
-            f"{shlex.join(info.command)} in {info.working_folder}; if you want that to run, say --trust"
+            f"{watch}: you did not watch this command here, and Slowpath runs no command that a folder names: "
+            f"{shlex.join(info.command)} in {info.working_folder}; to run it anyway, add --trust"
         )
 
 
@@ -172,7 +172,7 @@ def _candidates(
     own = what.settings or what.unset
     of_defaults = LIBRARY_DEFAULTS in what.remedy
     if of_defaults and (not what.screen or len(what.remedy) > 1):
-        raise UsageError(f"--remedy {LIBRARY_DEFAULTS} is many remedies: give it alone, with --screen")
+        raise UsageError(f"--remedy {LIBRARY_DEFAULTS} stands for many remedies: use it alone, with --screen")
     if (bool(own) + (bool(what.remedy) and not of_defaults) + what.screen) > 1:
         raise UsageError("--remedy, --try with --unset, and --screen exclude each other")
     if own:
@@ -189,7 +189,7 @@ def _candidates(
     for key, reason in chosen.left_out:
         tell(f"left out: {key}: {reason}")
     if not chosen.found:
-        raise UsageError("none of these remedies can be tried here; the reasons are above. Your own: --try NAME=VALUE")
+        raise UsageError("none of these remedies can be tried here, for the reasons above. Your own: --try NAME=VALUE")
     return list(chosen.found)
 
 

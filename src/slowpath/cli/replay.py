@@ -97,7 +97,7 @@ def _skeleton(
     from slowpath.watch.skeleton_results import skeleton_lines
 
     if laws is not None:
-        raise UsageError("--skeleton measures, and --laws measures nothing: give one of them")
+        raise UsageError("--skeleton measures, but --laws does not: give only one of them")
     tell, plan = teller(quiet), planned(watch)
     if dry_run:
         for line in plan.lines():

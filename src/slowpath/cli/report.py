@@ -48,7 +48,7 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
         click.echo(line, err=True)
 
     if redact_also and redact is None:
-        raise click.UsageError("--redact-also needs --redact FOLDER: where the copy without names goes")
+        raise click.UsageError("--redact-also needs --redact FOLDER, where the copy without names goes")
     if is_watch(run):
         if redact is not None:
             raise click.UsageError("--redact is for runs and diagnoses; a watch names hosts, paths and functions")

@@ -62,8 +62,8 @@ def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -
 
     if is_watch(watch := run if run.is_dir() else run.parent):
         raise UsageError(
-            f"{run}: is a watch of a program, and this table is of a run's messages; the watch's own tables: "
-            f"slowpath report {watch} --format csv"
+            f"{run}: is a watch, but this table is for runs; the watch's own tables: slowpath report {watch} "
+            "--format csv"
         )
     results = require_measured(read_source(run)).results
     kinds = kinds_named(kind)

@@ -54,7 +54,7 @@ def command(
         from slowpath.watch.trace import read_watch_trace
 
         if cell is not None or launch is not None:
-            raise click.UsageError("a watch has no cells and launches; choose a stretch of it with --begin and --end")
+            raise click.UsageError("a watch has no cells and launches; choose a time range with --begin and --end")
         trace, name = read_watch_trace(run, begin, end), _stretch(begin, end)
     elif begin is not None or end is not None:
         raise click.UsageError("--begin and --end are for watches; choose a cell of a run with --cell")

@@ -161,7 +161,7 @@ def _for_program(
     from slowpath.watch.spending import collective_uses
 
     if any(one is not None for one in others):
-        raise UsageError("--for chooses collectives, lengths and ranks by the program: leave the other options out")
+        raise UsageError("--for takes collectives, lengths and ranks from the program: leave the other options out")
     results = read_watch_results(watch)
     uses, left = collective_uses(results, found.name)
     for call, seconds in left.items():
@@ -203,9 +203,7 @@ def _for_a_site(
     from slowpath.mpi.find import find_mpi
 
     if others or (folder is None) != remove:
-        raise UsageError(
-            "--install FOLDER or --remove, with --prefix and --mpi alone: one of both, and nothing is measured"
-        )
+        raise UsageError("use either --install FOLDER or --remove, only with --prefix and --mpi")
     below = (prefix or Path.home() / ".local").expanduser().absolute()
     if folder is None:
         found = find_mpi(mpi) if mpi is not None else None

@@ -229,14 +229,12 @@ def find_sides(
             or its MPI or engine is gone.
     """
     if run.folder is None or run.run.imported:
-        raise UsageError(
-            f"{run.path}: cannot be measured again: name the run folder of a run that slowpath made itself"
-        )
+        raise UsageError(f"{run.path}: can't be measured again: name the folder of a run that slowpath made itself")
     here = machine_facts(environ)
     if not alike(here, run.run.machine):
         raise EnvironmentFailure(
-            f"{run.path}: was measured on another machine ({_words(run.run.machine)}), this one is {_words(here)}; "
-            "measure again there"
+            f"{run.path}: was measured on another machine ({_words(run.run.machine)}), not on this one "
+            f"({_words(here)}); measure again there"
         )
     now = _libraries(NOW, run, {row.b_cell for row in rows}, environ, tell, mpi)
     try:
@@ -359,7 +357,7 @@ def _library(
     if engine is None:
         raise EnvironmentFailure(
             f"{source.path}: was measured with the engine {was.engine_key}, which is not in this machine's cache; "
-            "measure it anew"
+            "measure it again"
         )
     return Library(called, f"{called}: {mpi.identity}", mpi, engine)
 

@@ -115,8 +115,8 @@ def self_test(
     cells, launches = _whole(source)
     if launches < 2 * launches_each:
         raise UsageError(
-            f"{source.path}: {launches} launches of each cell; two sides of {launches_each} need {2 * launches_each}: "
-            f"run it with --rounds {2 * launches_each} or more, or lower --launches"
+            f"{source.path}: {launches} launches of each cell, but two sides of {launches_each} need "
+            f"{2 * launches_each}: run it with --rounds {2 * launches_each} or more, or lower --launches"
         )
     rng = np.random.default_rng(seed)
     equal, caught = [], 0

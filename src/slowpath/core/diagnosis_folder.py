@@ -59,5 +59,5 @@ def step_folders(folder: Path) -> list[Path]:
     steps.sort(key=lambda step: not step.name.endswith(_SURVEY))  # a step before it may be about the user's own state
     found = [step for step in steps if (step / "run.json").is_file()]
     if not found:
-        raise RecordError(f"{folder}: no step of this diagnosis is there; its survey was not measured, or was moved")
+        raise RecordError(f"{folder}: no step of this diagnosis exists; its survey was not measured, or was moved")
     return found

@@ -185,7 +185,7 @@ def inside(folder: Path, name: str | Path) -> Path:
     except (OSError, ValueError) as error:  # a name with a NUL
         raise RecordError(f"{path}: cannot be followed: {error}; remove it from the folder") from error
     if leads_out:
-        raise RecordError(f"{path}: leads out of {folder}; only what lies in the folder is used: copy it there")
+        raise RecordError(f"{path}: leads out of {folder}; only files in the folder are used: copy it there")
     return path
 
 

@@ -48,7 +48,7 @@ def require_place(folder: Path, what: str, elsewhere: str, environ: Mapping[str,
             ours = status.st_uid in trusted_owners(environ)
             mend = f"chmod go-w {place}" if ours else f"if you trust that user, name it in {VARIABLE}"
             raise EnvironmentFailure(
-                f"{what} in {place} are not run, since {reason}: {mend}, or take another folder with {elsewhere}"
+                f"{what} in {place} are not run, because {reason}: {mend}, or use another folder with {elsewhere}"
             )
 
 

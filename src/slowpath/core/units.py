@@ -43,7 +43,7 @@ def parse_bytes(text: str) -> int:
     if terms == 0:
         raise UsageError("'' is not a number of bytes: it is empty; write for example 4096 or 1KiB")
     if total < 0:
-        raise UsageError(f"'{text}' is not a number of bytes: it is {total}, below zero; write 0 or more")
+        raise UsageError(f"'{text}' is not a number of bytes, because {total} is negative; write 0 or more")
     return total
 
 
@@ -114,16 +114,16 @@ def _expand_range(text: str, parse: Callable[[str], int]) -> list[int]:
     parts = _RANGE.fullmatch(text)
     if parts is None:
         raise UsageError(
-            f"'{text}' is not a range: it needs a step; write FIRST..LAST*FACTOR or FIRST..LAST+STEP, "
-            "for example 1KiB..1MiB*2 or 0..64+8"
+            f"'{text}' is not a range without a step; write FIRST..LAST*FACTOR or FIRST..LAST+STEP, for example "
+            "1KiB..1MiB*2 or 0..64+8"
         )
     first, last = parse(parts["first"]), parse(parts["last"])
     factor = parts["sign"] == "*"
     step = parse_count(parts["step"]) if factor else parse(parts["step"])
     if first > last:
-        raise UsageError(f"'{text}' is an empty range: it begins above its end; write the smaller value first")
+        raise UsageError(f"'{text}' is an empty range; write the smaller value first")
     if factor and (step < 2 or first == 0):
-        raise UsageError(f"'{text}' never ends: a factor must be 2 or more and the first value 1 or more")
+        raise UsageError(f"'{text}' never ends: the factor must be 2 or more and the first value 1 or more")
     if step < 1:
         raise UsageError(f"'{text}' never ends: its step is 0; write 1 or more")
     values, value = [], first

@@ -99,13 +99,13 @@ def asked_for(words: Sequence[str], survey: Campaign) -> Asked:
             known = [*(one.code for one in SLOW_PATHS), *(one.name for one in SLOW_PATHS), *questions]
             said = word if len(word) <= MOST_OF_WORD else f"{word[:MOST_OF_WORD]}..."
             raise UsageError(
-                f"--only '{said}': is neither a rule (slowpath explain) nor a question of the survey"
-                f"{_close(wanted, known)}"
+                f"--only '{said}': is neither a rule (slowpath explain) nor a question of the "
+                f"survey{_close(wanted, known)}"
             )
         rules |= codes
         named |= same
     if of_programs := sorted(rules & {path.code for path in PROGRAM_SLOW_PATHS}):
-        raise UsageError(f"--only {of_programs[0]}: is seen in a program alone: slowpath watch")
+        raise UsageError(f"--only {of_programs[0]}: is visible only in programs: use slowpath watch")
     there = {group.name for group in survey.cells}
     for code in sorted(rules):
         if not named and not there & set(GROUPS.get(code, there)):

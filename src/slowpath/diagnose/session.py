@@ -233,8 +233,8 @@ class Session:
         step = DiagnosisStep(number=number, folder=folder, why=proposal.why, estimate_s=estimate_s, task=proposal.task)
         if kind.required and self._clock.spent_s >= self.diagnosis.budget_s:
             raise EnvironmentFailure(
-                f"nothing was measured: {self._clock.spent_s:.0f} s had passed before the first launch, of a budget of "
-                f"{self.diagnosis.budget_s:.0f} s; an engine that was built is kept, so begin again or allow more time"
+                f"nothing was measured: {self._clock.spent_s:.0f} s of the budget of {self.diagnosis.budget_s:.0f} "
+                "s had passed before the first launch; a built engine is kept, so run it again or allow more time"
             )
         self._bench.tell(f"{folder}: {proposal.why}")
         task, bench = proposal.task, self._bench_for(proposal.task)

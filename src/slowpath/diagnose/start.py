@@ -146,7 +146,9 @@ def for_program(bench: Bench) -> Bench:
         return bench
     found = with_groups(bench.program, bench.prepare(whole_survey(bench.state([], [])), "survey").plan.cells)
     if not found.groups:
-        raise UsageError(f"--for: nothing that {found.name} does with MPI is asked about here: slowpath watch names it")
+        raise UsageError(
+            f"--for: diagnose can't ask about anything that {found.name} does with MPI; see slowpath watch"
+        )
     return dataclasses.replace(bench, program=found)
 
 
@@ -174,7 +176,7 @@ def resume(
     """
     diagnosis = read_diagnosis(folder)
     if diagnosis.mpi != bench.built.identity:
-        raise RecordError(f"{folder}: was made under {diagnosis.mpi}, not under {bench.built.identity}; name that MPI")
+        raise RecordError(f"{folder}: was made with {diagnosis.mpi}, not with {bench.built.identity}; name that MPI")
     if diagnosis.program is not None:
         bench = dataclasses.replace(bench, program=diagnosis.program)
     survey = whole_survey(bench.state([], []))
@@ -184,7 +186,7 @@ def resume(
     if unseen := asked.groups(survey) - seen.groups(survey):
         raise UsageError(
             f"--only {', '.join(asked.words)}: the survey of {folder} was for {', '.join(seen.words)} and left out "
-            f"{', '.join(sorted(unseen))}; begin a new diagnosis"
+            f"{', '.join(sorted(unseen))}; start a new diagnosis"
         )
     continued = replace(
         diagnosis,
@@ -219,7 +221,7 @@ def ranks_of(folder: Path, asked: int | None) -> int:
     task = next((step.task for step in read_diagnosis(folder).steps), None)
     there = task.ranks if isinstance(task, StateTask | SurveyTask) else asked or PAIR
     if asked not in (None, there):
-        raise UsageError(f"--ranks {asked}: the diagnosis in {folder} is about {there} ranks; begin a new one")
+        raise UsageError(f"--ranks {asked}: the diagnosis in {folder} is about {there} ranks; start a new one")
     return there
 
 

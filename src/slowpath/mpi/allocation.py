@@ -71,7 +71,9 @@ def _choices(part: str, text: str) -> list[str]:
 
 
 def _damaged(text: str) -> EnvironmentFailure:
-    return EnvironmentFailure(f"'{text[:80]}' is not a list of hosts such as n[1-3,7]; is the job's variable cut?")
+    return EnvironmentFailure(
+        f"'{text[:80]}' is not a list of hosts such as n[1-3,7]; is the job's variable truncated?"
+    )
 
 
 def names_in_file(lines: Iterable[str]) -> list[str]:
@@ -119,7 +121,7 @@ def read_lines(path: str) -> list[str]:
         return Path(path).read_text(errors="replace").splitlines()
     except OSError as error:
         raise EnvironmentFailure(
-            f"{path}: the list of this job's nodes cannot be read: {error.strerror}; is this the job's own node?"
+            f"{path}: the list of this job's nodes can't be read: {error.strerror}; is this one of the job's nodes?"
         ) from error
 
 

@@ -55,8 +55,8 @@ class Child(subprocess.Popen[bytes]):
             found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)
         except ChildProcessError:
             raise ExitUnseen(
-                f"{self._name()}: ended, and its exit code is lost: a preloaded library, or another part of this "
-                "process, collects children; nothing follows from this run, start it without that library"
+                f"{self._name()}: ended, but its exit code is lost, because a preloaded library or another part of "
+                "this process collects children; the result is unknown, so start it without that library"
             ) from None
         if found is None:
             return None

@@ -34,7 +34,7 @@ CODE_VARIABLES: tuple[CodeVariables, ...] = (
     CodeVariables(
         "the dynamic linker",
         ("LD_*", "GLIBC_TUNABLES"),
-        "loads libraries, or looks for them, where it says",
+        "loads libraries from the places in its value, or searches them",
         "ld.so(8)",
     ),
     CodeVariables(
@@ -53,7 +53,7 @@ CODE_VARIABLES: tuple[CodeVariables, ...] = (
             *("PROMPT_COMMAND", "CDPATH", "PYTHON*", "PERL*", "RUBY*", "NODE_OPTIONS", "TCL*", "JAVA_TOOL_OPTIONS"),
             "XDG_*",
         ),
-        "chooses the programs and settings of what launchers start",
+        "chooses the programs and settings of processes that launchers start",
         "bash(1); python(1); perlrun(1); Open MPI reads $HOME/.openmpi/mca-params.conf",
     ),
     CodeVariables(

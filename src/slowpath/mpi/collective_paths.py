@@ -32,8 +32,8 @@ PATH_VARIABLES: tuple[PathVariable, ...] = (
         AppliesTo("mpich", ">=4.2"),
         "opens",
         5,
-        "calls of MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier on a communicator until those inside a node go "
-        "through shared memory",
+        "calls of MPI_Bcast, MPI_Reduce, MPI_Allreduce and MPI_Barrier on a communicator before those inside a "
+        "node use shared memory",
         "MPICH 5.0.2, MPI_Allreduce of 8 bytes: set-up of 45 us at call 5; at call 1 with 1, at call 9 with 9",
     ),
     PathVariable(
@@ -41,7 +41,7 @@ PATH_VARIABLES: tuple[PathVariable, ...] = (
         AppliesTo("mpich", ">=4.2"),
         "closes",
         65536,
-        "KiB of shared memory of a node for these collectives, over all live communicators",
+        "KiB of a node's shared memory for these collectives, over all live communicators",
         "MPICH 5.0.2, 2 ranks: closed from communicator 656 on by default, 329 with 32768, 83 with 8192",
     ),
 )

@@ -72,8 +72,8 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
     if passed is not None:
         return passed
     raise EnvironmentFailure(
-        "no MPI found: neither mpiexec nor mpirun is on the PATH; load your MPI's module, name it with "
-        "--mpi PATH, or install the embedded one: pip install 'slowpath[mpich]'"
+        "no MPI found: neither mpiexec nor mpirun is on the PATH; load your MPI's module, name it with --mpi PATH, "
+        "or install the embedded one: pip install 'slowpath[mpich]'"
     )
 
 
@@ -117,8 +117,8 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
             )
         if reason := why_not_started(prefix, environ):
             raise EnvironmentFailure(
-                f"{asked_by} {what}: the MPI in {prefix} is not started: {reason}; make it anew: "
-                f"slowpath mpi install {what}"
+                f"{asked_by} {what}: the MPI in {prefix} does not start: {reason}; make it again: slowpath mpi "
+                f"install {what}"
             )
         return _inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
     if what in LIBRARIES:
@@ -135,7 +135,7 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
         return _inspect(path, source, environ, ask)
     near = difflib.get_close_matches(what, (*LIBRARIES, "embedded", *NAMES), n=1)
     hint = f"did you mean {near[0]}?" if near else "give a launcher's path, a prefix, or " + ", ".join(LIBRARIES)
-    raise UsageError(f"{asked_by} {what}: neither a known library nor a launcher or prefix that exists; {hint}")
+    raise UsageError(f"{asked_by} {what}: is neither a known library nor an existing launcher or prefix; {hint}")
 
 
 def _inspect(path: Path, source: str, environ: Mapping[str, str], ask: Ask) -> Mpi:

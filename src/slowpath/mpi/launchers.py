@@ -61,12 +61,13 @@ LIBRARY_LAUNCHERS = (
         exported=("OMPI_", "PRTE_MCA_", "PMIX_MCA_"),
         verified="Open MPI 5.0.11; nodes by name, too",
         traps=(
-            "a socket is spelled package; options have two dashes, and one with a single dash is taken for the program",
-            "only one --map-by counts, so that qualifiers such as OVERSUBSCRIBE belong behind the mapping",
+            "a socket is spelled package; options have two dashes, and an option with a single dash is taken for "
+            "the program",
+            "only one --map-by counts, so qualifiers such as OVERSUBSCRIBE belong behind the mapping",
             'more ranks than cores are refused with "binding more processes than cpus" without overload-allowed',
-            "variables reach ranks on other nodes by -x alone, but for OMPI_, PRTE_MCA_ and PMIX_MCA_",
+            "only -x passes variables to ranks on other nodes, except OMPI_, PRTE_MCA_ and PMIX_MCA_",
             "refuses to start as root without OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
-            "binds to processors that taskset kept from it, unless it is given those that it may use",
+            "binds to processors that taskset excluded, unless it gets the allowed ones",
         ),
     ),
     Launcher(
@@ -88,7 +89,7 @@ LIBRARY_LAUNCHERS = (
         verified="Open MPI 4.1.4, ranks, binding and environment; nodes and spread not run",
         traps=(
             "without --bind-to two ranks are bound to cores, more than two to sockets",
-            "variables reach ranks on other nodes by -x alone, but for OMPI_ and PMIX_MCA_",
+            "only -x passes variables to ranks on other nodes, except OMPI_ and PMIX_MCA_",
         ),
     ),
     Launcher(
@@ -106,7 +107,7 @@ LIBRARY_LAUNCHERS = (
         oversubscribe=("--oversubscribe",),
         export=("-x", "{name}={value}"),
         exported=("OMPI_", "PMIX_MCA_"),
-        traps=("made from that of Open MPI 3 and taken for alike; under LSF jobs are started by jsrun",),
+        traps=("derived from that of Open MPI 3 and assumed equal; under LSF jsrun starts jobs",),
     ),
     Launcher(
         name="hydra",
@@ -123,10 +124,10 @@ LIBRARY_LAUNCHERS = (
         export=("-genv", "{name}", "{value}"),
         verified="MPICH 5.0.2; nodes by name, too",
         traps=(
-            "options have one dash; Open MPI's --bind-to and -x are not known to it",
-            "without -ppn a node is filled up to its slots first, so two ranks of a job on two nodes may share one",
-            "inside a Slurm allocation it starts its proxies by srun, whose own limits and plugins then hold",
-            "binds to processors that taskset kept from it, unless it is given those that it may use",
+            "options have one dash; it does not know Open MPI's --bind-to and -x",
+            "without -ppn it fills a node's slots first, so two ranks of a job on two nodes may share one",
+            "inside a Slurm allocation srun starts its proxies, so srun's limits and plugins apply",
+            "binds to processors that taskset excluded, unless it gets the allowed ones",
         ),
     ),
 )
@@ -135,7 +136,7 @@ OTHER = Launcher(
     name="mpiexec",
     ranks=("-n", "{ranks}"),
     bind={"none": ()},
-    traps=("nothing but -n is asked of a launcher that is not known, so its binding is its own",),
+    traps=("an unknown launcher is asked only for -n, so its binding is its own",),
     verified="by its definition",
 )
 
@@ -201,7 +202,7 @@ BATCH_LAUNCHERS = (
         traps=(
             "-N is ranks on each node here, where srun means the number of nodes",
             "HPE PALS has an aprun of its own that takes the same options, where ALPS is gone",
-            "the batch script runs on a service node: nothing that it finds out about processors holds for the ranks",
+            "the batch script runs on a service node: its processors say nothing about those of the ranks",
         ),
     ),
     Launcher(
@@ -216,7 +217,7 @@ BATCH_LAUNCHERS = (
         export=("--env", "{name}={value}"),
         traps=(
             "it comes as mpiexec, without a compiler wrapper next to it, and knows no option of MPICH or Open MPI",
-            "without --ppn the nodes of a job are filled one after the other",
+            "without --ppn it fills the nodes of a job one after the other",
         ),
     ),
     Launcher(
@@ -227,10 +228,10 @@ BATCH_LAUNCHERS = (
         per_node=("-r", "{per_node}"),
         export=("-E", "{name}={value}"),
         traps=(
-            "-n counts resource sets, not ranks: each set is given one rank here",
+            "-n counts resource sets, not ranks: each set gets one rank here",
             "a set never spans nodes or sockets, and without -b its ranks are bound by a rule of their own",
-            "the batch script runs on a launch node, which stands first among the job's hosts and holds no rank; with "
-            "bsub -ln_slots it has several slots and is taken for a node",
+            "the batch script runs on a launch node, which is first among the job's hosts and holds no rank; with "
+            "bsub -ln_slots it has several slots and counts as a node",
         ),
     ),
     Launcher(
@@ -239,9 +240,9 @@ BATCH_LAUNCHERS = (
         ranks=("-n", "{ranks}", "-o", "0"),
         bind={"none": ()},
         traps=(
-            "knows -n and -o (an offset into the job's slots), given together, and nothing more: binding is that of "
-            "the library behind it",
-            "ranks on each node follow from the batch script's own request, so that one job has one placement",
+            "supports only -n and -o (an offset into the job's slots), together: the library behind it determines "
+            "binding",
+            "the batch script's own request determines ranks on each node, so one job has one placement",
         ),
     ),
 )
@@ -297,18 +298,18 @@ def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
     if bind in launcher.bind or bind in UNASKED:
         return None
     if not launcher.known:
-        return f"this launcher is not known to Slowpath, so it can't be asked to bind ranks to a {bind}"
+        return f"Slowpath does not know this launcher, so it can't ask it to bind ranks to a {bind}"
     return f"{launcher.name} can't be asked to bind ranks to a {bind}"
 
 
 def unavailable_place(launcher: Launcher, place: RankPlacement) -> str | None:
     """Why `launcher` can't be asked to put ranks there; None if it can."""
     if place.spread and place.spread not in {**launcher.maps, **launcher.spread_variables}:
-        return f"{launcher.name} can't be asked to put each next rank on another {place.spread.replace('_', ' ')}"
+        return f"{launcher.name} can't place consecutive ranks on different {place.spread.replace('_', ' ')}"
     if place.per_node and not (launcher.per_node or launcher.map_per_node):
-        return f"{launcher.name} can't be asked for a number of ranks on each node"
+        return f"{launcher.name} has no option for ranks per node"
     if place.hosts and not launcher.hosts:
-        return f"{launcher.name} can't be asked to use certain nodes of the job"
+        return f"{launcher.name} has no option to use certain nodes of the job"
     return None
 
 

@@ -100,7 +100,7 @@ def doubt_about(identity: MpiIdentity, linked: Linked, environ: Mapping[str, str
         return ""
     if environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1" and linked.options and "mpi_gtl" not in linked.options:
         return (
-            "MPICH_GPU_SUPPORT_ENABLED=1, and the compiler wrapper links no GTL library, so that MPI_Init will fail; "
+            "MPICH_GPU_SUPPORT_ENABLED=1, but the compiler wrapper links no GTL library, so MPI_Init will fail; "
             "load the accelerator's module (craype-accel-...), or unset the variable"
         )
     if identity.version is None:
@@ -109,8 +109,8 @@ def doubt_about(identity: MpiIdentity, linked: Linked, environ: Mapping[str, str
     if module.split(".")[:3] == identity.version.split(".")[:3]:
         return ""
     return (
-        f"the module is {library.title} {module}, programs load {identity.version}; "
-        'to load the module\'s: export LD_LIBRARY_PATH="$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH"'
+        f"the module is {library.title} {module}, but programs load {identity.version}; to load the module's: "
+        'export LD_LIBRARY_PATH="$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH"'
     )
 
 

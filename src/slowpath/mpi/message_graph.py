@@ -251,9 +251,9 @@ def counted(logs: Sequence[RankLog], first: int, last: int | None = None) -> Cou
     usual = Counter(call.signature for call in found).most_common(1)[0][0]
     alike = [call for call in found if call.signature == usual]
     if len(alike) < ALIKE_RATIO * len(found):
-        raise NotCounted(f"calls moved different messages: at most {len(alike)} of {len(found)} the same ones")
+        raise NotCounted(f"calls moved different messages: at most {len(alike)} of {len(found)} are identical")
     if len(usual) > MOST_MESSAGES:
-        raise NotCounted(f"a call moved {len(usual)} messages; more than {MOST_MESSAGES} are not looked at")
+        raise NotCounted(f"a call moved {len(usual)} messages; the limit for analysis is {MOST_MESSAGES}")
     graph = _graph(alike, len(logs))
     half = _graph(alike[: (len(alike) + 1) // 2], len(logs))
     return CountedMessages(graph, len(alike), len(found), half.chain == graph.chain, alike[0].to_self)
@@ -335,4 +335,4 @@ def _arrival(stream: tuple[list[int], list[int]] | None, stop: int, source: int,
         place = bisect_left(stream[0], stop)
         if place < len(stream[0]):
             return stream[1][place]
-    raise NotCounted(f"what rank {source} sent to rank {target} is not in the log of rank {target}")
+    raise NotCounted(f"the messages from rank {source} to rank {target} are not in the log of rank {target}")

@@ -63,7 +63,7 @@ _INTEL_FABRICS = re.compile(r'Load tuning file: "[^"]*/tuning_[^"/]*?_(shm-ofi|s
 _INTEL_PROVIDER = re.compile(r"MPI startup\(\): libfabric provider: (\S+)")
 _INTEL_NIC = re.compile(r"MPI startup\(\): (\d+)\s+(\d+)\s+([A-Za-z]\w*)\s*$", re.MULTILINE)
 
-_NOT_SAID = "the library's output does not say what it selected"
+_NOT_SAID = "the library's output does not state its selection"
 
 
 def paths_of(
@@ -79,7 +79,7 @@ def paths_of(
         return _mpich(text, control_variables, environment)
     if library == "intelmpi":
         return _intel(text, environment)
-    return [_unknown(environment, "on_node", f"{library}: nothing is known that it could be asked for")]
+    return [_unknown(environment, "on_node", f"{library}: no known option makes it report its path")]
 
 
 def _row(
@@ -149,7 +149,7 @@ def _by_btl(text: str, environment: str) -> list[MessagePath]:
     for line in found:
         own = ranks.get((line["host"], line["process"]), set())
         if len(own) != 1:
-            return [_unknown(environment, "on_node", "a process does not say which rank it is", "pml ob1")]
+            return [_unknown(environment, "on_node", "a process does not state its rank", "pml ob1")]
         pair = (min(own), int(line["to"]))
         if pair[0] != pair[1]:
             scope: Scope = "on_node" if line["node"] == line["host"] else "between_nodes"
@@ -168,7 +168,7 @@ def _btl_row(
     layers: set[Layer] = {_LAYER_OF_BTL.get(btl, "library") for btl in btls}
     copies = set(_SINGLE_COPY.findall(text)) | ({"none"} if _NO_SINGLE_COPY in text else set())
     by_memory = len(copies) == 1 and any(btl in _OF_SHARED_MEMORY for btl in btls)
-    reasons = ["its BTLs are of several layers, and it does not say which takes what"] if len(layers) > 1 else []
+    reasons = ["its BTLs are of several layers, but it does not state which carries what"] if len(layers) > 1 else []
     reasons += [f"the first {MOST_PAIRS} of {len(pairs)} pairs are listed"] if len(pairs) > MOST_PAIRS else []
     return _row(
         environment,
@@ -208,7 +208,7 @@ def _mpich(text: str, control_variables: Mapping[str, VariableValue], environmen
     split = any(value not in SPLITS[name] for name, value in given.items())
     if split or not _MPICH_SHM.search(text):
         known = split and given["MPIR_CVAR_NOLOCAL"] not in SPLITS["MPIR_CVAR_NOLOCAL"]
-        unsure = _unknown(environment, "on_node", "it does not say whether shared memory takes them", "ch4")
+        unsure = _unknown(environment, "on_node", "it does not state whether shared memory carries them", "ch4")
         return [network(scope="on_node") if known else unsure, network(scope="between_nodes")]
     return [_row(environment, "on_node", "library", "ch4", "shared memory (posix)"), network(scope="between_nodes")]
 

@@ -44,12 +44,12 @@ _MAY_GO = (
 )
 
 _STARTING = "the launcher or the job needs it to start ranks"
-_CHOOSING = "it chooses devices, and with them what is measured"
+_CHOOSING = "it chooses devices, and so what is measured"
 _STATING = "it states a version; no library reads it"
 _FILES = "the lines of its files are examined one by one"
 # Read by a library of collectives between GPUs alone: MPICH and UCC load it for memory of a GPU.
 _OF_GPU_COLLECTIVES = ("NCCL_*", "RCCL_*")
-_NO_GPU = "a library for GPU memory reads it, and no GPU memory is measured here"
+_NO_GPU = "a library for GPU memory reads it, but no GPU memory is measured here"
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _lines(file: ParameterFile, given: Mapping[str, OwnSetting]) -> list[OwnSett
         return lines
     why = stuck.left_in or f"its value is not recorded: {stuck.why_no_value}"
     if file.left_in is None:
-        why = f"line {stuck.line} of the file can't be left out ({stuck.name}: {why}), and so no other one"
+        why = f"line {stuck.line} of the file can't be left out ({stuck.name}: {why}), so no other line can"
     return [_left(setting, why) for setting in lines]
 
 

@@ -16,9 +16,9 @@ from slowpath.mpi.mpi import Mpi, needed_variables
 from slowpath.mpi.own_settings import OwnSetting, ParameterFile, own_settings
 
 LONGEST_BYTES = 1 << 20
-_NO_SWITCH = "UCX has no switch that leaves its file out; comment the line out to try without it"
-_OVERRIDES = "Open MPI has no switch that leaves this file out; comment the line out to try without it"
-_STARTS = "it steers how ranks are started, not their messages"
+_NO_SWITCH = "UCX has no switch to ignore its file; comment the line out to try without it"
+_OVERRIDES = "Open MPI has no switch to ignore this file; comment the line out to try without it"
+_STARTS = "it controls how ranks start, not their messages"
 
 
 def settings_of(mpi: Mpi, environ: Mapping[str, str], has_gpus: bool = True) -> tuple[OwnSetting, ...]:

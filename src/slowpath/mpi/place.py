@@ -69,23 +69,23 @@ def single_copy(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         tried = f" ({errno_name(place.apart_errno)})" if place.apart_errno is not None else " by Linux (not tried here)"
         return PlaceFault(
             check="single copy",
-            text=f"{job.ranks} ranks in {place.user_namespaces} user namespaces: a copy between two is refused"
-            f"{tried}, so {loss}",
-            do="start all ranks of a node in one user namespace: the container, or unshare, in front of the launcher "
-            f"and not behind it (apptainer: --sharens){instead}",
+            text=f"{job.ranks} ranks in {place.user_namespaces} user namespaces: a copy between two is "
+            f"refused{tried}, so {loss}",
+            do="start all ranks of a node in one user namespace: put the container, or unshare, in front of the "
+            f"launcher, not behind it (apptainer: --sharens){instead}",
         )
     reason, do = _refusal(place)
     if place.rank_errno is not None:
         return PlaceFault(
             check="single copy",
-            text=f"a copy from another rank's memory is refused ({errno_name(place.rank_errno)}) by {reason}: {loss}",
+            text=f"{reason} refuses a copy from another rank's memory ({errno_name(place.rank_errno)}): {loss}",
             do=f"{do}{instead}",
         )
     if place.copy_errno in (0, None) or place.asked_errno == 0:
         return None
     return PlaceFault(
         check="single copy",
-        text=f"an 8 KiB copy between two processes is refused ({errno_name(place.copy_errno)}) by {reason}: {loss}",
+        text=f"{reason} refuses an 8 KiB copy between two processes ({errno_name(place.copy_errno)}): {loss}",
         do=f"{do}{instead}",
     )
 
@@ -95,7 +95,7 @@ def _refusal(place: PlaceFacts) -> tuple[str, str]:
     if place.own_errno not in (0, None):  # the kernel itself always lets a process read its own memory
         return (
             "a seccomp filter",
-            "allow process_vm_readv: docker run --cap-add SYS_PTRACE, or a seccomp profile that has it",
+            "allow process_vm_readv: docker run --cap-add SYS_PTRACE, or a seccomp profile that permits it",
         )
     if place.ptrace_scope:
         return (
@@ -103,7 +103,7 @@ def _refusal(place: PlaceFacts) -> tuple[str, str]:
             "sysctl kernel.yama.ptrace_scope=0, by an administrator",
         )
     return (
-        "what may be a security module (neither seccomp nor Yama)",
+        "possibly a security module (neither seccomp nor Yama)",
         "ask an administrator to allow process_vm_readv between ranks",
     )
 
@@ -136,8 +136,8 @@ def processor_limit(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         )
     return PlaceFault(
         check="processor limit",
-        text=f"a CPU quota of {quota:.3g} processors for {job.ranks} ranks{seen}; when it is used up, all "
-        "ranks stop until the next period",
+        text=f"a CPU quota of {quota:.3g} processors for {job.ranks} ranks{seen}; when it is used up, all ranks "
+        "stop until the next period",
         do=f"grant {job.ranks} processors (docker run --cpus={job.ranks}; Kubernetes: resources.limits.cpu), or start "
         f"{max(1, int(quota))} rank{'s' if quota >= 2 else ''}",
     )
@@ -152,9 +152,9 @@ def allowed_processors(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     named = f"processor{'s' if len(allowed) > 1 else ''} {format_cpu_list(sorted(allowed))}"
     return PlaceFault(
         check="allowed processors",
-        text=f"{job.ranks} ranks may only use {named} of {online}: they take turns on {_it(len(allowed))}, and a "
-        "message waits for the turn of its receiver",
-        do="start it without taskset, or with a cpuset of a processor a rank (docker run --cpuset-cpus, sbatch "
+        text=f"{job.ranks} ranks may use only {named} of {online}: they take turns on {_it(len(allowed))}, and a "
+        "message waits for its receiver's turn",
+        do="start it without taskset, or with one processor per rank (docker run --cpuset-cpus, sbatch "
         "--cpus-per-task)",
     )
 
@@ -185,8 +185,8 @@ def numa_balancing(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="NUMA balancing",
-        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes by itself, and takes their mappings away "
-        "to see who uses them: ranks that are bound gain nothing and stop at page faults",
+        text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes and unmaps them to see who uses them: "
+        "bound ranks gain nothing and stop at page faults",
         do="sysctl kernel.numa_balancing=0, by an administrator; compare: slowpath run --placement numa",
         is_fault=False,
     )
@@ -198,9 +198,9 @@ def virtual_machine(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="virtual machine",
-        text="a hypervisor may take processors away, which ranks see as time that is lost (steal in /proc/stat, where "
-        "the hypervisor says it)",
-        do="bind virtual processors to real ones where you may, and compare medians",
+        text="a hypervisor may take processors away, which ranks see as lost time (steal in /proc/stat, if the "
+        "hypervisor reports it)",
+        do="bind virtual processors to physical ones if you can, and compare medians",
         is_fault=False,
     )
 
@@ -212,9 +212,9 @@ def gpu_driver(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="GPU driver",
-        text=f"driver {place.gpu_driver}: from {SLOW_QUERY_DRIVER} on it takes long to say that a buffer is none of a "
-        "GPU, which a library with GPU support asks for each message",
-        do="leave GPU support off where no message is in GPU memory (MPICH: MPIR_CVAR_ENABLE_GPU=0; Cray MPICH: "
+        text=f"driver {place.gpu_driver}: from {SLOW_QUERY_DRIVER} on, it is slow to identify buffers outside GPU "
+        "memory, which a library with GPU support does for each message",
+        do="turn GPU support off if no message is in GPU memory (MPICH: MPIR_CVAR_ENABLE_GPU=0; Cray MPICH: "
         "MPICH_GPU_SUPPORT_ENABLED=0); slowpath diagnose prices it",
         is_fault=False,
     )

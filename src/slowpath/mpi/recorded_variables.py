@@ -18,7 +18,7 @@ from slowpath.mpi.libraries import BELOW_PREFIXES, PREFIXES
 VARIABLES = "variables"  # of the machine, in run.json: name -> value
 NOT_RECORDED = "variables_not_recorded"  # name -> why there is no value
 NOT_LISTED = "not on the list of variables that are recorded"
-NOT_FITTING = "its value is no number, size, word, path, device or list of them"
+NOT_FITTING = "its value is not a number, size, word, path, device or list of them"
 LONGEST_VALUE = 4096
 
 _NUMBER = r"[+-]?(?:0x[0-9A-Fa-f]{1,16}|\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?)"

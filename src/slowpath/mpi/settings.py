@@ -346,8 +346,8 @@ REFUSALS: tuple[Refusal, ...] = (
         "single_copy_off",
         AppliesTo("intelmpi"),
         # Intel MPI 2021.18.1 by default: 16 bytes by CMA (a probe), no socket bytes; I_MPI_SHM_CMA=1 changes nothing.
-        "Intel MPI moves messages inside a node through shared memory in two copies by default, so there is "
-        "no single copy to switch off",
+        "Intel MPI already uses two copies through shared memory inside a node, so there is no single copy to "
+        "switch off",
     ),
 )
 
@@ -379,10 +379,11 @@ def resolve(
             if row.networked and not network:
                 return (
                     {},
-                    f"{_named(library, version)} starts in this state only where a network is up; here is only lo",
+                    f"{_named(library, version)} starts in this state only with a network that is up; this node "
+                    "has only lo",
                 )
             if row.of_gpus and not gpus:
-                return {}, "there is no GPU's driver on this node, so that GPU support changes nothing"
+                return {}, "this node has no GPU driver, so GPU support changes nothing"
             return dict(row.variables), None
     ranges = ", ".join(row.applies.range_text for row in rows)
     return {}, f"no way is known to put {_named(library, version)} into the state {name}; known for {ranges}"

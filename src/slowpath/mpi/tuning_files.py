@@ -40,7 +40,9 @@ def mpich_selection(library: bytes) -> Tree:
             with contextlib.suppress(ValueError):
                 tree: Tree = json.loads(text)
                 return tree
-    raise EnvironmentFailure("this MPICH does not show its selection of collectives, which its file has to begin with")
+    raise EnvironmentFailure(
+        "this MPICH does not show its selection of collectives, which its tuning file must begin with"
+    )
 
 
 def mpich_files(library: bytes, ranges: Sequence[Range]) -> dict[str, str]:

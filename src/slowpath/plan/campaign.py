@@ -203,7 +203,7 @@ def _mpis(head: CampaignTable, source: str) -> list[str] | None:
         if names.count(name) > 1:
             raise wrong(source, "[campaign]", "mpi", f"'{name}' is listed twice; write each MPI once")
     if ALL in names and len(names) > 1:
-        raise wrong(source, "[campaign]", "mpi", f"'{ALL}' already means every MPI that is found; write it alone")
+        raise wrong(source, "[campaign]", "mpi", f"'{ALL}' already means every MPI found; write it alone")
     return names
 
 
@@ -223,15 +223,19 @@ def _check_environment(environment: EnvironmentTable, source: str) -> None:
         if not _VARIABLE.fullmatch(name):
             raise wrong(source, title, f"variables.{name}", "is not a name of an environment variable")
         if name in environment.unset:
-            raise wrong(source, title, "unset", f"names {name}, which variables sets; write it in one of the two")
+            raise wrong(
+                source, title, "unset", f"names {name}, which variables also sets; write it in only one of the two"
+            )
         if (has_secret_name(name) and not is_yes_or_no(value)) or looks_secret(value):
             why = BY_NAME if has_secret_name(name) else BY_VALUE
-            raise wrong(source, title, f"variables.{name}", f"{why}, and a run records it; export it in your shell")
+            raise wrong(
+                source, title, f"variables.{name}", f"{why}, and a run would record it; export it in your shell"
+            )
         if "\0" in value or "\n" in value:
             raise wrong(source, title, f"variables.{name}", "holds a line break or a zero byte; write one line")
     for name in environment.unset:
         if not _VARIABLE.fullmatch(name):
-            raise wrong(source, title, "unset", f"holds '{name}', which is not a name of an environment variable")
+            raise wrong(source, title, "unset", f"contains '{name}', which is not a name of an environment variable")
 
 
 def _title(kind: str, raw: Any, index: int) -> str:

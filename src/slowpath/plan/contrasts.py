@@ -57,7 +57,7 @@ def contrasts_of(table: ContrastTable, group: GroupCells, source: str, verdicts:
         a_values = _values(table.axis, scalars(table.a), group, "a")
         b_values = _values(table.axis, scalars(table.b), group, "b")
         if len(a_values) != 1:
-            raise UsageError("key a: holds several values; write one, the side that b is compared with")
+            raise UsageError("key a: has several values; write one, the side that b is compared with")
         if a_values[0] in b_values:
             raise UsageError(f"key b: '{a_values[0]}' is also a; a contrast needs two different sides")
         pairs = [pair for b in b_values for pair in _pairs(table, cells, a_values[0], b)]
@@ -97,7 +97,7 @@ def _check_metric_name(table: ContrastTable, group: GroupCells) -> None:
         raise UsageError(f"key metric: {group.experiment.name} has no '{table.metric}'{nearest(table.metric, metrics)}")
     if not table.metric.endswith("_s") or table.metric.endswith("_per_s"):
         times = [name for name in metrics if name.endswith("_s") and not name.endswith("_per_s")]
-        raise UsageError(f"key metric: '{table.metric}' is no time; a contrast compares times: {', '.join(times)}")
+        raise UsageError(f"key metric: '{table.metric}' is not a time; a contrast compares times: {', '.join(times)}")
 
 
 def _check_comparable(table: ContrastTable, group: GroupCells) -> None:
@@ -113,7 +113,7 @@ def _check_measured(cell: Cell, experiment: DescribedExperiment, name: str, verd
     """A cell must yield the metric that it is compared by."""
     patterns = [metric.pattern or "" for metric in experiment.metrics if metric.name == name]
     if all(patterns) and cell.parameters.get("pattern", patterns[0]) not in patterns:
-        raise UsageError(f"key metric: '{name}' is measured with pattern={' or '.join(patterns)} only; narrow where")
+        raise UsageError(f"key metric: only pattern={' or '.join(patterns)} measures '{name}'; narrow where")
     _require_metric(cell, verdicts, name)
 
 
@@ -187,8 +187,8 @@ def _require_metric(cell: Cell, verdicts: Verdicts, metric: str) -> None:
     verdict = verdicts.get(cell.cell)
     if verdict is not None and metric not in verdict.metrics:
         raise UsageError(
-            f"key metric: '{metric}' is not measured by cell '{cell.label}', which yields "
-            f"{', '.join(verdict.metrics)}; take one of these, or narrow where"
+            f"key metric: cell '{cell.label}' does not measure '{metric}', but {', '.join(verdict.metrics)}; "
+            "choose one of these, or narrow where"
         )
 
 

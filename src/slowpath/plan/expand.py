@@ -62,7 +62,7 @@ def expand(
     rounds = campaign.rounds if rounds is None else rounds
     if not counts or counts[0] < 1 or rounds < 1:
         words = ", ".join(map(str, counts)) or "no"
-        raise UsageError(f"{words} ranks and {rounds} rounds cannot run; give 1 or more of each")
+        raise UsageError(f"{words} ranks and {rounds} rounds can't run; give at least 1 of each")
     environments = resolve_environments(campaign.environments, mpis)
     placements = resolve_placements(campaign.placements, counts, nodes or Nodes(), campaign.source)
     counts = sorted({placement.ranks or counts[-1] for placement in placements})
@@ -227,7 +227,7 @@ def expand_group(
         for point, values, label in zip(points, parameters, labels, strict=True)
     ]
     if all(cell.skip is not None and cell.skip.startswith(TOO_FEW_RANKS) for cell in cells):
-        raise wrong(campaign.source, title, None, f"{cells[0].skip}, which are all of its cells; set ranks, or --ranks")
+        raise wrong(campaign.source, title, None, f"all cells are skipped: {cells[0].skip}; set ranks, or --ranks")
     return GroupCells(table.name, experiment, cells)
 
 
@@ -376,7 +376,7 @@ def screened(parameters: Collection[str], axes: Axes) -> Plane:
     if not 2 <= factors <= MOST_FACTORS:
         raise UsageError(
             f"screening needs 2 to {MOST_FACTORS} factors, each a parameter with two values (or two of them as one "
-            f"with four); here are {factors}"
+            f"with four), not {factors}"
         )
     runs = []
     for levels in design(factors):

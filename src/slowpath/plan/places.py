@@ -62,7 +62,7 @@ def _resolve(table: PlacementTable, ranks: int, nodes: Nodes, source: str) -> li
             raise wrong(source, title, "pairs", f"puts one rank on each of two nodes, not {ranks}; set ranks = 2")
         return _pairs(table, nodes)
     if table.spread is not None and (table.nodes or 1, table.ranks_per_node or ranks) != (1, ranks):
-        raise wrong(source, title, "spread", "is about ranks of one node; leave nodes and ranks_per_node out")
+        raise wrong(source, title, "spread", "is for ranks of one node; leave nodes and ranks_per_node out")
     count, each = (1, ranks) if table.spread else _divided(table, ranks, source, title)
     if count == nodes.count == 1 and not table.spread:
         count = each = None  # there is no other place, and not every launcher can be asked for this one
@@ -78,7 +78,7 @@ def _divided(table: PlacementTable, ranks: int, source: str, title: str) -> tupl
     if count is None and each is None:
         return None, None
     if count is not None and each is not None and count * each != ranks:
-        raise wrong(source, title, "ranks_per_node", f"{count} nodes with {each} ranks each do not hold {ranks} ranks")
+        raise wrong(source, title, "ranks_per_node", f"{count} nodes with {each} ranks each can't hold {ranks} ranks")
     for key, value in (("nodes", count), ("ranks_per_node", each)):
         if value is not None and ranks % value:
             raise wrong(source, title, key, f"{ranks} ranks can't be divided by {value}")

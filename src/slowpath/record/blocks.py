@@ -68,8 +68,8 @@ class _BlockFile:
         length, version = values["header_bytes"], values["version"]
         if version > layout.version and self._seals(offset, length):
             raise RecordError(
-                f"{self.path}: written by a newer slowpath (block version {version}, this one reads up to "
-                f"{layout.version}); read it with a newer slowpath"
+                f"{self.path}: was written by a newer slowpath (block version {version}, this one reads up to "
+                f"{layout.version}); update slowpath to read it"
             )
         if length != len(raw) or version < 1 or zlib.crc32(raw[:-4]) != values["header_crc"]:
             return None
@@ -142,7 +142,7 @@ def walk(path: Path, descriptor: int, layout: Layout) -> tuple[list[BlockHeader]
             break
         position = resumed
     if not found and file.size >= layout.header.itemsize and not _looks_torn(file):
-        raise RecordError(f"{path}: holds no block; a samples.blk starts with {layout.magic.decode()}, is this one?")
+        raise RecordError(f"{path}: has no block; a samples.blk starts with {layout.magic.decode()}: is this one?")
     return found, file.notes
 
 
@@ -379,7 +379,7 @@ def read_from(descriptor: int, index: BlockIndex, i: int) -> BlockSamples:
             break
         got += more
     if got != values.nbytes:
-        raise RecordError(f"{index.path}: became shorter while it was read; was it overwritten by another run?")
+        raise RecordError(f"{index.path}: became shorter during reading; did another run overwrite it?")
     with_start = bool(carried & COLUMN_START)
     native = values.astype(np.int64, copy=False)
     return BlockSamples(native[0], native[1] if with_start else None)

@@ -55,7 +55,7 @@ def stated(facts: Mapping[str, Any], where: str) -> Stated:
     try:
         return msgspec.convert(facts, Stated)
     except msgspec.ValidationError as error:
-        raise RecordError(f"{where}: what it states of its MPI is damaged: {error}; restore it from a copy") from error
+        raise RecordError(f"{where}: its MPI description is damaged: {error}; restore it from a copy") from error
 
 
 def mpi_again(
@@ -82,8 +82,8 @@ def mpi_again(
     here = ", ".join(dict.fromkeys(f"{mpi.identity} ({mpi.mpiexec})" for mpi in found)) or "no MPI"
     other = "" if option or trust is None else ", or use what the folder names with --trust"
     raise EnvironmentFailure(
-        f"{where}: was measured with {was.words}; {'--mpi names' if option else 'found here:'} {here}; name that MPI "
-        f"with --mpi PATH{other}"
+        f"{where}: was measured with {was.words}, but {'--mpi names' if option else 'found here:'} {here}; name "
+        f"that MPI with --mpi PATH{other}"
     )
 
 

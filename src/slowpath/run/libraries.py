@@ -92,7 +92,7 @@ def one_library(option: str | None, environ: Mapping[str, str], tell: Tell, dry:
     """
     usable = build_all(choose_mpis(option, None, environ), environ, tell, dry).usable
     if len(usable) != 1:
-        raise UsageError("only one MPI can be looked at; name one with --mpi")
+        raise UsageError("only one MPI can be shown; name one with --mpi")
     return usable[0]
 
 
@@ -129,9 +129,9 @@ def require_job(mpis: Sequence[Mpi], environ: Mapping[str, str]) -> None:
     for mpi in mpis:
         if mpi.launcher == "srun" and mpi.source in ("PATH", "campaign") and find_allocation(environ) is None:
             raise EnvironmentFailure(
-                f"{mpi.identity} starts its ranks by srun, and this is no job, so that every launch would wait in the "
-                "queue; run it inside one (salloc, or the script that slowpath script writes), or name another MPI: "
-                "--mpi embedded"
+                f"{mpi.identity} starts its ranks with srun, and outside a job every launch would wait in the "
+                "queue; run it inside a job (salloc, or the script that slowpath script writes), or use another "
+                "MPI: --mpi embedded"
             )
 
 

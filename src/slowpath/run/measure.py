@@ -108,11 +108,13 @@ def _measure(
         ),
     )
     if result.status == "interrupted":
-        raise Interrupted(f"stopped; what was measured is kept. Continue with: slowpath resume {run}{_named(info)}")
+        raise Interrupted(
+            f"stopped; the measurements so far are kept. Continue with: slowpath resume {run}{_named(info)}"
+        )
     if result.launches and not result.launches_ok and not result.cells_ok:
         raise EnvironmentFailure(
-            f"no launch succeeded: {result.first_reason or 'see the launches'}; output is kept in {run / 'launches'}; "
-            "see also: slowpath doctor"
+            f"no launch succeeded: {result.first_reason or 'see the launches'}; output is kept in "
+            f"{run / 'launches'}; see also: slowpath doctor"
         )
     return result
 
@@ -210,8 +212,8 @@ def require_space(folder: Path, plan: Plan) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EnvironmentFailure(
-            f"{folder}: the run may need {_short(needed)} and the disk has {_short(free)} free; "
-            "name a folder on another disk with --out, or measure fewer rounds"
+            f"{folder}: the run may need {_short(needed)}, but the disk has {_short(free)} free; name a folder on "
+            "another disk with --out, or measure fewer rounds"
         )
 
 

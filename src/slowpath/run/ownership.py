@@ -152,8 +152,8 @@ class Ownership:
                 create_once(self._path, encoded(self.owner))
         elif held.number > self.number:
             raise Taken(
-                f"{self.folder}: was taken over by {in_words(held.owner)}, since this process gave no sign for "
-                f"{QUIET_S:.0f} s or --take-over asked for it; the launch that ran here is not used"
+                f"{self.folder}: was taken over by {in_words(held.owner)}, because this process gave no sign for "
+                f"{QUIET_S:.0f} s or --take-over requested it; this process's launch is not used"
             )
 
     def release(self) -> None:
@@ -223,7 +223,7 @@ def take(
         ownership = Ownership(folder, number, owner)
         ownership.keep(now=True)
         return ownership
-    raise Taken(f"{folder}: others take it again and again; wait until one of them is done")
+    raise Taken(f"{folder}: other processes take it repeatedly; wait until one of them is done")
 
 
 def require_free(

@@ -211,7 +211,7 @@ def what_is_left(run: Path, found: Reopened) -> tuple[Schedule, int]:
     machine = _number_of(info, found.here)
     machines = [*info.machines, dict(found.here)] if machine > len(info.machines) else info.machines
     if len(machines) > MOST_MACHINES:
-        raise EnvironmentFailure(f"{run}: was resumed on {MOST_MACHINES} machines before; start a new run")
+        raise EnvironmentFailure(f"{run}: was already resumed on {MOST_MACHINES} machines; start a new run")
     write_run(run, msgspec.structs.replace(info, machines=machines, notes=[*info.notes, *found.notes]))
     return schedule, machine
 
@@ -225,8 +225,7 @@ def require_no_other(run: Path) -> list[Leftover]:
     for left in left_over:
         if left.owner is not None:
             raise EnvironmentFailure(
-                f"{run}: is still being measured, by process {left.owner}; wait for its end, or stop it with: "
-                f"kill {left.owner}"
+                f"{run}: is still being measured by process {left.owner}; wait, or stop it with: kill {left.owner}"
             )
     return left_over
 
@@ -291,8 +290,8 @@ def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, t
         return
     what = ", ".join(difference.what for difference in differ) or "host, and no batch system chose it"
     raise EnvironmentFailure(
-        f"{run}: was measured on {in_words(info.machine)}, this is {in_words(here)}; it differs in: {what}; "
-        f"{what_to_do}"
+        f"{run}: was measured on {in_words(info.machine)}, not on this machine ({in_words(here)}); it differs in: "
+        f"{what}; {what_to_do}"
     )
 
 
@@ -311,8 +310,9 @@ def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell
     if engine.note.key != was.engine_key:
         if not terms.trust:
             raise EnvironmentFailure(
-                f"{run}: was measured with another build of the engine for {mpi.identity}; times of two builds don't "
-                "mix: start a new run, or add launches with this build by --trust (a report uses those of one alone)"
+                f"{run}: was measured with another build of the engine for {mpi.identity}; times of two builds "
+                "don't mix: start a new run, or add launches of this build with --trust (a report uses those of "
+                "one build)"
             )
         tell(f"differs: engine for {mpi.identity}: {was.engine_key} in {run}, {engine.note.key} here")
     return Library(str(was.short_name), mpi.identity, mpi, engine)

@@ -63,8 +63,8 @@ def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:
         for host in placement.hosts:
             if host not in names:
                 raise EnvironmentFailure(
-                    f"{where}: placement '{placement.name}' puts ranks on {host}, which is no node of this job; resume "
-                    "in a job with the same nodes, or start a new run"
+                    f"{where}: placement '{placement.name}' puts ranks on {host}, which is not a node of this job; "
+                    "resume in a job with the same nodes, or start a new run"
                 )
 
 

@@ -128,7 +128,7 @@ def find_program_remedy(key: str) -> ProgramRemedy:
         if remedy.key == key:
             return remedy
     keys = ", ".join(remedy.key for remedy in PROGRAM_REMEDIES)
-    raise UsageError(f"--remedy {key}: there is none of that name; there are {keys}, or all")
+    raise UsageError(f"--remedy {key}: does not exist; there are {keys}, or all")
 
 
 def codes_helped_by(remedy: Remedy | ProgramRemedy) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def read_watch(folder: Path) -> WatchInfo:
     content = read_bytes(path, within=folder)
     schema = decoded(content, Versioned, path, _ADVICE).schema
     if schema > SCHEMA:
-        raise RecordError(f"{path}: is from a newer version of Slowpath (schema {schema}); update Slowpath")
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
     return decoded(content, WatchInfo, path, _ADVICE)
 
 

@@ -117,7 +117,7 @@ def read_proof(folder: Path) -> Proof:
     content = read_bytes(path, within=folder)
     schema = decoded(content, Versioned, path, advice).schema
     if schema > PROOF_SCHEMA:
-        raise RecordError(f"{path}: is from a newer version of Slowpath (schema {schema}); update Slowpath")
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
     return decoded(content, Proof, path, advice)
 
 

@@ -95,7 +95,7 @@ def read_skeleton(watch: Path) -> SkeletonResults | None:
     content = read_bytes(path, within=watch)
     schema = decoded(content, Versioned, path, advice).schema
     if schema > SKELETON_SCHEMA:
-        raise RecordError(f"{path}: is from a newer version of Slowpath (schema {schema}); update Slowpath")
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
     return decoded(content, SkeletonResults, path, advice)
 
 

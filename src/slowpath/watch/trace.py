@@ -51,7 +51,7 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
         raise RecordError(f"{folder}: no calls were recorded; watch the program again")
     chosen, notes = _chosen(events, begin_s, end_s)
     if not chosen.any():
-        raise UsageError(f"{folder}: no kept call lies between these moments; its calls end at {_last(events)}")
+        raise UsageError(f"{folder}: no recorded call is in this time range; its calls end at {_last(events)}")
     communicators, numbers = _communicators(events, world)
     kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found, numbers, communicators),
                  _collectives(events, world, numbers, communicators))  # fmt: skip

@@ -72,7 +72,9 @@ def test_cells_without_a_value_of_every_launch_are_left_out() -> None:
 
 
 def test_too_few_launches_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"12 launches of each cell; two sides of 8 need 16: run it with --rounds 16"):
+    with pytest.raises(
+        UsageError, match=r"12 launches of each cell, but two sides of 8 need 16: run it with --rounds 16"
+    ):
         self_test(recorded(launches=12), trials=1)
 
 

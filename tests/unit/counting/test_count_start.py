@@ -51,7 +51,7 @@ def test_a_folder_with_counts_is_refused(tmp_path: Path) -> None:
     made = prepare_folder(tmp_path / "new" / "folder")
     assert made.is_dir()
     (made / "n0-1.jsonl").touch()
-    with pytest.raises(UsageError, match="holds counts already"):
+    with pytest.raises(UsageError, match="already contains counts"):
         prepare_folder(made)
     (tmp_path / "file").touch()
     with pytest.raises(EnvironmentFailure, match="can't be made"):

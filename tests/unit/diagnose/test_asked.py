@@ -119,5 +119,5 @@ def test_what_this_machine_lacks_for_a_slow_path_is_named(code: str, why: str) -
 
 def test_a_pattern_of_programs_is_not_of_the_machine() -> None:
     pattern = PROGRAM_SLOW_PATHS[0]
-    with pytest.raises(UsageError, match=f"--only {pattern.code}: is seen in a program alone: slowpath watch"):
+    with pytest.raises(UsageError, match=f"--only {pattern.code}: is visible only in programs: use slowpath watch"):
         asked_for([pattern.code], WHOLE)

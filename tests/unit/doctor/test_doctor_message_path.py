@@ -62,7 +62,7 @@ def test_no_job_is_started_where_none_was_asked_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_not_said_is_no_warning_and_a_failed_job_is_one() -> None:
-    unknown = row(layer=None, module=None, transport=None, single_copy=None, reason="it does not say")
+    unknown = row(layer=None, module=None, transport=None, single_copy=None, reason="it does not state")
     assert conclusion("mpich", [unknown]).status == "ok"
     failed = conclusion("mpich", "a job of two ranks crashed")
     assert (failed.status, failed.value, failed.means) == ("warn", None, "a job of two ranks crashed")

@@ -192,8 +192,8 @@ def test_trusted_variables_are_shown(stranger: Path, environ: dict[str, str]) ->
     told: list[str] = []
     with pytest.raises(EnvironmentFailure, match="mpicxx"):
         reopen.reopen(stranger, environ, told.append, Terms(trust=True))
-    assert told == ["trusted: LD_PRELOAD=/x.so (environment 'default'): the dynamic linker loads libraries, or looks "
-                    "for them, where it says"]  # fmt: skip
+    assert told == ["trusted: LD_PRELOAD=/x.so (environment 'default'): the dynamic linker loads libraries from the "
+                    "places in its value, or searches them"]  # fmt: skip
 
 
 def test_what_the_caller_sets_itself_is_not_the_folder_s_choice(refused: Refused, stranger: Path) -> None:
@@ -220,7 +220,7 @@ def test_plans_that_no_campaign_makes_are_refused(
 
 def test_ranks_go_to_no_node_outside_of_the_job(refused: Refused, stranger: Path) -> None:
     write_plan(stranger / "plan.json", plan(placements=[Placement("bound", nodes=2, ranks_per_node=1, hosts=["n1"])]))
-    assert "puts ranks on n1, which is no node of this job" in refused(trust=True)
+    assert "puts ranks on n1, which is not a node of this job" in refused(trust=True)
 
 
 def test_a_launch_of_an_mpi_that_run_json_does_not_state(stranger: Path, environ: dict[str, str], marks: Path) -> None:

@@ -312,8 +312,8 @@ GOOD = (
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("", "holds no '[i:j] time:' line"),
-        ("hello\n", "holds no '[i:j] time:' line"),
+        ("", "has no '[i:j] time:' line"),
+        ("hello\n", "has no '[i:j] time:' line"),
         (GOOD.replace("mem_type: host\n", ""), "lacks the line 'mem_type: ...'"),
         (GOOD.replace("p2p_size: 8\n", ""), "lacks the line 'p2p_size: ...'"),
         (GOOD.replace("mem_type: host", "mem_type: hots"), "mem_type 'hots' is not one of"),

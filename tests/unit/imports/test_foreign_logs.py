@@ -81,24 +81,24 @@ def test_a_cut_last_time_of_a_reproducer_is_left_out(tmp_path: Path) -> None:
         (OSU + "1  1.00\n2  1.10\n" + BW + "4  1.20\n1  5.00\n", "line 8: length 1 after a longer one: two outputs"),
         (IMB + IMB.splitlines()[-1] + "\n", "line 6: length 1 for the second time"),
         (NCCL + NCCL[NCCL.rindex("          32") :], "length 32 after 32: two outputs in one file, or several cycles"),
-        (IMB + OSU + ROWS, "holds output of IMB (line 1) and OSU (line 6); split it"),
-        (OSU + ROWS + IMB, "holds output of OSU (line 1) and IMB (line 6); split it"),
-        (OSU + ROWS + NCCL, "holds output of OSU (line 1) and nccl-tests (line 15)"),
-        (REPRODUCER + "[0:0] time: 3e-6\n" + OSU + ROWS, "holds output of a reproducer (line 3) and OSU (line 6)"),
+        (IMB + OSU + ROWS, "contains output of IMB (line 1) and OSU (line 6); split it"),
+        (OSU + ROWS + IMB, "contains output of OSU (line 1) and IMB (line 6); split it"),
+        (OSU + ROWS + NCCL, "contains output of OSU (line 1) and nccl-tests (line 15)"),
+        (REPRODUCER + "[0:0] time: 3e-6\n" + OSU + ROWS, "contains output of a reproducer (line 3) and OSU (line 6)"),
         ("0 1000 0.14 0.00\n1 1000 0.15 6.0\n" + OSU + ROWS, "line 2: rows of numbers without a heading"),
         (REPRODUCER + "[0:0] time: 1\n[-1] time: 1\n", "line 6: a second '[-1] time:'"),
         (REPRODUCER + "[0:0] time: 1\n" + REPRODUCER.splitlines()[-1], "line 6: a section for the second time"),
-        (OSU.replace("(us)", "(fortnight)") + ROWS, "line 2: 'fortnight' is no known unit of time"),
-        (OSU.replace("Latency (us)", "Jitter (us)") + ROWS, "'Jitter (us)' in the heading is no column"),
+        (OSU.replace("(us)", "(fortnight)") + ROWS, "line 2: 'fortnight' is not a known unit of time"),
+        (OSU.replace("Latency (us)", "Jitter (us)") + ROWS, "'Jitter (us)' in the heading is not a known column"),
         (OSU.replace("(us)", "") + ROWS, "line 2: no unit is printed for 'Latency'; state it: --unit us"),
         (BW.replace("MB/s", "furlong") + ROWS, "'furlong' is no known unit of bandwidth"),
         (NCCL.replace("(us)  (GB/s)  (GB/s)         ", "(ms)  (GB/s)  (GB/s)         ", 1), "times are in ms and us"),
         (NCCL.replace("(B)", "(KB)"), "sizes are in '(KB)'"),
-        (NCCL.replace("    time ", " cputime "), "'cputime' is what the calls took on the host"),
+        (NCCL.replace("    time ", " cputime "), "'cputime' is the time of the calls on the host"),
         ("\n".join(line for line in NCCL.split("\n") if "(us)" not in line), "no unit is printed for 'time'"),
         (MBW_MR + "# [ pairs: 1 ] [ window size: varied ]\n", "a table over window sizes (-V) isn't read"),
         (IMB.replace("   #bytes", "Group  #bytes", 1), "(-multi 1) isn't read"),
-        ("hello\n", "holds no '[i:j] time:' line"),
+        ("hello\n", "has no '[i:j] time:' line"),
     ],
 )  # fmt: skip
 def test_what_can_not_be_trusted_is_refused(text: str, said: str, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_bandwidths_are_in_the_unit_of_the_heading(unit: str, bytes_per_s: float
 def test_a_unit_is_stated_where_none_is_printed_and_only_there(tmp_path: Path) -> None:
     assert times_s(read(OSU.replace("(us)", "") + ROWS, tmp_path, unit="ms")[0])[1] == pytest.approx(15.8e-3)
     (tmp_path / "stated").mkdir()
-    assert "is in us, and --unit says ms" in refused(OSU + ROWS, tmp_path / "stated", unit="ms")
+    assert "is in us, but --unit states ms" in refused(OSU + ROWS, tmp_path / "stated", unit="ms")
     (tmp_path / "same").mkdir()
     assert times_s(read(OSU + ROWS, tmp_path / "same", unit="us")[0])[1] == pytest.approx(15.8e-6)
 
@@ -237,8 +237,8 @@ def test_limits_are_one_line_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(limits, "MAX_LINES", 10)
     monkeypatch.setattr(limits, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(limits, "MAX_ROWS", 5)
-    assert "holds 12 lines, over 10" in refused(OSU + "x\n" * 9, tmp_path)
-    assert "line 3: is 201 characters long, over 200" in refused(OSU + "x" * 201 + "\n", tmp_path)
+    assert "has 12 lines, over 10" in refused(OSU + "x\n" * 9, tmp_path)
+    assert "line 3: has 201 characters, over 200" in refused(OSU + "x" * 201 + "\n", tmp_path)
     assert "brings the import to 6 rows, over 5" in refused(OSU + "".join(f"{i} 1.00\n" for i in range(6)), tmp_path)
     monkeypatch.setattr(limits, "MAX_FILES", 2)
     logs = [tmp_path / f"{i}.txt" for i in range(3)]

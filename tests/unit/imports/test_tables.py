@@ -198,7 +198,7 @@ def test_a_damaged_row_is_refused_with_its_line(name: str, old: str, new: str, e
 
 def test_tables_and_reproducers_are_imported_apart(tmp_path: Path) -> None:
     field = Path(__file__).parents[2] / "data" / "field" / "host-bound.txt"
-    with pytest.raises(RecordError, match=r"import logs of the reproducers apart"):
+    with pytest.raises(RecordError, match=r"import logs of the reproducers separately"):
         import_files([DATA / "imb.txt", field], tmp_path / "run")
     assert read_plan(import_files([field], tmp_path / "run") / "plan.json").cells[0].experiment == "p2p"
 

@@ -119,7 +119,7 @@ def test_logs_that_do_not_tell_are_refused() -> None:
     with pytest.raises(NotCounted, match="no call was marked"):
         counted(logs, 1000)
     without = [logs[0], RankLog(logs[1].sockets, ()), *logs[2:]]
-    with pytest.raises(NotCounted, match="is not in the log of rank 1"):
+    with pytest.raises(NotCounted, match="are not in the log of rank 1"):
         counted(without, KNOWN)
     changing = [[Entry(BEGIN, -1, n, 0), Entry(SENT, 1, 100 * n, 22 + n)] for n in range(4)]
     sender = RankLog(logs[0].sockets, [one for call in changing for one in call])

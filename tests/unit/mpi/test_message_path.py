@@ -117,14 +117,14 @@ def test_open_mpi_by_an_mtl_lacks_its_device() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "does not say"),
-        ("[vm:1] select: component ucx selected\n", "does not say"),  # an MTL is reported in the same words
+        ("", "does not state"),
+        ("[vm:1] select: component ucx selected\n", "does not state"),  # an MTL is reported in the same words
         (OB1 + "[vm:9] selected ucx best priority 51\n", "different PMLs: ob1, ucx"),
-        ("\n".join(line for line in OB1.splitlines() if "self btl" not in line), "which rank it is"),
+        ("\n".join(line for line in OB1.splitlines() if "self btl" not in line), "its rank"),
         ("[vm:1] selected ob1 best priority 20\n", "no pair of ranks"),
         (
             OB1 + "[vm:04272] mca: bml: Using self btl for send to [[13259,1],5] on node vm\n",
-            "which rank it is",
+            "its rank",
         ),
         (OB1 + "[vm:04272] mca: bml: Using uct btl for send to [[13259,1],1] on node vm\n", "several layers"),
         ("[vm:1] selected ucx best priority 19\n", "names none"),

@@ -172,7 +172,7 @@ def test_what_is_loaded_counts_where_the_module_is_another(cray: Machine) -> Non
     cray.says["library"] = CRAY_9
     mpi = find_mpi(None, cray.environ, cray.ask)
     assert mpi.identity == "craympich 9.0.1"
-    assert "the module is Cray MPICH 8.1.29, programs load 9.0.1" in mpi.doubt
+    assert "the module is Cray MPICH 8.1.29, but programs load 9.0.1" in mpi.doubt
     assert "CRAY_LD_LIBRARY_PATH" in mpi.doubt
 
 

@@ -145,6 +145,6 @@ def test_variables_of_collectives_between_gpus_stay_in_where_no_gpu_memory_is_me
     with_none = own_settings(environ, library="mpich", has_gpus=False)
     assert [one.name for one in removable(with_none)] == ["UCX_TLS"]
     assert {one.left_in for one in with_none if one.name != "UCX_TLS"} == {
-        "a library for GPU memory reads it, and no GPU memory is measured here"
+        "a library for GPU memory reads it, but no GPU memory is measured here"
     }
     assert [one.name for one in removable(own_settings(environ, library="mpich"))] == sorted(environ)

@@ -100,7 +100,7 @@ def test_one_that_was_changed_is_not_started(wheels: Path, environ: dict[str, st
     library = prefix / "libucx/lib/libucp.so.0"
     before = library.read_bytes()
     library.write_bytes(before[:-1])
-    said = "libucx/lib/libucp.so.0 has another size than was put there; make it anew: slowpath mpi install cuda"
+    said = "libucx/lib/libucp.so.0 has another size than was put there; make it again: slowpath mpi install cuda"
     with pytest.raises(EnvironmentFailure, match=said):
         find_mpi("cuda", environ)
     assert not [mpi for mpi in find_all(environ) if mpi.source == "installed"]

@@ -44,7 +44,7 @@ def test_a_contrast_may_explain_instead_of_accuse(plan_of: Callable[..., Plan]) 
     lines = 'design = ["mpi", "store"]\n[[contrast]]\nname = "x"\nquestion = "?"\ncells = "c"\naxis = "design"\n'
     lines += 'a = "mpi"\nb = "store"\nmetric = "time_per_put_s"\n'
     assert [plan_of(PUT + lines + more).contrasts[0].explains for more in ("", "explains = true")] == [False, True]
-    with pytest.raises(UsageError, match="is no time; a contrast compares times: time_per_put_s"):
+    with pytest.raises(UsageError, match="is not a time; a contrast compares times: time_per_put_s"):
         plan_of(PUT + lines.replace("time_per_put_s", "instructions_per_put"))
 
 

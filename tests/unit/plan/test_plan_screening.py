@@ -55,7 +55,7 @@ def test_a_screening_takes_a_fraction_of_all_combinations(plan_of: Callable[...,
     [('order = ["forward", "shuffled"]\n', 1), ('order = ["forward", "reverse", "shuffled"]\n', 0)],
 )
 def test_too_few_factors_are_said(plan_of: Callable[..., Plan], written: str, factors: int) -> None:
-    with pytest.raises(UsageError, match=rf"'many'.*design.*2 to 16 factors.*here are {factors}"):
+    with pytest.raises(UsageError, match=rf"'many'.*design.*2 to 16 factors.*not {factors}"):
         plan_of(GROUP + written)
 
 

@@ -89,7 +89,7 @@ def test_members_above_the_ranks_are_left_out_with_one_reason(plan_of: Callable[
     text = '[[cells]]\nname = "c"\nexperiment = "coll"\n[cells.parameters]\nmembers = [2, 4, 6, 16]\n'
     plan = plan_of(text, ranks=4)
     assert [cell.skip for cell in plan.cells] == [None, None, *["too few ranks: members above 4 are left out"] * 2]
-    with pytest.raises(UsageError, match="members above 4 are left out, which are all of its cells"):
+    with pytest.raises(UsageError, match="all cells are skipped: too few ranks: members above 4 are left out"):
         plan_of(text.replace("[2, 4, 6, 16]", "[6, 16]"), ranks=4)
 
 

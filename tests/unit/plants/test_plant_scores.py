@@ -277,7 +277,7 @@ def test_each_job_has_two_cores_with_all_their_threads(tmp_path: Path) -> None:
     found = cores(range(8), tmp_path)
     assert found == [[0, 4], [1, 5], [2, 6], [3, 7]]
     assert shares(2, found) == [[0, 4, 1, 5], [2, 6, 3, 7]]
-    with pytest.raises(EnvironmentFailure, match="6 cores are needed, and there are 4; give --jobs 2"):
+    with pytest.raises(EnvironmentFailure, match="needs 6 cores, but there are 4; use --jobs 2"):
         shares(3, found)
 
 

@@ -53,7 +53,7 @@ def test_ctrl_c_ends_jobs_side_by_side_with_one_line_and_leaves_a_folder_to_go_o
         _, said = process.communicate(timeout=WATCHDOG_S)
     assert process.returncode == 130
     assert said.splitlines() == [
-        f"stopped; trials that are over are kept in {out}; go on with the same command and --seed 3 --out {out}"
+        f"stopped; finished trials are kept in {out}; continue with the same command and --seed 3 --out {out}"
     ]
     assert len(list(tmp_path.glob("plants-*-runs"))) == 2, "no trial begins after it"
     while of_session(process.pid) and time.monotonic() < end_s:

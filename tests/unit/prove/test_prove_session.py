@@ -105,7 +105,7 @@ def test_ctrl_c_keeps_what_was_measured_and_the_cut_block_is_run_anew(tmp_path: 
 
 
 def test_a_program_that_fails_as_it_is_can_not_be_proven(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match="fails as it is"):
+    with pytest.raises(EnvironmentFailure, match="unwatched program fails"):
         proven(tmp_path, Machine(lambda _: Rerun(0.1, 3, "exit code 3", None, None)), 1000.0)
     assert read_proof(tmp_path / "proof-1").verdict == "failed"
 

@@ -91,7 +91,7 @@ def test_the_first_round_is_in_the_order_of_promise_behind_a_run_as_it_is(tmp_pa
 
 
 def test_a_program_that_fails_as_it_is_is_said(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match="fails as it is, unwatched: exit code 1"):
+    with pytest.raises(EnvironmentFailure, match="unchanged, unwatched program fails: exit code 1"):
         Machine({}, ["as it is"]).screened(tmp_path, "any")
 
 

@@ -178,7 +178,7 @@ def resealed(header: bytes, offset: int, value: bytes) -> bytes:
 def test_a_newer_version_is_refused(file: Path) -> None:
     data = file.read_bytes()
     file.write_bytes(resealed(data[:HEADER_BYTES], 6, struct.pack("<H", 2)) + data[HEADER_BYTES:])
-    with pytest.raises(RecordError, match=r"samples\.blk: written by a newer slowpath \(block version 2"):
+    with pytest.raises(RecordError, match=r"samples\.blk: was written by a newer slowpath \(block version 2"):
         scan(file)
 
 
@@ -220,7 +220,7 @@ def test_a_missing_file(tmp_path: Path) -> None:
 def test_a_file_of_something_else(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("Doing MPI_Send/Recv from rank 0 to rank 1\n" * 100)
-    with pytest.raises(RecordError, match="holds no block"):
+    with pytest.raises(RecordError, match="has no block"):
         scan(path)
 
 

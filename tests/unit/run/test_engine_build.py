@@ -207,7 +207,9 @@ def test_one_that_can_not_be_replaced_is_refused_before_a_build(
         raise PermissionError(1, "Operation not permitted")  # it is another's, in a sticky folder
 
     monkeypatch.setattr(Path, "rename", forbidden)
-    with pytest.raises(EnvironmentFailure, match="Operation not permitted; set SLOWPATH_CACHE_DIR to a folder"):
+    with pytest.raises(
+        EnvironmentFailure, match="Operation not permitted; set SLOWPATH_CACHE_DIR to a writable folder"
+    ):
         engine_for(mpi, environ, source=source)
     assert builds(environ) == 1
 

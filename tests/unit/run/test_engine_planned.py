@@ -84,7 +84,7 @@ def test_a_dry_run_compiles_nothing_and_reports_what_was_not_checked(environ: di
     lines = command_lines(prepared.commands, prepared.plan, Path("RUN"))
     assert len(lines) == prepared.cost.launches > 1
     assert all(f" {PLACE} --plan RUN/launches/" in line for line in lines)
-    assert not any("build the engine anew" in (cell.skip or "") for cell in prepared.plan.cells)
+    assert not any("rebuild the engine" in (cell.skip or "") for cell in prepared.plan.cells)
 
 
 def test_an_engine_that_is_there_is_planned_with(mpi: Mpi, environ: dict[str, str], tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_loaded_library_that_the_campaign_does_not_name_comes_first_and_the_em
     assert "--mpi craympich,embedded" in chosen.missing["mpich"]
     both = choose_mpis("craympich,embedded", None, environ | loaded, ask_slurm)
     assert [mpi.name for mpi in both.found] == ["craympich", "mpich"]
-    with pytest.raises(EnvironmentFailure, match="inside one"):
+    with pytest.raises(EnvironmentFailure, match="run it inside a job"):
         require_job(chosen.found, environ | loaded)
     require_job(chosen.found, environ | loaded | {"SLURM_JOB_ID": "7"})
     require_job(both.found, environ | loaded)  # asked for by name

@@ -349,7 +349,7 @@ def test_disk_that_refuses_is_one_clear_line(run_folder: Path, make_plan: MakePl
     plan = make_plan(["ok"], rounds=2)
     (run_folder / "launches").rmdir()
     (run_folder / "launches").write_text("in the way")
-    with pytest.raises(EnvironmentFailure, match="what was measured is kept"):
+    with pytest.raises(EnvironmentFailure, match="the measurements so far are kept"):
         execute(run_folder, plan, fake_commands)
 
 

@@ -247,8 +247,8 @@ def test_an_engine_of_another_user_is_not_run(
     with pytest.raises(EnvironmentFailure) as caught:
         usable_engine(folder, environ)
     said = str(caught.value)
-    assert f"engines in {folder.parents[1]} are not run, since it belongs to user" in said
-    assert "if you trust that user, name it in SLOWPATH_TRUST_OWNERS, or take another folder with" in said
+    assert f"engines in {folder.parents[1]} are not run, because it belongs to user" in said
+    assert "if you trust that user, name it in SLOWPATH_TRUST_OWNERS, or use another folder with" in said
 
 
 @pytest.mark.needs("root")
@@ -273,7 +273,7 @@ def test_a_cache_that_others_can_write(folder: Path, environ: dict[str, str], mo
     folder.parent.chmod(mode)
     with pytest.raises(
         EnvironmentFailure,
-        match=r"can write there: chmod go-w \S.*engines, or take another folder",
+        match=r"can write there: chmod go-w \S.*engines, or use another folder",
     ):
         trusted_folder(environ)
     folder.parent.chmod(mode | 0o1000)

@@ -65,7 +65,7 @@ def test_what_is_installed_is_written_once_and_taken_away_whole(tmp_path: Path) 
     assert len(removed.files) == len(one.files)
     assert removed.left == []
     assert list(one.prefix.iterdir()) == [], "no folder is left either"
-    with pytest.raises(UsageError, match="nothing of slowpath tune is below"):
+    with pytest.raises(UsageError, match="no installation of slowpath tune is below"):
         remove(one.prefix, None)
 
 
@@ -86,14 +86,14 @@ def test_what_is_not_ours_is_not_overwritten_and_not_taken_away(tmp_path: Path) 
     module = one.prefix / "share/modulefiles/slowpath-tuned/openmpi-5.0.11"
     module.parent.mkdir(parents=True)
     module.write_text("#%Module1.0 of the site")
-    with pytest.raises(UsageError, match="not by slowpath tune, or changed since"):
+    with pytest.raises(UsageError, match="was not made by slowpath tune, or has changed since"):
         install(one)
     assert all_files(one.prefix) == {"share/modulefiles/slowpath-tuned/openmpi-5.0.11"}, "nothing else was written"
     module.unlink()
     install(one)
     one.script.write_text("export MINE=1")
     (one.script.parent / "notes").write_text("of the site")
-    with pytest.raises(UsageError, match=r"environment\.sh: not by slowpath tune"):
+    with pytest.raises(UsageError, match=r"environment\.sh: was not made by slowpath tune"):
         install(wanted(tmp_path, by="3"))
     removed = remove(one.prefix, None)
     assert removed.left == [one.script]
@@ -104,7 +104,7 @@ def test_what_is_not_ours_is_not_overwritten_and_not_taken_away(tmp_path: Path) 
     link.write_text("of somebody")
     one.script.unlink()
     one.script.symlink_to(link)
-    with pytest.raises(UsageError, match="not by slowpath tune"):
+    with pytest.raises(UsageError, match="was not made by slowpath tune"):
         install(one)
     assert link.read_text() == "of somebody"
 
@@ -224,7 +224,7 @@ def test_a_strangers_manifest_takes_nothing_else_away(tmp_path: Path) -> None:
     one.script.parent.rename(elsewhere)
     (elsewhere / "notes").write_text("")
     one.script.parent.symlink_to(elsewhere)
-    with pytest.raises(UsageError, match="nothing of slowpath tune"):
+    with pytest.raises(UsageError, match="no installation of slowpath tune"):
         remove(one.prefix, None)
     assert victim.exists()
     assert (elsewhere / "notes").exists()

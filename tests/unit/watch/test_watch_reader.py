@@ -69,8 +69,8 @@ def test_names_of_bits_and_numbers_are_those_of_the_schema() -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "is no record of a watched rank"),
-        (b"#!/bin/sh\n" * 1000, "is no record of a watched rank"),
+        (b"", "is not a record of a watched rank"),
+        (b"#!/bin/sh\n" * 1000, "is not a record of a watched rank"),
         (b"SPWATCH1" + bytes(100), "ends within its header"),
         (b"SPWATCH1" + (9).to_bytes(4, "little") + bytes(4096), "newer than 1"),
     ],

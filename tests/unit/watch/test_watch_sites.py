@@ -119,7 +119,7 @@ def test_sites_of_a_record_are_named(compiled: Path, tmp_path: Path) -> None:
 def test_what_is_no_object_is_an_error_of_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "app"
     path.write_bytes(content)
-    with pytest.raises(RecordError, match="is no program or library"):
+    with pytest.raises(RecordError, match="is neither a program nor a library"):
         Object(path)
 
 

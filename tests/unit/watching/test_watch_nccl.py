@@ -268,7 +268,7 @@ def test_a_record_without_its_header_is_a_note(tmp_path: Path, kept: int) -> Non
     records, notes = read_nccl_records(tmp_path)
     assert len(records) == 1
     assert len(notes) == 1
-    assert "is no record of NCCL calls" in notes[0]
+    assert "is not a record of NCCL calls" in notes[0]
 
 
 def test_any_bytes_are_read_within_limits(tmp_path: Path) -> None:

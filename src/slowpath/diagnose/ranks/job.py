@@ -102,9 +102,9 @@ def require_possible(job: Job, on_paper: bool = False) -> None:
     Raises: UsageError: no diagnosis of so many ranks can be made here.
     """
     if job.ranks < PAIR:
-        raise UsageError(f"--ranks {job.ranks}: a diagnosis needs {PAIR} ranks or more: one sends, one receives")
+        raise UsageError(f"--ranks {job.ranks}: a diagnosis needs at least {PAIR} ranks, a sender and a receiver")
     if job.ranks > MOST_RANKS:
-        raise UsageError(f"--ranks {job.ranks}: {MOST_RANKS} is the most that a run can hold")
+        raise UsageError(f"--ranks {job.ranks}: a run can hold at most {MOST_RANKS}")
     if not on_paper and (too_many := why_too_many(job)) is not None:
         raise UsageError(f"--ranks {job.ranks}: {too_many}")
 

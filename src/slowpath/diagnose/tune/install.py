@@ -96,10 +96,12 @@ def installation(
     identity = f"{mpi.name}-{mpi.version or 'unknown'}"
     if promised.mpi != identity or promised.library != mpi.name:
         raise UsageError(
-            f"--install: this tuning is for {promised.mpi}, and {mpi.mpiexec} is {identity}; name its MPI by --mpi"
+            f"--install: this tuning is for {promised.mpi}, but {mpi.mpiexec} is {identity}; name its MPI with --mpi"
         )
     if not promised.picks:
-        raise UsageError("--install: this tuning promises nothing: the library's own choices stay; no file is needed")
+        raise UsageError(
+            "--install: this tuning promises nothing and keeps the library's own choices; no file is needed"
+        )
     if odd := _ODD.search(str(prefix)):
         raise UsageError(f"--prefix {prefix}: {odd.group()!r} can't stand in a module file; choose another folder")
     folder = prefix / _folder(identity)
@@ -142,7 +144,8 @@ def install(wanted: Installation) -> list[Path]:
         there = _hash_of(prefix / name)
         if there is not None and there not in (_hash(content), *before.files.get(name, ())):
             raise UsageError(
-                f"{prefix / name}: not by slowpath tune, or changed since; move it away, or choose another --prefix"
+                f"{prefix / name}: was not made by slowpath tune, or has changed since; move it away, or choose "
+                "another --prefix"
             )
     new = [name for name, content in wanted.files.items() if _hash_of(prefix / name) != _hash(content)]
     folders = (*before.folders, *_made_folders(prefix, wanted.files))
@@ -169,9 +172,7 @@ def remove(prefix: Path, identity: str | None) -> RemovedFiles:
     found = [path for path in found if identity in (None, path.parent.name) and _is_inside(path, prefix)]
     if not found:
         for_what = f" for {identity}" if identity else ""
-        raise UsageError(
-            f"--remove: nothing of slowpath tune is below {prefix}{for_what}; name the --prefix of the installation"
-        )
+        raise UsageError(f"--remove: no installation of slowpath tune is below {prefix}{for_what}; name its --prefix")
     taken: list[Path] = []
     left: list[Path] = []
     folders: set[str] = set()
@@ -199,7 +200,7 @@ def read_manifest(path: Path, identity: str) -> SiteManifest:
         return SiteManifest({})
     content, advice = read_bytes(path), "remove it and the files next to it by hand"
     if decoded(content, Versioned, path, advice).schema != _SCHEMA:
-        raise UsageError(f"{path}: by another version of slowpath; remove with that one")
+        raise UsageError(f"{path}: was made by another version of slowpath; remove it with that version")
     found = decoded(content, SiteManifest, path, advice)
     own, module = _folder(identity), f"{_MODULES}/{MODULE}/{identity}"
     for name in found.files:
@@ -241,7 +242,9 @@ def _take_away(path: Path, hashes: Sequence[str]) -> bool:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise EnvironmentFailure(f"cannot remove {path}: {error.strerror}; run it as who installed it") from error
+        raise EnvironmentFailure(
+            f"can't remove {path}: {error.strerror}; run this as the user who installed it"
+        ) from error
     return True
 
 

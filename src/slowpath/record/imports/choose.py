@@ -61,7 +61,7 @@ def import_files(
     rows = 0
     for file, content, found in zip(files, contents, chosen, strict=True):
         if found is None:
-            raise RecordError(f"{file}: holds no table, but {table} does; import logs of the reproducers apart")
+            raise RecordError(f"{file}: contains no table, but {table} does; import logs of the reproducers separately")
         logs.append(_parsed(file, content, found, unit))
         rows += sum(len(table.rows) for table in logs[-1].tables)
         check_rows(file, rows)
@@ -93,5 +93,5 @@ def _format_of(file: Path, content: bytes) -> LogFormat | None:
     begun = sorted([(line, name) for line, name, _ in there] + ([(also, _REPRODUCER)] if there and also else []))
     if len(begun) > 1:
         which = " and ".join(f"{name} (line {line})" for line, name in begun)
-        raise RecordError(f"{file}: holds output of {which}; split it into one file for each")
+        raise RecordError(f"{file}: contains output of {which}; split it into one file for each")
     return there[0][2] if there else None

@@ -86,7 +86,7 @@ def time_unit_s(path: Path, line: int, unit: str) -> Decimal:
     """Seconds of a unit of time.  Raises: RecordError for one that is none."""
     if unit in TIMES_S:
         return TIMES_S[unit]
-    raise wrong(path, line, f"'{unit[:40]}' is no known unit of time; convert the column to one of ns, us, ms and s")
+    raise wrong(path, line, f"'{unit[:40]}' is not a known unit of time; convert the column to ns, us, ms or s")
 
 
 def stated_unit_s(path: Path, line: int, what: str, printed: str, stated: str | None) -> Decimal:
@@ -95,7 +95,7 @@ def stated_unit_s(path: Path, line: int, what: str, printed: str, stated: str | 
         raise wrong(path, line, f"no unit is printed for '{what}'; state it: --unit us (or {', '.join(UNITS)})")
     found = time_unit_s(path, line, printed or stated or "")
     if stated is not None and TIMES_S[stated] != found:
-        raise wrong(path, line, f"'{what}' is in {printed}, and --unit says {stated}; leave --unit out")
+        raise wrong(path, line, f"'{what}' is in {printed}, but --unit states {stated}; leave --unit out")
     return found
 
 
@@ -115,4 +115,4 @@ def _rate_unit(path: Path, line: int, column: str) -> Decimal:
 
 def unknown_columns(path: Path, line: int, rest: str) -> RecordError:
     """The error for words of a heading that are no column."""
-    return wrong(path, line, f"'{rest[:60]}' in the heading is no column that is understood; restore the heading")
+    return wrong(path, line, f"'{rest[:60]}' in the heading is not a known column; restore the heading")

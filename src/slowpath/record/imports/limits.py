@@ -29,14 +29,14 @@ def check_lines(path: Path, content: bytes) -> None:
     """Raises: RecordError: more lines, or a longer one, than a benchmark prints. Looks at the bytes alone."""
     lines = content.count(b"\n") + 1
     if lines > MAX_LINES:
-        raise RecordError(f"{path}: holds {lines} lines, over {MAX_LINES}; cut it down to the benchmark's own")
+        raise RecordError(f"{path}: has {lines} lines, over {MAX_LINES}; keep only the benchmark's own lines")
     begin, number = 0, 1
     while begin < len(content):
         end = content.find(b"\n", begin)
         end = len(content) if end < 0 else end
         if end - begin > MAX_LINE_CHARACTERS:
             raise RecordError(
-                f"{path}: line {number}: is {end - begin} characters long, over {MAX_LINE_CHARACTERS}; no benchmark "
+                f"{path}: line {number}: has {end - begin} characters, over {MAX_LINE_CHARACTERS}; no benchmark "
                 "prints such a line: delete it"
             )
         begin, number = end + 1, number + 1

@@ -234,8 +234,8 @@ def _check_complete(log: Log) -> None:
     log.sections = [section for section in log.sections if section.times]
     if not log.sections:
         raise RecordError(
-            f"{log.path}: holds no '[i:j] time:' line of {OVERALLOC} or {PINNED_HOST}, and no table of OSU, IMB or "
-            "nccl-tests; name what one of them printed"
+            f"{log.path}: has no '[i:j] time:' line of {OVERALLOC} or {PINNED_HOST}, and no table of OSU, IMB or "
+            "nccl-tests; name the output of one of them"
         )
     sizes = {"buffer_size", "overalloc_size"} & set(log.header)
     needed = {"p2p_size", *(("buffer_size", "overalloc_size") if sizes else ("mem_type",))}

@@ -89,7 +89,7 @@ class _NcclReader:
     def _begin(self, line: int, header: list[str]) -> None:
         """A heading; printed by every rank of a job without MPI, so a second one in a row begins nothing new."""
         if "cputime" in header:
-            raise wrong(self.path, line, "'cputime' is what the calls took on the host; measure without -C 1")
+            raise wrong(self.path, line, "'cputime' is the time of the calls on the host; measure without -C 1")
         if self.header and not self.halves:
             return
         self.line, self.header, self.unit_s, self.halves = line, header, None, {}

@@ -103,8 +103,8 @@ def _kept_in(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise EnvironmentFailure(
-            f"the engine can't be kept in {folder}: {error.strerror or error}; "
-            "set SLOWPATH_CACHE_DIR to a folder that can be written"
+            f"the engine can't be stored in {folder}: {error.strerror or error}; set SLOWPATH_CACHE_DIR to a "
+            "writable folder"
         ) from error
 
 
@@ -130,8 +130,8 @@ def standard(mpi: Mpi) -> Mpi:
             f"libmpi_abi.so.1 but no {wrapper}" if mpi.standard_abi else "no libmpi_abi.so.1, the library of that ABI"
         )
         raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} can't build an engine for the ABI of MPI-5: it has {what}; use an MPI "
-            "that has both (MPICH 5.0 from PyPI does: pip install mpich)"
+            f"{mpi.identity} at {mpi.prefix} can't build an engine for the ABI of MPI-5 because it has {what}; use "
+            "an MPI with both (such as MPICH 5.0 from PyPI: pip install mpich)"
         )
     return replace(mpi, mpicxx=wrapper, abi=STANDARD_ABI)
 
@@ -167,8 +167,8 @@ def _kept_or_built(mpi: Mpi, environ: Mapping[str, str], tell: Tell, source: Pat
         return ready
     if mpi.mpicxx is None or mpi.no_header:
         raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built}, so that the engine can be compiled for it, or "
-            "use another MPI with --mpi"
+            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built} to compile the engine, or use another MPI "
+            "with --mpi"
         )
     note = EngineNote(
         key=key,

@@ -102,7 +102,7 @@ def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[
 
 def _no_answer(engine: UsableEngine, why: str) -> EnvironmentFailure:
     return EnvironmentFailure(
-        f"{engine.program} check did not judge the plan: {why}; build it anew: slowpath engine build --force"
+        f"{engine.program} check did not judge the plan: {why}; rebuild it: slowpath engine build --force"
     )
 
 
@@ -133,7 +133,7 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
         description = {}
     if not _is_whole(description):
         raise EnvironmentFailure(
-            f"{engine.program} describe --json gave no description; build it anew: slowpath engine build --force"
+            f"{engine.program} describe --json gave no description; rebuild it: slowpath engine build --force"
         )
     _keep(kept, msgspec.json.encode(_KeptDescription(program, description)))
     return description

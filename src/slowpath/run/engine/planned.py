@@ -47,8 +47,8 @@ def planned_engine(
         return found
     if mpi.mpicxx is None or mpi.no_header:
         raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built}, so that the engine can be compiled for it, or "
-            "use another MPI with --mpi"
+            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built} to compile the engine, or use another MPI "
+            "with --mpi"
         )
     tell(
         f"not checked: the engine for {mpi.identity} is not built yet, and it is what refuses cells that can't run; "

@@ -67,7 +67,7 @@ def _require_portable(folder: Path) -> None:
         read = dynamic(path)
         for place in (*read.rpath, *read.runpath) if read else ():
             if place != str(folder.resolve()) and not place.startswith(ROOM_BEGINS):
-                raise EnvironmentFailure(f"{path} looks for libraries in {place}, which is a folder of this machine")
+                raise EnvironmentFailure(f"{path} looks for libraries in {place}, a folder of this machine")
 
 
 def _digest(folder: Path) -> str:

@@ -73,8 +73,8 @@ def kept_now(folder: Path, environ: Mapping[str, str]) -> Engine:
             return engine
         time.sleep(BETWEEN_LOOKS_S)  # another process exchanges it just now, by two renames
     raise EnvironmentFailure(
-        f"the engine that was put into {folder} is not run: {reason}; set {VARIABLE} to a file system that keeps "
-        "owners, modes and contents"
+        f"the engine in {folder} is not run: {reason}; set {VARIABLE} to a file system that keeps owners, modes "
+        "and contents"
     )
 
 

@@ -58,7 +58,7 @@ def _of_group(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     slow, fast = facts.stated(top.slow), facts.stated(top.fast)
     unknown = [name for name in _CONDITIONS if name not in slow or name not in fast]
     if unknown:  # each of these logs may be a condition of its own
-        doubt = f"the logs do not state their {', '.join(unknown)}, which may cause the difference{_others(group, top)}"
+        doubt = f"the logs do not state their {', '.join(unknown)}: this may cause the difference{_others(group, top)}"
         seen = slowdown_observed(facts, [top], _WORDING)
     else:
         differ = [f"{name} ({slow[name]}, {fast[name]})" for name in _CONDITIONS if slow[name] != fast[name]]

@@ -128,7 +128,7 @@ def fit_on(law: Law, sweep: Sweep, centre: CentreCurve, level: float = 0.95) -> 
         raise NotDetermined(f"law '{law.name}': {why}")
     found = fit_centres(law, sweep.covariates, centre.centre_s, centre.sigma_ratio)
     if not found:
-        raise NotDetermined(f"law '{law.name}': {sweep.points} points can't determine it; measure more of them")
+        raise NotDetermined(f"law '{law.name}': {sweep.points} points can't determine it; measure more points")
     best = found[0]
     close = [other for other in found[1:] if other.evidence - best.evidence < MARGIN]
     brackets, others = _widened(best, close)

@@ -47,5 +47,5 @@ def read_earlier(path: Path, function: str) -> list[ProcessCount]:
         raise UsageError(f"--compare {file}: it counted {other[0]}, and --call says {function}")
     found = [process for document in documents for process in document.processes]
     if not any(process.counted for process in found):
-        raise RecordError(f"--compare {file}: it holds no counted call of {function} to compare with")
+        raise RecordError(f"--compare {file}: contains no counted call of {function}")
     return found

@@ -132,8 +132,8 @@ def process_count(path: Path, data: bytes, name_all: NameAll) -> ProcessCount | 
         return None
     if about.version != VERSION:
         raise RecordError(
-            f"{path}: version {about.version}, and this slowpath reads version {VERSION}; "
-            "the counting library and slowpath must be of one installation"
+            f"{path}: has version {about.version}, but this slowpath reads version {VERSION}; the counting library "
+            "and slowpath must come from the same installation"
         )
     ends = [line.calls for line in lines if isinstance(line, EndLine)]
     return ProcessCount(

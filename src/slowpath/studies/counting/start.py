@@ -31,16 +31,17 @@ def exit_code(counts: Sequence[ProcessCount], function: str, ended: int) -> int:
     """
     if ended != 0:
         how = f"was ended by {_signal(-ended)}" if ended < 0 else f"ended with exit code {ended}"
-        raise EnvironmentFailure(f"the program {how}; what was counted until then is shown")
+        raise EnvironmentFailure(f"the program {how}; counts up to then are shown")
     if not counts:
         raise EnvironmentFailure(
-            f"no process that was started here loads a library with a function {function}: is the name right (Fortran "
-            "programs call mpi_put_, C programs MPI_Put), is the program linked statically and stripped, or does the "
-            "launcher start it elsewhere or without LD_PRELOAD? Then try: LAUNCHER slowpath count ... -- PROGRAM"
+            f"no process started here loads a library with a function {function}: is the name right (Fortran "
+            "programs call mpi_put_, C programs MPI_Put), is the program linked statically and stripped, or does "
+            "the launcher start it elsewhere or without LD_PRELOAD? Then try: LAUNCHER slowpath count ... -- "
+            "PROGRAM"
         )
     hopeless = [count for count in counts if not count.counted and (count.troubles or count.calls)]
     if hopeless and not any(count.counted for count in counts):
-        raise EnvironmentFailure(f"no call of {function} could be counted; the reasons are shown above")
+        raise EnvironmentFailure(f"no call of {function} could be counted, for the reasons above")
     return DONE
 
 
@@ -67,7 +68,7 @@ def prepare_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.glob("*.jsonl")):
-            raise UsageError(f"--out {folder}: it holds counts already; give another folder")
+            raise UsageError(f"--out {folder}: already contains counts; choose another folder")
     except OSError as error:
         raise EnvironmentFailure(f"--out {folder}: it can't be made or read: {error.strerror or error}") from error
     return folder.absolute()
@@ -102,7 +103,7 @@ def run(command: Sequence[str], environ: Mapping[str, str], output_to_stderr: bo
     Raises: UsageError: there is no such program.  EnvironmentFailure: the system refuses to start it.  ExitUnseen.
     """
     if shutil.which(command[0], path=environ.get("PATH")) is None:
-        raise UsageError(f"{command[0]}: no such program; what follows -- is the command as you would start it")
+        raise UsageError(f"{command[0]}: no such program; after -- write the command as you would start it")
     try:
         with contextlib.ExitStack() as undone:
             with held_back() as mask:

@@ -159,8 +159,8 @@ def nodes_here(environ: dict[str, str]) -> tuple[int, tuple[str, ...]]:
     count, names = nodes_at_hand(environ)
     if count < FEWEST_NODES:
         raise EnvironmentFailure(
-            "one node can't be compared with others: run inside an allocation of several nodes "
-            "(salloc -N 8 slowpath nodes), or name them in the launcher's host file"
+            "a single node has nothing to compare; run inside an allocation of several nodes (salloc -N 8 slowpath "
+            "nodes), or name them in the launcher's host file"
         )
     return count, names
 
@@ -208,7 +208,7 @@ def measure_nodes(folder: Path, bench: NodeBench, count: int) -> NodesVerdict:
         verdict = _Session(folder, bench, count).run()
     except Interrupted as error:
         raise Interrupted(
-            f"stopped; what was measured is kept. Continue with: slowpath nodes --out {folder}"
+            f"stopped; the measurements so far are kept. Continue with: slowpath nodes --out {folder}"
         ) from error
     write_atomically(folder / VERDICT, msgspec.json.format(msgspec.json.encode(verdict), indent=1) + b"\n")
     return verdict
@@ -342,4 +342,4 @@ def require_folder(folder: Path) -> None:
     """Raises UsageError if the folder holds something else than steps of this command."""
     if not folder.exists() or (folder / "screen").is_dir() or not any(folder.iterdir()):
         return
-    raise UsageError(f"{folder}: is not empty and not of slowpath nodes; name a new folder")
+    raise UsageError(f"{folder}: is not empty and not from slowpath nodes; choose a new folder")

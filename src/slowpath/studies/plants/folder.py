@@ -43,10 +43,10 @@ def check_folder(out: Path, drawn: Drawn, trials: Sequence[PlantTrial]) -> None:
         begun = msgspec.json.decode((out / FILE).read_bytes())
         before = begun["mpi"], begun["command"], begun["drawn"]
     except (OSError, *DAMAGE, KeyError, TypeError):
-        raise UsageError(f"{out}: holds no plants that can be gone on with; name a new folder with --out") from None
+        raise UsageError(f"{out}: contains no plants to continue; name a new folder with --out") from None
     if before != (drawn.mpi, list(drawn.command), _texts(trials)):
         why = "was begun with another seed, count, MPI or budget"
-        raise UsageError(f"{out}: {why}; give the same again, or name a new folder with --out")
+        raise UsageError(f"{out}: {why}; use the same values again, or name a new folder with --out")
 
 
 def read(out: Path) -> tuple[Drawn, list[PlantTrial]]:
@@ -56,7 +56,7 @@ def read(out: Path) -> tuple[Drawn, list[PlantTrial]]:
         trials = msgspec.convert(found["planned"], list[PlantTrial])
         return Drawn(found["seed"], found["mpi"], found["command"]), trials
     except (OSError, *DAMAGE, KeyError, TypeError) as error:
-        raise RecordError(f"{out / FILE}: holds no plants that can be scored again: {error}") from None
+        raise RecordError(f"{out / FILE}: contains no plants that can be scored again: {error}") from None
 
 
 def write(

@@ -68,8 +68,8 @@ def standing(
                 here.children.stop()
                 if isinstance(error, KeyboardInterrupt | Interrupted):
                     raise Interrupted(
-                        f"stopped; trials that are over are kept in {out}; go on with the same command and "
-                        f"--seed {drawn.seed} --out {out}"
+                        f"stopped; finished trials are kept in {out}; continue with the same command and --seed "
+                        f"{drawn.seed} --out {out}"
                     ) from None
                 raise
 

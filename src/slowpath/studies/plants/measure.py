@@ -181,7 +181,7 @@ def prepare(mpi: str | None, command: Sequence[str], tell: Tell = lambda _: None
     found = one_library(mpi, os.environ, tell, dry)
     preloaded = found.engine.program.parent / LIBRARY
     if found.is_built and not preloaded.is_file():
-        raise EnvironmentFailure(f"{preloaded} is missing; build the engine anew: slowpath engine build --force")
+        raise EnvironmentFailure(f"{preloaded} is missing; rebuild the engine: slowpath engine build --force")
     return Ground(found, preloaded, command)
 
 

@@ -55,7 +55,7 @@ def shares(jobs: int, of: Sequence[Sequence[int]]) -> list[list[int]]:
     """Processors of each job: two cores.  Raises: EnvironmentFailure: there are not so many."""
     if len(of) < CORES * jobs:
         raise EnvironmentFailure(
-            f"--jobs {jobs}: {CORES * jobs} cores are needed, and there are {len(of)}; give --jobs "
+            f"--jobs {jobs}: needs {CORES * jobs} cores, but there are {len(of)}; use --jobs "
             f"{max(1, len(of) // CORES)} or fewer"
         )
     return [[cpu for core in of[CORES * i : CORES * (i + 1)] for cpu in core] for i in range(jobs)]
@@ -89,8 +89,8 @@ def _cpuset(name: str, processors: Sequence[int], first: Path = _V1, second: Pat
         with suppress(OSError):
             group.rmdir()
         raise EnvironmentFailure(
-            f"{group}: no cpuset can be made there ({error.strerror}), and launchers bind ranks to cores whatever the "
-            "affinity; run as root on a host that lets control groups be made, or give --jobs 1"
+            f"{group}: no cpuset can be made there ({error.strerror}), but launchers bind ranks to cores whatever "
+            "the affinity; run as root on a host that allows control groups, or use --jobs 1"
         ) from None
     try:
         yield Pen(group)

@@ -71,9 +71,9 @@ def read_side(path: Path) -> WatchSide:
         return WatchSide(path, (path.name,), (found,))
     folders = [path] if is_watch(path) else _below(path)
     if not folders:
-        raise RecordError(f"{path}: holds no watch; name a folder that slowpath watch wrote, or one of several of them")
+        raise RecordError(f"{path}: contains no watch; name a folder that slowpath watch wrote, or a folder of several")
     if len(folders) > MOST_WATCHES:
-        raise UsageError(f"{path}: holds {len(folders)} watches, more than the {MOST_WATCHES} that are compared")
+        raise UsageError(f"{path}: contains {len(folders)} watches, more than the limit of {MOST_WATCHES}")
     return WatchSide(path, tuple(folder.name for folder in folders), tuple(_read(folder) for folder in folders))
 
 

@@ -180,7 +180,7 @@ def read_nccl(path: Path) -> NcclRecord:
     finally:
         os.close(descriptor)
     if not content.startswith(MAGIC) or len(content) < HEADER.itemsize:
-        raise RecordError(f"{path}: is no record of NCCL calls; remove it from the folder")
+        raise RecordError(f"{path}: is not a record of NCCL calls; remove it from the folder")
     header: np.void = np.frombuffer(content, HEADER, count=1)[0].copy()
     if int(header["version"]) > VERSION:
         raise RecordError(

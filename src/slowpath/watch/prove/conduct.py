@@ -141,7 +141,7 @@ def _screened(asked: ProofRequest, candidates: Sequence[Candidate], budget: Budg
         tell(f"screened: {row.candidate.key}: {shown}")
     worth = worth_proving(rows)
     if not worth and not ignored:
-        raise EnvironmentFailure("no remedy could be screened; the reasons are above")
+        raise EnvironmentFailure("no remedy could be screened, for the reasons above")
     if not worth:
         return [_prove(asked, ignored[0][0], 1, budget, tell)]
     return _proofs(asked, worth, budget, tell)

@@ -109,14 +109,14 @@ def of_user(
     for setting in settings:
         name, sign, value = setting.partition("=")
         if not sign or not name:
-            raise UsageError(f"--try '{setting}': write NAME=VALUE; to take a variable away: --unset NAME")
+            raise UsageError(f"--try '{setting}': write NAME=VALUE; to remove a variable: --unset NAME")
         variables[name] = value
     handed = with_variables(command, mpi.launcher, variables, environ)
     words = " ".join([*settings, *(f"-{name}" for name in unset)])
     text = " and ".join([*(f"set {setting}" for setting in settings), *(f"unset {name}" for name in unset)])
     absent = next((name for name in unset if name not in environ), None)
     if absent is not None:
-        raise UsageError(f"--unset {absent}: is not set; there is nothing to take away")
+        raise UsageError(f"--unset {absent}: is not set, so there is nothing to remove")
     return Candidate(
         words, f"{text[0].upper()}{text[1:]}.", (), handed.argv, handed.variables, tuple(unset), "control variable"
     )
@@ -199,7 +199,7 @@ def by_name(names: Sequence[str], findings: Sequence[WatchFinding]) -> list[Prog
     if not suggested:
         what = "has no finding yet" if not findings else "has findings, but no remedy that works without code changes"
         raise UsageError(
-            f"this watch {what}; name one with --remedy, your own with --try NAME=VALUE, or --screen all that are known"
+            f"this watch {what}; name one with --remedy, your own with --try NAME=VALUE, or --screen all known ones"
         )
     return suggested
 
@@ -279,8 +279,8 @@ def with_tuning(remedy: ProgramRemedy, watch: Path, results: WatchResults | None
     rows = tuning_rows(results)
     if not rows:
         raise UsageError(
-            f"--remedy {COLLECTIVES}: no collective of {watch} is known to be slower than other calls: "
-            f"slowpath replay {watch}"
+            f"--remedy {COLLECTIVES}: no collective of {watch} is known to be slower than other calls: slowpath "
+            f"replay {watch}"
         )
     table = TuningFile(f"{mpi.name}-{mpi.version}", rows)
     path = (watch / FILE).resolve()

@@ -133,7 +133,7 @@ def _round(
         if done.interrupted:
             raise Interrupted("stopped while screening; nothing is proven")
         if arm is None and done.failed is not None:
-            raise EnvironmentFailure(f"the program fails as it is, unwatched: {done.failed}; nothing can be screened")
+            raise EnvironmentFailure(f"the unchanged, unwatched program fails: {done.failed}; nothing can be screened")
         if arm is None:
             usual = seen.usual_s = done.wall_s
         elif done.failed is None:

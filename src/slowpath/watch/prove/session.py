@@ -154,7 +154,7 @@ class ProofSession:
         if done.interrupted:
             self._conclude()
             raise Interrupted(
-                f"stopped; {len(self._proof.runs)} runs are kept in {self._folder}, the same command goes on"
+                f"stopped; {len(self._proof.runs)} runs are kept in {self._folder}; run the same command to continue"
             )
         row = ProofRun(
             number=number,
@@ -173,8 +173,8 @@ class ProofSession:
             self._conclude()
             files = self._folder / RUNS / f"{number:04d}"
             raise EnvironmentFailure(
-                f"the program fails as it is, unwatched: {done.failed} ({files}); a proof needs a command that can be "
-                "run again and again"
+                f"the unchanged, unwatched program fails: {done.failed} ({files}); a proof needs a command that "
+                "can run repeatedly"
             )
 
     def _arm(self, side: Side) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -204,7 +204,7 @@ class _RecordFile:
 def _header(file: _RecordFile, known: WatchLayout) -> np.void:
     raw = file.bytes_at(0, known.header.itemsize)
     if not raw.startswith(known.magic):
-        raise RecordError(f"{file.path}: is no record of a watched rank; remove it from the folder")
+        raise RecordError(f"{file.path}: is not a record of a watched rank; remove it from the folder")
     if len(raw) < known.header.itemsize:
         raise RecordError(f"{file.path}: ends within its header; the disk was full, or the copy was cut off")
     header: np.void = np.frombuffer(raw, known.header)[0].copy()

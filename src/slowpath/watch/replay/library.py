@@ -24,14 +24,14 @@ def launcher_of(program: WatchedProgram, option: str | None, environ: Mapping[st
     if option is not None:
         found = find_mpi(option, environ)
         if known is None or not _is(found, known[0].name, known[1]):
-            raise UsageError(f"--mpi {option}: is {found.identity}, and the program ran with {ran}; name that one")
+            raise UsageError(f"--mpi {option}: is {found.identity}, but the program ran with {ran}; name that one")
         return str(found.mpiexec)
     for candidate in _candidates(program, environ):
         if known is not None and _is(candidate, known[0].name, known[1]):
             return str(candidate.mpiexec)
     raise EnvironmentFailure(
-        f"the program ran with {ran} ({program.library_path}), and none of the MPIs here is that; load its module, or "
-        "name it with --mpi"
+        f"the program ran with {ran} ({program.library_path}), which is not among the MPIs here; load its module, "
+        "or name it with --mpi"
     )
 
 

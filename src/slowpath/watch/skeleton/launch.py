@@ -54,7 +54,7 @@ def player_start(
     mpi = find_mpi(launcher_of(program, option, environ), environ)
     player = engine_for(mpi, environ, tell).program.with_name(PLAYER)
     if not os.access(player, os.X_OK):
-        raise EnvironmentFailure(f"{player}: is not there; this engine is older than skeletons: slowpath engine build")
+        raise EnvironmentFailure(f"{player}: is missing; this engine is older than skeletons: slowpath engine build")
     then, now = settings_of(info.variables), settings_of(environ)
     given = {name: value for name, value in then.items() if value is not None}
     kept = {name: value for name, value in base_environment().items() if name not in now or name in then}

@@ -119,8 +119,8 @@ def require_program(command: Sequence[str], environ: Mapping[str, str]) -> None:
     """Raises: NotFound, NotStarted: the command can't be started."""
     if shutil.which(command[0], path=environ.get("PATH")) is None:
         if os.path.isfile(command[0]):
-            raise NotStarted(f"{command[0]}: is no program that may be executed; what follows -- is the command")
-        raise NotFound(f"{command[0]}: no such program; what follows -- is the command as you would start it")
+            raise NotStarted(f"{command[0]}: is not an executable program; write the command after --")
+        raise NotFound(f"{command[0]}: no such program; after -- write the command as you would start it")
 
 
 def run_to_end(

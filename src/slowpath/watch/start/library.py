@@ -40,7 +40,7 @@ def find_library(environ: Mapping[str, str], tell: Tell, named: Path | None = No
     """
     if named is not None:
         if not named.is_file():
-            raise UsageError(f"--library {named}: is no file; name {LIBRARY}, or leave the option out")
+            raise UsageError(f"--library {named}: is not a file; name {LIBRARY}, or leave the option out")
         return loadable(named.absolute())
     for path in _ready(environ):
         if why_not_preloaded(path) is None:
@@ -116,7 +116,7 @@ def _kept_or_compiled(environ: Mapping[str, str], tell: Tell) -> Path:
                 part.replace(folder / name)
     except OSError as error:
         raise EnvironmentFailure(
-            f"{LIBRARY} can't be kept in {folder}: {error.strerror or error}; set {CACHE} to one that can be written"
+            f"{LIBRARY} can't be stored in {folder}: {error.strerror or error}; set {CACHE} to a writable folder"
         ) from error
     return kept
 
