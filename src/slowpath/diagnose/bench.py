@@ -21,6 +21,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.ranks.job import A_PAIR, Job
+from slowpath.diagnose.ranks.survey import survey_s
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, NodeProcessors, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.control_variables import listed_by
@@ -172,12 +173,18 @@ class Bench:
         folder: Path,
         budget_s: float | None,
         against: Against | None = None,
-        fair_s: float | None = None,
+        is_survey: bool = False,
     ) -> None:
-        """Launch it.  Args: fair_s: as of RunLimits.  Raises: Interrupted, EnvironmentFailure; what was measured is
-        kept.
+        """Launch it.
+
+        Args: is_survey: all cells are to have the rounds that a conclusion needs within the survey's share of the
+              budget, but for those that take many times as long as estimated (`RunLimits.fair_s`).
+        Raises: Interrupted, EnvironmentFailure; what was measured is kept.
         """
-        limits = replace(self._limits(budget_s, against), fair_s=fair_s)
+        limits = self._limits(budget_s, against)
+        if is_survey:
+            fair_s = min(budget_s or math.inf, survey_s(self.budget_s, self.job.ranks))
+            limits = replace(limits, fair_s=fair_s)
         measure_prepared(folder, prepared, limits, self.progress())
 
     def _limits(self, budget_s: float | None, against: Against | None) -> RunLimits:

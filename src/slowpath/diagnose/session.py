@@ -27,7 +27,6 @@ from slowpath.diagnose.message_paths import paths_of, with_settings_without_effe
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, of_own_state, set_aside
 from slowpath.diagnose.program import ProgramUse, priced, with_program
-from slowpath.diagnose.ranks.survey import survey_s
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
@@ -243,8 +242,7 @@ class Session:
         begun = time.monotonic()
         try:
             limit_s = self._limit_s(kind, prepared)
-            fair_s = min(limit_s, survey_s(self.diagnosis.budget_s, bench.job.ranks)) if kind.required else None
-            bench.measure(prepared, self.folder / folder, limit_s, kind.against(task), fair_s)
+            bench.measure(prepared, self.folder / folder, limit_s, kind.against(task), kind.required)
         except Interrupted:
             self._write(spent_s=max(self.diagnosis.spent_s + time.monotonic() - begun, self._clock.spent_s))
             raise

@@ -101,9 +101,9 @@ def build(
         axis=seen.axis,
         claim=against.claim if shown else None,
         rivals=list(against.rivals),
-        kind=path.kind,
+        kind="fault" if seen.is_sure_fault else path.kind,
         concerns=path.concerns,
-        needs_cause=path.needs_cause or seen.is_screened,
+        needs_cause=(path.needs_cause and not seen.is_sure_fault) or seen.is_screened,
     )
     return finding if against.title else with_tried(finding, seen.tried, with_trial)
 

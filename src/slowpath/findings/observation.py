@@ -76,6 +76,8 @@ class Observation:
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
     unsets: variables that put users who set them on the slow side.  tried: remedies that the run measured itself.
     is_screened: it was shown with other things varied at once alone, any of which may be the cause together with it.
+    is_sure_fault: it is so large that neither a healthy library nor a busy machine shows it: a fault whatever its slow
+    path is, and before its cause is known.
     """
 
     about: str
@@ -101,6 +103,7 @@ class Observation:
     fast_cells: tuple[int, ...] = ()
     tried: tuple[Tried, ...] = ()
     is_screened: bool = False
+    is_sure_fault: bool = False
 
 
 def observed(one: Difference, **more: Any) -> Observation:

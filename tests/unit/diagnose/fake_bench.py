@@ -91,7 +91,9 @@ class Bench:
     def create(self, prepared: Prepared, folder: Path, others: Others | None = None) -> None:
         folder.mkdir()
 
-    def measure(self, prepared: Prepared, folder: Path, budget_s: float | None, against: Against | None) -> None:
+    def measure(
+        self, prepared: Prepared, folder: Path, budget_s: float | None, against: Against | None, is_survey: bool = False
+    ) -> None:
         self.measured.append(folder.name)
         self.limits[folder.name] = budget_s, against.environment if against else None
         if self.fails is not None:

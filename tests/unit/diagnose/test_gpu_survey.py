@@ -165,7 +165,7 @@ class Machine(fake_bench.Bench):
         cost_s = estimate(plan, launch_s=LAUNCH_S, pace=self.pace).wall_s
         return fake_bench.Prepared(fake_bench.Cost(cost_s), SimpleNamespace(cells=plan.cells))
 
-    def measure(self, prepared: Any, folder: Path, budget_s: float | None, against: object) -> None:
+    def measure(self, prepared: Any, folder: Path, budget_s: float | None, against: object, _: bool = False) -> None:
         kind = folder.name.partition("-")[2]
         self.measured.append(folder.name)
         self.took_s[kind] = estimate(self.plans[kind], launch_s=LAUNCH_S, pace=self.real).wall_s

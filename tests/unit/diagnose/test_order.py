@@ -13,11 +13,12 @@ from msgspec.structs import replace
 from planted_switch import state
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
+from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
+from slowpath.diagnose.steps import single
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import KINDS
 from slowpath.diagnose.steps.trial import pooled
-from slowpath.diagnose.tasks import RepeatTask, SurveyTask, Task, TrialTask
+from slowpath.diagnose.tasks import RepeatTask, SingleTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.findings.difference import WITHOUT_USER
 
@@ -75,6 +76,21 @@ def test_what_costs_most_is_tried_before_anything_is_explained_and_properties_la
     assert trials[-1] == property_.id
     named = [one.task for one in proposals(after(small_pages, [large]), name_only=True)]
     assert not any(isinstance(task, TrialTask) for task in named)
+
+
+@pytest.mark.parametrize("kind", ["fault", "property"])
+def test_a_fault_that_was_screened_is_measured_alone_before_a_remedy_of_another_is_tried(
+    kind: str, small_pages: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A property that was screened waits: it decides nothing about whether something is wrong."""
+    alone = Proposal(
+        SingleTask(factors=["source"]), next(proposals(after(small_pages, [finding("SP008")]))).campaign, ""
+    )
+    monkeypatch.setattr(single, "propose", lambda _: iter([alone]))
+    pages = finding("SP008", 1e-3, number=2, kind="opportunity")
+    screened = replace(finding("SP065", 1e-6, number=3, kind=kind), needs_cause=True)
+    tasks = [one.task for one in proposals(after(small_pages, [pages, screened]))]
+    assert isinstance(tasks[0], SingleTask if kind == "fault" else TrialTask)
 
 
 def test_nothing_is_tried_twice_and_nothing_that_is_proven(small_pages: Results) -> None:

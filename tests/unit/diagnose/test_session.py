@@ -198,7 +198,7 @@ class Waiting:
     limits_s: list[float] = field(default_factory=list)
 
     def measured_on(self, bench: Bench, monkeypatch: pytest.MonkeyPatch, launches_s: float, results_s: float) -> None:
-        def measure(_: Prepared, folder: Path, budget_s: float | None, __: object = None) -> None:
+        def measure(_: Prepared, folder: Path, budget_s: float | None, *_more: object) -> None:
             bench.measured.append(folder.name)
             self.limits_s.append(budget_s or 0.0)
             self.now_s += min(launches_s, budget_s or 0.0)

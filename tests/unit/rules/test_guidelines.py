@@ -16,6 +16,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.conclude import advice
+from slowpath.findings.tally import group_of
 from slowpath.slowpaths.collectives.violations import judged_violations as judged
 from slowpath.slowpaths.collectives.violations import way_lines as lines
 from slowpath.slowpaths.evaluate import findings
@@ -84,6 +85,15 @@ def test_one_finding_for_a_range_names_the_best_way_with_its_factor() -> None:
     assert found.cause is None
     assert found.status == "observed"
     assert found.about == "bcast against scatter+allgather, 2 ranks"
+
+
+@pytest.mark.parametrize(("times", "kind"), [(3.0, "opportunity"), (20.0, "fault")])
+def test_many_times_slower_than_healthy_libraries_show_is_a_fault(times: float, kind: str) -> None:
+    run = Planted(seed=2)
+    slower_broadcast.guideline(run, True, times)
+    (found,) = of_guidelines(run)
+    assert found.kind == kind
+    assert (group_of(found) == "fault") == (kind == "fault")
 
 
 def test_the_finding_speaks_for_all_contrasts_of_its_lengths() -> None:

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import pytest
 from planted_results import Planted
-from plants import PLANTS
+from plants import PLANTS, series
 
 from slowpath.core.results import Finding
 from slowpath.core.shape_results import CellShapes
 from slowpath.experiments.registry import ROLES
+from slowpath.findings.tally import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.order_and_time.periods import about, is_shown, periods
 from slowpath.slowpaths.order_and_time.sp030_growth import lengthenings
@@ -45,6 +46,15 @@ def test_a_stall_says_which_message_what_it_costs_and_in_what_it_is_counted() ->
     assert not one.doubts
     assert not any("law" in text for text in one.next)  # there is nothing to sweep
     assert one.ratio == pytest.approx(1 + 2e-4 / 64 / 8e-7, rel=0.1)
+    assert group_of(one) == "fault"
+
+
+def test_a_short_stall_may_be_a_busy_machine_until_it_is_explained() -> None:
+    run = Planted(1)
+    series(run, every(64, 2e-5))
+    (one,) = findings(run.results(), ROLES)
+    assert one.rule == "SP026"
+    assert group_of(one) == "suspicion"
 
 
 def test_an_alternation_is_every_second_message() -> None:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What to measure next, the most valuable first. Pure: what is known in, proposals out.
 
-What costs most and has a remedy is tried at once, so that a default diagnosis proves something in its first minute. A
-finding of the user's own goes before one of a state that nobody chose, what may be a fault or an opportunity before a
-property of the library, and of these the one that costs most. Of one finding, the limit is refined before it is
-attributed, and attributed before further remedies are tried.
+What the survey shows of a fault together with other things is measured alone before anything else: whether something
+is wrong is the first question. What costs most and has a remedy is tried then, so that a default diagnosis proves
+something in its first minute. A finding of the user's own goes before one of a state that nobody chose, what may be a
+fault or an opportunity before a property of the library, and of these the one that costs most. Of one finding, the
+limit is refined before it is attributed, and attributed before further remedies are tried.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
         yield from _first_trials(ordered, state)  # what the survey left time for, before anything else takes it
     yield from path.propose(state)
     yield from _each(USER_NAMING, state)
+    yield from single.propose_faults(state)
     if not name_only:
         yield from _first_trials(ordered, state)
     yield from _each(NAMING, state)

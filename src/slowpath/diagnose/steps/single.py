@@ -18,6 +18,7 @@ from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SingleTask
 from slowpath.findings.difference import CLEAR_RATIO
 from slowpath.findings.screened import Screened, screened
+from slowpath.findings.tally import group_of
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 ROUNDS = 6
@@ -77,6 +78,13 @@ def propose(state: State) -> Iterator[Proposal]:
     names = list(dict.fromkeys(_name(one) for one in wanted))
     why = f"the screening points at {', '.join(names)}: each by itself"
     yield Proposal(SingleTask(factors=names), single_campaign(wanted, state.survey, state.ranks, why), why)
+
+
+def propose_faults(state: State) -> Iterator[Proposal]:
+    """The same, where one of the factors may be a fault: whether something is wrong goes before what is faster."""
+    codes = set(CODE_OF_FACTOR.values())
+    if any(one.rule in codes and one.kind == "fault" and group_of(one) == "suspicion" for one in state.findings):
+        yield from propose(state)
 
 
 def _wanted(state: State) -> list[Screened]:
