@@ -35,6 +35,7 @@ class Screened(Difference):
 
 
 FEWEST_FACTORS = 2
+MOST_LOST = 0.25  # of the cells at either level of a factor, whose ranks lost their processors to others
 
 _SIDES = ("sender", "receiver")
 
@@ -109,8 +110,10 @@ def _of_group(group: Sequence[CellResult], factors: Sequence[Factor], minimum_ef
     found = effects(levels, times)
     if found is None:
         return
-    disturbed = sum(is_switched_out(cell) for cell in there) > len(there) / 4
-    for effect, factor, held in zip(found, factors, decided(found, minimum_effect), strict=True):
+    lost = np.array([is_switched_out(cell) for cell in there])
+    for column, (effect, factor, held) in enumerate(zip(found, factors, decided(found, minimum_effect), strict=True)):
+        # Others would take processors whatever the factor. At one of its levels alone: what is slow gives them away.
+        disturbed = min(lost[levels[:, column] == side].mean() for side in (-1, 1)) > MOST_LOST
         yield _fact(effect, factor, held and not disturbed, there, times, metric, len(factors))
 
 

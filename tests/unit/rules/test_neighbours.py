@@ -42,6 +42,19 @@ def test_a_tenth_is_no_fault() -> None:
     assert found(run) == []
 
 
+@pytest.mark.parametrize("calm", [True, False])
+def test_a_multiple_that_sleeps_is_named_where_its_neighbours_keep_their_processors(calm: bool) -> None:
+    run = Planted()
+    multiples(run, True, each_s=3e-8, granule=64 * KIB)
+    for cell in run.cells:
+        seen = witness("steady", 0.0)
+        seen["steady"]["receive"]["involuntary_switches"] = 8 * (
+            not calm or cell["parameters"]["message_bytes"] == "196608"
+        )
+        cell["witness"] = seen
+    assert [one.rule for one in found(run)] == ["SP068"] * calm
+
+
 def roots(collective: str, ratio: float, message_s: float = 1e-6, **also: Any) -> list[Finding]:
     run = Planted()
     for length in (8, 64 * KIB):

@@ -74,6 +74,17 @@ def test_ranks_that_were_switched_out_show_nothing() -> None:
     assert found(run) == []
 
 
+def test_a_factor_whose_slow_level_alone_is_switched_out_shows() -> None:
+    """A wait that sleeps: the other level, in the same launches, keeps its processors."""
+    run = Planted()
+    slow_where(lambda point: point["idle_s"] != "0", 100.0)(run, True)
+    for cell in run.cells:
+        told = witness("steady", 0.0)
+        told["steady"]["receive"]["involuntary_switches"] = 8 * (cell["parameters"]["idle_s"] != "0")
+        cell["witness"] = told
+    assert [one.rule for one in found(run)] == ["SP032"]
+
+
 @pytest.mark.parametrize(("lost", "group"), [(0, "fault"), (1, "suspicion"), (None, "suspicion")])
 def test_a_direction_is_a_fault_only_where_ranks_kept_their_processors(lost: int | None, group: str) -> None:
     """6.8x [2.0, 10.6] between two ranks on two busy cores: the core of one had other work."""

@@ -33,7 +33,8 @@ def _neighbours(facts: Facts) -> Iterator[Slowdown]:
     for slowdown in facts.slowdowns(LENGTH, phase="steady"):
         lengths = (_length(slowdown.slow), _length(slowdown.fast))
         near = max(lengths) <= MOST_APART * min(lengths)
-        calm = not (is_switched_out(slowdown.slow) or is_switched_out(slowdown.fast))
+        # Others would take the processor from both. Only from the slow ones: the message itself gives it away.
+        calm = not is_switched_out(slowdown.fast)
         if near and calm and slowdown.ratio.least >= CLEAR_RATIO and len({_granule(length) for length in lengths}) == 2:
             yield slowdown
 
