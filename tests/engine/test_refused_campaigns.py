@@ -159,8 +159,8 @@ def test_what_can_go_together_is_taken(plan_of: PlanOf, experiment: str, lines: 
             "key metric: cell 'memory host' does not measure 'one_way_s', but",
         ),
         ('synchronise = "inside"', "send_barrier_s", None),
-        ('synchronise = "inside"', "send_s", "but send_barrier_s; choose one of these, or narrow where"),
-        ("", "send_barrier_s", "which yields one_way_s, send_s, receive_s"),
+        ('synchronise = "inside"', "send_s", "but send_barrier_s; choose one, or narrow where"),
+        ("", "send_barrier_s", "but one_way_s, send_s, receive_s"),
     ],
 )
 def test_a_contrast_is_of_a_metric_that_its_cells_yield(
@@ -188,7 +188,7 @@ def test_an_engine_that_does_not_answer_is_a_failure_and_no_refusal(tmp_path: Pa
     broken = tmp_path / "slowpath-engine"
     for content, why in (
         ("#!/bin/sh\nexit 0\n", "exit code 0"),
-        ("#!/bin/sh\necho no >&2; exit 2\n", ": no; build it"),
+        ("#!/bin/sh\necho no >&2; exit 2\n", ": no; rebuild it"),
     ):
         broken.write_text(content)
         broken.chmod(0o755)

@@ -35,7 +35,7 @@ def decode_results(content: bytes, path: Path) -> Results:
         ) from error
     if schema < RESULTS_SCHEMA:
         raise RecordError(
-            f"{path}: has the old results schema {schema}, but this slowpath reads {RESULTS_SCHEMA}; rebuild it "
+            f"{path}: has the old schema {schema}, but this slowpath reads {RESULTS_SCHEMA}; rebuild it "
             "from the run folder: slowpath report RUN"
         )
     if schema > RESULTS_SCHEMA:

@@ -149,7 +149,7 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
         raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
     if not trust and not is_known(info, os.environ):
         raise EnvironmentFailure(
-            f"{watch}: you did not watch this command here, and Slowpath runs no command that a folder names: "
+            f"{watch}: you did not watch this command here, and Slowpath runs no command from a folder: "
             f"{shlex.join(info.command)} in {info.working_folder}; to run it anyway, add --trust"
         )
 

@@ -185,6 +185,5 @@ def _require_one(words: tuple[str, ...], concluded: Path | None, print_environme
     """Require exactly one of a command, --from and --print-environment.  Raises: UsageError."""
     if (bool(words) or print_environment) == (concluded is not None):
         raise click.UsageError(
-            "give the command after --, for example: slowpath watch -- mpiexec -n 4 ./app; or give --from FOLDER "
-            "to analyse records"
+            "give the command after --: slowpath watch -- mpiexec -n 4 ./app; or --from FOLDER to analyse records"
         )

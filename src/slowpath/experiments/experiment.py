@@ -166,8 +166,8 @@ class Experiment:
         found = next((pattern for pattern in self.patterns if pattern.name == name), None)
         if found is None:
             raise RecordError(
-                f"the record holds experiment '{self.name}' with pattern '{name}', which this slowpath does not know; "
-                "read it with the slowpath that wrote it"
+                f"the record's experiment '{self.name}' with pattern '{name}' is unknown to this slowpath; read it "
+                "with the slowpath that wrote it"
             )
         return found.derive(parameters, blocks, job)
 

@@ -261,8 +261,8 @@ def _control_line(contrasts: Sequence[ContrastResult], decided: Sequence[Contras
     total, group = len(contrasts), contrasts[0].group
     if decided:
         text = (
-            f"{group}: {len(decided)} of {total} contrasts of a cell with itself differ. This machine is too "
-            "unsteady for effects of that size; repeat with more rounds or on quiet cores."
+            f"{group}: {len(decided)} of {total} contrasts of a cell with itself differ: this machine is too "
+            "unsteady for such effects; repeat with more rounds or on quiet cores."
         )
         return Line(level="warning", text=text, contrast=decided[0].id)
     same = sum(c.verdict == "same" for c in contrasts)

@@ -56,7 +56,7 @@ class Child(subprocess.Popen[bytes]):
         except ChildProcessError:
             raise ExitUnseen(
                 f"{self._name()}: ended, but its exit code is lost, because a preloaded library or another part of "
-                "this process collects children; the result is unknown, so start it without that library"
+                "this process collects children; start it without that library"
             ) from None
         if found is None:
             return None

@@ -188,7 +188,7 @@ def _require_metric(cell: Cell, verdicts: Verdicts, metric: str) -> None:
     if verdict is not None and metric not in verdict.metrics:
         raise UsageError(
             f"key metric: cell '{cell.label}' does not measure '{metric}', but {', '.join(verdict.metrics)}; "
-            "choose one of these, or narrow where"
+            "choose one, or narrow where"
         )
 
 

@@ -166,8 +166,8 @@ def fit_budget(plan: Plan, budget_s: float, nodes: int = 1, pace: Pace = AS_ESTI
         return plan, None
     if rounds < _LEAST_ROUNDS:
         raise UsageError(
-            f"a budget of {budget_s:g} s is too small: one round takes about {round_s:.3g} s, and at least "
-            f"{_LEAST_ROUNDS} are needed; allow {math.ceil(_LEAST_ROUNDS * round_s)} s or more"
+            f"a budget of {budget_s:g} s is too small: a round takes about {round_s:.3g} s, and {_LEAST_ROUNDS} "
+            f"are the minimum; allow {math.ceil(_LEAST_ROUNDS * round_s)} s or more"
         )
     reduced = msgspec.structs.replace(
         plan, rounds=rounds, launches=[launch for launch in plan.launches if launch.round <= rounds]

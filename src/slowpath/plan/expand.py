@@ -375,8 +375,8 @@ def screened(parameters: Collection[str], axes: Axes) -> Plane:
     factors = sum(_FACTORS_OF[len(values)] for values in varied.values())
     if not 2 <= factors <= MOST_FACTORS:
         raise UsageError(
-            f"screening needs 2 to {MOST_FACTORS} factors, each a parameter with two values (or two of them as one "
-            f"with four), not {factors}"
+            f"screening needs 2 to {MOST_FACTORS} factors, each a parameter with two values (or one with four), "
+            f"not {factors}"
         )
     runs = []
     for levels in design(factors):

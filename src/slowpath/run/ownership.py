@@ -153,7 +153,7 @@ class Ownership:
         elif held.number > self.number:
             raise Taken(
                 f"{self.folder}: was taken over by {in_words(held.owner)}, because this process gave no sign for "
-                f"{QUIET_S:.0f} s or --take-over requested it; this process's launch is not used"
+                f"{QUIET_S:.0f} s or --take-over requested it; this launch is not used"
             )
 
     def release(self) -> None:

@@ -311,8 +311,7 @@ def _same_library(run: Path, was: Stated, environ: Mapping[str, str], tell: Tell
         if not terms.trust:
             raise EnvironmentFailure(
                 f"{run}: was measured with another build of the engine for {mpi.identity}; times of two builds "
-                "don't mix: start a new run, or add launches of this build with --trust (a report uses those of "
-                "one build)"
+                "don't mix: start a new run, or add launches with --trust (a report uses those of one build)"
             )
         tell(f"differs: engine for {mpi.identity}: {was.engine_key} in {run}, {engine.note.key} here")
     return Library(str(was.short_name), mpi.identity, mpi, engine)

@@ -258,8 +258,8 @@ def _notes(found: Attributed) -> list[str]:
         notes.append(f"ranks that did not end with MPI_Finalize: {named}; their records end early")
     if world.level:
         notes.append(
-            f"where calls were most frequent, the watch kept each call of one time window in {2**world.level}: "
-            "shares of waiting are those of the kept windows; numbers of calls and their times are exact"
+            f"where calls were most frequent, the watch kept one time window in {2**world.level}: shares of "
+            "waiting are those of the kept windows; numbers of calls and their times are exact"
         )
     notes += _without_place(world)
     if np.isinf(found.clocks.largest_error_s):

@@ -93,9 +93,9 @@ def test_more_ranks_than_cores_are_counted_and_the_times_are_those_of_fewer() ->
 @pytest.mark.parametrize(
     ("job", "why"),
     [
-        (Job(1, cores=2), "--ranks 1: a diagnosis needs 2 ranks or more"),
-        (Job(0), "--ranks 0: a diagnosis needs 2 ranks"),
-        (Job(2_000_000), "--ranks 2000000: 1000000 is the most"),
+        (Job(1, cores=2), "--ranks 1: a diagnosis needs at least 2 ranks"),
+        (Job(0), "--ranks 0: a diagnosis needs at least 2 ranks"),
+        (Job(2_000_000), "--ranks 2000000: a run can hold at most 1000000"),
         (Job(65, cores=2), "--ranks 65: 2 cores hold at most 64 ranks"),
     ],
 )

@@ -136,7 +136,7 @@ def test_collectives_that_have_no_cores_here_are_said_in_place_of_an_empty_campa
     only = Asking((), (), (), (question,))
     told: list[str] = []
     program = Watched(a_program(), None, {})
-    with pytest.raises(EnvironmentFailure, match="its time is in collectives, which need a core for each rank") as said:
+    with pytest.raises(EnvironmentFailure, match="its collectives need a core for each rank") as said:
         session.prepared_for(program, only, {}, told.append, None, None, 60.0, dry=True)
     assert "8 cores or more" in str(said.value)
     assert len(told) == 1

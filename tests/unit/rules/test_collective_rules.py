@@ -119,7 +119,7 @@ def test_more_ranks_than_cores_is_explained_by_ranks_that_lose_their_core() -> N
         cell["witness"]["steady"]["receive"]["involuntary_switches"] = switches
     found = only(run)
     assert found.legs.explained.state == "shown"
-    assert any("not when waiting ranks give up their core" in line for line in found.legs.explained.evidence)
+    assert any("not when waiting ranks give it up" in line for line in found.legs.explained.evidence)
     assert found.remedies[0].name == "set OMPI_MCA_mpi_yield_when_idle"
 
 

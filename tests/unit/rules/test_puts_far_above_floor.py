@@ -45,7 +45,7 @@ def test_the_finding_says_how_far_not_why_and_which_rivals_it_refuted() -> None:
     assert (one.status, one.cause, one.affects_default, one.kind) == ("observed", None, True, "fault")
     assert (one.ratio, one.slow_cells) == (170.0, [1, 2, 3])
     assert one.excess_s == pytest.approx(1.7e-5, rel=0.1)
-    assert "take 170.0x [161.5, 178.5] what this machine needs for one message of that length" in one.text
+    assert "take 170.0x [161.5, 178.5] what this machine needs for such a message" in one.text
     assert "in 3 of 3 cells of puts" in one.text
     assert {rival.name: rival.state for rival in one.rivals} == {
         "synchronisation": "refuted",

@@ -146,7 +146,7 @@ def test_fewer_records_than_ranks_are_said(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_said(tmp_path: Path) -> None:
     done = watch(tmp_path, "-o", "w", program="record(0, 2); record(1, 2, state=5)")
-    assert "1 of 2 records have missing calls because the disk is full" in done.stderr
+    assert "1 of 2 records lack calls because the disk is full" in done.stderr
 
 
 def test_without_a_record_our_exit_code_is_4_and_a_failed_programs_stays(tmp_path: Path) -> None:

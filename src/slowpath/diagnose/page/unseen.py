@@ -14,7 +14,7 @@ NOTHING = "nothing: its launches differ too much"
 TITLE = "What this diagnosis could not have seen"
 LEAD = (
     "Based on this run's own spread: 95 of 100 such runs detect differences of medians from these values on. "
-    "Delays of fewer than half of the messages do not change the median."
+    "Delays of less than half of the messages do not change the median."
 )
 
 

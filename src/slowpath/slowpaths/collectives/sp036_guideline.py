@@ -112,7 +112,7 @@ def _about(one: Violation) -> str:
 def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
     lines = [
         f"{ratio}: chosen among {one.rivals + 1} ways in {one.chose} launches, compared with the library in "
-        f"{one.proved} others; p {one.p:.2g} after Holm's correction for all comparisons",
+        f"{one.proved} others; p {one.p:.2g} after Holm's correction",
         "later calls only: the set-up by the first call (workspace, communicators) is not included",
     ]
     if one.axis == WAY and one.ranks:
@@ -131,8 +131,8 @@ def _evidence(one: Violation, ratio: str) -> tuple[str, ...]:
 
 REPLACED_COLLECTIVE = Remedy(
     "replaced collective",
-    "Preload libslowpath-coll.so with the tuning.json row in the evidence: in this range only, it replaces the "
-    "library's collective with the mock-up.",
+    "Preload libslowpath-coll.so with the tuning.json row in the evidence: it calls the mock-up instead of the "
+    "library's collective, in this range only.",
     ("way",),
     side_effects=("a mock-up's first call on a communicator sets up its workspace",),
     sources=("docs/internals/collectives.md",),

@@ -130,7 +130,7 @@ LATER_OPENING = tunings(
     Remedy(
         "later opening",
         "Keep the fast path closed for communicators that are freed after a few calls: all calls then take the "
-        "path of the first ones.",
+        "first calls' path.",
         ("call",),
         control=ALONE,
         side_effects=("collectives on long-lived communicators take the slower path in each call",),

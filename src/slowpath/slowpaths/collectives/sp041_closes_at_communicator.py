@@ -30,7 +30,7 @@ def _observation(facts: Facts, one: Closing) -> Observation:
         about="live communicators",
         place=facts.place([seen.cell for seen in one.seen], [names]),
         text=f"Collectives ({names}) on communicator {one.closes} and later ones are {ratio_words(one.ratio)} "
-        f"slower than on those before, while all live: {times_words(one)}; {one.communicators} were made.",
+        f"slower than before, while all live: {times_words(one)}; {one.communicators} were made.",
         metric=one.metric,
         phase="steady",
         ratio=one.ratio.value,

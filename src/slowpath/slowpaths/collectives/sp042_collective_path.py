@@ -103,8 +103,8 @@ def _closed(facts: Facts, contrasts: Sequence[str]) -> Support:
                        "knows a variable")  # fmt: skip
     lines = tuple(
         (
-            f"{one.length}: with the fast path closed ({variable_words(one.variables)}), the fast side takes "
-            f"{excess_words(lost)} of the excess{_rest(lost)}"
+            f"{one.length}: with the fast path closed ({variable_words(one.variables)}), the fast side slows down "
+            f"by {excess_words(lost)} of the excess{_rest(lost)}"
         )
         for one, lost in closed
     )
@@ -118,10 +118,10 @@ def _closed(facts: Facts, contrasts: Sequence[str]) -> Support:
     if any(low < LEAST_LOST for _, low, _ in shares):
         return Support(
             "missing",
-            "with the fast path closed, the fast side may take less than half of the excess at some length",
+            "with the fast path closed, the fast side may slow down by less than half of the excess at some length",
             lines,
         )
-    return Support("shown", "with the fast path closed, the fast side takes most of the excess", lines)
+    return Support("shown", "with the fast path closed, the fast side slows down by most of the excess", lines)
 
 
 def _rest(lost: Share) -> str:
@@ -135,7 +135,9 @@ def _claim(by: str | None) -> Claim:
 
 def _by_closed_path(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
-        return Judged("refuted", "with the fast path closed, the fast side takes most of the excess", support.evidence)
+        return Judged(
+            "refuted", "with the fast path closed, the fast side slows down by most of the excess", support.evidence
+        )
     return Judged("standing", "not made, or open: both sides with the fast path closed")
 
 

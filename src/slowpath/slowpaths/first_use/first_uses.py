@@ -395,5 +395,5 @@ def first_use_witness(facts: Facts, seen: Observation) -> Support:
         return Support("missing", f"page faults do not account for the excess, and {SAMPLED}")
     return Support(
         "missing",
-        "page faults and processor time do not account for the excess; a launch with witness = true counts calls",
+        "neither page faults nor processor time account for the excess; a launch with witness = true counts calls",
     )

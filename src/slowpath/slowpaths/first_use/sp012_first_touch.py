@@ -102,8 +102,8 @@ _TOUCHED = Control(
 
 TOUCH_BUFFERS_FIRST = Remedy(
     "touch buffers first",
-    "Write every page of a buffer before its first message, on the core that uses it: with memset or MAP_POPULATE, "
-    "but not calloc of a long buffer.",
+    "Write every page of a buffer before its first message, on the core that uses it: memset or MAP_POPULATE does "
+    "this, calloc of a long buffer does not.",
     ("touch",),
     _TOUCHED,
     ("start-up takes the time of the page faults", "memory is used from then on, even if not needed"),

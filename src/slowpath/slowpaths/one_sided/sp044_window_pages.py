@@ -173,7 +173,7 @@ def _observation(facts: Facts, one: WindowPages) -> Observation:
         about=call,
         place=facts.place(one.cells, ["windows"]),
         text=f"{call} adds {page} for each {format_bytes(PAGE_BYTES)} of a rank's part to the cost of mapping and "
-        f"touching the same memory without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
+        f"touching that memory without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
         f"{ratio_words(one.ratio)}. A part of {format_bytes(int(one.example_bytes))} would take "
         f"{format_time(example_s)}{_words(example_interval)} longer (extrapolated).",
         metric=one.metric,

@@ -87,10 +87,10 @@ def _observation(facts: Facts, far: Sequence[JudgedCell], of_cells: int) -> Obse
         about="puts",
         place=facts.place([judged.cell for judged in far], [f"puts of {sizes([judged.cell for judged in far])}"]),
         text=f"Puts of {sizes([top.cell])} into a window of kind {window} take "
-        f"{ratio_words(top.over.ratio, top.over.interval)} what this machine needs for one message of that "
-        f"length: {format_time(put_s)}, where {floor.text} takes {format_time(top.over.floor_s)}. Even the "
-        f"fastest bursts take {least}, while unmodified libraries take up to {best:.3g}x; this holds in "
-        f"{len(far)} of {of_cells} cells of puts.",
+        f"{ratio_words(top.over.ratio, top.over.interval)} what this machine needs for such a message: "
+        f"{format_time(put_s)}, where {floor.text} takes {format_time(top.over.floor_s)}. Even the fastest "
+        f"bursts take {least} (unmodified libraries: up to {best:.3g}x); this holds in {len(far)} of "
+        f"{of_cells} cells of puts.",
         metric=PUT,
         phase="steady",
         ratio=top.over.ratio,

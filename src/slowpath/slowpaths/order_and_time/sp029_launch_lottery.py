@@ -93,7 +93,8 @@ def _observation(facts: Facts, one: LaunchLottery) -> Observation:
         evidence=(
             f"the same launches are slow in {len(one.cells)} of {one.asked} cells",
             f"fixed work without MPI takes {format_ratio(one.work_ratio, 0.01)} as long in them as in the others",
-            f"slow and fast launches alternate: so few changes have a chance of {one.order_p:.2g} in random order",
+            f"slow launches are spread among the others: so few changes have a chance of {one.order_p:.2g} in "
+            "random order",
         ),
     )
 

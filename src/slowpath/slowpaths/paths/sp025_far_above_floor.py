@@ -97,8 +97,8 @@ def _observation(facts: Facts, group: Sequence[JudgedCell]) -> Observation:
         place=facts.place(cells, words),
         text=f"Later messages of {sizes([top.cell])} take {ratio_words(top.over.ratio, top.over.interval)} what "
         f"this machine needs for the same bytes: {format_time(message_s)}, where {floor.text} takes "
-        f"{format_time(top.over.floor_s)}. Even the fastest take {least}, while unmodified libraries take up "
-        f"to {best:.3g}x.",
+        f"{format_time(top.over.floor_s)}. Even the fastest take {least} (unmodified libraries: up to "
+        f"{best:.3g}x).",
         metric=top.over.metric,
         phase="steady",
         ratio=top.over.ratio,

@@ -129,7 +129,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         switches = f"{more:.0f} involuntary switches where it is slow, {fewer:.0f} where it is not"
         return Support("shown", "unbound ranks are taken off their processors", (line, switches))
     return Support(
-        "missing", "the allowed processors do not explain it: ranks share one on both sides or on neither", (line,)
+        "missing", "the allowed processors do not explain it: ranks do not share one on the slow side only", (line,)
     )
 
 

@@ -52,8 +52,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         return Support("missing", "how often ranks lost their core was not recorded")
     if is_switched_out(slow) and not is_switched_out(fast):
         line = (
-            "ranks lost their core in more than one call of 20 where it is slow, but not when waiting ranks give "
-            "up their core"
+            "where it is slow, ranks lost their core in more than one call of 20, but not when waiting ranks give it up"
         )
         return Support("shown", "the scheduler must take the core from waiting ranks", (line,), "waiting")
     return Support("missing", "lost cores do not distinguish the two")

@@ -58,8 +58,8 @@ def _counted(facts: Facts) -> list[Observation]:
         Observation(
             about=ABOUT,
             place=facts.place([facts.cells[number] for number in slow]),
-            text=f"Your ranks share one core where you start them ({mine.words}), but would have one each on all "
-            f"processors of this machine ({other.words}): they take turns, and each waits for the other.",
+            text=f"Your ranks share one core where you start them ({mine.words}), but this machine's processors "
+            f"offer one each ({other.words}): they take turns, and each waits for the other.",
             metric="involuntary_switches",
             phase="steady",
             ratio=None,

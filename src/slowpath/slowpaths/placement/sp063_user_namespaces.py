@@ -35,7 +35,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
             text=f"the ranks of {hosts[0]}{more} are in {len(spaces[hosts[0]])} user namespaces: none may copy from "
             "another's memory, so messages take two copies through shared memory",
             change="start all ranks of a host in one user namespace: put unshare or the container in front of the "
-            "launcher, not behind it, or use a container without its own namespace",
+            "launcher, not behind it, or use no namespace",
             basis="0.1 ns (0 to 0.4 ns) for the second copy of each byte of messages from 16 KiB on between them",
             more_s=(value, low, high),
             reported=True,

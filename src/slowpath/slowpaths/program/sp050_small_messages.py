@@ -94,7 +94,7 @@ def _patterns(calls: ProgramCalls, chosen: Ints, run: Ints, length: Ints) -> Ite
             change=f"send them as one message of {format_bytes(round(size * each))}: collect them in one buffer, or "
             "pass all elements to one call",
             basis="the calls' own time, less one call and 1 ns a byte for the longer message; high: with the time "
-            "between the sends of a row, on the rank with the most of it",
+            "between the sends of a row, on the rank with most",
             rows=rows,
             saved_s=merged(calls.own_s[rows], calls.call[rows], share, bytes_each),
             more_s=(0.0, 0.0, _between_s(calls, mine, of_run)),

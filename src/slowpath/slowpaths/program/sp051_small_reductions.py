@@ -94,10 +94,10 @@ def _of_objects(calls: ProgramCalls, name: str) -> Iterator[SeenPattern]:
         count=max(round(total), 1),
         text=f"{round(total):,} {name} of an object in {{place}}, {made[runs].mean():.0f} in a row, each of them "
         f"{rows.size / made[run][first].sum():.1f} MPI calls a rank with pickled bytes",
-        change=f"put their operands into one array and call comm.{buffers} once, which avoids pickling (where each "
-        f"depends on the last, comm.{buffers} of one number still avoids it)",
-        basis="the time from the first of these calls to the last, less one call: calls, pickling, and waits for "
-        "ranks that pickle; low: only the calls; high: also a row's time beyond three times the usual one",
+        change=f"put their operands into one array and call comm.{buffers} once, without pickling (where each depends "
+        f"on the last, comm.{buffers} of one number still avoids it)",
+        basis="the time from the first to the last of these calls, less one: calls, pickling, and waits for ranks "
+        "that pickle; low: only the calls; high: also a row's time beyond three times the usual",
         rows=rows,
         saved_s=alone_s,
         more_s=(value_s, 0.0, high_s),

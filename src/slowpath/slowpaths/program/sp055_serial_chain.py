@@ -147,7 +147,7 @@ def _pattern(calls: ProgramCalls, message: Ints, chain: Ints) -> SeenPattern:
         "buffer",
         change="send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
         basis="each chain's time, less one message sent and received; low: less 2.5 times that, because simultaneous "
-        "messages share the memory, and at most the mean wait of ranks in the chain",
+        "messages share the memory, at most the chain's mean wait",
         more_s=(value, low, value),
     )
 

@@ -74,9 +74,9 @@ def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats, computed_s: Flo
         text=f"the senders of {count:,} messages of {length} that {who} received in {{place}} waited "
         f"{format_time(float(np.median(wait_s)))} each (median) for the receive, while {who} computed",
         change="receive before computing what does not need the message; or send with MPI_Isend and wait after the "
-        "sender's own computation; MPI_Irecv before computing helps if the library makes progress without calls",
-        basis="a replay of the calls in which these senders wait for no receive; it is valid only if the receiver's "
-        "earlier computation needs nothing of the message, which you have to check",
+        "sender's computation; MPI_Irecv before computing helps if the library progresses without calls",
+        basis="a replay of the calls without these waits; valid only if the receiver's earlier computation needs "
+        "nothing of the message, which you have to check",
         waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
         freed=message,
         least_share=_had_core(calls, receivers),

@@ -47,7 +47,7 @@ class Sweep:
         if not measured.any(axis=0).all():
             raise UsageError("a sweep holds a point that no launch measured; leave that point out")
         if not (self.launch_s[measured] > 0).all():
-            raise UsageError("a sweep has a time that is not above 0 s; leave out values shorter than the clock's step")
+            raise UsageError("a sweep has a time that is not above 0 s; leave out values below the clock's step")
         for name, values in {**self.covariates, "samples": self.samples}.items():
             if values.shape != (self.points,) or not np.isfinite(values).all():
                 raise UsageError(f"a sweep of {self.points} points needs as many finite values of '{name}'")

@@ -132,8 +132,8 @@ def process_count(path: Path, data: bytes, name_all: NameAll) -> ProcessCount | 
         return None
     if about.version != VERSION:
         raise RecordError(
-            f"{path}: has version {about.version}, but this slowpath reads version {VERSION}; the counting library "
-            "and slowpath must come from the same installation"
+            f"{path}: has version {about.version}, but this slowpath reads version {VERSION}; use counting library "
+            "and slowpath of the same installation"
         )
     ends = [line.calls for line in lines if isinstance(line, EndLine)]
     return ProcessCount(

@@ -34,10 +34,9 @@ def exit_code(counts: Sequence[ProcessCount], function: str, ended: int) -> int:
         raise EnvironmentFailure(f"the program {how}; counts up to then are shown")
     if not counts:
         raise EnvironmentFailure(
-            f"no process started here loads a library with a function {function}: is the name right (Fortran "
-            "programs call mpi_put_, C programs MPI_Put), is the program linked statically and stripped, or does "
-            "the launcher start it elsewhere or without LD_PRELOAD? Then try: LAUNCHER slowpath count ... -- "
-            "PROGRAM"
+            f"no process started here loads a library with a function {function}. Is the name right (Fortran "
+            "programs call mpi_put_, C programs MPI_Put)? Is the program linked statically and stripped? Does the "
+            "launcher start it elsewhere or without LD_PRELOAD? Then try: LAUNCHER slowpath count ... -- PROGRAM"
         )
     hopeless = [count for count in counts if not count.counted and (count.troubles or count.calls)]
     if hopeless and not any(count.counted for count in counts):

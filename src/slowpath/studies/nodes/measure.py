@@ -160,7 +160,7 @@ def nodes_here(environ: dict[str, str]) -> tuple[int, tuple[str, ...]]:
     if count < FEWEST_NODES:
         raise EnvironmentFailure(
             "a single node has nothing to compare; run inside an allocation of several nodes (salloc -N 8 slowpath "
-            "nodes), or name them in the launcher's host file"
+            "nodes), or list them in the launcher's host file"
         )
     return count, names
 

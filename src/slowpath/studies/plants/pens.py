@@ -89,8 +89,8 @@ def _cpuset(name: str, processors: Sequence[int], first: Path = _V1, second: Pat
         with suppress(OSError):
             group.rmdir()
         raise EnvironmentFailure(
-            f"{group}: no cpuset can be made there ({error.strerror}), but launchers bind ranks to cores whatever "
-            "the affinity; run as root on a host that allows control groups, or use --jobs 1"
+            f"{group}: no cpuset can be made there ({error.strerror}), but launchers bind ranks to cores; run as "
+            "root on a host that allows control groups, or use --jobs 1"
         ) from None
     try:
         yield Pen(group)

@@ -45,7 +45,7 @@ def _first_words(first: NcclFirstUse, use: NcclUse) -> str:
     return (
         f"NCCL first use: the first {first.function} on a communicator of {first.ranks} ranks delays rank "
         f"{first.rank} by {_seconds(first.launch_s)}{later}, {_percent(first.launch_s / use.run_s)} of the run, "
-        "because NCCL connects its ranks in it"
+        "because it connects the ranks"
     )
 
 

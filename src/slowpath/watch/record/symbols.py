@@ -233,7 +233,7 @@ class Object:
             ]
         except (ELFError, *_DAMAGE) as error:
             self._file.close()
-            raise RecordError(f"{path}: is no program or library: {error}") from error
+            raise RecordError(f"{path}: is neither a program nor a library: {error}") from error
         if not self._loads:
             self._file.close()
             raise RecordError(f"{path}: is neither a program nor a library, so no symbols are loaded")

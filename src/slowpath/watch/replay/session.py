@@ -182,9 +182,8 @@ def nothing_left(asked: Asking) -> str:
     ranks = sorted({one.of.ranks for one in asked.collectives})
     least = f"of {ranks[0]} cores or more" if ranks else "with more cores"
     return (
-        "no message of this program can be measured here: its time is in collectives, which need a core for each "
-        f"rank. Replay the watch on a machine {least}, or take prices from such a machine: slowpath replay WATCH "
-        "--laws RUN"
+        "no message of this program can be measured here: its collectives need a core for each rank. Replay the "
+        f"watch on a machine {least}, or take prices from one: slowpath replay WATCH --laws RUN"
     )
 
 

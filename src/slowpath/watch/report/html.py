@@ -100,9 +100,8 @@ def nccl_view(use: NcclUse | None) -> WatchedNcclView | None:
     timed = "NCCL's kernels were not timed" if use.timer == "host only" else f"Times are by {by}"
     shown = min(MOST_ROWS, len(use.operations))
     return WatchedNcclView(
-        f"As NCCL's profiler interface reports it. {timed}, mean of a rank; bytes and bus bandwidth as nccl-tests "
-        f"defines them. Shows the {shown} of {len(use.operations)} kinds with the most time; first calls are "
-        "separate.",
+        f"As NCCL's profiler interface reports it. {timed}, mean of a rank; bytes and bus bandwidth as in "
+        f"nccl-tests. The {shown} of {len(use.operations)} kinds with the most time; first calls are separate.",
         FigureTable([name[0].upper() + name[1:] for name in HEAD], [row_of(one) for one in use.operations[:MOST_ROWS]]),
         FigureTable(
             ["Rank", "Host", "Of ranks", "Others wait", "Of the run", "Most in", "Last in", "Of calls", "By"],

@@ -108,8 +108,8 @@ def without_room(found: list[RecordHeader]) -> str | None:
     if not count:
         return None
     return (
-        f"{count} of {len(found)} records have missing calls because the disk is full (a rank takes up to 8 MiB); "
-        "free space or choose another folder with -o, and watch again"
+        f"{count} of {len(found)} records lack calls because the disk is full (a rank takes up to 8 MiB); free "
+        "space or choose another folder with -o, and watch again"
     )
 
 
