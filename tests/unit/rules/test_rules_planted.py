@@ -16,6 +16,7 @@ from plants import COSTS, HALF, PLANTS, environments, messages, repeat_gate, win
 from slowpath.core.results import Finding, SkippedRow
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.tally import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
 from slowpath.studies.plants.baseline import Baseline
@@ -120,6 +121,34 @@ def test_load_is_named_as_load_and_only_where_ranks_lose_their_processors() -> N
     assert "not a slow path of MPI" in only.text
     run.cells[0]["witness"]["steady"]["receive"]["involuntary_switches"] = 2
     assert findings(run.results(), ROLES) == []
+
+
+@pytest.mark.parametrize(("slow_cells", "rules"), [(1, []), (2, ["SP047"])])
+def test_ranks_with_cores_of_their_own_are_slower_by_a_mask_where_two_cells_agree(
+    slow_cells: int, rules: list[str]
+) -> None:
+    """One alone is a moment in which others ran."""
+    run = Planted(1)
+    run.placements = [
+        placement("started", "0", "1") | {"bind": "inherited"},
+        placement("everywhere", "2", "3") | {"bind": "widened"},
+    ]
+    for number, length in enumerate((8, 2**20)):
+        took_s = 1e-6 + length * 1e-10
+        a = run.cell({HALF: {"steady": took_s}}, message_bytes=length, also={"placement": "everywhere"})
+        times = 3.0 if number < slow_cells else 1.0
+        b = run.cell({HALF: {"steady": times * took_s}}, message_bytes=length, also={"placement": "started"})
+        run.contrast("placement", HALF, (a, "everywhere"), (b, "started"))
+    assert [one.rule for one in findings(run.results(), ROLES)] == rules
+
+
+def test_a_lottery_that_triples_the_time_is_a_fault_before_its_cause_is_known() -> None:
+    run = Planted(1)
+    PLANTS["SP029"](run, True)
+    (one,) = findings(run.results(), ROLES)
+    assert one.interval is not None
+    assert one.interval[0] > 3.0
+    assert group_of(one) == "fault"
 
 
 def test_ranks_that_share_a_core_where_they_are_started_are_named_whatever_the_noise() -> None:
