@@ -30,7 +30,7 @@ from slowpath.record.blocks import Block, write_blocks  # noqa: E402
 from slowpath.record.folder import read_run, write_run  # noqa: E402
 from slowpath.record.imports.choose import import_files  # noqa: E402
 from slowpath.record.plan_files import read_plan, write_plan  # noqa: E402
-from slowpath.report.rebuild import rebuild  # noqa: E402
+from slowpath.report.write import rebuild  # noqa: E402
 from support import diagnosed  # noqa: E402
 
 ROUNDS = 3  # small folders are many mutations

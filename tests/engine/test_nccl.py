@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ranks import Ranks, ends_of_cells, events_in
 
-from slowpath.experiments.nccl.parts import INIT_PARTS, STEPS, TOTAL, WHOLE
+from slowpath.experiments.nccl.experiment import INIT_PARTS, STEPS, TOTAL, WHOLE
 from slowpath.record.blocks import BlockIndex, read, scan
 
 ENGINE = Path(__file__).parents[2] / "engine"

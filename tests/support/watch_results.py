@@ -10,6 +10,7 @@ from typing import Any
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.watch.proof import Proof, ProofEffect, ProofRun, ProofWitness
+from slowpath.watch.result_parts import Slice
 from slowpath.watch.results import (
     WATCH_SCHEMA,
     AllocationKind,
@@ -26,7 +27,6 @@ from slowpath.watch.results import (
     WatchFinding,
     WatchResults,
 )
-from slowpath.watch.timeline_results import Slice
 
 MIB = 2**20
 SPAN_S = 41.2

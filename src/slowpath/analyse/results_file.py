@@ -15,7 +15,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.limits import FILE_BYTES, Whole
 from slowpath.core.results import RESULTS_SCHEMA, Results
-from slowpath.record.parameter_check import require_parameters
+from slowpath.record.plan_files import require_parameters
 
 _ANEW = "build it anew from the run folder: slowpath report RUN"
 

@@ -17,8 +17,7 @@ from slowpath.core.results import Line
 from slowpath.experiments.ipc.folder import ipc_folders, read_ipc
 from slowpath.experiments.measured.load import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run
-from slowpath.record.plan_check import require_launches
-from slowpath.record.plan_files import read_plan
+from slowpath.record.plan_files import read_plan, require_launches
 
 
 @dataclass(frozen=True)

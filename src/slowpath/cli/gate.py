@@ -123,7 +123,7 @@ def measured_again(found: Gate, run: RunSource, baseline: RunSource, options: Re
     """Measure the flagged rows of a gate again, and return the gate with the fresh values."""
     from slowpath.compare.gate import flagged, not_again, with_again
     from slowpath.compare.remeasure import find_sides, judge_again, measure_again, plan_again, refusal
-    from slowpath.report.rebuild import rebuild
+    from slowpath.report.write import rebuild
     from slowpath.run.limits import RunLimits
     from slowpath.run.progress import choose
 

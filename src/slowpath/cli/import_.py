@@ -49,7 +49,7 @@ def command(
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.record.imports.choose import import_files
-    from slowpath.report.rebuild import rebuild
+    from slowpath.report.write import rebuild
 
     run = import_files(list(files), out, conditions, unit)
     results = rebuild(run)

@@ -40,7 +40,7 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.core.diagnosis_folder import is_diagnosis
-    from slowpath.report.rebuild import rebuild
+    from slowpath.report.write import rebuild
     from slowpath.run.ownership import measured_by
     from slowpath.watch.folder import is_watch
 

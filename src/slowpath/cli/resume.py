@@ -47,7 +47,7 @@ def command(
     started.
     """
     from slowpath.cli.finish import exit_code_of, show
-    from slowpath.report.rebuild import rebuild
+    from slowpath.report.write import rebuild
     from slowpath.run.limits import RunLimits
     from slowpath.run.measure import resume
     from slowpath.run.progress import choose

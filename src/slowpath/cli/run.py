@@ -71,7 +71,7 @@ def command(
     batch system the run uses that allocation. The run folder keeps everything that was measured.
     """
     from slowpath.cli.finish import exit_code_of, show, write_openmetrics
-    from slowpath.report.rebuild import rebuild
+    from slowpath.report.write import rebuild
     from slowpath.run.commands import command_lines
     from slowpath.run.limits import RunLimits
     from slowpath.run.measure import create, measure_prepared

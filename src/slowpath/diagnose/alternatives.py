@@ -17,9 +17,8 @@ from slowpath.diagnose.records import AlternativesOutcome, ScreenedSuspect
 from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import AlternativesTask
-from slowpath.findings.controls import ALONE
 from slowpath.findings.difference import CLEAR_RATIO, INSTEAD
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.remedy import ALONE, Remedy
 from slowpath.findings.snippet import modulefile_lines, shell_lines
 from slowpath.mpi.alternatives.alternative import Operation
 from slowpath.mpi.alternatives.table import ALTERNATIVES

@@ -23,7 +23,6 @@ from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.conclusion import advance
 from slowpath.diagnose.conclusion import conclude as conclude_steps
-from slowpath.diagnose.message_paths import paths_of, with_settings_without_effect, without_effect
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, of_own_state, set_aside
 from slowpath.diagnose.program import ProgramUse, priced, with_program
@@ -31,6 +30,7 @@ from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagn
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import proposals
+from slowpath.diagnose.steps.path import paths_of, with_settings_without_effect, without_effect
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.tasks import AlternativesTask, RepeatTask, StateTask, SurveyTask, Task, TrialTask

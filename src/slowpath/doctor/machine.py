@@ -20,9 +20,9 @@ from slowpath.doctor.check import Check
 from slowpath.mpi.batch_systems import HOST_FILE, find_allocation
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.ignored import why_ignored
+from slowpath.mpi.libraries import of_another
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.parameter_files import settings_of
-from slowpath.mpi.readers import of_another
 from slowpath.run.cores import allowed_cores
 from slowpath.run.machine import bracketed, first_value, read_line
 

@@ -13,9 +13,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from slowpath.core.units import whole_number
-from slowpath.mpi.libraries import MPI_LIBRARIES, TITLES
+from slowpath.mpi.libraries import MPI_LIBRARIES, TITLES, of_another
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.mpi.readers import of_another
 
 Value = bool | int | float | str | Sequence[int | float] | None
 

@@ -206,3 +206,28 @@ def words_of(applies: AppliesTo) -> str:
     words += [f"below {version_text(applies.below)}"] if applies.below else []
     words += [f"over {transport.upper()}"] if transport else []
     return ", ".join(words)
+
+
+_ONE_READER: Mapping[str, str] = {
+    "I_MPI_": "intelmpi",
+    "OMPI_MCA_": "openmpi",
+    "MV2_": "mvapich",
+    "MVP_": "mvapich",
+    "PSP_": "parastation",
+}
+
+
+def of_another(name: str, library: str) -> str | None:
+    """`Open MPI reads it, and this is MPICH`; None: this library, or what was made from it, may read the variable.
+
+    Args: library: name of the MPI; "unknown": it may read anything.
+    """
+    reader = next((reader for prefix, reader in _ONE_READER.items() if name.startswith(prefix)), None)
+    if reader is None or _reads(library, reader):
+        return None
+    return f"{TITLES[reader]} reads it, and this is {TITLES.get(library, library)}"
+
+
+def _reads(library: str, reader: str) -> bool:
+    base = next((mpi_library.base for mpi_library in MPI_LIBRARIES if mpi_library.name == library), "")
+    return library == "unknown" or reader in (library, base)

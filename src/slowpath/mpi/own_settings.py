@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from slowpath.mpi.code_variables import reader_of
-from slowpath.mpi.libraries import BELOW_PREFIXES, PREFIXES
-from slowpath.mpi.readers import of_another
+from slowpath.mpi.libraries import BELOW_PREFIXES, PREFIXES, of_another
 from slowpath.mpi.recorded_variables import why_not
 
 # What makes Open MPI read no parameter file. Its launcher reads them as well and hands their lines to the ranks as

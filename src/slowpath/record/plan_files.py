@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plan.json, and the plan.txt that the engine reads (docs/internals/record.md)."""
+"""plan.json, what must hold between its parts, and the plan.txt that the engine reads (docs/internals/record.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from slowpath.core.decoding import Versioned, decoded
+from slowpath.core.engine_description import Parameter
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES
-from slowpath.core.plan import PLAN_SCHEMA, Cell, Launch, Plan
-from slowpath.record.plan_check import require_consistent
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Launch, Plan
+from slowpath.core.recorded_engine import recorded
+from slowpath.record.folder import LaunchInfo
 
 ENGINE_PLAN_VERSION = 1
 
@@ -68,3 +74,117 @@ def _cell_line(cell: Cell) -> str:
         if not word or word.split() != [word]:
             raise ValueError(f"cell {cell.cell}: {word!r} holds a blank, which plan.txt cannot express")
     return " ".join(words)
+
+
+_WHOLE = re.compile(r"[0-9]{1,18}")  # below 2**63
+_SECONDS = re.compile(r"[0-9.eE+-]{1,40}")
+
+
+def require_parameters(experiment: str, parameters: Mapping[str, str]) -> None:
+    """Raises: ValueError: a number of bytes, of things or of seconds is none, or is below its least value.
+
+    Words, and parameters and experiments that this version does not know, may be anything.
+    """
+    known = _known().get(experiment, {})
+    for name, value in parameters.items():
+        if name in known and not _fits(known[name], value):
+            kind = {"bytes": "number of bytes", "count": "whole number"}.get(known[name].type, "number of seconds")
+            least = " from 1 on" if _least(known[name]) else ""
+            raise ValueError(f"parameter {name} is '{value[:40]}', which is no {kind}{least}")
+
+
+@lru_cache(maxsize=1)
+def _known() -> dict[str, dict[str, Parameter]]:
+    return {experiment.name: {p.name: p for p in experiment.parameters} for experiment in recorded().experiments}
+
+
+@lru_cache(maxsize=65536)
+def _one_fits(value: str, kind: str, least: int, words: tuple[str, ...]) -> bool:
+    if value in words:
+        return True
+    if kind == "seconds":
+        return bool(_SECONDS.fullmatch(value)) and _is_seconds(value)
+    return bool(_WHOLE.fullmatch(value)) and int(value) >= least
+
+
+def _fits(parameter: Parameter, value: str) -> bool:
+    if parameter.type not in ("bytes", "count", "seconds"):
+        return True
+    sides = value.split(":") if parameter.sided else [value]
+    words = tuple(word for word in (*(parameter.choices or ()), parameter.default) if word[:1].isalpha())
+    return len(sides) <= 2 and all(_one_fits(side, parameter.type, _least(parameter), words) for side in sides)
+
+
+def _least(parameter: Parameter) -> int:
+    """1 where there is none without it; logs of other programs hold what is less than our engine measures."""
+    return int(parameter.type != "seconds" and parameter.minimum not in (None, "0"))
+
+
+def _is_seconds(text: str) -> bool:
+    try:
+        value = float(text)
+    except ValueError:
+        return False
+    return math.isfinite(value) and 0 <= value <= 1e9
+
+
+Key = TypeVar("Key")
+
+
+def require_consistent(plan: Plan) -> None:
+    """Check that a plan refers only to what it has.
+
+    Raises: ValueError: two of one name or number, or a name or number that nothing in the plan has.
+    """
+    cells = {cell.cell: cell for cell in plan.cells}
+    _require_once("cell", [cell.cell for cell in plan.cells])
+    _require_once("launch", [launch.launch for launch in plan.launches])
+    _require_once("contrast", [contrast.id for contrast in plan.contrasts])
+    _require_once("placement", [placement.name for placement in plan.placements])
+    _require_once("MPI", [mpi.name for mpi in plan.mpis])
+    for cell in plan.cells:
+        _require_places(f"cell {cell.cell}", plan, cell)
+        try:
+            require_parameters(cell.experiment, cell.parameters)
+        except ValueError as error:
+            raise ValueError(f"cell {cell.cell}: {error}") from error
+    for launch in plan.launches:
+        _require_places(f"launch {launch.launch}", plan, launch)
+        _require_known(f"launch {launch.launch}", "cell", launch.cells, cells.keys())
+        _require_once(f"launch {launch.launch}: cell", launch.cells)
+    for contrast in plan.contrasts:
+        _require_sides(contrast, cells.keys())
+
+
+def require_launches(plan: Plan, launches: Sequence[LaunchInfo]) -> None:
+    """Check launches that were made against the plan.  Raises: ValueError: one names what the plan does not have."""
+    for launch in launches:
+        _require_places(f"launch {launch.launch}", plan, launch)
+
+
+def _require_places(who: str, plan: Plan, placed: Cell | Launch | LaunchInfo) -> None:
+    _require_known(who, "placement", [placed.placement], {placement.name for placement in plan.placements})
+    if plan.mpis:
+        _require_known(who, "MPI", [placed.mpi], {mpi.name for mpi in plan.mpis})
+    try:
+        plan.environment(placed.environment, placed.mpi)
+    except KeyError:
+        raise ValueError(f"{who}: there is no environment '{placed.environment[:80]}'") from None
+
+
+def _require_sides(contrast: Contrast, cells: Iterable[int]) -> None:
+    _require_known(f"contrast '{contrast.id[:80]}'", "cell", [contrast.a.cell, contrast.b.cell], cells)
+
+
+def _require_known(who: str, what: str, asked: Sequence[Key], known: Iterable[Key]) -> None:
+    unknown = next((name for name in asked if name not in known), None)
+    if unknown is not None:
+        raise ValueError(f"{who}: there is no {what} {str(unknown)[:80]!r}")
+
+
+def _require_once(what: str, keys: Sequence[object]) -> None:
+    seen: set[object] = set()
+    for key in keys:
+        if key in seen:
+            raise ValueError(f"{what} {str(key)[:80]!r} is there twice")
+        seen.add(key)

@@ -12,7 +12,7 @@ from slowpath.report.cannon.view import cannon_answers, cannon_lines, cannon_vie
 from slowpath.report.coll.ways import coll_files, coll_lines, coll_view
 from slowpath.report.first_use.view import first_use_files, first_use_lines, first_use_view
 from slowpath.report.nccl.view import nccl_lines, nccl_view
-from slowpath.report.put.study_files import study_files
+from slowpath.report.put.study_table import study_files
 from slowpath.report.put.text import put_answers, put_lines
 from slowpath.report.put.view import put_view
 from slowpath.report.scaling.view import scaling_files, scaling_lines, scaling_view

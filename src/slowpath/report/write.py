@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The derived files of a run folder, each written atomically."""
+"""The analysis of a run folder, and its derived files, each written atomically."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from slowpath.analyse.build import build_results
 from slowpath.core import clean
 from slowpath.core.files import write_atomically
 from slowpath.core.results import Results
@@ -36,3 +37,13 @@ def write_all(folder: Path, results: Results) -> list[Path]:
     for name, content in named.items():
         write_atomically(folder / name, content)
     return [folder / name for name in named]
+
+
+def rebuild(run: Path) -> Results:
+    """Analyse the record and write the derived files into its folder.
+
+    Raises: RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
+    """
+    results = build_results(run)
+    write_all(run, results)
+    return results

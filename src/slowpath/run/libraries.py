@@ -16,8 +16,8 @@ from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
 from slowpath.run.choose import ChosenMpis, choose_mpis
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.cache import UsableEngine
+from slowpath.run.engine.describe import UnbuiltEngine, planned_engine
 from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.planned import UnbuiltEngine, planned_engine
 
 
 @dataclass(frozen=True)

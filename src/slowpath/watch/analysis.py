@@ -37,10 +37,10 @@ from slowpath.watch.reasons import Why
 from slowpath.watch.record.job import WatchedJob, read_job
 from slowpath.watch.record.layout import EventKind, watch_layout
 from slowpath.watch.resources import program_resources, resources_of
+from slowpath.watch.result_parts import Standstill
 from slowpath.watch.results import WATCH_SCHEMA, WatchedProgram, WatchResults
 from slowpath.watch.sources import law_sources, read_sources, remember_laws
 from slowpath.watch.standstill import LEAST_QUIET_S, standstill
-from slowpath.watch.standstill_results import Standstill
 from slowpath.watch.tables import allocations_of, pairs_of, sites_of, slices_of
 from slowpath.watch.totals import call_seconds, calls_of, coverage_of, rank_times
 from slowpath.watch.waits import waits_of

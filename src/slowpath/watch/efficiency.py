@@ -17,9 +17,9 @@ from slowpath.stats.levels import FEWEST, Level, levels
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.events import Floats
 from slowpath.watch.record.layout import EventKind
+from slowpath.watch.result_parts import Efficiency, Phase
 from slowpath.watch.results import RankTime
 from slowpath.watch.tables import in_slices, kept_seconds
-from slowpath.watch.timeline_results import Efficiency, Phase
 from slowpath.watch.verdict import seconds
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, in_windows, possible, replay, transfers
 

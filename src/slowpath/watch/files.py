@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from slowpath.core.units import format_ratio
 from slowpath.mpi.applies import version_tuple
 from slowpath.mpi.identify import named_in
-from slowpath.watch.file_results import FileTime
+from slowpath.watch.result_parts import FileTime
 from slowpath.watch.results import BEFORE_THE_RUN, WatchResults
 from slowpath.watch.verdict import seconds
 

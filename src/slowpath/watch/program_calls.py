@@ -11,11 +11,10 @@ from slowpath.findings.program_pattern import NONE, Messages, ProgramCalls
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.classes import FIRST_USE
 from slowpath.watch.events import Bools, Floats, Ints, World
-from slowpath.watch.kind_weights import is_coarse, time_weights
+from slowpath.watch.kind_weights import is_coarse, stands_for, time_weights
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
 from slowpath.watch.results import CallSite
-from slowpath.watch.stands_for import stands_for
 from slowpath.watch.what_if import CallOrder, possible, transfers
 
 _OF_MESSAGES = ("point to point", "completion")

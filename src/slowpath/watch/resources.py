@@ -10,7 +10,7 @@ from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
 from slowpath.findings.program_resources import ProgramResources, RankShare
 from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.record.resources import RecordedResources, ResourceSample, resources_in
-from slowpath.watch.resource_results import RankResources, ResourceMoment
+from slowpath.watch.result_parts import RankResources, ResourceMoment
 from slowpath.watch.results import RankTime, WatchResults
 
 MOST_MOMENTS: Final = 64

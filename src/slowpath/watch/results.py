@@ -20,11 +20,8 @@ from slowpath.core.finding_results import RemedyResult
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
 from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
-from slowpath.watch.file_results import Files, StartTime
 from slowpath.watch.nccl.results import NcclPart
-from slowpath.watch.resource_results import RankResources, WrongPlace
-from slowpath.watch.standstill_results import WhyStill
-from slowpath.watch.timeline_results import Efficiency, Phase, Slice
+from slowpath.watch.result_parts import Efficiency, Files, Phase, RankResources, Slice, StartTime, WhyStill, WrongPlace
 
 WATCH_SCHEMA: Final = 1
 

@@ -14,8 +14,8 @@ from typing import Final
 from slowpath.core.units import listed
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.record.moves import moved
+from slowpath.watch.result_parts import Standing, Standstill, StandstillCause
 from slowpath.watch.standing import RanksNow, Stand
-from slowpath.watch.standstill_results import Standing, Standstill, StandstillCause
 from slowpath.watch.verdict import ranks_words
 
 LEAST_QUIET_S: Final = 5.0  # from which a run that was stopped counts as standing still

@@ -14,8 +14,8 @@ from slowpath.watch.attributed import WAITS, Attributed, TimePart
 from slowpath.watch.events import NO_SITE, Floats, Ints, World
 from slowpath.watch.record.layout import watch_layout
 from slowpath.watch.record.sites import NamedSite, named_sites
+from slowpath.watch.result_parts import Slice
 from slowpath.watch.results import AllocationKind, CallSite, Pair
-from slowpath.watch.timeline_results import Slice
 from slowpath.watch.totals import RECEIVE_SIDE, whole
 
 MOST_PAIRS = 4096

@@ -17,9 +17,8 @@ from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.nccl.text import headline as nccl_headline
 from slowpath.watch.nccl.text import sentences, table_lines
 from slowpath.watch.proof import Proof
+from slowpath.watch.result_parts import Efficiency, Standing, Standstill
 from slowpath.watch.results import Wait, WaitKind, WatchFinding, WatchResults, tried_remedy
-from slowpath.watch.standstill_results import Standing, Standstill
-from slowpath.watch.timeline_results import Efficiency
 
 MOST_WAITS: Final = 3
 MOST_UNSEEN: Final = 4

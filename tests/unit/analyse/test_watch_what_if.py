@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from slowpath.watch.edges import between_collectives, waiting_at_ends
+from slowpath.watch.patterns import between_collectives, waiting_at_ends
 from slowpath.watch.what_if import (
     MOST_CALLS,
     CallOrder,

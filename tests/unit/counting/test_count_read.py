@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.studies.counting.model import ProcessCount
+from slowpath.studies.counting.model import ProcessCount, spread
 from slowpath.studies.counting.read import Name, Place, decode_lines, parse_mappings, place, process_count, read_folder
 from slowpath.studies.counting.show import as_json, as_text
 from slowpath.studies.counting.start import exit_code
-from slowpath.studies.counting.summary import spread
 
 MAPS = [
     "1000-2000 r-xp 00001000 fe:00 77                         /opt/an app",

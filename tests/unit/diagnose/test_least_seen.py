@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slowpath.core.cell_results import CellResult, MetricResult
-from slowpath.diagnose.page.unseen import MOST, NOTHING, paragraph, rows
+from slowpath.diagnose.page.text import MOST, NOTHING, unseen_paragraph, unseen_rows
 from slowpath.findings.difference import ratio_of
 from slowpath.findings.least_seen import LeastSeen, least_seen
 
@@ -59,14 +59,14 @@ def test_the_coarsest_groups_are_named_first() -> None:
         LeastSeen(group=f"g{i}", phase="steady", metric="one_way_s", ratio=1.1 + i / 10, excess_s=1e-7, launches=5)
         for i in range(MOST + 2)
     ]
-    assert rows(many)[0] == (f"g{MOST + 1}", "1.80x (100 ns)")
-    said = paragraph(many)
+    assert unseen_rows(many)[0] == (f"g{MOST + 1}", "1.80x (100 ns)")
+    said = unseen_paragraph(many)
     assert said is not None
     assert said.startswith(
         "Given its spread, this diagnosis could not detect medians that differ by less than 1.80x (100 ns) in g7; "
     )
     assert said.endswith("1.20x or less in 2 other groups.")
-    assert paragraph([]) is None
+    assert unseen_paragraph([]) is None
 
 
 def test_where_nothing_could_have_been_seen_no_ratio_is_named() -> None:
@@ -76,10 +76,10 @@ def test_where_nothing_could_have_been_seen_no_ratio_is_named() -> None:
         LeastSeen(group=group, phase="steady", metric="one_way_s", ratio=ratio, excess_s=1e-7, launches=3)
         for group, ratio in ratios.items()
     ]
-    said = paragraph(many)
+    said = unseen_paragraph(many)
     assert said == (
         "Given its spread, this diagnosis could not detect medians that differ by less than 1.20x (100 ns) in "
         "lengths. Its launches differ too much to see anything in overlap; pages."
     )
-    assert paragraph(many[1:]) == "Its launches differ too much to see anything in overlap; pages."
-    assert rows(many)[0] == ("overlap", NOTHING)
+    assert unseen_paragraph(many[1:]) == "Its launches differ too much to see anything in overlap; pages."
+    assert unseen_rows(many)[0] == ("overlap", NOTHING)

@@ -13,13 +13,12 @@ from msgspec.structs import replace
 from planted_switch import state
 
 from slowpath.core.results import MessagePath, Results, Verdict
-from slowpath.diagnose.message_paths import paths_of, with_settings_without_effect, without_effect
 from slowpath.diagnose.own_settings.listing import OWN_WITNESSED
 from slowpath.diagnose.ranks.job import A_PAIR
 from slowpath.diagnose.start import path_lines
 from slowpath.diagnose.state import MeasuredStep, State
 from slowpath.diagnose.steps.order import proposals
-from slowpath.diagnose.steps.path import PATH, path_campaign
+from slowpath.diagnose.steps.path import PATH, path_campaign, paths_of, with_settings_without_effect, without_effect
 from slowpath.diagnose.tasks import PathTask, SurveyTask
 from slowpath.mpi.message_path import Layer
 from slowpath.mpi.own_settings import own_settings

@@ -14,8 +14,19 @@ from slowpath.core.plan import Plan
 from slowpath.core.resources import data_folder
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import Absent, Derived, MetricSamples, SampleBlock
-from slowpath.experiments.nccl.experiment import NCCL, named_ratio, slowest_rank
-from slowpath.experiments.nccl.parts import INIT, INIT_PARTS, REST, STEPS, SUBMIT, TOTAL, WAIT, WHOLE
+from slowpath.experiments.nccl.experiment import (
+    INIT,
+    INIT_PARTS,
+    NCCL,
+    REST,
+    STEPS,
+    SUBMIT,
+    TOTAL,
+    WAIT,
+    WHOLE,
+    named_ratio,
+    slowest_rank,
+)
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand

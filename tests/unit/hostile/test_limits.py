@@ -24,7 +24,7 @@ from slowpath.core.units import whole_number
 from slowpath.record import blocks
 from slowpath.record.events import MOST_NOTES, read_events
 from slowpath.record.folder import RunInfo, launch_folders, write_run
-from slowpath.record.parameter_check import require_parameters
+from slowpath.record.plan_files import require_parameters
 
 Change = Callable[[Path], None]
 

@@ -40,8 +40,7 @@ from slowpath.mpi.batch_systems import SCRIPTED, script_for
 from slowpath.plan.campaign import load
 from slowpath.record.folder import read_run, write_run
 from slowpath.report.numbers import text as numbers
-from slowpath.report.put.study_files import study_csv, study_markdown
-from slowpath.report.put.study_table import study_rows
+from slowpath.report.put.study_table import study_csv, study_markdown, study_rows
 from slowpath.report.trace.model import Span, Trace, TraceThread
 from slowpath.report.trace.otf2 import write_otf2
 from slowpath.report.trace.write import write_perfetto

@@ -13,7 +13,7 @@ import pytest
 
 from slowpath.mpi.mpi import Mpi
 from slowpath.report.svg.detection import Class, drawing
-from slowpath.run.engine.planned import UnbuiltEngine
+from slowpath.run.engine.describe import UnbuiltEngine
 from slowpath.run.libraries import Library
 from slowpath.studies.plants.classes import CLASSES, find
 from slowpath.studies.plants.detection import DetectionLimit, Shot, limit_of, next_cost_s

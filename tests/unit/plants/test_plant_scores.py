@@ -18,7 +18,7 @@ from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.results import Claim, Finding, LawForecast, LawPoint, LawResult, LimitBracket
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.planned import UnbuiltEngine
+from slowpath.run.engine.describe import UnbuiltEngine
 from slowpath.run.libraries import Library
 from slowpath.stats.modes import wilson
 from slowpath.studies.plants import harness

@@ -11,7 +11,7 @@ import msgspec
 from slowpath import report
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.results import Results
-from slowpath.experiments.nccl.parts import STEPS
+from slowpath.experiments.nccl.experiment import STEPS
 from slowpath.report.nccl.view import COLOURS, HEAD, nccl_lines, nccl_view
 from support.results import a_cell, a_metric, an_estimate, results
 

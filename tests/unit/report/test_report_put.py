@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from slowpath.core.results import Results
 from slowpath.experiments.put.table import build_put
 from slowpath.report import render_html, render_text
-from slowpath.report.put.history import STUDY
 from slowpath.report.put.ladder import LadderStep, ladder_scale, ladder_track
-from slowpath.report.put.rows import DesignRow, rows_of
+from slowpath.report.put.rows import PIECES, DesignRow, rows_of
+from slowpath.report.put.study_table import STUDY
 from slowpath.report.put.view import Bar, bars_scale, bars_track, put_view
-from slowpath.report.put.words import PIECES
 from support.change import change
 
 ROOT = Path(__file__).parents[3]

@@ -15,9 +15,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results, SkippedRow
 from slowpath.experiments.put.table import build_put
 from slowpath.report import render_html, render_text, write_all
-from slowpath.report.put.one_unit import millions, nanoseconds
-from slowpath.report.put.study_files import study_files
-from slowpath.report.put.study_table import NOT_MEASURED, StudyRow, study_rows
+from slowpath.report.put.study_table import NOT_MEASURED, StudyRow, millions, nanoseconds, study_files, study_rows
 from slowpath.report.put.text import busy_lines
 from slowpath.report.view_run import skipped_groups
 from support.change import change

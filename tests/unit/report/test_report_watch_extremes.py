@@ -15,8 +15,8 @@ from slowpath.watch.compare.measures import WatchSide
 from slowpath.watch.compare.text import render_watch_comparison
 from slowpath.watch.report import write
 from slowpath.watch.report.html import render_watch_html
+from slowpath.watch.result_parts import Slice
 from slowpath.watch.results import Pair, WatchResults
-from slowpath.watch.timeline_results import Slice
 from support.watch_results import a_class, a_price, a_program, a_rank, findings, results
 
 

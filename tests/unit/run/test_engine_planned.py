@@ -18,8 +18,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.commands import command_lines
 from slowpath.run.engine.blas import processor_features
 from slowpath.run.engine.cache import PROGRAM, Engine, EngineNote, engines_folder, source_hash
-from slowpath.run.engine.describe import checker, describe
-from slowpath.run.engine.planned import PLACE, UnbuiltEngine, planned_engine
+from slowpath.run.engine.describe import PLACE, UnbuiltEngine, checker, describe, planned_engine
 from slowpath.run.engine.usable import seal
 from slowpath.run.prepare import prepare
 

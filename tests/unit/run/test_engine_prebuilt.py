@@ -19,7 +19,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine import build, prebuilt
 from slowpath.run.engine.build import engine_for, kept_engine
 from slowpath.run.engine.cache import NOTE, PROGRAM, Engine, EngineNote, source_hash
-from slowpath.run.engine.planned import planned_engine
+from slowpath.run.engine.describe import planned_engine
 from slowpath.run.engine.prebuilt import ROOM_BEGINS
 
 LIBRARY = "int MPI_Init(void) { return 0; }  char ompi_mpi_comm_world[SIZE] = {1};\n"

@@ -10,8 +10,7 @@ from msgspec.structs import fields, replace
 
 from slowpath.core.brief import MOST_LINES
 from slowpath.watch.brief import brief_of, site_lines
-from slowpath.watch.file_results import FileTime
-from slowpath.watch.resource_results import RankResources
+from slowpath.watch.result_parts import FileTime, RankResources
 from slowpath.watch.results import Account, WatchResults
 from slowpath.watch.verdict import verdict_of
 from support.watch_results import LATE, REDUCE, a_coverage, a_finding, a_program, a_rank, a_wait, findings, results

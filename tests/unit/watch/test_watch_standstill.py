@@ -16,8 +16,8 @@ from slowpath.watch.live import live_lines
 from slowpath.watch.quiet import quiet_for
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import NONE_16, Doing, EventKind, RecordState
+from slowpath.watch.result_parts import Standstill
 from slowpath.watch.standstill import LEAST_QUIET_S, standstill
-from slowpath.watch.standstill_results import Standstill
 from support.watch_record import REALTIME_NS, Job, Rank
 
 QUIET_S = 20.0

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.diagnose.user_states import FORCED_STATES
-from slowpath.findings.controls import ALONE
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.remedy import ALONE, Remedy
 from slowpath.findings.snippet import modulefile_lines, shell_lines
 from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.forced import Forced

@@ -17,16 +17,16 @@ from slowpath.core.diagnosis_folder import step_folders
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, write_atomically
 from slowpath.core.results import Results
-from slowpath.diagnose.page import unseen, view
-from slowpath.diagnose.page.text import render
+from slowpath.diagnose.page import view
+from slowpath.diagnose.page.text import UNSEEN_LEAD, UNSEEN_TITLE, render, unseen_rows
 from slowpath.diagnose.records import Diagnosis, read_diagnosis, survey_step
 from slowpath.findings.tally import kinds_words
 from slowpath.report import page as pages
 from slowpath.report import view_findings
 from slowpath.report.profile import profile
-from slowpath.report.rebuild import rebuild as rebuild_run
 from slowpath.report.view_places import places
 from slowpath.report.view_run import command_line, environment
+from slowpath.report.write import rebuild as rebuild_run
 
 
 def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
@@ -53,9 +53,9 @@ def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
         combined=view.combined(diagnosis.combined),
         steps=steps,
         steps_axis=axis,
-        unseen=unseen.rows(diagnosis.least),
-        unseen_title=unseen.TITLE,
-        unseen_lead=unseen.LEAD,
+        unseen=unseen_rows(diagnosis.least),
+        unseen_title=UNSEEN_TITLE,
+        unseen_lead=UNSEEN_LEAD,
         places=places(survey) if survey else [],
         environment=environment(survey.run) if survey else [],
         run_command=command_line(diagnosis.command),

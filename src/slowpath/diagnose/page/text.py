@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from slowpath.core.brief import Brief
 from slowpath.core.clean import cleaned
 from slowpath.core.results import Finding, RemedyResult, SideEffect, Verdict
-from slowpath.core.units import more_words, share_words
+from slowpath.core.units import format_ratio, format_time, more_words, share_words
 from slowpath.diagnose.limits.variables import limits_of
-from slowpath.diagnose.page.unseen import paragraph
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.program import program_line, program_words
 from slowpath.diagnose.records import AlternativesOutcome, CombinedOutcome, Diagnosis, Status
+from slowpath.findings.least_seen import LeastSeen
 from slowpath.report.format import plural
 from slowpath.report.rival_lines import rival_lines
 
@@ -95,7 +95,7 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
             yield from _wrapped(f"-> {step.summary}", width, "     ")
     for left in diagnosis.not_tried:
         yield from _wrapped(f"not tried: {left.remedy} against {left.rule}: {left.why}", width, "  ")
-    if (unseen := paragraph(diagnosis.least)) is not None:
+    if (unseen := unseen_paragraph(diagnosis.least)) is not None:
         yield ""
         yield from _wrapped(unseen, width, "")
     yield ""
@@ -197,3 +197,49 @@ def _combined(outcome: CombinedOutcome, width: int) -> Iterator[str]:
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent + "  ") or [""]
+
+
+MOST = 6  # groups that a paragraph names, the coarsest first
+NOTHING_FROM = 10.0  # times: launches that differ so much let nothing be seen, and a ratio would be a number alone
+NOTHING = "nothing: its launches differ too much"
+UNSEEN_TITLE = "What this diagnosis could not have seen"
+UNSEEN_LEAD = (
+    "Based on this run's own spread: 95 of 100 such runs detect differences of medians from these values on. "
+    "Delays of less than half of the messages do not change the median."
+)
+
+
+def unseen_rows(found: Sequence[LeastSeen]) -> list[tuple[str, str]]:
+    """Group and what is decided in it from where on, the coarsest first."""
+    ordered = sorted(found, key=lambda one: -one.ratio)
+    return [
+        (_group(one), NOTHING if _is_blind(one) else f"{format_ratio(one.ratio)}x ({format_time(one.excess_s)})")
+        for one in ordered
+    ]
+
+
+def unseen_paragraph(found: Sequence[LeastSeen]) -> str | None:
+    """The coarsest groups in one sentence; None: nothing has a spread."""
+    blind = [_group(one) for one in found if _is_blind(one)]
+    listed = unseen_rows([one for one in found if not _is_blind(one)])
+    none = f"Its launches differ too much to see anything in {_listed(blind)}." if blind else None
+    if not listed:
+        return none
+    named = "; ".join(f"{words} in {group}" for group, words in listed[:MOST])
+    rest = listed[MOST:]
+    others = f"; {rest[0][1].partition(' ')[0]} or less in {len(rest)} other groups" if rest else ""
+    least = f"Given its spread, this diagnosis could not detect medians that differ by less than {named}{others}."
+    return f"{least} {none}" if none else least
+
+
+def _is_blind(one: LeastSeen) -> bool:
+    return one.ratio >= NOTHING_FROM
+
+
+def _listed(groups: Sequence[str]) -> str:
+    more = len(groups) - MOST
+    return "; ".join([*groups[:MOST], *([f"{more} other groups"] if more > 0 else [])])
+
+
+def _group(one: LeastSeen) -> str:
+    return f"{one.group}, first messages" if one.phase == "first" else one.group

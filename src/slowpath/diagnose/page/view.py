@@ -23,7 +23,7 @@ from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.svg import contrast_forest, marks
 from slowpath.report.svg.contrast_forest import DrawnRatio
 from slowpath.report.svg.element import element, picture, text
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale
 from slowpath.report.svg.sides import Kind
 from slowpath.report.view_findings import FindingView, PictureSources, TrialView, side_effect
 from slowpath.stats.laws.choose import MINIMUM_EFFECT

@@ -14,7 +14,7 @@ import numpy as np
 from slowpath.core.campaign import Campaign, CellsTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LawForecast, LawResult, LawSource, Results
-from slowpath.diagnose.placed import placed, possible
+from slowpath.diagnose.places import placed, possible
 from slowpath.diagnose.sides import Condition, condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind

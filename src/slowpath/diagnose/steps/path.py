@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Path: one launch, never timed, in which the library says what carries messages: module, transport and device."""
+"""Path: one launch, never timed, in which the library says what carries messages: module, transport and device.
+
+And which of the user's settings are for another layer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
+from slowpath.core.brief import MOST_ACTIONS
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable, Values
-from slowpath.core.results import Results
-from slowpath.diagnose.message_paths import paths_in
+from slowpath.core.results import Finding, MessagePath, Results, Verdict
 from slowpath.diagnose.own_settings.listing import OWN_WITNESSED
-from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.own_settings.named import responsible
+from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
-from slowpath.diagnose.tasks import PathTask
+from slowpath.diagnose.tasks import PathTask, SurveyTask
+from slowpath.mpi.idle_layers import LAYER_TITLES, idle_settings, what_chooses
 from slowpath.mpi.launcher import INHERITED
 
 WHY = "what carries the messages: module, transport, device"
@@ -67,3 +74,45 @@ PATH = StepKind(
         "; ".join(path.words for path in paths_in(results)) or "the launch that was asked said nothing"
     ),
 )
+
+
+def paths_in(results: Results) -> Sequence[MessagePath]:
+    """What carries messages in the user's own environment, as a run recorded it."""
+    return [path for path in results.run.mpi.paths or () if path.environment == OWN_WITNESSED]
+
+
+def paths_of(measured: Sequence[MeasuredStep]) -> Sequence[MessagePath]:
+    """The same of the step that asked; empty: no step did, or its launch failed."""
+    return next((paths_in(one.results) for one in measured if isinstance(one.step.task, PathTask)), ())
+
+
+def without_effect(measured: Sequence[MeasuredStep], findings: Sequence[Finding], library: str) -> list[str]:
+    """One sentence for each layer that the user has settings of and that carries no message, with the evidence.
+
+    Nothing where the path was asked for without a setting that was set aside: with it, it may be another one.
+
+    Args: findings: a setting that one of them names as what makes something slower is left out.  library: the MPI.
+    """
+    tasks = (one.step.task for one in measured)
+    if any(isinstance(task, SurveyTask) and task.aside for task in tasks):
+        return []
+    paths = paths_of(measured)
+    blamed = {name for finding in findings for name in responsible(finding)}
+    said = []
+    for layer, settings in idle_settings(settings_of(measured), paths, blamed).items():
+        words, title = " and ".join(setting.words for setting in settings), LAYER_TITLES[layer]
+        verb, them = ("have", "them") if len(settings) > 1 else ("has", "it")
+        ways = "; ".join(path.words for path in paths)
+        chosen = what_chooses(library, layer)
+        more = f", or have {title} carry messages ({chosen})" if chosen else ""
+        said.append(
+            f"{words} {verb} no effect on messages here, because {title} carries none: {ways}. Unset {them}{more}."
+        )
+    return said
+
+
+def with_settings_without_effect(verdict: Verdict, said: Sequence[str]) -> Verdict:
+    """The verdict that names them. They cost nothing, so what does comes first, but one of few lines is theirs."""
+    if not said:
+        return verdict
+    return replace(verdict, actions=[*verdict.actions[: MOST_ACTIONS - 1], " ".join(said)])

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign, CellsTable, Values
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.placed import placed
+from slowpath.diagnose.places import placed
 from slowpath.diagnose.sides import condition, environments_of, placements_of, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind

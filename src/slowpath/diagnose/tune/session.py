@@ -32,7 +32,7 @@ from slowpath.diagnose.tune.shares import Shares
 from slowpath.diagnose.tune.shown import factors, trials
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning import Measured, Pick
-from slowpath.report.rebuild import rebuild
+from slowpath.report.write import rebuild
 from slowpath.run.cores import allocated_nodes
 from slowpath.run.engine.meter import Tell
 from slowpath.run.limits import RunLimits

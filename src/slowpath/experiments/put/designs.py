@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from slowpath.core.roles import Roles
+
 Kind = Literal["library", "layer", "limit", "ladder"]
 EMPTY_CALLS = {8: "empty_call", 5: "empty_call_5"}  # by the number of arguments
 
@@ -46,3 +48,27 @@ _BY_NAME = {design.name: design for design in DESIGNS}
 def design_of(name: str) -> Design:
     """The design of this name; one that a newer engine has stands among the layers."""
     return _BY_NAME.get(name) or Design(name, "layer", 8)
+
+
+ROLES: Roles = {
+    "pattern": "setting",
+    "design": "setting",
+    "call": "setting",
+    "checks": "setting",
+    "rung": "covariate",
+    "operation": "setting",
+    "window": "setting",
+    "synchronise": "setting",
+    "target_datatype": "setting",
+    "target_busy_s": "covariate",
+    "datatype": "setting",
+    "message_bytes": "covariate",
+    "puts": "covariate",
+    "window_info": "setting",
+    "order": "setting",
+    "instructions": "effort",
+    "samples": "effort",
+    "time_limit_s": "effort",
+    "warmup_s": "effort",
+    "validate": "effort",
+}

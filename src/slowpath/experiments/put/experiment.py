@@ -13,7 +13,7 @@ from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.recorded import recorded_bytes
 from slowpath.experiments.measured.series import NO_SAMPLES, Absent, Derived, MetricSamples, SampleBlock, per_operation
 from slowpath.experiments.metric import Metric
-from slowpath.experiments.put.parameters import ROLES
+from slowpath.experiments.put.designs import ROLES
 from slowpath.experiments.put.table import EXPERIMENT, build_put
 
 Parameters = Mapping[str, str]

@@ -10,8 +10,7 @@ from slowpath.core.cell_results import CellResult, InstructionRegion, MetricEsti
 from slowpath.core.put_results import PutCondition, PutPart, PutResults, PutRow, PutRung, PutSplit, RateShare
 from slowpath.core.results import ContrastResult
 from slowpath.core.roles import is_effort
-from slowpath.experiments.put.designs import EMPTY_CALLS, ORDER, design_of
-from slowpath.experiments.put.parameters import ROLES
+from slowpath.experiments.put.designs import EMPTY_CALLS, ORDER, ROLES, design_of
 
 EXPERIMENT = "put"
 METRIC = "time_per_put_s"

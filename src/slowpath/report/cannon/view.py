@@ -39,7 +39,7 @@ from slowpath.report.cannon.tables import (
 from slowpath.report.cannon.words import INSIDE, PARTS, moving_words, points, variant_name
 from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.svg import stack, timeline
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale
 from slowpath.report.svg.timeline import Link, TimelinePiece
 
 MOST_RANKS = 36  # rows of a picture

@@ -14,8 +14,7 @@ from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.marks import percent
 from slowpath.report.svg.plot import spread_apart
-from slowpath.report.svg.scale import LogScale, powers_of_two, spanning
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale, LogScale, powers_of_two, spanning
 from slowpath.report.svg.wide import LINE, Wide
 
 HEIGHT, TOP, BOTTOM = 268, 26, 222

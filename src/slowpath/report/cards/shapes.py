@@ -18,8 +18,7 @@ from slowpath.report import format as fmt
 from slowpath.report.cards.sides import axis_title
 from slowpath.report.svg.element import element, number, picture
 from slowpath.report.svg.plot import Frame
-from slowpath.report.svg.scale import LogScale, spanning
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale, LogScale, spanning
 from slowpath.report.svg.size_curves import tick_label
 from slowpath.report.svg.wide import Wide
 from slowpath.slowpaths.registry import known

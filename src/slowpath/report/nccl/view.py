@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.results import Results
-from slowpath.experiments.nccl.experiment import NCCL, STEP_MEANINGS
-from slowpath.experiments.nccl.parts import INIT_PARTS, STEP_NS, STEPS
+from slowpath.experiments.nccl.experiment import INIT_PARTS, NCCL, STEP_MEANINGS, STEP_NS, STEPS
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.svg import stack
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale
 
 MS_NS = 1_000_000
 _SURE_S = 1.5e-9 * STEP_NS  # shorter ones are one step of NCCL's, or none

@@ -11,12 +11,11 @@ from markupsafe import Markup
 from slowpath.core.put_results import PutResults, PutRung, PutSplit
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, FigureTable, TrackRow
-from slowpath.report.put.rows import DesignRow
-from slowpath.report.put.words import design_words, piece
+from slowpath.report.put.rows import DesignRow, design_words, piece
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale
 from slowpath.report.svg.size_curves import STYLES
 
 

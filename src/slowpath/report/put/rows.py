@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the comparison of puts, each with its cell and its name."""
+"""Rows of the comparison of puts, each with its cell and its name.
+
+The ladder's pieces are those of the engine's ladder.cpp; a test compares the two.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult, Distribution, InstructionRegion, MetricEstimate
@@ -10,7 +14,73 @@ from slowpath.core.put_results import PutCondition, PutRow
 from slowpath.core.results import Results
 from slowpath.experiments.put.designs import Kind, design_of
 from slowpath.experiments.put.table import METRIC
-from slowpath.report.put.words import row_words
+
+KINDS: dict[Kind, str] = {"library": "Libraries", "layer": "Reference layers", "limit": "Limits"}
+
+
+@dataclass(frozen=True, slots=True)
+class DesignWording:
+    """The name of a design, and for a layer its meaning for the legend."""
+
+    words: str
+    meaning: str = ""
+
+
+WORDINGS: dict[str, DesignWording] = {
+    "mpi": DesignWording("MPI_Put"),
+    "openshmem_put": DesignWording("OpenSHMEM put"),
+    "openshmem_p": DesignWording("OpenSHMEM p"),
+    "openshmem_put_nbi": DesignWording("OpenSHMEM put_nbi"),
+    "openshmem_ptr": DesignWording("OpenSHMEM ptr and store"),
+    "complex": DesignWording("complex", "both datatypes are decoded in every call"),
+    "simple": DesignWording("simple", "the basic datatype's properties are in its handle"),
+    "small_args": DesignWording("small_args", "no datatypes in the call"),
+    "shmem_put": DesignWording("shmem_put", "a put of OpenSHMEM: address, source, length, target"),
+    "shmem_p": DesignWording("shmem_p", "one value, passed in a register"),
+    "empty_call": DesignWording("empty call, 8 arguments"),
+    "empty_call_5": DesignWording("empty call, 5 arguments"),
+    "memcpy": DesignWording("memcpy"),
+    "load_store": DesignWording("load and store"),
+    "store": DesignWording("store"),
+    "unrolled_stores": DesignWording("unrolled stores"),
+    "fenced_store": DesignWording("store and fence"),
+    "ladder": DesignWording("ladder"),
+}
+
+# What each rung adds to the one below.
+PIECES: tuple[str, ...] = (
+    "bare store",
+    "signature",
+    "argument checks",
+    "error handler",
+    "thread level",
+    "window handle",
+    "target lookup",
+    "datatype decode",
+    "GPU pointer query",
+    "operation counters",
+    "dispatch",
+    "generic copy",
+    "request per put",
+)
+
+
+def piece(rung: int) -> str:
+    """Return what rung number `rung` adds."""
+    return PIECES[rung] if rung < len(PIECES) else f"piece {rung}"
+
+
+def design_words(name: str) -> str:
+    """Return the name of a design. Unknown designs of a newer engine keep their own name."""
+    return WORDINGS[name].words if name in WORDINGS else name.replace("_", " ")
+
+
+def row_words(name: str, kind: Kind, parameters: Mapping[str, str]) -> str:
+    """Return the name of a design, for a layer with how it is called: `complex, inlined, unchecked`."""
+    if kind != "layer":
+        return design_words(name)
+    called = "called" if parameters.get("call", "library") == "library" else "inlined"
+    return f"{design_words(name)}, {called}, {'checked' if parameters.get('checks', 'on') == 'on' else 'unchecked'}"
 
 
 @dataclass(frozen=True, slots=True)

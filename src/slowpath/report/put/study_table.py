@@ -2,21 +2,52 @@
 """The earlier study's table: its four designs in instructions and million puts per second, today and then.
 
 Today's rows are the reference layers called through a shared library, followed by the libraries of the run. The
-machines differ, so only the distances between the four designs can be compared.
+machines differ, so only the distances between the four designs can be compared: counts of instructions can be read next
+to today's counts, and the study's rates say nothing about today's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from slowpath.core.cell_results import Distribution
+from slowpath.core.clean import csv_value, markdown
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.put.history import STUDY, ReportedVariant
-from slowpath.report.put.rows import DesignRow, rows_of
-from slowpath.report.put.words import design_words
+from slowpath.report.put.rows import DesignRow, design_words, rows_of
+
+WHAT_IT_IS = "measured on another machine in another decade"
+SOURCE = "as Underwood and Barrett reported it for SMARTMAP on a Cray; no publication with these numbers is known to us"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedVariant:
+    """A row of the study. `layer`: the corresponding design of the experiment put; `checked`: with its checks."""
+
+    variant: str
+    design: str
+    instructions: int  # of one put
+    rate_per_s: float
+    meaning: str
+    layer: str
+    checked: bool
+
+
+STUDY: tuple[ReportedVariant, ...] = (
+    ReportedVariant("complex_datatype", "complex datatype", 272, 10.16e6,
+             "origin and target datatypes decoded on every call", "complex", True),
+    ReportedVariant("simple_datatype", "simple datatype", 84, 43.07e6,
+             "basic datatype whose properties are in its handle", "simple", True),
+    ReportedVariant("small_args", "small args", 58, 53.55e6,
+             "datatypes taken as equal and simple, and out of the call", "small_args", True),
+    ReportedVariant("shmem", "SHMEM", 48, 59.38e6,
+             "put of a vendor's SHMEM over the same path", "shmem_put", False),
+)  # fmt: skip
+
 
 NOT_MEASURED = "not measured in this run"
 _SHMEM = "openshmem_put"
@@ -137,3 +168,101 @@ def count_words(distribution: Distribution | None) -> str:
         if distribution.min == distribution.max
         else f"{distribution.median:g} ({distribution.min} to {distribution.max})"
     )
+
+
+NANOSECOND = 1e-9
+MILLION = 1e6
+
+
+def nanoseconds(value_s: float | None, interval: Interval | None = None) -> str:
+    """Return seconds as ns, rounded to their interval."""
+    return _scaled(value_s, interval, NANOSECOND)
+
+
+def millions(rate_per_s: float | None, interval: Interval | None = None) -> str:
+    """Return a rate in million per second, rounded to its interval."""
+    return _scaled(rate_per_s, interval, MILLION)
+
+
+def nanoseconds_interval(value_s: float | None, interval: Interval | None) -> str | None:
+    """Return the ends of an interval in ns, or None."""
+    return fmt.ratio_interval(value_s, _ends(interval, NANOSECOND))
+
+
+def millions_interval(rate_per_s: float | None, interval: Interval | None) -> str | None:
+    """Return the ends of an interval in million per second, or None."""
+    return fmt.ratio_interval(rate_per_s, _ends(interval, MILLION))
+
+
+def _scaled(value: float | None, interval: Interval | None, unit: float) -> str:
+    return fmt.number(None if value is None else value / unit, _ends(interval, unit))
+
+
+def _ends(interval: Interval | None, unit: float) -> Interval | None:
+    return (interval[0] / unit, interval[1] / unit) if interval else None
+
+
+Value = str | float | int | None
+_COLUMNS: tuple[tuple[str, Callable[[StudyRow], Value]], ...] = (
+    ("variant", lambda row: row.variant),
+    ("instructions_per_put", lambda row: row.instructions.median if row.instructions else None),
+    ("instructions_min", lambda row: row.instructions.min if row.instructions else None),
+    ("instructions_max", lambda row: row.instructions.max if row.instructions else None),
+    ("instructions_mean", lambda row: row.instructions.mean if row.instructions else None),
+    ("message_rate_million_per_s", lambda row: _million(row.rate_per_s)),
+    ("message_rate_low", lambda row: _million(row.rate_interval[0]) if row.rate_interval else None),
+    ("message_rate_high", lambda row: _million(row.rate_interval[1]) if row.rate_interval else None),
+    ("mpi", lambda row: row.mpi),
+    ("measured_as", lambda row: row.measured_as),
+    ("reason", lambda row: row.reason),
+    ("study_instructions_per_put", lambda row: row.then.instructions if row.then else None),
+    ("study_message_rate_million_per_s", lambda row: _million(row.then.rate_per_s) if row.then else None),
+)
+_HEAD = (
+    "design",
+    "measured as",
+    "instructions per put",
+    "million puts/s",
+    "then: instructions",
+    "then: million puts/s",
+)
+
+
+NAMES = ("put-table.csv", "put-table.md")
+
+
+def study_files(results: Results) -> dict[str, str]:
+    """Return content by file name, {} in a run without puts to compare."""
+    rows = study_rows(results)
+    return dict(zip(NAMES, (study_csv(rows), study_markdown(rows)), strict=True)) if rows else {}
+
+
+def study_csv(rows: list[StudyRow]) -> str:
+    """Return the table as CSV, with an empty field and a `reason` where a value is missing."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([name for name, _ in _COLUMNS])
+    writer.writerows(["" if (value := of(row)) is None else csv_value(value) for _, of in _COLUMNS] for row in rows)
+    return out.getvalue()
+
+
+def study_markdown(rows: list[StudyRow]) -> str:
+    """Return the table as Markdown, with notes on missing values and on the old numbers."""
+    lines = [_line(_HEAD), _line(["---"] * len(_HEAD)), *(_line(_cells(row)) for row in rows)]
+    missing = [f"{row.name}{f' ({row.mpi})' if row.mpi else ''}: {row.reason}." for row in rows if row.reason]
+    return "\n".join([*lines, "", *map(markdown, missing), f"Then: {WHAT_IT_IS}; {SOURCE}."]) + "\n"
+
+
+def _cells(row: StudyRow) -> list[str]:
+    launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
+    then = [str(row.then.instructions), f"{row.then.rate_per_s / MILLION:g}"] if row.then else [fmt.MISSING] * 2
+    today = [count_words(row.instructions), millions(row.rate_per_s, row.rate_interval)]
+    return [markdown(cell) for cell in (row.name, f"{row.measured_as}{launches}", *today, *then)]
+
+
+def _line(cells: list[str] | tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _million(rate_per_s: float | None) -> float | None:
+    return None if rate_per_s is None else rate_per_s / MILLION

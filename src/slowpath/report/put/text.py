@@ -7,12 +7,17 @@ from collections.abc import Sequence
 
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.put.history import WHAT_IT_IS
-from slowpath.report.put.one_unit import MILLION, millions, nanoseconds
-from slowpath.report.put.rows import DesignRow, rows_of
-from slowpath.report.put.study_files import NAMES
-from slowpath.report.put.study_table import StudyRow, count_words, study_rows
-from slowpath.report.put.words import piece
+from slowpath.report.put.rows import DesignRow, piece, rows_of
+from slowpath.report.put.study_table import (
+    MILLION,
+    NAMES,
+    WHAT_IT_IS,
+    StudyRow,
+    count_words,
+    millions,
+    nanoseconds,
+    study_rows,
+)
 
 STUDY_HEAD = ("design", "instructions", "M puts/s", "then: instructions", "M puts/s")
 HEAD = ("who puts", "instructions", "with loop", "ns a put", "M puts/s", "of empty call")

@@ -13,18 +13,20 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, FigureTable, TrackRow
-from slowpath.report.put.history import SOURCE, STUDY, WHAT_IT_IS
 from slowpath.report.put.ladder import ladder_figures, split_figures
-from slowpath.report.put.one_unit import (
+from slowpath.report.put.rows import KINDS, WORDINGS, DesignRow, inside, puts, rows_of, steady, where
+from slowpath.report.put.study_table import (
     MILLION,
+    SOURCE,
+    STUDY,
+    WHAT_IT_IS,
+    count_words,
     millions,
     millions_interval,
     nanoseconds,
     nanoseconds_interval,
+    study_rows,
 )
-from slowpath.report.put.rows import DesignRow, inside, puts, rows_of, steady, where
-from slowpath.report.put.study_table import count_words, study_rows
-from slowpath.report.put.words import KINDS, WORDINGS
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture
 from slowpath.report.svg.scale import LogScale, spanning

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from slowpath.report.svg.element import element, number, text
-from slowpath.report.svg.scale import LogScale
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale, LogScale
 
 TRACK_HEIGHT = 30
 AXIS_HEIGHT = 38  # of an axis with its title

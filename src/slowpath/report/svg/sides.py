@@ -18,8 +18,7 @@ from slowpath.report.svg.element import element, number, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.marks import percent
 from slowpath.report.svg.plot import Frame
-from slowpath.report.svg.scale import LogScale, spanning
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale, LogScale, spanning
 from slowpath.report.svg.wide import LINE, Wide
 
 ROW, TOP, FOOT = 50, 4, 42

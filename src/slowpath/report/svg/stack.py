@@ -10,7 +10,7 @@ from markupsafe import Markup
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale
 
 
 def axis(scale: LinearScale, grid: str, title: str) -> Markup:

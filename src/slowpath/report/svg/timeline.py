@@ -11,7 +11,7 @@ from markupsafe import Markup
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale
 
 ROW, GAP, TOP, BOTTOM = 18, 5, 20, 40
 X_TITLE, Y_TITLE = "time since the first rank began", "rank"

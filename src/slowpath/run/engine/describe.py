@@ -8,6 +8,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,14 @@ from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.plan import Cell
 from slowpath.core.resources import data_folder
+from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import Answer, ask, output_of
 from slowpath.record.plan_files import engine_cells_text
-from slowpath.run.engine.cache import UsableEngine
-from slowpath.run.engine.planned import UnbuiltEngine
-from slowpath.run.engine.usable import checksum
+from slowpath.run.engine.blas import processor_features
+from slowpath.run.engine.build import chosen_engine, wheel_engine
+from slowpath.run.engine.cache import CHOICE, Engine, UsableEngine, source_hash
+from slowpath.run.engine.meter import Tell
+from slowpath.run.engine.usable import built_for, checksum
 
 # Asking a program of ours, with one error for all that keeps it from answering.
 
@@ -163,3 +167,43 @@ def _keep(path: Path, content: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         os.replace(part, path)
+
+
+# A dry run plans with an engine that is there already: nothing is compiled, and no compiler is asked.
+PLACE = "ENGINE"  # stands for the path in command lines
+
+
+@dataclass(frozen=True)
+class UnbuiltEngine:
+    """One that the run will compile: nothing can be asked of it yet."""
+
+    program: Path = Path(PLACE)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def planned_engine(
+    mpi: Mpi, environ: Mapping[str, str] | None = None, tell: Tell = lambda _: None
+) -> Engine | UnbuiltEngine:
+    """The engine that a run would take, or what stands for it, with one line that says what it leaves unchecked.
+
+    Raises: EnvironmentFailure: SLOWPATH_ENGINE names none that fits, or none can ever be built for this MPI.
+    """
+    environ = mpi.environ(os.environ if environ is None else environ)
+    if environ.get(CHOICE):
+        return chosen_engine(mpi, environ)
+    built = built_for(mpi, source_hash(data_folder("engine")), processor_features(), environ)
+    if built is not None:
+        return built
+    found = wheel_engine(mpi, environ)
+    if isinstance(found, Engine):
+        return found
+    if mpi.mpicxx is None or mpi.no_header:
+        raise EnvironmentFailure(
+            f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built} to compile the engine, or use another MPI "
+            "with --mpi"
+        )
+    tell(
+        f"not checked: the engine for {mpi.identity} is not built yet, and it is what refuses cells that can't run; "
+        f"slowpath engine build --mpi {mpi.mpiexec} builds it, so does the run. {PLACE} stands for its path."
+    )
+    return UnbuiltEngine()

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from slowpath.findings.controls import ALONE
 from slowpath.findings.library_remedies import tunings
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.remedy import ALONE, Remedy
 from slowpath.mpi.code_variables import KEEP_FREED
 from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
 

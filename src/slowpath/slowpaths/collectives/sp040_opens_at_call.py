@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from slowpath.core.results import Claim
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.controls import ALONE
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.remedy import ALONE, Remedy
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from slowpath.findings.controls import LATER
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.remedy import Remedy, set_to
+from slowpath.findings.remedy import LATER, Remedy, set_to
 from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import is_device, parameter

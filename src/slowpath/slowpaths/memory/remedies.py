@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from slowpath.findings.controls import EAGER, SHORT
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.program_remedy import PAD_LIBRARY, TUNABLES, ProgramRemedy
-from slowpath.findings.remedy import Remedy, set_to
+from slowpath.findings.remedy import EAGER, SHORT, Remedy, set_to
 
 HANDLE_CACHE = tunings(
     Remedy(

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from slowpath.findings.controls import SHORT
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.price import ProgramPrice, When
-from slowpath.findings.remedy import Remedy, set_to
+from slowpath.findings.remedy import SHORT, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind

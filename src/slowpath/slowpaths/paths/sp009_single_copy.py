@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.controls import EAGER
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.library_remedies import leaving
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.remedy import EAGER
 from slowpath.findings.rivals.judges import by_variation
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind, Varied

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from slowpath.findings.controls import ALONE
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.library_remedies import leaving
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
+from slowpath.findings.remedy import ALONE
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.findings.controls import ALONE
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.remedy import ALONE, Remedy
 
 THREAD_LEVEL_FUNNELED = Remedy(
     "thread level funneled",

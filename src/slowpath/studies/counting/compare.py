@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from slowpath.studies.counting.model import ProcessCount, SteppedFunction
-from slowpath.studies.counting.summary import CallSpread, spread
+from slowpath.studies.counting.model import CallSpread, ProcessCount, SteppedFunction, spread
 
 Outcome = Literal["not more", "more", "undecided"]
 EXIT_CODES: dict[Outcome, int] = {"not more": 0, "more": 1, "undecided": 3}

@@ -19,8 +19,7 @@ from slowpath.core.put_results import PutSplit
 from slowpath.core.results import Results
 from slowpath.studies.counting.compare import NO_NAME, CountComparison, ProcessChange, has_no_name
 from slowpath.studies.counting.earlier import SCHEMA
-from slowpath.studies.counting.model import ProcessCount, SteppedFunction
-from slowpath.studies.counting.summary import CallSpread, spread
+from slowpath.studies.counting.model import CallSpread, ProcessCount, SteppedFunction, spread
 
 CAMPAIGN_CALL = "MPI_Put"
 SHOWN = 3  # functions of a line

@@ -12,7 +12,7 @@ from slowpath.report.figure import FigureTable
 from slowpath.report.view_run import date
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.report import words
-from slowpath.watch.resource_results import RankResources
+from slowpath.watch.result_parts import RankResources
 from slowpath.watch.results import Coverage, Wait, WatchedProgram, WatchResults
 from slowpath.watch.verdict import ranks_words, standing_groups
 

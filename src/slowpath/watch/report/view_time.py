@@ -13,10 +13,10 @@ from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.svg import marks, stack
 from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
-from slowpath.report.svg.scale_linear import LinearScale
+from slowpath.report.svg.scale import LinearScale
 from slowpath.watch.report import words
+from slowpath.watch.result_parts import Efficiency, Slice
 from slowpath.watch.results import RankTime, WatchResults
-from slowpath.watch.timeline_results import Efficiency, Slice
 
 LEFT, RIGHT, TOP, BOTTOM, GAP = 6.0, 99.5, 20, 40, 2
 ROWS = ((4, 44), (8, 28), (16, 20), (32, 14), (64, 9))  # up to so many rows: pixels of one
