@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_bytes, format_time, ratio_words
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation
+from slowpath.findings.observation import Observation, observed
 from slowpath.findings.price import CollectivesPrice
 from slowpath.findings.program_remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy
 from slowpath.findings.remedy import Remedy
@@ -49,23 +49,17 @@ def _observation(facts: Facts, one: Violation) -> Observation:
         shown = f": {times}" + (f" at {_bytes(one)}" if one.ranges else "")
     ratio = ratio_words(one.ratio.value, one.ratio.interval)
     doubts = tuple(filter(None, (_disturbed(cell) for cell in (one.slow, one.fast))))
-    return Observation(
+    return observed(
+        one,
         about=_about(one),
         place=facts.place([one.slow, one.fast], [one.collective, *([spans] if spans else [])]),
         text=f"{subject} takes {ratio} what {reference}{where}{shown}.",
-        metric=one.metric,
-        phase="steady",
-        ratio=one.ratio.value,
-        interval=one.ratio.interval,
-        excess_s=one.excess_s,
         affects_default=True if one.axis == WAY else None,
         cells=one.cells,
         contrasts=one.contrasts,
         axis=one.axis,
         evidence=_evidence(one, ratio),
         doubts=doubts,
-        slow_cells=(one.slow.cell,),
-        fast_cells=(one.fast.cell,),
         is_sure_fault=one.ranks == 2 and not doubts and (one.ratio.interval or (0.0,))[0] >= FAULT,
     )
 

@@ -7,10 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.core.results import Claim
 from slowpath.core.units import format_time, listed, share_words
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation, Support, Tried
+from slowpath.findings.observation import Observation, Support, Tried, observed
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
@@ -87,23 +86,17 @@ def _observation(facts: Facts, one: Cliff) -> Observation:
     slow, fast = sizes([one.slow]), sizes([one.fast])
     against = f"one of {fast}" if one.shorter else f"{one.pieces} of {fast}, which are as many bytes"
     faults = "" if not one.faults or one.faults < 1 else f"; {one.faults:.0f} more page faults a call"
-    return Observation(
+    return observed(
+        one,
         about=f"{one.collective}, {'longer is faster' if one.shorter else 'more than its bytes'}{_case(one)}",
         place=facts.place(one.cells, [one.collective]),
         text=f"{one.collective.capitalize()} of {slow}{_case(one)} is {ratio_words(one.ratio)} slower than "
         f"{against}: {times_words(one)}{faults}.",
-        metric=one.metric,
-        phase="steady",
-        ratio=one.ratio.value,
-        interval=one.ratio.interval,
-        excess_s=one.excess_s,
         affects_default=True,
         cells=tuple(cell.cell for cell in one.cells),
         axis="message_bytes",
         evidence=(f"{ratio_words(one.ratio)}: pairs of launches of two cells",),
         hypotheses=() if _may_be_memory(one) else (ALGORITHM,),
-        slow_cells=(one.slow.cell,),
-        fast_cells=(one.fast.cell,),
         tried=_tried(one),
     )
 
@@ -158,10 +151,6 @@ def _faults_words(faults: float) -> str:
 GONE = 0.5  # of an excess, at the lower end of its interval, that has to be gone
 
 
-def _claim(by: str | None) -> Claim:
-    return Claim(time=None, side=None, by=by)
-
-
 def _by_kept_memory(facts: Facts, seen: Observation, _: Support) -> Judged:
     one = next(cliff for cliff in cliffs(facts) if cliff.slow.cell == seen.slow_cells[0])
     gone = one.under.gone if one.under else None
@@ -175,7 +164,7 @@ SIZES = (
     RivalKind(
         "another algorithm",
         "The library changes its algorithm or its protocol at this length.",
-        _claim("message"),
+        claim(by="message"),
         "the same lengths with malloc keeping freed memory, which does not affect an algorithm",
         _by_kept_memory,
         hypotheses=("the library changes its algorithm or its protocol at this length",),

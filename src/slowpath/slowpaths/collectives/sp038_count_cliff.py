@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.results import Claim
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support, Tried
@@ -74,10 +73,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("shown", "with another algorithm forced, one element takes as long as many", lines)
 
 
-def _claim(by: str | None) -> Claim:
-    return Claim(time=None, side=None, by=by)
-
-
 def _by_forced_algorithm(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
         return Judged("refuted", "with the algorithm forced, the same type costs no more", support.evidence)
@@ -88,7 +83,7 @@ COUNTS = (
     RivalKind(
         "a dear type",
         "Packing a derived type is expensive with any algorithm.",
-        _claim("message"),
+        claim(by="message"),
         "the same type with a forced algorithm",
         _by_forced_algorithm,
         hypotheses=("the type itself is expensive to handle",),

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.results import Claim
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import ALONE, Remedy
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
@@ -33,25 +32,20 @@ def _observation(facts: Facts, one: Opening) -> Observation:
         last = f" to {one.settled - 1}" if one.settled > one.opens + 1 else ""
         takes = f"calls {one.opens}{last} take" if last else f"call {one.opens} takes"
         setup = f"{takes} {format_time(one.setup_s)} more in all, to set it up, "
-    return Observation(
+    return observed(
+        one,
         about="calls of a communicator",
         place=facts.place([seen.cell for seen in one.seen], [names]),
         text=f"Collectives change path at call {one.opens} of each communicator: calls 1 to {one.opens - 1} take "
         f"{format_time(one.before_s)}, {setup}later ones {format_time(one.fast_s)}; {pays}. This applies to "
         f"{names}{also}.",
-        metric=one.metric,
         phase="first",
-        ratio=one.ratio.value,
-        interval=one.ratio.interval,
-        excess_s=one.excess_s,
         affects_default=True,
         cells=tuple(dict.fromkeys([seen.cell.cell for seen in one.seen] + [cell.cell for cell in one.flat])),
         axis=CALL,
         evidence=tuple(
             f"{seen_words(seen, CALL)}; calls in front {format_time(seen.before_s)} together" for seen in one.seen
         ),
-        slow_cells=(one.slow.cell,),
-        fast_cells=(one.fast.cell,),
         tried=tried(one.moved, one.stayed, CALL),
     )
 
@@ -65,10 +59,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 FAR_APART = 8.0  # how far bytes have to lie apart that did not matter
 
 FRESH = 3  # communicators of one process that each show it
-
-
-def _claim(by: str | None) -> Claim:
-    return Claim(time=None, side=None, by=by)
 
 
 def _opening(facts: Facts, seen: Observation) -> Opening:
@@ -105,21 +95,21 @@ OPENS = (
     RivalKind(
         "bytes",
         "The path opens after a number of bytes.",
-        _claim("message"),
+        claim(by="message"),
         "calls of several lengths",
         _by_bytes,
     ),
     RivalKind(
         "time",
         "The path opens some time after the communicator is made, or the processor is warm only then.",
-        _claim("uses"),
+        claim(by="uses"),
         "other values of the library's variable that counts calls",
         _by_time,
     ),
     RivalKind(
         "warm-up of the process",
         "The first calls of a process are slow on any communicator.",
-        _claim("nothing"),
+        claim(by="nothing"),
         "new communicators, one after the other in one process",
         _by_process,
     ),

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.results import Claim
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import ALONE, Remedy
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
@@ -25,22 +24,16 @@ def observe(facts: Facts) -> Sequence[Observation]:
 
 def _observation(facts: Facts, one: Closing) -> Observation:
     names = collectives(one.seen)
-    return Observation(
+    return observed(
+        one,
         about="live communicators",
         place=facts.place([seen.cell for seen in one.seen], [names]),
         text=f"Collectives ({names}) on communicator {one.closes} and later ones are {ratio_words(one.ratio)} "
         f"slower than before, while all live: {times_words(one)}; {one.communicators} were made.",
-        metric=one.metric,
-        phase="steady",
-        ratio=one.ratio.value,
-        interval=one.ratio.interval,
-        excess_s=one.excess_s,
         affects_default=True,
         cells=tuple(dict.fromkeys([seen.cell.cell for seen in one.seen] + [cell.cell for cell in one.flat])),
         axis=COMMUNICATOR,
         evidence=tuple(seen_words(seen, COMMUNICATOR) for seen in one.seen),
-        slow_cells=(one.slow.cell,),
-        fast_cells=(one.fast.cell,),
         tried=tried(one.moved, one.stayed, COMMUNICATOR),
     )
 
@@ -49,10 +42,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     """The library's own limit, which moves the communicator in proportion."""
     one = next(closing for closing in closings(facts) if closing.slow.cell == seen.slow_cells[0])
     return by_moves(one.moved, COMMUNICATOR)
-
-
-def _claim(by: str | None) -> Claim:
-    return Claim(time=None, side=None, by=by)
 
 
 def _by_number(facts: Facts, seen: Observation, _: Support) -> Judged:
@@ -67,7 +56,7 @@ CLOSES = (
     RivalKind(
         "many communicators",
         "Many communicators slow every call: the library searches them.",
-        _claim("buffers"),
+        claim(by="buffers"),
         "a collective without such a path, on as many live communicators",
         _by_number,
     ),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.results import Claim
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support, Tried
@@ -129,10 +128,6 @@ def _rest(lost: Share) -> str:
     return "; the rest remains with the path closed" if lost[2] < ALL_OF_IT else ""
 
 
-def _claim(by: str | None) -> Claim:
-    return Claim(time=None, side=None, by=by)
-
-
 def _by_closed_path(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
         return Judged(
@@ -145,7 +140,7 @@ PATHS = (
     RivalKind(
         "cost of each call",
         "Each call takes locks or prepares a schedule on any path.",
-        _claim("nothing"),
+        claim(by="nothing"),
         "the fast side, with the library's variable keeping its path closed",
         _by_closed_path,
         hypotheses=("each call takes locks, or prepares a schedule, whatever its path",),

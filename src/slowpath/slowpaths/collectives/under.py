@@ -12,7 +12,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.units import share_words
 from slowpath.findings.difference import Slowdown, ratio_of
 from slowpath.findings.facts import Facts, once
-from slowpath.findings.observation import Observation, Stayed, Tried
+from slowpath.findings.observation import Observation, Stayed, Tried, observed
 from slowpath.findings.words import ratio_words, sizes, slowdown_words, times_words
 from slowpath.slowpaths.collectives.remedies import TOGGLED_REMEDIES
 from slowpath.stats.inputs import Floats
@@ -291,16 +291,12 @@ def contrast_observed(
     size = sizes([top.slow])
     length = f" of {size}" if size and collective(top) != "barrier" else ""
     defaults = {slowdown.affects_default for slowdown in group}
-    return Observation(
+    return observed(
+        top,
         about=about,
         place=facts.place([slowdown.slow for slowdown in group], [names]),
         text=f"{collective(top).capitalize()}{length} {words[0]} is {ratio_words(top.ratio)} slower than {words[1]}: "
         f"{times_words(top)}{also}.",
-        metric=top.metric,
-        phase="steady",
-        ratio=top.ratio.value,
-        interval=top.ratio.interval,
-        excess_s=top.excess_s,
         affects_default=defaults.pop() if len(defaults) == 1 else None,
         cells=tuple(dict.fromkeys(cell.cell for slowdown in group for cell in (slowdown.slow, slowdown.fast))),
         contrasts=tuple(dict.fromkeys(slowdown.contrast for slowdown in [top, *group])),

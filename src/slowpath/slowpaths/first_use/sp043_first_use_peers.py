@@ -16,7 +16,7 @@ from slowpath.core.units import format_time
 from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.laws import count_law
-from slowpath.findings.observation import Observation
+from slowpath.findings.observation import Observation, observed
 from slowpath.findings.rivals.judges import by_design
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -167,22 +167,17 @@ def _observation(facts: Facts, one: FirstUseGrowth) -> Observation:
     each = f"{format_time(one.each_s)}{_between(one)}"
     far, far_s = one.example
     predicted = "the law predicted points that it was not fitted to" if one.law.is_predicted else "a fit alone"
-    return Observation(
+    return observed(
+        one,
         about=f"{pattern} {name} by {one.over}".replace("  ", " "),
         place=facts.place(one.cells, [f"first use: {pattern}"]),
         text=f"{what} takes {each} longer for each {_UNIT[one.over]}: {times_words(one)} at {one.most:.0f} and "
         f"{one.least:.0f} {one.over}, {ratio_words(one.ratio)}. At {far:.0f} {one.over} it would take "
         f"{format_time(far_s)} (extrapolated; {predicted}).",
-        metric=one.metric,
         phase="first" if one.over == "ranks" else "steady",
-        ratio=one.ratio.value,
-        interval=one.ratio.interval,
-        excess_s=one.excess_s,
         affects_default=facts.is_default(one.slow),
         cells=tuple(cell.cell for cell in one.cells),
         law=one.law,
-        slow_cells=(one.slow.cell,),
-        fast_cells=(one.fast.cell,),
     )
 
 

@@ -16,7 +16,7 @@ from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import Difference, ratio_of
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.laws import length_law
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import Parameters, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
@@ -169,24 +169,18 @@ def _observation(facts: Facts, one: WindowPages) -> Observation:
     call = _call(one) + (f" with {info}" if info != "none" else "")
     page = f"{format_time(one.per_page_s)}{_words(one.per_page_interval)}"
     example_s, example_interval = one.example_s
-    return Observation(
+    return observed(
+        one,
         about=call,
         place=facts.place(one.cells, ["windows"]),
         text=f"{call} adds {page} for each {format_bytes(PAGE_BYTES)} of a rank's part to the cost of mapping and "
         f"touching that memory without MPI: {times_words(one)} at {format_bytes(int(one.longest_bytes))}, "
         f"{ratio_words(one.ratio)}. A part of {format_bytes(int(one.example_bytes))} would take "
         f"{format_time(example_s)}{_words(example_interval)} longer (extrapolated).",
-        metric=one.metric,
-        phase="steady",
-        ratio=one.ratio.value,
-        interval=one.ratio.interval,
-        excess_s=one.excess_s,
         affects_default=facts.is_default(one.slow) and info == "none",
         cells=tuple(cell.cell for cell in one.cells),
         axis="window_info" if info != "none" else "memory",
         law=one.law,
-        slow_cells=(one.slow.cell,),
-        fast_cells=(one.fast.cell,),
     )
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.core.results import Claim
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
@@ -58,10 +57,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "lost cores do not distinguish the two")
 
 
-def _claim(by: str | None) -> Claim:
-    return Claim(time=None, side=None, by=by)
-
-
 def _by_switches(facts: Facts, seen: Observation, support: Support) -> Judged:
     if support.state == "shown":
         return Judged("refuted", "ranks that yield take microseconds on the same cores", support.evidence)
@@ -72,7 +67,7 @@ CORES = (
     RivalKind(
         "slow cores",
         "The cores are slow, or others use them.",
-        _claim("nothing"),
+        claim(by="nothing"),
         "the same cores with waits that yield",
         _by_switches,
     ),
