@@ -28,9 +28,8 @@ from slowpath.plan.mpis import MpiInUse
 from slowpath.record.plan_files import read_plan
 from slowpath.run.reopen import schedule_after
 from slowpath.studies.counting.compare import compare_counts
-from slowpath.studies.counting.earlier import read_earlier
 from slowpath.studies.counting.read import read_folder
-from slowpath.studies.counting.show import as_text
+from slowpath.studies.counting.show import as_text, read_earlier
 
 ALWAYS = frozenset({0, 2, 4})
 # C0 but for line feed and tabulator, DEL, C1, and what turns the direction of text.

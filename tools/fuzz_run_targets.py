@@ -31,8 +31,8 @@ from slowpath.record.owner import latest
 from slowpath.record.plan_files import read_plan, write_plan
 from slowpath.record.witness import CONTROL_VARIABLES, read_variables
 from slowpath.record.writing import Block, Witness, encode
-from slowpath.studies.counting.earlier import read_earlier
 from slowpath.studies.counting.read import process_count
+from slowpath.studies.counting.show import read_earlier
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "tests"

@@ -95,12 +95,18 @@ def command(
 
     from slowpath.core.files import write_atomically
     from slowpath.studies.counting.compare import EXIT_CODES, compare_counts
-    from slowpath.studies.counting.earlier import KEPT, read_earlier
     from slowpath.studies.counting.read import read_folder
+    from slowpath.studies.counting.show import KEPT, as_text, bridge_lines, comparison_text, read_earlier
     from slowpath.studies.counting.show import as_json as json_of
-    from slowpath.studies.counting.show import as_text, bridge_lines, comparison_text
-    from slowpath.studies.counting.start import Wish, command_line, exit_code, prepare_folder, run, variables
-    from slowpath.studies.counting.tools import find_tools
+    from slowpath.studies.counting.start import (
+        Wish,
+        command_line,
+        exit_code,
+        find_tools,
+        prepare_folder,
+        run,
+        variables,
+    )
 
     wish = Wish(function, calls, skip, method, most)
     earlier = read_earlier(compare, function) if compare else None

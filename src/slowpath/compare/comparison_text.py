@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import textwrap
 from collections.abc import Sequence
 from typing import Any
-
-import msgspec
 
 from slowpath.compare.comparable import Doubt
 from slowpath.compare.comparison import Comparison, ComparisonRow
@@ -17,8 +13,9 @@ from slowpath.compare.facts import RunDifference
 from slowpath.compare.gate import Gate, JudgedRow, judges
 from slowpath.compare.pairs import Unmatched
 from slowpath.core.brief import Brief
-from slowpath.core.clean import cleaned, csv_value
+from slowpath.core.clean import cleaned
 from slowpath.report import format as fmt
+from slowpath.report.csv import as_csv
 
 WIDTH = 100
 HEAD = ("verdict", "ratio", "interval", "B", "A", "cell")
@@ -301,17 +298,10 @@ _PAIRS = ("interval", "interval_90")
 
 def render_csv(found: Comparison) -> str:
     """Return the comparison as CSV: the fields of ComparisonRow, unrounded, each interval as columns _low and _high."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    names = [field.name for field in msgspec.structs.fields(ComparisonRow)]
-    writer.writerow([column for name in names for column in _columns(name)])
-    for row in found.rows:
-        writer.writerow([csv_value(value) for name in names for value in _values(name, getattr(row, name))])
-    return out.getvalue()
-
-
-def _columns(name: str) -> list[str]:
-    return [f"{name}_low", f"{name}_high"] if name in _PAIRS else [name]
+    names = ComparisonRow.__struct_fields__
+    columns = [[f"{name}_low", f"{name}_high"] if name in _PAIRS else [name] for name in names]
+    rows = ([value for name in names for value in _values(name, getattr(row, name))] for row in found.rows)
+    return as_csv([name for both in columns for name in both], rows)
 
 
 def _values(name: str, value: Any) -> list[Any]:

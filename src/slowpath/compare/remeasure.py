@@ -169,11 +169,10 @@ def confirm(
     p_holm: dict[int, float] = {}
     if p_values:
         p_holm = dict(zip(p_values, map(float, multiplicity.holm(list(p_values.values()))), strict=True))
-    return {i: _again(rows[i], estimate, fresh[i], p_holm.get(i), interleaved) for i, estimate in found.items()}
+    return {i: _again(estimate, fresh[i], p_holm.get(i), interleaved) for i, estimate in found.items()}
 
 
 def _again(
-    row: ComparisonRow,
     found: ContrastEstimate,
     values: tuple[Sequence[float], Sequence[float]],
     p_holm: float | None,

@@ -91,11 +91,6 @@ def csv_field(words: str) -> str:
     return field if _is_number(field) else _FORMULA.sub(r"\1'", field)
 
 
-def csv_value(value: object) -> object:
-    """Return what a CSV writer takes: text as `csv_field`, all else as it is."""
-    return csv_field(value) if isinstance(value, str) else value
-
-
 def markdown(words: str) -> str:
     """One line of Markdown that shows these words: they make no image, link, HTML, code, table cell or heading.
 

@@ -34,6 +34,18 @@ def decoded(content: bytes, kind: type[Decoded], path: Path, advice: str, proble
         raise RecordError(f"{path}: {problem}: {why(error)}; {advice}") from error
 
 
+def schema_in(content: bytes, path: Path, newest: int, advice: str, problem: str = "is damaged") -> int:
+    """The version of a file that states one.
+
+    Args: newest: version that this slowpath reads.  advice, problem: as of `decoded`.
+    Raises: RecordError: it states none, or a newer one.
+    """
+    schema = decoded(content, Versioned, path, advice, problem).schema
+    if schema > newest:
+        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    return schema
+
+
 def why(error: Exception) -> str:
     """The reason in one line."""
     if isinstance(error, RecursionError):

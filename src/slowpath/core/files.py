@@ -9,6 +9,9 @@ import os
 import secrets
 import stat
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 
@@ -21,6 +24,11 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value of our types as an indented JSON document that ends with a line feed."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:

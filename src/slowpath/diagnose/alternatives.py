@@ -18,11 +18,10 @@ from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import AlternativesTask
 from slowpath.findings.difference import CLEAR_RATIO, INSTEAD
-from slowpath.findings.remedy import ALONE, Remedy
+from slowpath.findings.remedy import Remedy, of_environment
 from slowpath.findings.snippet import modulefile_lines, shell_lines
 from slowpath.mpi.alternatives.alternative import Operation
 from slowpath.mpi.alternatives.table import ALTERNATIVES
-from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.mpi import QUICK_VARIABLE
 from slowpath.stats.inputs import Floats
 from slowpath.stats.many_changes import Suspect, Which, slower_alone, suspects
@@ -278,19 +277,7 @@ def _how_seen(name: str, results: Results) -> list[str]:
 
 def remedies_of(finding: Finding, fast_under: Condition) -> list[Remedy]:
     """What a trial sets.  Args: fast_under: the environment in which it was seen to be faster."""
-    return [
-        Remedy(
-            name=listed.name,
-            text=listed.text,
-            axes=("environment",),
-            control=ALONE,
-            side_effects=tuple(effect for effect in listed.side_effects if isinstance(effect, str)),
-            applies=AppliesTo(None),
-            variables=fast_under.variables,
-            phrase=listed.phrase,
-        )
-        for listed in finding.remedies
-    ]
+    return [of_environment(listed, fast_under.variables) for listed in finding.remedies]
 
 
 def changes_start(finding: Finding) -> bool:

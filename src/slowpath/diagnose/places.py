@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.campaign import PlacementTable
@@ -64,22 +64,18 @@ def placed(parameters: Mapping[str, str], place: Mapping[str, float]) -> dict[st
     return found
 
 
+def unplanned(experiment: str, every: Iterable[Mapping[str, str]]) -> list[Cell]:
+    """Cells with these parameters that no plan has, to ask the engine about."""
+    return [
+        Cell(number, "", "", "", experiment, dict(parameters), environment="", placement="")
+        for number, parameters in enumerate(every)
+    ]
+
+
 def possible(
     experiment: str, every: Sequence[Mapping[str, str]], ranks: int, check: CheckCells
 ) -> list[Mapping[str, str]]:
     """Those parameters that the engine can measure: one cell that it refuses would refuse a whole campaign."""
-    cells = [
-        Cell(
-            cell=number,
-            key="",
-            group="",
-            label="",
-            experiment=experiment,
-            parameters=dict(parameters),
-            environment="",
-            placement="",
-        )
-        for number, parameters in enumerate(every)
-    ]
+    cells = unplanned(experiment, every)
     verdicts = check(cells, ranks) if cells else {}
     return [one for number, one in enumerate(every) if number not in verdicts or verdicts[number].reason is None]

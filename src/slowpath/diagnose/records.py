@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,10 +11,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from slowpath.core.decoding import DAMAGE, Versioned, decoded, why
+from slowpath.core.decoding import DAMAGE, decoded, schema_in, why
 from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, StepFolder
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES, MOST_STEPS, Name, Text
 from slowpath.core.result import Count, Interval, NotNegative, Number, Whole
 from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
@@ -223,14 +222,9 @@ def survey_step(diagnosis: Diagnosis) -> DiagnosisStep | None:
     return next(surveys, diagnosis.steps[0] if diagnosis.steps else None)
 
 
-def now() -> str:
-    """Local time, ISO 8601."""
-    return datetime.now().astimezone().isoformat(timespec="seconds")
-
-
 def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> None:
     """Raises: EnvironmentFailure when the disk refuses."""
-    write_atomically(folder / FILE, msgspec.json.format(msgspec.json.encode(diagnosis), indent=1) + b"\n")
+    write_atomically(folder / FILE, json_bytes(diagnosis))
 
 
 def read_diagnosis(folder: Path) -> Diagnosis:
@@ -238,9 +232,7 @@ def read_diagnosis(folder: Path) -> Diagnosis:
     path = folder / FILE
     content = read_bytes(path, FILE_BYTES[FILE], within=folder)
     advice = "name a folder that slowpath diagnose wrote"
-    schema = decoded(content, Versioned, path, advice, "is not a diagnosis").schema
-    if schema > SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    schema = schema_in(content, path, SCHEMA, advice, "is not a diagnosis")
     if schema == SCHEMA:
         return _with_kinds(decoded(content, Diagnosis, path, advice, "is not a diagnosis"))
     try:

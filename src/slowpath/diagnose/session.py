@@ -26,7 +26,7 @@ from slowpath.diagnose.conclusion import conclude as conclude_steps
 from slowpath.diagnose.own_settings.listing import lines as setting_lines
 from slowpath.diagnose.own_state import first_by_cost, of_own_state, set_aside
 from slowpath.diagnose.program import ProgramUse, priced, with_program
-from slowpath.diagnose.records import Diagnosis, DiagnosisStep, now, write_diagnosis
+from slowpath.diagnose.records import Diagnosis, DiagnosisStep, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import proposals
@@ -41,7 +41,7 @@ from slowpath.findings.tally import group_of
 from slowpath.mpi.forced import Forced
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s
-from slowpath.run.ownership import Taken, keep_held
+from slowpath.run.ownership import Taken, keep_held, now
 from slowpath.run.prepare import PreparedRun
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.laws.choose import MINIMUM_EFFECT

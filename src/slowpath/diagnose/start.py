@@ -24,7 +24,7 @@ from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.program import program_line, with_groups
 from slowpath.diagnose.ranks.job import PAIR, Job, crowded_lines
 from slowpath.diagnose.ranks.survey import Estimate, Kept, survey_s
-from slowpath.diagnose.records import SCHEMA, Diagnosis, now, read_diagnosis, write_diagnosis
+from slowpath.diagnose.records import SCHEMA, Diagnosis, read_diagnosis, write_diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.steps import alternatives
 from slowpath.diagnose.steps.order import proposals
@@ -33,7 +33,7 @@ from slowpath.diagnose.steps.survey import whole_survey, within_budget
 from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask
 from slowpath.mpi.place import PlaceJob, faults
 from slowpath.run.measure import new_folder
-from slowpath.run.ownership import require_free
+from slowpath.run.ownership import now, require_free
 from slowpath.run.place import place_here
 from slowpath.run.reopen import launcher_again
 from slowpath.stats.many_changes import HALF

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from slowpath.core.finding_results import RemedyResult
 from slowpath.mpi.applies import EVERYWHERE, AppliesTo
 
 Parameters = Mapping[str, str]
@@ -158,3 +159,18 @@ SHORT = Control(
     parameters={"pattern": "ping_pong", "message_bytes": "8"},
     metric="half_round_trip_latency_s",
 )
+
+
+def of_environment(listed: RemedyResult, variables: Mapping[str, str], unset: tuple[str, ...] = ()) -> Remedy:
+    """A remedy that a finding lists, as one that a trial can toggle by these variables."""
+    return Remedy(
+        name=listed.name,
+        text=listed.text,
+        axes=("environment",),
+        control=ALONE,
+        side_effects=tuple(effect for effect in listed.side_effects if isinstance(effect, str)),
+        applies=AppliesTo(None),
+        variables=variables,
+        unset=unset,
+        phrase=listed.phrase,
+    )

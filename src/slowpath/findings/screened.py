@@ -52,7 +52,7 @@ class Factor:
     def value(self, cell: CellResult) -> str:
         """Of a cell."""
         return (
-            _parts(cell.parameters[self.parameter])[self.side or 0]
+            sided(cell.parameters[self.parameter])[self.side or 0]
             if self.side is not None
             else (cell.parameters[self.parameter])
         )
@@ -75,7 +75,7 @@ def factors_of(cells: Sequence[CellResult]) -> list[Factor]:
         values = list(dict.fromkeys(cell.parameters.get(name, "") for cell in cells))
         if len(values) == 1:
             continue
-        sides = [list(dict.fromkeys(_parts(value)[side] for value in values)) for side in (0, 1)]
+        sides = [list(dict.fromkeys(sided(value)[side] for value in values)) for side in (0, 1)]
         if len(values) == 2 and not any(":" in value for value in values):
             found.append(Factor(name, None, *values))
         else:
@@ -83,7 +83,8 @@ def factors_of(cells: Sequence[CellResult]) -> list[Factor]:
     return found
 
 
-def _parts(value: str) -> tuple[str, str]:
+def sided(value: str) -> tuple[str, str]:
+    """Sender's and receiver's value of a parameter that may have two."""
     sender, colon, receiver = value.partition(":")
     return (sender, receiver) if colon else (sender, sender)
 

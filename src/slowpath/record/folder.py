@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.decoding import Versioned, decoded
+from slowpath.core.decoding import decoded, schema_in
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.files import cannot, inside, read_bytes, require_utf8, write_atomically
+from slowpath.core.files import cannot, inside, json_bytes, read_bytes, require_utf8, write_atomically
 from slowpath.core.limits import FILE_BYTES, LONGEST_ID, MOST_LAUNCHES, Name, Text, Whole
 from slowpath.core.machine import require_machine, require_mpi
 from slowpath.core.plan import CellNumber, Count, Ranks
@@ -182,7 +182,7 @@ def write_launch(run: Path, info: LaunchInfo) -> None:
 
 def _json(info: RunInfo | LaunchInfo) -> bytes:
     try:
-        return msgspec.json.format(msgspec.json.encode(info), indent=1) + b"\n"
+        return json_bytes(info)
     except UnicodeEncodeError as error:  # of run.json, before the first launch
         shown = str(error.object)[:200].encode(errors="backslashreplace").decode()
         raise UsageError(f"'{shown}': is not UTF-8, which records are written in; change that name") from error
@@ -194,9 +194,7 @@ def read_run(run: Path) -> RunInfo:
         raise RecordError(f"{run}: {'is not a folder' if run.exists() else 'does not exist'}; name a run folder")
     path = run / "run.json"
     content = read_bytes(path, FILE_BYTES["run.json"], within=run)
-    schema = decoded(content, Versioned, path, _ADVICE).schema
-    if schema > RUN_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    schema_in(content, path, RUN_SCHEMA, _ADVICE)
     return decoded(content, RunInfo, path, _ADVICE)
 
 

@@ -86,11 +86,6 @@ def number_of(path: Path) -> int | None:
     return int(path.stem) if _NAME.fullmatch(path.name) else None
 
 
-def encoded(owner: Owner) -> bytes:
-    """Return the content of the owner's file."""
-    return msgspec.json.format(msgspec.json.encode(owner), indent=1) + b"\n"
-
-
 def _held(path: Path) -> HeldBy:
     number, stamp_ns = int(path.stem), _stamp_ns(path)
     try:

@@ -10,12 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
-from slowpath.core.decoding import Versioned, decoded
+from slowpath.core.decoding import decoded, schema_in
 from slowpath.core.engine_description import Parameter
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Launch, Plan
 from slowpath.core.recorded_engine import recorded
@@ -26,17 +24,14 @@ ENGINE_PLAN_VERSION = 1
 
 def write_plan(path: Path, plan: Plan) -> None:
     """Writes plan.json.  Raises: EnvironmentFailure if it can't be written."""
-    text = msgspec.json.format(msgspec.json.encode(plan), indent=1)
-    write_atomically(path, text + b"\n")
+    write_atomically(path, json_bytes(plan))
 
 
 def read_plan(path: Path) -> Plan:
     """Reads plan.json.  Raises: RecordError: missing, damaged, beyond the limits, or from a newer version."""
     content = read_bytes(path, FILE_BYTES["plan.json"])
     advice = "measure again, or restore the file from a copy"
-    schema = decoded(content, Versioned, path, advice, "is not a plan").schema
-    if schema > PLAN_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    schema_in(content, path, PLAN_SCHEMA, advice, "is not a plan")
     plan = decoded(content, Plan, path, advice, "is not a valid plan")
     try:
         require_consistent(plan)

@@ -7,103 +7,47 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any
 
-from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
+from slowpath.core.cell_results import CellResult
 from slowpath.core.clean import csv_field
-from slowpath.core.result import Interval
-from slowpath.core.results import ContrastResult, ContrastSide, Results
+from slowpath.core.result import Result
+from slowpath.core.results import ContrastResult, Results
 
-T = TypeVar("T")
 Value = str | float | int | bool | None
-Columns = tuple[tuple[str, Callable[[T], Value]], ...]
 
-_CELL: Columns[CellResult] = (
-    ("cell", lambda cell: cell.cell),
-    ("key", lambda cell: cell.key),
-    ("label", lambda cell: cell.label),
-    ("group", lambda cell: cell.group),
-    ("experiment", lambda cell: cell.experiment),
-    ("parameters", lambda cell: json.dumps(cell.parameters, ensure_ascii=False, sort_keys=True)),
-    ("environment", lambda cell: cell.environment),
-    ("placement", lambda cell: cell.placement),
-    ("status", lambda cell: cell.status),
-    ("reason", lambda cell: cell.reason),
+# Columns by the names of fields; `_MADE` has those that are none.
+_CELL = ("cell", "key", "label", "group", "experiment", "parameters", "environment", "placement", "status", "reason")
+_METRIC = ("unit", "better")
+_ESTIMATE = (
+    *("value", "interval_low", "interval_high", "interval_kind", "level", "launches", "samples"),
+    *("min", "p50", "p90", "p99", "p999", "p999_reason", "max", "within_ratio", "between_ratio"),
+    *("outliers_mild", "outliers_severe", "severe_time_ratio", "quantum_ratio", "steady_class"),
 )
-_METRIC: Columns[MetricResult] = (
-    ("unit", lambda metric: metric.unit),
-    ("better", lambda metric: metric.better),
+_CELL_END = ("validated_bytes", "wrong_bytes", "reproduce")
+_CONTRAST = ("id", "group", "question", "axis")
+_SIDE = ("cell", "phase", "label", "value")
+_CONTRAST_END = (
+    *("metric", "a_value_s", "b_value_s", "ratio", "interval_low", "interval_high", "interval_kind", "level"),
+    *("verdict", "p", "p_adjusted", "family", "family_size", "minimum_effect", "launches", "within_launch"),
+    *("interleaved", "control", "more_pairs", "remedy", "reproduce_a", "reproduce_b", "suspect"),
 )
-_ESTIMATE: Columns[MetricEstimate] = (
-    ("value", lambda estimate: estimate.value),
-    ("interval_low", lambda estimate: _end(estimate.interval, 0)),
-    ("interval_high", lambda estimate: _end(estimate.interval, 1)),
-    ("interval_kind", lambda estimate: estimate.interval_kind),
-    ("level", lambda estimate: estimate.level),
-    ("launches", lambda estimate: estimate.launches),
-    ("samples", lambda estimate: estimate.samples),
-    ("min", lambda estimate: estimate.min),
-    ("p50", lambda estimate: estimate.p50),
-    ("p90", lambda estimate: estimate.p90),
-    ("p99", lambda estimate: estimate.p99),
-    ("p999", lambda estimate: estimate.p999),
-    ("p999_reason", lambda estimate: estimate.p999_reason),
-    ("max", lambda estimate: estimate.max),
-    ("within_ratio", lambda estimate: estimate.within_ratio),
-    ("between_ratio", lambda estimate: estimate.between_ratio),
-    ("outliers_mild", lambda estimate: estimate.outliers.mild),
-    ("outliers_severe", lambda estimate: estimate.outliers.severe),
-    ("severe_time_ratio", lambda estimate: estimate.outliers.severe_time_ratio),
-    ("quantum_ratio", lambda estimate: estimate.quantum_ratio),
-    ("steady_class", lambda estimate: estimate.steady_class),
-)
-_CELL_END: Columns[CellResult] = (
-    ("validated_bytes", lambda cell: cell.validated_bytes),
-    ("wrong_bytes", lambda cell: cell.wrong_bytes),
-    ("reproduce", lambda cell: cell.reproduce),
-)
-_CONTRAST: Columns[ContrastResult] = (
-    ("id", lambda contrast: contrast.id),
-    ("group", lambda contrast: contrast.group),
-    ("question", lambda contrast: contrast.question),
-    ("axis", lambda contrast: contrast.axis),
-)
-_SIDE: Columns[ContrastSide] = (
-    ("cell", lambda side: side.cell),
-    ("phase", lambda side: side.phase),
-    ("label", lambda side: side.label),
-    ("value", lambda side: side.value),
-)
-_CONTRAST_END: Columns[ContrastResult] = (
-    ("metric", lambda contrast: contrast.metric),
-    ("a_value_s", lambda contrast: contrast.a_value_s),
-    ("b_value_s", lambda contrast: contrast.b_value_s),
-    ("ratio", lambda contrast: contrast.ratio),
-    ("interval_low", lambda contrast: _end(contrast.interval, 0)),
-    ("interval_high", lambda contrast: _end(contrast.interval, 1)),
-    ("interval_kind", lambda contrast: contrast.interval_kind),
-    ("level", lambda contrast: contrast.level),
-    ("verdict", lambda contrast: contrast.verdict),
-    ("p", lambda contrast: contrast.p),
-    ("p_adjusted", lambda contrast: contrast.p_adjusted),
-    ("family", lambda contrast: contrast.family),
-    ("family_size", lambda contrast: contrast.family_size),
-    ("minimum_effect", lambda contrast: contrast.minimum_effect),
-    ("launches", lambda contrast: contrast.launches),
-    ("within_launch", lambda contrast: contrast.within_launch),
-    ("interleaved", lambda contrast: contrast.interleaved),
-    ("control", lambda contrast: contrast.control),
-    ("more_pairs", lambda contrast: contrast.more_pairs),
-    ("remedy", lambda contrast: contrast.remedy),
-    ("reproduce_a", lambda contrast: contrast.reproduce.a),
-    ("reproduce_b", lambda contrast: contrast.reproduce.b),
-    ("suspect", lambda contrast: "; ".join(contrast.suspect)),
-)
+_MADE: Mapping[str, Callable[[Any], Value]] = {
+    "parameters": lambda cell: json.dumps(cell.parameters, ensure_ascii=False, sort_keys=True),
+    "interval_low": lambda entry: entry.interval[0] if entry.interval else None,
+    "interval_high": lambda entry: entry.interval[1] if entry.interval else None,
+    "outliers_mild": lambda estimate: estimate.outliers.mild,
+    "outliers_severe": lambda estimate: estimate.outliers.severe,
+    "severe_time_ratio": lambda estimate: estimate.outliers.severe_time_ratio,
+    "reproduce_a": lambda contrast: contrast.reproduce.a,
+    "reproduce_b": lambda contrast: contrast.reproduce.b,
+    "suspect": lambda contrast: "; ".join(contrast.suspect),
+}
 
 
 def cells_csv(results: Results) -> str:
     """Return a row for each cell, metric and phase. A cell without a metric has one row with its reason."""
-    header = [*_names(_CELL), "metric", *_names(_METRIC), "phase", *_names(_ESTIMATE), *_names(_CELL_END)]
+    header = [*_CELL, "metric", *_METRIC, "phase", *_ESTIMATE, *_CELL_END]
     return as_csv(header, (row for cell in results.cells for row in _cell_rows(cell)))
 
 
@@ -120,8 +64,8 @@ def _cell_rows(cell: CellResult) -> Iterator[list[Value]]:
 
 def contrasts_csv(results: Results) -> str:
     """Return a row for each contrast, b over a."""
-    sides = [f"{side}_{name}" for side in "ab" for name in _names(_SIDE)]
-    header = [*_names(_CONTRAST), *sides, *_names(_CONTRAST_END)]
+    sides = [f"{side}_{name}" for side in "ab" for name in _SIDE]
+    header = [*_CONTRAST, *sides, *_CONTRAST_END]
     return as_csv(header, map(_contrast_row, results.contrasts))
 
 
@@ -140,16 +84,8 @@ def rows_as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
     return as_csv(names, ([row.get(name) for name in names] for row in rows))
 
 
-def _end(interval: Interval | None, place: int) -> float | None:
-    return interval[place] if interval else None
-
-
-def _names(columns: Columns[T]) -> list[str]:
-    return [name for name, _ in columns]
-
-
-def _values(columns: Columns[T], entry: T) -> list[Value]:
-    return [value(entry) for _, value in columns]
+def _values(columns: Sequence[str], entry: Result) -> list[Value]:
+    return [_MADE[name](entry) if name in _MADE else getattr(entry, name) for name in columns]
 
 
 def as_csv(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> str:

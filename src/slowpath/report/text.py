@@ -182,8 +182,8 @@ def finding_lines(results: Results) -> list[str]:
     lines = ["Findings by kind, each sorted by cost. To explain one: slowpath explain CODE"]
     for heading, those in by_group(found):
         lines += ["", f"{heading}:"]
-        for finding in those:
-            lines += _block(finding)
+        for view in those:
+            lines += _block(view)
     return lines
 
 
@@ -206,28 +206,27 @@ def profile_lines(results: Results) -> list[str]:
     return lines
 
 
-def _block(finding: FindingView) -> list[str]:
+def _block(view: FindingView) -> list[str]:
+    finding = view.finding
     lines = [
         "",
         f"  {finding.rule} {finding.status}: {finding.title}",
         f"    {finding.text}",
         f"    Where: {finding.where}",
     ]
-    lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {leg.name}" for leg in finding.legs))
-    if finding.law:
-        lines.append(f"    Law: {finding.law}")
-    lines += [f"    Forecast: {words}" for words in finding.forecasts[:MOST_FORECASTS]]
+    lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {leg.name}" for leg in view.legs))
+    if view.law:
+        lines.append(f"    Law: {view.law}")
+    lines += [f"    Forecast: {words}" for words in view.forecasts[:MOST_FORECASTS]]
     if finding.cause:
         lines.append(f"    Cause: {finding.cause}")
     elif finding.hypotheses:
         lines.append(f"    It may be: {'; '.join(finding.hypotheses)}")
-    lines += [line for leg in finding.legs for line in _leg(leg)]
-    lines += [f"    {words[0].upper()}{words[1:]}" for words in finding.rivals]
+    lines += [line for leg in view.legs for line in _leg(leg)]
+    lines += [f"    {words[0].upper()}{words[1:]}" for words in view.rivals]
     lines += [f"    Doubt: {doubt}" for doubt in finding.doubts]
-    lines += [
-        f"    Counted, {cell.side}: {cell.words}" for cell in finding.counted if cell.calls
-    ]  # the page has them all
-    return lines + [line for remedy in finding.remedies[:MOST_REMEDIES] for line in _remedy(remedy)]
+    lines += [f"    Counted, {cell.side}: {cell.words}" for cell in view.counted if cell.calls]  # the page has them all
+    return lines + [line for remedy in view.remedies[:MOST_REMEDIES] for line in _remedy(remedy)]
 
 
 def _leg(leg: LegView) -> list[str]:

@@ -94,24 +94,19 @@ class PictureSources:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """A card.
+    """A card of a finding.
 
-    Args: group: how it is counted. do: advice in one line. factor, interval: slow over usual time. copied: lines of the
-          first remedy. picture: the picture that is shown at once. pictures: the others. contrasts: anchors of the
-          contrasts behind it. counted: counts next to its times.
+    Args: id: of its element in the page. group: how it is counted. do: advice in one line. factor, interval: slow over
+          usual time. copied: lines of the first remedy. picture: the picture that is shown at once. pictures: the
+          others. counted: counts next to its times.
     """
 
+    finding: Finding
     id: str
-    rule: str
-    title: str
-    status: str
-    usual: bool
     group: Group
     do: str
     factor: str | None
     interval: str | None
-    text: str
-    where: str
     legs: list[LegView]
     picture: Picture | None
     pictures: list[Picture]
@@ -119,14 +114,8 @@ class FindingView:
     law: str | None
     forecasts: list[str]
     limits: list[str]
-    cause: str | None
-    hypotheses: list[str]
     rivals: list[str]
     remedies: list[RemedyView]
-    missing: list[str]
-    next: list[str]
-    contrasts: list[str]
-    doubts: list[str]
     counted: list[view_witness.CountedCalls]
 
 
@@ -148,17 +137,12 @@ def _card(finding: Finding, measured: PictureSources, limits: list[str]) -> Find
     helps = finding.lead
     first = remedies[finding.remedies.index(helps)] if helps else None
     return FindingView(
+        finding=finding,
         id=finding.id.replace(":", "-"),
-        rule=finding.rule,
-        title=finding.title,
-        status=finding.status,
-        usual=finding.affects_default is not False,
         group=group_of(finding),
         do=_do(helps) if helps else f"{finding.title}; no remedy is {'proven' if finding.remedies else 'known'}",
         factor=fmt.ratio(finding.ratio, finding.interval) if finding.ratio is not None else None,
         interval=fmt.ratio_interval(finding.ratio, finding.interval),
-        text=finding.text,
-        where=finding.where,
         legs=[_leg(name, leg) for name, leg in finding.legs.named()],
         picture=pictures[0] if pictures else None,
         pictures=pictures[1:],
@@ -166,14 +150,8 @@ def _card(finding: Finding, measured: PictureSources, limits: list[str]) -> Find
         law=law.text if law and law.name else None,
         forecasts=forecast_lines(law),
         limits=limits,
-        cause=finding.cause,
-        hypotheses=finding.hypotheses,
         rivals=rival_lines(finding.rivals),
         remedies=remedies,
-        missing=finding.missing,
-        next=finding.next,
-        contrasts=finding.contrasts,
-        doubts=finding.doubts,
         counted=_counted(finding, results) if results else [],
     )
 

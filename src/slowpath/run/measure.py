@@ -10,7 +10,6 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -32,7 +31,7 @@ from slowpath.run.execute import Execution, RunEnd
 from slowpath.run.libraries import mpi_facts, require_job
 from slowpath.run.limits import RunLimits
 from slowpath.run.machine import machine_facts
-from slowpath.run.ownership import owned, require_free
+from slowpath.run.ownership import now, owned, require_free
 from slowpath.run.prepare import PreparedRun
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, end_leftovers, reopen, require_no_other, what_is_left
@@ -102,7 +101,7 @@ def _measure(
         msgspec.structs.replace(
             info,
             status=result.status,
-            finished=_now(),
+            finished=now(),
             wall_s=(info.wall_s or 0.0) + time.monotonic() - begun,
             notes=[*info.notes, *result.notes],
         ),
@@ -182,7 +181,7 @@ def _run_info(run: Path, prepared: PreparedRun, command: list[str], others: Othe
         campaign=prepared.plan.campaign,
         title=prepared.plan.title,
         campaign_sha256=hashlib.sha256(prepared.campaign_text).hexdigest(),
-        started=_now(),
+        started=now(),
         slowpath=__version__,
         engine=prepared.engine,
         seed=prepared.plan.seed,
@@ -200,10 +199,6 @@ def _named(info: RunInfo) -> str:
     mpis = info.mpis or [info.mpi]
     paths = [str(mpi.get("mpiexec")) for mpi in mpis if mpi.get("source") == "option" and mpi.get("mpiexec")]
     return f" --mpi {shlex.quote(','.join(paths))}" if paths and len(paths) == len(mpis) else ""
-
-
-def _now() -> str:
-    return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def require_space(folder: Path, plan: Plan) -> None:

@@ -23,13 +23,12 @@ from typing import Literal
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, SlowpathError
-from slowpath.core.files import cannot, create_once, inside, write_atomically
+from slowpath.core.files import cannot, create_once, inside, json_bytes, write_atomically
 from slowpath.record.owner import (
     MOST_OWNERS,
     OWNER_FOLDER,
     HeldBy,
     Owner,
-    encoded,
     in_words,
     latest,
     now_ns,
@@ -149,7 +148,7 @@ class Ownership:
             with contextlib.suppress(OSError):
                 self._path.parent.mkdir(exist_ok=True)
             with contextlib.suppress(EnvironmentFailure):
-                create_once(self._path, encoded(self.owner))
+                create_once(self._path, json_bytes(self.owner))
         elif held.number > self.number:
             raise Taken(
                 f"{self.folder}: was taken over by {in_words(held.owner)}, because this process gave no sign for "
@@ -161,7 +160,7 @@ class Ownership:
         with contextlib.suppress(SlowpathError):
             held = latest(self.folder)
             if held is not None and held.owner is not None and held.owner.token == self.owner.token:
-                write_atomically(self._path, encoded(msgspec.structs.replace(self.owner, released=_now())))
+                write_atomically(self._path, json_bytes(msgspec.structs.replace(self.owner, released=now())))
 
 
 _mine: list[Ownership] = []  # all that this process holds
@@ -211,8 +210,8 @@ def take(
         number = before.number + 1 if before else 1
         if number > MOST_OWNERS:
             raise EnvironmentFailure(f"{place}: is full; if nobody measures into {folder}, remove {place}")
-        owner = Owner(**asdict(me), token=uuid.uuid4().hex, since=_now(), command=command)
-        if not create_once(record_path(folder, number), encoded(owner)):
+        owner = Owner(**asdict(me), token=uuid.uuid4().hex, since=now(), command=command)
+        if not create_once(record_path(folder, number), json_bytes(owner)):
             continue
         # A higher one shows that a later owner removed the record that this one was to follow.
         now_held = latest(folder)
@@ -302,5 +301,6 @@ def _tidy(place: Path, number: int) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _now() -> str:
+def now() -> str:
+    """Local time, ISO 8601."""
     return datetime.now().astimezone().isoformat(timespec="seconds")

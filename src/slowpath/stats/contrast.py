@@ -37,7 +37,6 @@ class ContrastEstimate:
     p: float | None = None  # two-sided, of "the ratio is 1", not corrected for the number of contrasts
     equivalence: Interval | None = None  # the 90 % interval that "same" is judged by
     t: Interval | None = None
-    p_signed_rank: float | None = None
     sd_log: float | None = None  # of the log ratios of pairs (unpaired: of log launch medians, times sqrt 2)
     within_launch: bool = False
 
@@ -81,7 +80,6 @@ def _signed_rank(d: Floats, centre: student.MeanWithT, minimum_effect: float, le
         return None
     interval = found.interval.exp()
     t = centre.interval(level)
-    p_rank = signedrank.p_value(d)
     p_t = centre.p()
     return ContrastEstimate(
         math.exp(found.value),
@@ -91,10 +89,9 @@ def _signed_rank(d: Floats, centre: student.MeanWithT, minimum_effect: float, le
         interval.level,
         d.size,
         minimum_effect,
-        p=p_rank if p_t is None else p_t,
+        p=signedrank.p_value(d) if p_t is None else p_t,
         equivalence=_exp(signedrank.hodges_lehmann(d, EQUIVALENCE_LEVEL).interval),
         t=_exp(t),
-        p_signed_rank=p_rank,
         sd_log=centre.sd,
     )
 

@@ -20,7 +20,7 @@ from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import Bools, Floats, Ints
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.reasons import NEEDS, Needs
-from slowpath.watch.record.layout import watch_layout
+from slowpath.watch.record.layout import families_named
 from slowpath.watch.results import Account, AccountName, RankTime
 from slowpath.watch.totals import CallSeconds, overhead_families, unkept_seconds
 
@@ -112,10 +112,10 @@ class _Names:
         families = np.array(world.families, dtype=np.int64)
         of_call = families[events.call] if families.size else np.zeros(0, dtype=np.int64)
         manages = np.array([name.startswith(_WINDOWS) for name in world.calls], dtype=bool)
-        self.is_managing: Bools = np.isin(of_call, _numbers(_MANAGING)) | (
+        self.is_managing: Bools = np.isin(of_call, families_named(*_MANAGING)) | (
             manages[events.call] if manages.size else np.zeros(0, dtype=bool)
         )
-        self.is_file: Bools = np.isin(of_call, _numbers(("files",)))
+        self.is_file: Bools = np.isin(of_call, families_named("files"))
         waiting = np.array([_NUMBER[_waits_in(name)] for name in world.calls], dtype=np.int64)
         self.waiting: Ints = waiting[events.call] if waiting.size else np.zeros(0, dtype=np.int64)
         self.waiting = np.where(self.is_managing, _NUMBER["wait at management"], self.waiting)
@@ -156,10 +156,6 @@ def _waits_in(call: str) -> AccountName:
         return "wait at barrier"
     known: Mapping[Needs, AccountName] = {Needs.ROOT: "late broadcast", Needs.ALL_AT_ROOT: "early reduce"}
     return known.get(NEEDS.get(call.removesuffix("_c"), Needs.UNKNOWN), "wait at N x N")
-
-
-def _numbers(names: tuple[str, ...]) -> list[int]:
-    return [number for number, name in watch_layout().families.items() if name in names]
 
 
 def _moved_bytes(found: Attributed) -> Floats:
@@ -274,8 +270,8 @@ def _without_events(
     families = np.array(world.families, dtype=np.int64)
     alone_s = unkept_seconds(found.events, rows, weight, in_call_s)
     with_events = np.isin(np.arange(len(world.calls)), found.events.call[rows])
-    manages = np.isin(families, _numbers(_MANAGING)) | np.array([n.startswith(_WINDOWS) for n in world.calls])
-    files = np.isin(families, _numbers(("files",)))
+    manages = np.isin(families, families_named(*_MANAGING)) | np.array([n.startswith(_WINDOWS) for n in world.calls])
+    files = np.isin(families, families_named("files"))
     is_overhead = np.isin(families, overhead_families()) & ~with_events
     known = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["cost of calls"]))
     floor_share, has_floor = _counted_floors(found, i, lane)

@@ -89,7 +89,7 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
 
 def _apart(results: WatchResults) -> list[str]:
     """Files, the start of MPI and the cost of the watch, which no rule judges, where they are worth a line."""
-    lines, run_s = [], _run_s(results)
+    lines, run_s = [], run_seconds(results)
     if results.files is not None and results.files.share >= LEAST_SHARE:
         lines.append(f"{results.files.text}.")
     if results.start_s is not None and results.start_s >= LONG_START * run_s:
@@ -104,7 +104,7 @@ def _sentence(note: str) -> str:
 
 
 def _answer(results: WatchResults, changes: list[_Change]) -> str:
-    program, run_s = results.program, _run_s(results)
+    program, run_s = results.program, run_seconds(results)
     mpi_s = sum(rank.mpi_s for rank in results.ranks) / len(results.ranks)
     count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
     head = f"{program.program}, {count}, {seconds(run_s)}: {_percent(mpi_s, run_s)} % of the run is MPI"
@@ -133,7 +133,7 @@ def _most(results: WatchResults, changes: list[_Change], mpi_s: float) -> tuple[
     accounts = [one for one in results.accounts or () if one.name in _SAVEABLE]
     findings_s = sum(_ends(finding)[1] for finding in results.findings if finding.status != "no effect")
     most_s = min(sum(one.seconds for one in accounts) + max(findings_s, 0.0), mpi_s)
-    most_s = max(most_s, min(_outside_s(changes, mpi_s), _run_s(results)))
+    most_s = max(most_s, min(_outside_s(changes, mpi_s), run_seconds(results)))
     named = [(change.saved_s, change.name) for change in changes]
     named += [(one.seconds, _ACCOUNT_WORDS.get(one.name, one.name)) for one in accounts]
     largest = max(named, default=(0.0, ""), key=lambda pair: pair[0])
@@ -188,7 +188,7 @@ def _share(share: float) -> str:
 
 def _changes(results: WatchResults, watch: str) -> list[_Change]:
     """Most saved first."""
-    run_s = _run_s(results)
+    run_s = run_seconds(results)
     found = [_of_finding(finding, results, watch) for finding in results.findings if finding.status != "no effect"]
     found += [_of_wait(wait, results) for wait in results.waits if _is_cause(wait) and wait.share >= LEAST_SHARE]
     return sorted((one for one in found if run_s > 0), key=lambda one: one.saved_s, reverse=True)
@@ -269,7 +269,8 @@ def _undecided(results: WatchResults, watch: str) -> str | None:
     return f"Not decided: {'; '.join(parts)}." if parts else None
 
 
-def _run_s(results: WatchResults) -> float:
+def run_seconds(results: WatchResults) -> float:
+    """From the first MPI_Init to the last MPI_Finalize; of the command where no rank was recorded."""
     return results.program.span_s if results.program.span_s is not None else results.program.wall_s
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from slowpath.mpi.identify import named_in
+from slowpath.watch.brief import run_seconds
 from slowpath.watch.collective_prices import (
     CollectiveQuestion,
     collective_finding,
@@ -58,8 +59,8 @@ def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str
     pairs = None if kept is None else kept.pairs[(kept.pairs >= 0).all(axis=1)]
     loads = loads_of(results.classes, results.calls, pairs)
     program = ProgramFacts(frozenset(call.name for call in results.calls), variables, results.program.thread_level)
-    questions, left = questions_of(loads, program, _run_s(results), len(results.ranks))
-    collectives, none = collective_questions(results.collectives or (), _run_s(results))
+    questions, left = questions_of(loads, program, run_seconds(results), len(results.ranks))
+    collectives, none = collective_questions(results.collectives or (), run_seconds(results))
     return Asking(tuple(loads), tuple(questions), (*left, *none), tuple(collectives))
 
 
@@ -89,7 +90,7 @@ def concluded(
             not_measured=0,
         )
         return _with_verdict(unclaimed, watch)
-    ranks, run_s = len(results.ranks), _run_s(results)
+    ranks, run_s = len(results.ranks), run_seconds(results)
     prices = prices_of(asked.questions, sources, ranks)
     costs, unclear = costs_of(prices.priced, run_s, ranks)
     every, together = _saved(costs, asked.loads, kept, run_s)
@@ -130,11 +131,6 @@ def concluded(
 
 def _with_verdict(results: WatchResults, watch: str) -> WatchResults:
     return changed(results, verdict=verdict_of(results, watch))
-
-
-def _run_s(results: WatchResults) -> float:
-    """From the first MPI_Init to the last MPI_Finalize."""
-    return results.program.span_s if results.program.span_s is not None else results.program.wall_s
 
 
 def _with_patterns(saved: Saved, patterns: Patterns, results: WatchResults) -> Saved:

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError
-from slowpath.core.files import inside, read_bytes, write_atomically
+from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import Name, Text, Whole
 from slowpath.core.place import PlaceFacts
 from slowpath.core.result import NotNegative
@@ -91,7 +91,7 @@ def read_watch(folder: Path) -> WatchInfo:
 
 def write_watch(folder: Path, info: WatchInfo) -> None:
     """Raises: EnvironmentFailure: the disk refuses."""
-    write_atomically(folder / WATCH_FILE, msgspec.json.format(msgspec.json.encode(info), indent=1) + b"\n")
+    write_atomically(folder / WATCH_FILE, json_bytes(info))
 
 
 def record_files(folder: Path) -> list[Path]:

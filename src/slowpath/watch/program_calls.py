@@ -13,7 +13,7 @@ from slowpath.watch.classes import FIRST_USE
 from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.kind_weights import is_coarse, stands_for, time_weights
 from slowpath.watch.match import NO_EVENT
-from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
+from slowpath.watch.record.layout import NONE_32, EventKind, families_named
 from slowpath.watch.results import CallSite
 from slowpath.watch.what_if import CallOrder, possible, transfers
 
@@ -73,7 +73,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         root=np.where(collective & (events.peer[calls] >= 0), events.peer[calls], NONE),
         offset=events.offset[calls],
         is_collective=collective & ((kind & int(EventKind.POST)) == 0),
-        is_message=np.isin(family, _families(_OF_MESSAGES)),
+        is_message=np.isin(family, families_named(*_OF_MESSAGES)),
         is_one_sided=(kind & int(EventKind.ONE_SIDED)) != 0,
         brings=_brings(found, calls, place),
         group=group[calls],
@@ -89,10 +89,6 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         first_uses=_first_uses(world, sites),
         cost_s=max((int(record.header["call_cost_ns"]) for record in world.records), default=0) * 1e-9,
     )
-
-
-def _families(names: tuple[str, ...]) -> list[int]:
-    return [number for number, name in watch_layout().families.items() if name in names]
 
 
 def _brings(found: Attributed, calls: Ints, place: Ints) -> Bools:

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-import msgspec
-
 from slowpath.core.brief import Brief
 from slowpath.core.clean import line, shell_assignments
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError
-from slowpath.core.files import inside, read_bytes, write_atomically
+from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Share, Text, means
 
 PROOF_FILE = "proof.json"
@@ -123,7 +121,7 @@ def read_proof(folder: Path) -> Proof:
 
 def write_proof(folder: Path, proof: Proof) -> None:
     """Raises: EnvironmentFailure: the disk refuses."""
-    write_atomically(folder / PROOF_FILE, msgspec.json.format(msgspec.json.encode(proof), indent=1) + b"\n")
+    write_atomically(folder / PROOF_FILE, json_bytes(proof))
 
 
 _VERDICTS: dict[Verdict, str] = {

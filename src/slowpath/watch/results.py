@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from slowpath.core.decoding import DAMAGE, Versioned, decoded, why
+from slowpath.core.decoding import DAMAGE, schema_in, why
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.finding_results import RemedyResult
@@ -356,11 +356,7 @@ def read_watch_results(folder: Path) -> WatchResults:
 
 def decode_watch_results(content: bytes, path: Path) -> WatchResults:
     """From the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
-    schema = decoded(
-        content, Versioned, path, "name a folder that slowpath watch wrote", "is not a results.json"
-    ).schema
-    if schema > WATCH_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    schema_in(content, path, WATCH_SCHEMA, "name a folder that slowpath watch wrote", "is not a results.json")
     try:
         results = msgspec.json.decode(content, type=WatchResults)
         require_whole(results)

@@ -6,12 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
-import msgspec
-
 from slowpath.core.clean import line
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Text, means
 from slowpath.core.units import format_interval, format_ratio
 from slowpath.watch.proof import ProofEffect, Verdict
@@ -103,7 +101,7 @@ def write_skeleton(watch: Path, found: SkeletonResults) -> None:
     """Raises: EnvironmentFailure: the disk refuses."""
     folder = watch / SKELETON_FOLDER
     folder.mkdir(exist_ok=True)
-    write_atomically(folder / SKELETON_FILE, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    write_atomically(folder / SKELETON_FILE, json_bytes(found))
 
 
 def skeleton_lines(found: SkeletonResults) -> list[str]:

@@ -82,8 +82,8 @@ class RanksNow:
         self._came: dict[tuple[int, int], set[int]] = {}
         self._here: dict[tuple[int, str], set[int]] = {}
         places = self._places(records)
-        for i, record in enumerate(records):
-            self.by_rank[record.rank] = self._stand(i, record, places.get(record.rank), until_s)
+        for record in records:
+            self.by_rank[record.rank] = self._stand(record, places.get(record.rank), until_s)
         for i, record in enumerate(records):
             stand = self.by_rank[record.rank]
             if stand.is_stuck:
@@ -105,7 +105,7 @@ class RanksNow:
         named: dict[int, NamedSite] = dict(zip(rows, named_sites(list(rows.values()), MOST_NAMED), strict=True))
         return {rank: place_words(as_site(named[site])) for rank, site in of_rank.items()}
 
-    def _stand(self, i: int, record: RankRecord, place: str | None, until_s: float) -> Stand:
+    def _stand(self, record: RankRecord, place: str | None, until_s: float) -> Stand:
         if record.state in _ENDED:
             return Stand(record.rank, _ENDED[record.state])
         lane = self.lane[record.rank]
@@ -131,7 +131,7 @@ class RanksNow:
         family = self.found.world.families[int(self.found.world.call_of[i][int(row["call"])])]
         identity = self._identity(record, int(row["communicator"]))
         if int(row["requests"]) and identity == 0 and family == _COMPLETION:
-            self._requests(i, record, stand, int(row["request"]), int(row["requests"]))
+            self._requests(i, stand, int(row["request"]), int(row["requests"]))
         elif family == _COLLECTIVE:
             self._collective(stand, identity, int(row["sequence"]))
         elif int(row["peer"]) != Peer.NONE or int(row["source"]) != Peer.NONE:
@@ -229,7 +229,7 @@ class RanksNow:
         at = int(Peer.OF_COMMUNICATOR) - rank
         return int(members[at]) if at < len(members) else int(Peer.ANY)
 
-    def _requests(self, i: int, record: RankRecord, stand: Stand, serial: int, count: int) -> None:
+    def _requests(self, i: int, stand: Stand, serial: int, count: int) -> None:
         """Those of its requests that are open, and whose other side is not there."""
         events, matched = self.found.events, self.found.matched
         mine = events.record == i

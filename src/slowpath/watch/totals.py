@@ -17,7 +17,7 @@ from slowpath.watch.events import Bools, Events, Floats, Ints, World
 from slowpath.watch.kind_weights import is_coarse
 from slowpath.watch.match import SideEvents
 from slowpath.watch.record.job import Ticks
-from slowpath.watch.record.layout import RecordState, watch_layout
+from slowpath.watch.record.layout import RecordState, families_named, watch_layout
 from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.results import BEFORE_THE_RUN, CallCount, Coverage, Family, RankTime
 
@@ -104,7 +104,7 @@ def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) 
 
 def overhead_families() -> list[int]:
     """Numbers of the families whose calls without events are overhead."""
-    return [number for number, name in watch_layout().families.items() if name in OVERHEAD]
+    return families_named(*OVERHEAD)
 
 
 def _span_s(record: RankRecord, clock: Ticks) -> float:
@@ -203,13 +203,13 @@ def whole(value: float) -> int:
 def matched_share(found: Attributed) -> float | None:
     """Of the sends and receives whose other side must have been recorded: matched. None: there are none."""
     pairs = found.matched.send.size + found.contradictions
-    lone = _must_match(found, found.matched.sends, found.matched.send, is_send=True)
-    lone += _must_match(found, found.matched.receives, found.matched.receive, is_send=False)
+    lone = _must_match(found, found.matched.sends, found.matched.send)
+    lone += _must_match(found, found.matched.receives, found.matched.receive)
     total = 2 * pairs + lone
     return None if total == 0 else 2 * found.matched.send.size / total
 
 
-def _must_match(found: Attributed, side: SideEvents, paired: Ints, *, is_send: bool) -> int:
+def _must_match(found: Attributed, side: SideEvents, paired: Ints) -> int:
     """Unpaired messages of one side whose other rank's record is whole: nothing was dropped, and it ended well."""
     alone: Bools = np.ones(len(side), dtype=bool)
     alone[paired] = False

@@ -54,7 +54,7 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
         raise UsageError(f"{folder}: no recorded call is in this time range; its calls end at {_last(events)}")
     communicators, numbers = _communicators(events, world)
     kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found, numbers, communicators),
-                 _collectives(events, world, numbers, communicators))  # fmt: skip
+                 _collectives(events, numbers, communicators))  # fmt: skip
     notes = [*world.job.notes, *world.notes, *notes, *_doubts(events, world, found.clocks.largest_error_s)]
     program = world.records[0].words("program").rpartition("/")[2]
     return Trace(f"{program}: watched", _began_ns(world, info), _rows(kept), notes, communicators)
@@ -136,9 +136,7 @@ def _shared(events: Events, reported: int, numbers: Mapping[int, int], known: li
     return number if number == 0 or {int(events.rank[reported]), int(events.peer[reported])} <= set(members) else 0
 
 
-def _collectives(
-    events: Events, world: World, numbers: Mapping[int, int], known: list[Communicator]
-) -> Mapping[int, Collective]:
+def _collectives(events: Events, numbers: Mapping[int, int], known: list[Communicator]) -> Mapping[int, Collective]:
     found = {}
     for event in np.flatnonzero(events.has(EventKind.COLLECTIVE) & events.is_timed).tolist():
         number = numbers.get(int(events.communicator[event]))

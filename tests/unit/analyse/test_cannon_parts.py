@@ -22,8 +22,8 @@ from slowpath.experiments.cannon.disturbance import Disturbance, disturbance
 from slowpath.experiments.cannon.entry import kernels
 from slowpath.experiments.cannon.experiment import MEANINGS
 from slowpath.experiments.cannon.groups import groups
+from slowpath.experiments.cannon.observed import MOST_INTERVALS, timeline
 from slowpath.experiments.cannon.runs import PARTS, Runs, read_runs
-from slowpath.experiments.cannon.timeline import MOST_INTERVALS, timeline
 from slowpath.experiments.cannon.variants import ACROSS_NODES
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.reduce import Reduced

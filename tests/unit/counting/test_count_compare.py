@@ -11,9 +11,8 @@ import pytest
 from slowpath.compare import gate
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.studies.counting.compare import EXIT_CODES, CountComparison, compare_counts
-from slowpath.studies.counting.earlier import KEPT, read_earlier
 from slowpath.studies.counting.model import Call, ProcessCount, SteppedFunction
-from slowpath.studies.counting.show import as_json, as_text, comparison_text
+from slowpath.studies.counting.show import KEPT, as_json, as_text, comparison_text, read_earlier
 
 LIBRARY = "libmpi.so.40"
 

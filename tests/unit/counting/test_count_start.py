@@ -8,8 +8,18 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.studies.counting.start import Wish, command_line, prepare_folder, run, variables
-from slowpath.studies.counting.tools import LIBRARY, NAMER, TRACER, Tools, find_tools
+from slowpath.studies.counting.start import (
+    LIBRARY,
+    NAMER,
+    TRACER,
+    Tools,
+    Wish,
+    command_line,
+    find_tools,
+    prepare_folder,
+    run,
+    variables,
+)
 
 FOLDER = Path("/counts")
 TRAP = Wish("MPI_Put", 8, 2, "trap")

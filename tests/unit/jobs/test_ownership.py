@@ -19,8 +19,8 @@ import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.files import create_once
-from slowpath.record.owner import HeldBy, Owner, encoded, latest, record_path
+from slowpath.core.files import create_once, json_bytes
+from slowpath.record.owner import HeldBy, Owner, latest, record_path
 from slowpath.run import ownership, process
 from slowpath.run.ownership import (
     BEAT_S,
@@ -49,7 +49,7 @@ def record(
     owner = Owner(**asdict(identity), token=f"token{number}", since="2026-01-31T12:00:00+01:00", command="slowpath run")
     path = record_path(folder, number)
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(encoded(msgspec.structs.replace(owner, **changed)))
+    path.write_bytes(json_bytes(msgspec.structs.replace(owner, **changed)))
     stamp = time.time() - age_s
     os.utime(path, (stamp, stamp))
     return path

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from slowpath.cli.main import exit_code
+from slowpath.core.files import json_bytes
 from slowpath.core.plan import Plan
 from slowpath.record.folder import RunInfo, launch_folder, read_launches, write_run
-from slowpath.record.owner import Owner, encoded, latest, record_path
+from slowpath.record.owner import Owner, latest, record_path
 from slowpath.record.plan_files import write_plan
 from slowpath.report.redact import redact_run
 from slowpath.run import measure
@@ -36,7 +37,7 @@ def record_of_another(run: Path, number: int = 1, pid: int | None = None) -> Non
     identity = replace(me, host="node7") if pid is None else replace(me, pid=pid, process_start=_start(pid))
     owner = Owner(**asdict(identity), token="other", since="2026-01-31T12:00:00+01:00", command="slowpath run")
     record_path(run, number).parent.mkdir(exist_ok=True)
-    record_path(run, number).write_bytes(encoded(owner))
+    record_path(run, number).write_bytes(json_bytes(owner))
 
 
 def _start(pid: int) -> int:

@@ -13,8 +13,8 @@ from itertools import product
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import CheckCells, nothing_checked
-from slowpath.core.plan import Cell
 from slowpath.core.results import ContrastResult, Finding, Results
+from slowpath.diagnose.places import unplanned
 from slowpath.diagnose.sides import Condition, condition
 from slowpath.diagnose.state import State
 from slowpath.diagnose.tasks import TrialTask
@@ -125,20 +125,8 @@ def _plannable(proven: Proven, added: Mapping[str, str], ranks: int, check: Chec
     values = {name: [slow[name], value] for name, value in added.items()}
     if proven.axis in slow:
         values[proven.axis] = [slow[proven.axis], remedied[proven.axis]]
-    cells = [
-        Cell(
-            cell=number,
-            key="",
-            group="",
-            label="",
-            experiment=proven.slow.experiment,
-            parameters={**slow, **dict(zip(values, chosen, strict=True))},
-            environment="",
-            placement="",
-        )
-        for number, chosen in enumerate(product(*values.values()))
-    ]
-    verdicts = check(cells, ranks)
+    every = ({**slow, **dict(zip(values, chosen, strict=True))} for chosen in product(*values.values()))
+    verdicts = check(unplanned(proven.slow.experiment, every), ranks)
     return all(verdict.reason is None and proven.metric in verdict.metrics for verdict in verdicts.values())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from dataclasses import replace as changed
 
 import numpy as np
 from msgspec.structs import replace
@@ -248,13 +249,11 @@ def remedies_of(task: AttributeTask, library: str | None) -> list[Remedy]:
     )
     if not task.set_by_user or task.also or task.together:
         return [moved]
-    unset = Remedy(
+    unset = changed(
+        moved,
         name=f"unset {name}",
         text=f"Unset {name}, which is {task.value_bytes} in your environment: {task.effect}.",
-        axes=("environment",),
-        control=EAGER,
-        side_effects=SIDE_EFFECTS,
-        applies=AppliesTo(library),
+        variables={},
         unset=(name,),
     )
     return [unset, moved]

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.diagnose.user_states import FORCED_STATES
-from slowpath.findings.remedy import ALONE, Remedy
+from slowpath.findings.remedy import Remedy, of_environment
 from slowpath.findings.snippet import modulefile_lines, shell_lines
-from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import OwnSetting, without
 from slowpath.slowpaths.registry import codes_refined_by
@@ -148,19 +147,7 @@ def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy
         if not gone or remedy_name(gone) != listed.name:
             continue
         bare = without(settings, gone)
-        found.append(
-            Remedy(
-                name=listed.name,
-                text=listed.text,
-                axes=("environment",),
-                control=ALONE,
-                side_effects=tuple(effect for effect in listed.side_effects if isinstance(effect, str)),
-                applies=AppliesTo(None),
-                unset=bare.unset,
-                variables=bare.variables,
-                phrase=listed.phrase,
-            )
-        )
+        found.append(of_environment(listed, bare.variables, bare.unset))
     return found
 
 

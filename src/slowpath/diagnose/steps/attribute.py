@@ -59,7 +59,7 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
             seen = suspect.switch.variable in (limit.attributed_to or "").split(AND)  # in the finding this one is of
             if suspect.switch.variable not in tried and not seen and sides is not None:
                 task = task_for(finding, limit, suspect, sides, suspect.switch.variable in environ)
-                task = msgspec.structs.replace(task, also=_also(finding, limit, state))
+                task = msgspec.structs.replace(task, also=_also(limit, state))
                 why = f"does {task.variable}={task.value_bytes} set the limit of {finding.rule}?"
                 yield Proposal(task, campaign_for(task, sides, state.ranks), why)
         if sides is not None and not limit.attributed_to:
@@ -94,7 +94,7 @@ def _pairs(
         yield Proposal(task, campaign_for(task, sides, state.ranks), why)
 
 
-def _also(finding: Finding, limit: LimitBracket, state: State) -> dict[str, int]:
+def _also(limit: LimitBracket, state: State) -> dict[str, int]:
     """Variables that were seen to move this limit, and what a trial sets each to."""
     names = (limit.attributed_to or "").split(AND)
     tasks = state.tasks(AttributeTask)

@@ -17,7 +17,7 @@ from slowpath.core.results import Finding, LawForecast, LawResult, LawSource, Re
 from slowpath.diagnose.places import placed, possible
 from slowpath.diagnose.sides import Condition, condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepKind, unchanged
 from slowpath.diagnose.tasks import ForecastEntry, ForecastTask, PredictedAnchor, PredictedPlace
 from slowpath.findings.order import by_cost
 from slowpath.findings.sweeps import launch_times
@@ -39,11 +39,6 @@ def propose(state: State) -> Iterator[Proposal]:
         yield Proposal(task, _campaign(task, state), f"do the laws of {rules} predict new points?")
 
 
-def apply(before: StepConclusion, _: ForecastTask, __: Results, ___: StepHistory) -> StepConclusion:
-    """By itself it shows nothing: `judged` adds what was seen to what the rules know of other runs."""
-    return before
-
-
 def summary(task: ForecastTask, _: StepConclusion, after: StepConclusion) -> str:
     """`laws of SP001, SP003 held, of SP002 failed`."""
     outcomes: dict[str, list[str]] = {}
@@ -58,7 +53,7 @@ def summary(task: ForecastTask, _: StepConclusion, after: StepConclusion) -> str
     return "; ".join(f"{word}: {', '.join(dict.fromkeys(rules))}" for word, rules in outcomes.items())
 
 
-FORECAST = StepKind(ForecastTask, apply, summary, adds_evidence=True)
+FORECAST = StepKind(ForecastTask, unchanged, summary, adds_evidence=True)
 
 
 def _entries(state: State) -> list[ForecastEntry]:

@@ -43,6 +43,11 @@ class StepConclusion:
         return replace(self, findings=[*self.findings, *more])
 
 
+def unchanged(before: StepConclusion, *_: object) -> StepConclusion:
+    """Of a step that shows nothing by itself: `judged` adds what it measured to what the rules see in other runs."""
+    return before
+
+
 @dataclass(frozen=True)
 class StepHistory:
     """A step among all that were measured. forced: the user's variables that force a slow state."""

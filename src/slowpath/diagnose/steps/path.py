@@ -16,7 +16,7 @@ from slowpath.core.results import Finding, MessagePath, Results, Verdict
 from slowpath.diagnose.own_settings.listing import OWN_WITNESSED
 from slowpath.diagnose.own_settings.named import responsible
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
-from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepKind, unchanged
 from slowpath.diagnose.tasks import PathTask, SurveyTask
 from slowpath.mpi.idle_layers import LAYER_TITLES, idle_settings, what_chooses
 from slowpath.mpi.launcher import INHERITED
@@ -55,11 +55,6 @@ def path_campaign(ranks: int) -> Campaign:
     )
 
 
-def apply(before: StepConclusion, _: PathTask, __: Results, ___: StepHistory) -> StepConclusion:
-    """It shows no slow path by itself."""
-    return before
-
-
 def summary(_: PathTask, __: StepConclusion, ___: StepConclusion) -> str:
     """Nothing of its own: `numbers` says it."""
     return ""
@@ -67,7 +62,7 @@ def summary(_: PathTask, __: StepConclusion, ___: StepConclusion) -> str:
 
 PATH = StepKind(
     PathTask,
-    apply,
+    unchanged,
     summary,
     most_s=MOST_S,
     numbers=lambda results: (

@@ -15,7 +15,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.sides import Condition, condition, environments_of, placements_of
 from slowpath.diagnose.state import Proposal, State
-from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepKind, unchanged
 from slowpath.diagnose.tasks import RivalTask
 from slowpath.findings.order import by_cost
 from slowpath.findings.rivals.rival import Varied
@@ -34,11 +34,6 @@ def propose(state: State) -> Iterator[Proposal]:
         yield Proposal(RivalTask(), campaign, "distinguish each cause from its rivals")
 
 
-def apply(before: StepConclusion, _: RivalTask, __: Results, ___: StepHistory) -> StepConclusion:
-    """By itself it shows nothing: `judged` adds it to what the rules see in other runs."""
-    return before
-
-
 def summary(_: RivalTask, before: StepConclusion, after: StepConclusion) -> str:
     """`5 rivals refuted, 1 true, 2 standing; no slow path after all: SP002`."""
     states = [rival.state for finding in after.findings for rival in finding.rivals]
@@ -51,7 +46,7 @@ def summary(_: RivalTask, before: StepConclusion, after: StepConclusion) -> str:
 
 _WORDS = {"refuted": "rivals refuted", "true": "true", "standing": "standing"}
 
-RIVAL = StepKind(RivalTask, apply, summary, adds_evidence=True)
+RIVAL = StepKind(RivalTask, unchanged, summary, adds_evidence=True)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.sides import Condition, condition, placements_of
 from slowpath.diagnose.state import Proposal, State, survey_of
 from slowpath.diagnose.steps.forecast import later_of
-from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind, unchanged
 from slowpath.diagnose.tasks import ForecastTask, RivalTask, WitnessTask
 from slowpath.diagnose.user_states import findings_under
 from slowpath.findings.facts import Later
@@ -36,18 +36,13 @@ def propose(state: State) -> Iterator[Proposal]:
         yield Proposal(WitnessTask(), campaign, "count library calls in the cells that findings rest on")
 
 
-def apply(before: StepConclusion, _: WitnessTask, __: Results, ___: StepHistory) -> StepConclusion:
-    """By itself it shows nothing: `judged` adds its counts to what the rules see in other runs."""
-    return before
-
-
 def summary(_: WitnessTask, __: StepConclusion, after: StepConclusion) -> str:
     """`5 of 7 findings are explained`."""
     explained = sum(finding.legs.explained.state == "shown" for finding in after.findings)
     return f"{explained} of {len(after.findings)} findings are explained"
 
 
-WITNESS = StepKind(WitnessTask, apply, summary, adds_evidence=True)
+WITNESS = StepKind(WitnessTask, unchanged, summary, adds_evidence=True)
 
 
 def witness_campaign(state: State) -> Campaign | None:

@@ -20,11 +20,11 @@ import msgspec
 
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.result import Whole
 from slowpath.diagnose.tune.files import LIBRARY, PRELOAD, contents
 from slowpath.diagnose.tune.promise import FILE as PROMISES
-from slowpath.diagnose.tune.promise import Promised, encoded
+from slowpath.diagnose.tune.promise import Promised
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning_files import openmpi_parameters
 
@@ -125,7 +125,7 @@ def installation(
     if mpi.name == "openmpi":
         files[PARAMETERS] = openmpi_parameters(made.variables).encode()
     files[SCRIPT] = _script(identity, made.variables).encode()
-    files[PROMISES] = encoded(promised)
+    files[PROMISES] = json_bytes(promised)
     below = {f"{_folder(identity)}/{name}": content for name, content in files.items()}
     below[f"{_MODULES}/{MODULE}/{identity}"] = _module(identity, made.variables).encode()
     return Installation(prefix, identity, below)
@@ -214,7 +214,7 @@ def read_manifest(path: Path, identity: str) -> SiteManifest:
 
 
 def _write_manifest(path: Path, manifest: SiteManifest) -> None:
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n")
+    write_atomically(path, json_bytes(manifest))
 
 
 def _made_folders(prefix: Path, names: Mapping[str, bytes]) -> tuple[str, ...]:

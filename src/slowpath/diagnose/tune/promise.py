@@ -11,7 +11,7 @@ import msgspec
 
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.files import read_bytes
+from slowpath.core.files import json_bytes, read_bytes
 from slowpath.core.result import AtLeastOne, Count, Name
 from slowpath.diagnose.tune.campaigns import mockups_of
 from slowpath.diagnose.tune.choose import CollectiveCell
@@ -127,12 +127,7 @@ def promises_text(
     library: str, mpi: str, found: Sequence[Promise], load: float | None = None, *, classes: bool = False
 ) -> bytes:
     """promises.json: every verified cell, what was promised, and what each view measured."""
-    return encoded(Promised(library, mpi, [_row(one) for one in found], classes, load))
-
-
-def encoded(promised: Promised) -> bytes:
-    """As a file."""
-    return msgspec.json.format(msgspec.json.encode(promised), indent=1) + b"\n"
+    return json_bytes(Promised(library, mpi, [_row(one) for one in found], classes, load))
 
 
 def read_promises(folder: Path) -> Promised:

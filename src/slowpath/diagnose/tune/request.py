@@ -11,7 +11,7 @@ import msgspec
 
 from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import UsageError
-from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.result import AtLeastOne, Count, Name, NotNegative
 from slowpath.mpi.forced_algorithms import ALGORITHMS
 from slowpath.mpi.guidelines import GUIDELINES
@@ -102,7 +102,7 @@ def most_of(uses: Sequence[Use]) -> tuple[Use, ...]:
 
 def save(folder: Path, request: TuneRequest) -> None:
     """Raises: EnvironmentFailure: the disk refuses."""
-    write_atomically(folder / FILE, msgspec.json.format(msgspec.json.encode(request), indent=1) + b"\n")
+    write_atomically(folder / FILE, json_bytes(request))
 
 
 def load(folder: Path) -> TuneRequest:

@@ -46,7 +46,7 @@ def advice(
     if gain is None:
         return f"No style is decidedly faster than {REFERENCE} from {from_there}{_below(best, start)}.", None
     parts = [f"Take {variant} from {from_there}: {gain}", _at_the_end(best[-1], points[variant, sizes[-1]], variant)]
-    return "".join([*parts, _below(best, start), _across(best, across, points, variant)]) + ".", None
+    return "".join([*parts, _below(best, start), _across(across, points, variant)]) + ".", None
 
 
 def _equal(entry: CannonBest) -> list[str]:
@@ -121,7 +121,7 @@ def _below(best: Best, start: int) -> str:
     return f"; below, {', '.join(below)}" if below else ""
 
 
-def _across(best: Best, across: Best, points: Points, variant: str) -> str:
+def _across(across: Best, points: Points, variant: str) -> str:
     """Another one, where the variant needs all ranks on one node."""
     other = _chosen(across, points)
     if other is None or any(variant in _equal(entry) for entry in across):

@@ -34,11 +34,10 @@ from slowpath.experiments.cannon.computation import computation
 from slowpath.experiments.cannon.critical import critical_n, with_moves
 from slowpath.experiments.cannon.distribution import distribution
 from slowpath.experiments.cannon.groups import CellGroup, groups
-from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
+from slowpath.experiments.cannon.observed import EXPERIMENT, Observed, Timeline
 from slowpath.experiments.cannon.own import own_cost
 from slowpath.experiments.cannon.points import Entries, Measured, Own, compare, point, rounds_of, steady, value_of
 from slowpath.experiments.cannon.scaling import scaling
-from slowpath.experiments.cannon.timeline import Timeline
 from slowpath.experiments.cannon.variants import ACROSS_NODES, CEILING, REFERENCE, YARDSTICKS
 from slowpath.experiments.measured.launch_context import why_cores_are_shared
 from slowpath.experiments.measured.load import LaunchRecord

@@ -13,8 +13,8 @@ from slowpath.core.results import Level, Line
 from slowpath.experiments.cannon.cost import cannon_recorded_bytes, cannon_seconds
 from slowpath.experiments.cannon.disturbance import Disturbance, Mask, disturbance
 from slowpath.experiments.cannon.entry import build_cannon
+from slowpath.experiments.cannon.groups import ROLES
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
-from slowpath.experiments.cannon.parameters import ROLES
 from slowpath.experiments.cannon.runs import DGEMM, PARTS, TOTAL, Runs, read_runs
 from slowpath.experiments.experiment import Concluded, Experiment, Pattern, Study
 from slowpath.experiments.measured.launch_context import LaunchContext

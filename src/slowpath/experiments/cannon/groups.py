@@ -7,9 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.plan import Cell
-from slowpath.core.roles import is_effort
+from slowpath.core.roles import Roles, is_effort
 from slowpath.experiments.cannon.observed import EXPERIMENT
-from slowpath.experiments.cannon.parameters import ROLES
+
+ROLES: Roles = {
+    "pattern": "setting",
+    "variant": "setting",
+    "n": "covariate",
+    "grid": "setting",
+    "skew": "setting",
+    "window": "setting",
+    "memory": "setting",
+    "numbers": "setting",
+    "kernel": "setting",
+    "source": "setting",
+    "repetitions": "effort",
+    "warmups": "effort",
+    "piece": "covariate",
+    "quiet_wait_s": "effort",
+    "validate": "effort",
+}
+
 
 _AXES = ("variant", "n")
 

@@ -19,7 +19,7 @@ _NOT_SET = ("design", "call", "checks", "rung", "pattern")
 
 def build_put(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> PutResults | None:
     """None: the run has no measured cell of this experiment."""
-    measured = [cell for cell in cells if cell.experiment == EXPERIMENT and _time(cell)]
+    measured = [cell for cell in cells if cell.experiment == EXPERIMENT and steady(cell)]
     if not measured:
         return None
     conditions = _conditions(measured, contrasts)
@@ -33,22 +33,24 @@ def build_put(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) 
     )
 
 
-def _time(cell: CellResult) -> MetricEstimate | None:
+def steady(cell: CellResult) -> MetricEstimate | None:
+    """The steady time of a put."""
     return cell.estimate(METRIC, "steady")
 
 
-def _puts(cell: CellResult) -> InstructionRegion | None:
+def puts(cell: CellResult) -> InstructionRegion | None:
+    """The instructions of the puts; None: they were not counted."""
     return cell.instructions.put if cell.instructions else None
 
 
 def _inside(cell: CellResult) -> float | None:
     """Median of the instructions inside a call; None: not counted, or nothing is called."""
-    counted = _puts(cell)
+    counted = puts(cell)
     return counted.per_call.stepped.median if counted and counted.per_call.stepped else None
 
 
 def _with_loop(cell: CellResult) -> float | None:
-    counted = _puts(cell)
+    counted = puts(cell)
     if counted is None or counted.loop_per_put is None:
         return None
     return counted.loop_per_put + (_inside(cell) or 0)
@@ -101,7 +103,7 @@ def _rows(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> l
         design = design_of(alike[0].parameters.get("design", "mpi"))
         empty = same.get((mpi, (EMPTY_CALLS[design.arguments],)), [])
         shares = {cell.cell: _of_empty(cell, empty, contrasts) for cell in alike}
-        best = max(alike, key=lambda cell: (_has_interval(shares[cell.cell]), _puts(cell) is not None))
+        best = max(alike, key=lambda cell: (_has_interval(shares[cell.cell]), puts(cell) is not None))
         rows.append((best, _row(best, shares[best.cell])))
     return [row for _, row in sorted(rows, key=lambda one: _place(*one))]
 
@@ -139,7 +141,7 @@ def _of_empty(cell: CellResult, empty: Sequence[CellResult], contrasts: Sequence
                 return _share(contrast, turned=True)
             if contrast.a.cell == cell.cell and contrast.b.cell in numbers:
                 return _share(contrast, turned=False)
-    own, other = _time(cell), _time(empty[0])
+    own, other = steady(cell), steady(empty[0])
     if own is None or other is None:
         return None
     return RateShare(ratio=other.value / own.value, interval=None, interval_kind="not a contrast")
@@ -165,7 +167,7 @@ def _ladder(rows: Sequence[PutRow], cells: dict[int, CellResult]) -> list[PutRun
 
 def _rung(row: PutRow, cell: CellResult, below: CellResult | None) -> PutRung:
     time_s, counted = cell.metrics[METRIC].phases["steady"].value, _inside(cell)
-    under = _time(below) if below else None
+    under = steady(below) if below else None
     under_counted = _inside(below) if below else None
     return PutRung(
         rung=row.rung,
@@ -182,7 +184,7 @@ def _splits(rows: Sequence[PutRow], cells: dict[int, CellResult]) -> list[PutSpl
     """Of each library, the first row that has been counted function by function."""
     found: dict[tuple[str, str | None], PutSplit] = {}
     for row in rows:
-        counted = _puts(cells[row.cell])
+        counted = puts(cells[row.cell])
         if counted is None or not counted.shares or design_of(row.design).kind != "library":
             continue
         total = sum(share.per_call for share in counted.shares)

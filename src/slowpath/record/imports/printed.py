@@ -10,7 +10,7 @@ import msgspec
 
 from slowpath.core.decoding import decoded
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES
 from slowpath.record.imports.table_plan import Planned
 
@@ -66,8 +66,7 @@ def write_printed(folder: Path, planned: Sequence[Planned]) -> None:
             PrintedRow(cell.cell.cell, row.line, row.message_bytes, seconds, row.repetitions, dict(row.columns),
                        row.reason, row.wrong)
         )  # fmt: skip
-    encoded = msgspec.json.encode(Printed(PRINTED_SCHEMA, list(tables.values())))
-    write_atomically(folder / FILE, msgspec.json.format(encoded, indent=1) + b"\n")
+    write_atomically(folder / FILE, json_bytes(Printed(PRINTED_SCHEMA, list(tables.values()))))
 
 
 def read_printed(folder: Path) -> list[PrintedTable]:

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
-from slowpath.core.clean import csv_value
 from slowpath.core.results import Results
 from slowpath.experiments.coll.experiment import EXPERIMENT
 from slowpath.experiments.coll.metrics import OWN, WORK
 from slowpath.experiments.registry import ROLES
 from slowpath.report import format as fmt
+from slowpath.report.csv import Value, as_csv
 from slowpath.report.figure import Figure, FigureTable, grouped, shown_interval
 from slowpath.report.svg.size_curves import DrawnWay, envelope_chart
 
@@ -146,23 +144,18 @@ def coll_files(results: Results) -> dict[str, str]:
     found = panels(results)
     if not found:
         return {}
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for panel in found:
-        writer.writerows(_rows(panel))
-    return {NAME: out.getvalue()}
+    return {NAME: as_csv(COLUMNS, (row for panel in found for row in _rows(panel)))}
 
 
-def _rows(panel: Panel) -> list[list[object]]:
-    rows: list[list[object]] = []
+def _rows(panel: Panel) -> list[list[Value]]:
+    rows: list[list[Value]] = []
     for length in panel.lengths:
         there = {name: at[length] for name, at in panel.times.items() if length in at}
         least = min(there.values(), key=lambda estimate: estimate.value)
         for name, estimate in there.items():
-            ends = estimate.interval or ("", "")
+            ends = estimate.interval or (None, None)
             row = (panel.mpi, panel.where, panel.collective, length, name, panel.metric, estimate.value, *ends)
-            rows.append([csv_value(value) for value in (*row, int(estimate is least))])
+            rows.append([*row, int(estimate is least)])
     return rows
 
 

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
-from slowpath.core.clean import csv_value
 from slowpath.core.results import Results
 from slowpath.core.units import format_bytes
 from slowpath.report import format as fmt
+from slowpath.report.csv import as_csv
 from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.svg import first_vs_later, marks
 from slowpath.report.svg.element import element, picture
@@ -226,13 +224,8 @@ def first_use_files(results: Results) -> dict[str, str]:
     found = rungs(results)
     if not found:
         return {}
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for (mpi, placement), each in found.items():
-        for rung in each:
-            writer.writerow([csv_value(value) for value in (mpi, placement, *_row(rung))])
-    return {FILE: out.getvalue()}
+    rows = ([mpi, placement, *_row(rung)] for (mpi, placement), each in found.items() for rung in each)
+    return {FILE: as_csv(_COLUMNS, rows)}
 
 
 def _row(rung: Rung) -> tuple[str | float | None, ...]:

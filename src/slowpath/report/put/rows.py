@@ -13,7 +13,7 @@ from slowpath.core.cell_results import CellResult, Distribution, InstructionRegi
 from slowpath.core.put_results import PutCondition, PutRow
 from slowpath.core.results import Results
 from slowpath.experiments.put.designs import Kind, design_of
-from slowpath.experiments.put.table import METRIC
+from slowpath.experiments.put.table import puts, steady
 
 KINDS: dict[Kind, str] = {"library": "Libraries", "layer": "Reference layers", "limit": "Limits"}
 
@@ -126,16 +126,6 @@ def rows_of(condition: PutCondition, results: Results) -> list[DesignRow]:
 def where(condition: PutCondition) -> str:
     """Return how a condition differs from the first one."""
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in condition.differs.items())
-
-
-def steady(cell: CellResult) -> MetricEstimate | None:
-    """Return the steady time of a put."""
-    return cell.estimate(METRIC, "steady")
-
-
-def puts(cell: CellResult) -> InstructionRegion | None:
-    """Return the instructions of the puts."""
-    return cell.instructions.put if cell.instructions else None
 
 
 def inside(cell: CellResult) -> Distribution | None:

@@ -8,16 +8,15 @@ to today's counts, and the study's rates say nothing about today's.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from slowpath.core.cell_results import Distribution
-from slowpath.core.clean import csv_value, markdown
+from slowpath.core.clean import markdown
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
+from slowpath.report.csv import Value, as_csv
 from slowpath.report.put.rows import DesignRow, design_words, rows_of
 
 WHAT_IT_IS = "measured on another machine in another decade"
@@ -202,7 +201,6 @@ def _ends(interval: Interval | None, unit: float) -> Interval | None:
     return (interval[0] / unit, interval[1] / unit) if interval else None
 
 
-Value = str | float | int | None
 _COLUMNS: tuple[tuple[str, Callable[[StudyRow], Value]], ...] = (
     ("variant", lambda row: row.variant),
     ("instructions_per_put", lambda row: row.instructions.median if row.instructions else None),
@@ -239,11 +237,7 @@ def study_files(results: Results) -> dict[str, str]:
 
 def study_csv(rows: list[StudyRow]) -> str:
     """Return the table as CSV, with an empty field and a `reason` where a value is missing."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([name for name, _ in _COLUMNS])
-    writer.writerows(["" if (value := of(row)) is None else csv_value(value) for _, of in _COLUMNS] for row in rows)
-    return out.getvalue()
+    return as_csv([name for name, _ in _COLUMNS], ([of(row) for _, of in _COLUMNS] for row in rows))
 
 
 def study_markdown(rows: list[StudyRow]) -> str:

@@ -11,10 +11,11 @@ from markupsafe import Markup
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
+from slowpath.experiments.put.table import puts, steady
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, FigureTable, TrackRow
 from slowpath.report.put.ladder import ladder_figures, split_figures
-from slowpath.report.put.rows import KINDS, WORDINGS, DesignRow, inside, puts, rows_of, steady, where
+from slowpath.report.put.rows import KINDS, WORDINGS, DesignRow, inside, rows_of, where
 from slowpath.report.put.study_table import (
     MILLION,
     SOURCE,

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from slowpath.core.clean import csv_value
 from slowpath.core.message_results import RankScaling
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
+from slowpath.report.csv import as_csv
 from slowpath.report.figure import Figure, FigureTable
 from slowpath.report.svg.element import element, number, picture, text
 from slowpath.report.svg.plot import Frame
@@ -195,25 +193,12 @@ def scaling_files(results: Results) -> dict[str, str]:
     """Return content by file name, {} in a run that counted no messages."""
     if not results.scalings:
         return {}
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for scaling in results.scalings:
-        for kind, ranks, value, ends in _points(scaling):
-            row = (
-                scaling.mpi,
-                scaling.environment,
-                scaling.placement,
-                scaling.label,
-                scaling.quantity,
-                ranks,
-                kind,
-                value,
-                *ends,
-                scaling.law,
-            )
-            writer.writerow([csv_value(cell) for cell in row])
-    return {FILE: out.getvalue()}
+    rows = (
+        [one.mpi, one.environment, one.placement, one.label, one.quantity, ranks, kind, value, *ends, one.law]
+        for one in results.scalings
+        for kind, ranks, value, ends in _points(one)
+    )
+    return {FILE: as_csv(_COLUMNS, rows)}
 
 
 def _points(scaling: RankScaling) -> Iterator[tuple[str, int, float, tuple[float | None, float | None]]]:

@@ -13,7 +13,7 @@ from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, alone_or_screened, levels
 from slowpath.findings.price import HOST, ProgramPrice, When
 from slowpath.findings.remedy import set_to
-from slowpath.findings.screened import Screened
+from slowpath.findings.screened import Screened, sided
 from slowpath.findings.slow_path import SlowPath
 from slowpath.stats.laws.found import FittedLaw
 
@@ -34,7 +34,7 @@ def _wording(one: Slowdown | Screened) -> Wording:
     sides = [one.side] if isinstance(one, Screened) and one.side else _sides(*levels(one))
     whose = " and ".join(f"{side}'s" for side in sides)
     index = 1 if sides == ["receiver"] else 0
-    slow, fast = (_start(_parts(value)[index]) for value in levels(one))
+    slow, fast = (_start(sided(value)[index]) for value in levels(one))
     return Wording(
         f"{{size}}messages whose {whose} buffer starts {slow}",
         f"with a start {fast}",
@@ -43,14 +43,9 @@ def _wording(one: Slowdown | Screened) -> Wording:
     )
 
 
-def _parts(value: str) -> tuple[str, str]:
-    sender, colon, receiver = value.partition(":")
-    return (sender, receiver) if colon else (sender, sender)
-
-
 def _sides(slow: str, fast: str) -> list[str]:
     """On which sides two starts differ."""
-    pairs = zip(("sender", "receiver"), _parts(slow), _parts(fast), strict=True)
+    pairs = zip(("sender", "receiver"), sided(slow), sided(fast), strict=True)
     return [side for side, one, other in pairs if one != other]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import Difference, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support, observed
@@ -28,10 +28,6 @@ class SlowPut(Difference):
 FAR = 2.0  # lower end of the ratio from which on a put is far below a message
 
 MESSAGE = "time_per_message_s"
-
-
-def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
-    return cell.estimate(metric, "steady")
 
 
 def slow_puts(facts: Facts) -> list[SlowPut]:
@@ -73,7 +69,7 @@ def _plain_host(cell: CellResult) -> bool:
 
 
 def _put_over(put: CellResult, message: CellResult, minimum_effect: float) -> SlowPut | None:
-    slow, fast = _steady(put, PUT), _steady(message, MESSAGE)
+    slow, fast = put.estimate(PUT, "steady"), message.estimate(MESSAGE, "steady")
     if slow is None or fast is None or len(slow.launch_values) != len(fast.launch_values):
         return None
     ratio = ratio_of(slow.launch_values, fast.launch_values, minimum_effect)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support, observed
@@ -39,10 +39,6 @@ FEWEST_RANKS = 3
 _PEER = "peer"
 
 
-def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
-    return cell.estimate(metric, "steady")
-
-
 def slow_peers(facts: Facts) -> list[SlowPeer]:
     """Each rank against the median of the others, launch by launch, where cells are equal but for the peer."""
     groups = [group for group in _alike(facts.every_cell) if len(group) >= FEWEST_RANKS]
@@ -60,10 +56,10 @@ def _alike(cells: Iterable[CellResult]) -> list[list[CellResult]]:
 
 
 def _slow(cells: Sequence[CellResult], minimum_effect: float) -> Iterator[SlowPeer]:
-    metric = next((name for name in SPEAKING if all(_steady(cell, name) for cell in cells)), None)
+    metric = next((name for name in SPEAKING if all(cell.estimate(name, "steady") for cell in cells)), None)
     if metric is None:
         return
-    launches = [one.launch_values for cell in cells if (one := _steady(cell, metric)) is not None]
+    launches = [one.launch_values for cell in cells if (one := cell.estimate(metric, "steady")) is not None]
     if len({len(values) for values in launches}) != 1:
         return
     times = np.array(launches)

@@ -47,7 +47,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         ahead_s, late_s = (np.minimum(one[here], longest_s).sum() for one in (wait_s, behind_s))
         usual = waits.sum() >= max(LEAST, USUAL * here.sum()) and ahead_s >= MORE * late_s
         if usual and computed_s[waits].sum() >= COMPUTED * wait_s[waits].sum():
-            found.append(_pattern(calls, known[waits], wait_s[waits], computed_s[waits]))
+            found.append(_pattern(calls, known[waits], wait_s[waits]))
     return found
 
 
@@ -60,7 +60,7 @@ def _waits(calls: ProgramCalls, known: Ints) -> tuple[Floats, Floats]:
     return wait_s, np.minimum(wait_s, np.where(np.isfinite(calls.gap_s[posted]), calls.gap_s[posted], 0.0))
 
 
-def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats, computed_s: Floats) -> SeenPattern:
+def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats) -> SeenPattern:
     messages = calls.messages
     left, posted = messages.left[message], messages.posted[message]
     count = calls.stood_for(left)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 from slowpath.core.units import format_time
 from slowpath.findings.difference import Difference, Ratio, Slowdown, ratio_of
@@ -52,10 +52,6 @@ LITTLE = 0.5  # of the communication that stays exposed; more is no overlap wort
 FEWEST_S = 5e-6  # shorter messages have nothing to hide
 
 
-def _steady(cell: CellResult, metric: str) -> MetricEstimate | None:
-    return cell.estimate(metric, "steady")
-
-
 def exposed_messages(facts: Facts) -> list[ExposedMessage]:
     """Cells whose exposed part lies above a half with its whole interval, MPI_Test not being called."""
     asked = (cell for cell in facts.every_cell if parameter(cell, "pattern") == "overlap")
@@ -64,8 +60,8 @@ def exposed_messages(facts: Facts) -> list[ExposedMessage]:
 
 
 def _exposed(cell: CellResult, minimum_effect: float) -> ExposedMessage | None:
-    part, exposed = _steady(cell, EXPOSED_RATIO), _steady(cell, EXPOSED)
-    alone, compute, both = (_steady(cell, name) for name in (COMMUNICATION, COMPUTE, BOTH))
+    part, exposed = cell.estimate(EXPOSED_RATIO, "steady"), cell.estimate(EXPOSED, "steady")
+    alone, compute, both = (cell.estimate(name, "steady") for name in (COMMUNICATION, COMPUTE, BOTH))
     if part is None or exposed is None or alone is None or compute is None or both is None:
         return None
     if not part.interval or part.interval[0] <= LITTLE:
@@ -135,7 +131,9 @@ _helped = by_witness("MPI_Test helps, although it frees no bandwidth")
 def _by_sum(facts: Facts, seen: Observation, support: Support) -> Judged:
     """Where both together take longer than one after the other, no lack of overlap can account for it."""
     slow = facts.cells[seen.slow_cells[0]]
-    part, alone, compute, both = (_steady(slow, name) for name in (EXPOSED_RATIO, COMMUNICATION, COMPUTE, BOTH))
+    part, alone, compute, both = (
+        slow.estimate(name, "steady") for name in (EXPOSED_RATIO, COMMUNICATION, COMPUTE, BOTH)
+    )
     if part is None or alone is None or compute is None or both is None or not part.interval:
         return _helped(facts, seen, support)
     if part.value <= MOST_EXPOSED or part.interval[0] <= 1:

@@ -4,62 +4,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from slowpath.stats.laws.law import Column, Law, Variant, intercept, missing, single, with_transfer
 from slowpath.stats.laws.probes import spread
 from slowpath.stats.laws.sweep import Covariates
 
+
+def _counting(name: str, covariate: str, variant: str, term: str, per: str, fewest: int = 4) -> Law:
+    """The law t = a + b covariate.  Args: term: what b is.  per: one of what is counted."""
+    return Law(
+        name=name,
+        formula=f"t = a + b {covariate}",
+        needs=lambda covariates: missing(covariates, covariate),
+        variants=lambda covariates: [Variant(variant, single(term, per, lambda c: c[covariate]))],
+        probes=lambda covariates: spread(covariates, covariate),
+        along=(covariate,),
+        fewest=fewest,
+    )
+
+
 # The postal model, alpha + beta n (Hockney 1994, doi 10.1016/S0167-8191(06)80021-9).
 MESSAGE = "message_bytes"
-
-BY_BYTE = Law(
-    name="bytes",
-    formula="t = a + b message_bytes",
-    needs=lambda covariates: missing(covariates, MESSAGE),
-    variants=lambda covariates: [Variant("bytes", single("transfer", "byte", lambda c: c[MESSAGE]))],
-    probes=lambda covariates: spread(covariates, MESSAGE),
-    along=(MESSAGE,),
-    fewest=4,
-)
-
-
-# Contiguous blocks of a datatype: one copy, or one call of the GPU's driver, for each.
-BLOCKS = "blocks"
-
-BY_BLOCK = Law(
-    name="blocks",
-    formula="t = a + b blocks [+ c message_bytes]",
-    needs=lambda covariates: missing(covariates, BLOCKS),
-    variants=lambda c: with_transfer([Variant("blocks", single("blocks", "block", lambda d: d[BLOCKS]))], c),
-    probes=lambda covariates: spread(covariates, BLOCKS),
-    along=(BLOCKS,),
-    fewest=4,
-)
-
+BY_BYTE = _counting("bytes", MESSAGE, "bytes", "transfer", "byte")
 
 COUNT = "n"  # ranks of a job, or uses that were made before
-
-BY_COUNT = Law(
-    name="each",
-    formula="t = a + b n",
-    needs=lambda covariates: missing(covariates, COUNT),
-    variants=lambda covariates: [Variant("linear", single("each", "one more", lambda c: c[COUNT]))],
-    probes=lambda covariates: spread(covariates, COUNT),
-    along=(COUNT,),
-    fewest=4,
-)
-
+BY_COUNT = _counting("each", COUNT, "linear", "each", "one more")
 
 # Entries in front in a queue of receives or messages: each is compared before the match.
 QUEUE = "queue"
+BY_QUEUE = _counting("queue", QUEUE, "linear", "queue", "entry in front", Law.fewest)
 
-BY_QUEUE = Law(
-    name="queue",
-    formula="t = a + b queue",
-    needs=lambda covariates: missing(covariates, QUEUE),
-    variants=lambda covariates: [Variant("linear", single("queue", "entry in front", lambda c: c[QUEUE]))],
-    probes=lambda covariates: spread(covariates, QUEUE),
-    along=(QUEUE,),
+# Contiguous blocks of a datatype: one copy, or one call of the GPU's driver, for each.
+BLOCKS = "blocks"
+_BY_BLOCK = _counting("blocks", BLOCKS, "blocks", "blocks", "block")
+BY_BLOCK = replace(
+    _BY_BLOCK,
+    formula=f"{_BY_BLOCK.formula} [+ c message_bytes]",
+    variants=lambda covariates: with_transfer(_BY_BLOCK.variants(covariates), covariates),
 )
 
 

@@ -51,37 +51,30 @@ def count_of_groups(lengths: Sequence[float]) -> int:
     return sum(high > ALIKE_RATIO * low for low, high in pairwise(lengths)) + bool(lengths)
 
 
+def _stepping(name: str, formula: str, covariate: str, term: str, *, rising: bool) -> Law:
+    """One step along a number.  Args: rising: the slow side is above it."""
+    return Law(
+        name=name,
+        formula=formula,
+        needs=lambda covariates: missing(covariates, covariate),
+        variants=lambda covariates: steps(covariates, covariate, term, rising=rising),
+        probes=lambda covariates: spread(covariates, covariate),
+        shape_matters=False,
+        along=(covariate,),
+        fewest=5,
+    )
+
+
 # More buffers are in use than a cache of handles or registrations holds. Buffers used in turn miss a cache with
 # least-recently-used replacement either never or every time, so the cost does not grow: it begins. Known capacities:
 # docs/internals/laws.md.
 LIVE = "live_buffers"
-
-LIVE_BUFFERS = Law(
-    name="live buffers",
-    formula="t = a + b [live_buffers > K]",
-    needs=lambda covariates: missing(covariates, LIVE),
-    variants=lambda covariates: steps(covariates, LIVE, "miss", rising=True),
-    probes=lambda covariates: spread(covariates, LIVE),
-    shape_matters=False,
-    along=(LIVE,),
-    fewest=5,
-)
-
+LIVE_BUFFERS = _stepping("live buffers", "t = a + b [live_buffers > K]", LIVE, "miss", rising=True)
 
 # A path that opens at the n-th use of a buffer, counted from 1. n = 2 is a cost of the first use alone. MPICH's XPMEM
 # opens at the fifth use of an address (its source, src/mpid/ch4/shm/ipc/xpmem).
 REPETITION = "repetition"
-
-REPETITIONS = Law(
-    name="repetition",
-    formula="t = a + b [repetition < n]",
-    needs=lambda covariates: missing(covariates, REPETITION),
-    variants=lambda covariates: steps(covariates, REPETITION, "before it opens", rising=False),
-    probes=lambda covariates: spread(covariates, REPETITION),
-    shape_matters=False,
-    along=(REPETITION,),
-    fewest=5,
-)
+REPETITIONS = _stepping("repetition", "t = a + b [repetition < n]", REPETITION, "before it opens", rising=False)
 
 
 # A step at some length: another path from a limit on, whose cost depends on nothing else.

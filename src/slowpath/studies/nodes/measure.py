@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
-from slowpath.core.files import write_atomically
+from slowpath.core.files import json_bytes, write_atomically
 from slowpath.run.cores import nodes_at_hand
 from slowpath.run.limits import RunLimits
 from slowpath.studies.nodes.infer import (
@@ -210,7 +210,7 @@ def measure_nodes(folder: Path, bench: NodeBench, count: int) -> NodesVerdict:
         raise Interrupted(
             f"stopped; the measurements so far are kept. Continue with: slowpath nodes --out {folder}"
         ) from error
-    write_atomically(folder / VERDICT, msgspec.json.format(msgspec.json.encode(verdict), indent=1) + b"\n")
+    write_atomically(folder / VERDICT, json_bytes(verdict))
     return verdict
 
 

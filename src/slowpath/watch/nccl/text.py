@@ -33,7 +33,7 @@ def sentences(use: NcclUse) -> list[str]:
     worst = sorted(late_ranks.values(), key=lambda late: -late.waited_s)
     found = [late_words(late, use) for late in worst[:MOST_LATE]]
     if use.share is not None and use.busy_s is not None and use.share >= LEAST_SHARE and use.operations:
-        found.insert(0, _most_words(use, use.operations[0]))
+        found.insert(0, _most_words(use.operations[0]))
     if use.run_s > 0:
         firsts = [first for first in use.first_uses if first.launch_s >= LEAST_FIRST * use.run_s]
         found += [_first_words(first, use) for first in firsts[:MOST_FIRST]]
@@ -49,7 +49,7 @@ def _first_words(first: NcclFirstUse, use: NcclUse) -> str:
     )
 
 
-def _most_words(use: NcclUse, most: NcclOperation) -> str:
+def _most_words(most: NcclOperation) -> str:
     """Of a program whose NCCL takes much of its run."""
     way = " ".join(word for word in (most.algorithm, most.protocol) if word)
     words = f"NCCL: {most.function} of {format_bytes(most.bytes)}{f' ({way})' if way else ''} takes most"

@@ -14,10 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, get_args
 
-import msgspec
-
 from slowpath.core.errors import UsageError
-from slowpath.core.files import write_atomically
+from slowpath.core.files import json_bytes, write_atomically
 from slowpath.findings.library_remedies import variables_for
 from slowpath.findings.program_remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, Witness
 from slowpath.mpi.alternatives.alternative import Operation, PlaceFacts
@@ -284,7 +282,7 @@ def with_tuning(remedy: ProgramRemedy, watch: Path, results: WatchResults | None
         )
     table = TuningFile(f"{mpi.name}-{mpi.version}", rows)
     path = (watch / FILE).resolve()
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n")
+    write_atomically(path, json_bytes(table))
     return replace(remedy, variables={**remedy.variables, FILE_VARIABLE: str(path)})
 
 

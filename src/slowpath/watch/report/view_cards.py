@@ -32,32 +32,24 @@ _ID = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class SiteView:
-    """A place, and who called it."""
-
-    place: str
-    callers: str
-
-
-@dataclass(frozen=True, slots=True)
 class WatchFindingView:
-    """One card. factor, factor_words: what it saves.  mark, status: whether it was tried.  prove: the command."""
+    """One card. factor, factor_words: what it saves.  mark, status: whether it was tried.  prove: the command.
 
+    sites: each place, and who called it.
+    """
+
+    finding: WatchFinding
     id: str
-    rule: str
-    title: str
     do: str
-    text: str
     factor: str
     interval: str
     factor_words: str
     mark: str
     status: str
     copied: tuple[str, str] | None
-    change: str | None
     prove: str | None
     reason: str | None
-    sites: list[SiteView]
+    sites: list[tuple[str, str]]
     prices: FigureTable
     remedies: list[RemedyView]
 
@@ -78,18 +70,15 @@ def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str
         interval = finding.saved_interval or finding.interval
     mark, status = STATUS[finding.status]
     return WatchFindingView(
+        finding=finding,
         id=f"finding-{number}-{_ID.sub('-', finding.id)}",
-        rule=finding.rule,
-        title=finding.title,
         do=_do(finding),
-        text=finding.text,
         factor=fmt.time(value, interval),
         interval=fmt.quantity_interval(value, "s", interval) or "",
         factor_words=of,
         mark=mark,
         status=status,
         copied=remedies[0].lines[0] if remedies and remedies[0].lines else None,
-        change=finding.change,
         prove=None if finding.prove is None else f"slowpath prove {shlex.quote(folder)} {finding.prove}",
         reason=None if finding.saved_s is not None else finding.saved_reason,
         sites=[_site(results.sites[place]) for place in finding.sites],
@@ -107,8 +96,8 @@ def _do(finding: WatchFinding) -> str:
     return f"{'Use' if finding.status == 'proven' else 'Try'} {first.phrase}"
 
 
-def _site(site: CallSite) -> SiteView:
-    return SiteView(words.place(site), " < ".join(site.callers))
+def _site(site: CallSite) -> tuple[str, str]:
+    return words.place(site), " < ".join(site.callers)
 
 
 def _prices(finding: WatchFinding, results: WatchResults) -> FigureTable:

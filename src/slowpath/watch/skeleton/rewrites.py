@@ -302,7 +302,7 @@ def own_broadcasts(script: Script) -> Change | Refused | None:
         partner |= {(send.rank, send.at): receive for send, receive in zip(sends, receives, strict=True)}
     count = 0
     for rank, operations in enumerate(script.ranks):
-        for row in _loops(script, rank, operations):
+        for row in _loops(script, operations):
             receives = [partner[rank, at] for at in row]
             if any(one.operation.kind != "recv" for one in receives):
                 continue
@@ -323,7 +323,7 @@ def own_broadcasts(script: Script) -> Change | Refused | None:
     return Change(changed, f"{count:,} loops of sends become MPI_Bcast", check)
 
 
-def _loops(script: Script, rank: int, operations: Sequence[Operation]) -> list[list[int]]:
+def _loops(script: Script, operations: Sequence[Operation]) -> list[list[int]]:
     """Rows of sends of one buffer to each other rank of a communicator."""
     found: list[list[int]] = []
     row: list[int] = []
