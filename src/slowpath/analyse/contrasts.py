@@ -18,7 +18,7 @@ from slowpath.core.results import ContrastResult, ContrastSide, Reproduce
 from slowpath.experiments.measured.reduce import Reduced
 from slowpath.experiments.registry import not_comparable
 from slowpath.findings.conclude import Offer
-from slowpath.findings.snippet import for_programs
+from slowpath.findings.remedy import for_programs
 from slowpath.slowpaths.advice import advice_text
 from slowpath.stats import multiplicity
 from slowpath.stats.contrast import ContrastEstimate, paired, within_launch

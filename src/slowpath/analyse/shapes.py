@@ -14,9 +14,8 @@ from slowpath.core.shape_results import CellShapes, DrawnMessages, MessageGrowth
 from slowpath.experiments.measured.reduce import Ordered, Reduced
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.inputs import Floats
-from slowpath.stats.shapes.chances import best_of
 from slowpath.stats.shapes.course import LaunchGrowth, growth_of, stalled
-from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Numbers, Period, period_of
+from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Numbers, Period, best_of, period_of
 
 BySeries = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s")  # the first that a cell has

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.plan import Cell
+from slowpath.core.resources import data_folder
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 
 
@@ -189,3 +191,18 @@ CheckCells = Callable[[Sequence[Cell], int], Verdicts]  # (cells, ranks); at lea
 def nothing_checked(cells: Sequence[Cell], ranks: int) -> Verdicts:
     """No engine is asked."""
     return {}
+
+
+@lru_cache(maxsize=1)
+def recorded() -> EngineDescription:
+    """Return what the engine of this version says of itself (schema/engine.json)."""
+    return msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes(), type=EngineDescription)
+
+
+def recorded_defaults(*experiments: str) -> Mapping[str, str]:
+    """Return the default of every parameter of these experiments; the first one that has a parameter gives it."""
+    return {
+        name: value
+        for experiment in reversed(experiments)
+        for name, value in recorded().experiment(experiment).defaults().items()
+    }

@@ -18,8 +18,7 @@ from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import AlternativesTask
 from slowpath.findings.difference import CLEAR_RATIO, INSTEAD
-from slowpath.findings.remedy import Remedy, of_environment
-from slowpath.findings.snippet import modulefile_lines, shell_lines
+from slowpath.findings.remedy import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.alternatives.alternative import Operation
 from slowpath.mpi.alternatives.table import ALTERNATIVES
 from slowpath.mpi.mpi import QUICK_VARIABLE

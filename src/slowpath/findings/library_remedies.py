@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from slowpath.findings.program_remedy import ProgramRemedy, Way
-from slowpath.findings.remedy import Control, Remedy
+from slowpath.findings.remedy import Control, ProgramRemedy, Remedy, Way
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.tunings import TUNINGS
 

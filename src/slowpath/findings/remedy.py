@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a remedy is: one thing that can be changed, how users write it, and what must not change with it."""
+"""What a remedy is: one thing that can be changed, how users write it, and what must not change with it. Pure.
+
+What a `Remedy` does in the engine, a `ProgramRemedy` does to a whole program, without compiling it again
+(`slowpath prove`). A state of a library is named here; its variables stand in slowpath.mpi. `snippet` has the lines to
+copy.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from slowpath.core.finding_results import RemedyResult
 from slowpath.mpi.applies import EVERYWHERE, AppliesTo
+from slowpath.mpi.launchers import binding_line
 
 Parameters = Mapping[str, str]
 Change = Callable[[Parameters], Mapping[str, str] | None]
@@ -174,3 +182,102 @@ def of_environment(listed: RemedyResult, variables: Mapping[str, str], unset: tu
         unset=unset,
         phrase=listed.phrase,
     )
+
+
+# Read by Slowpath's engine alone, so that a trial can toggle what a program writes in its code: nobody's line to copy.
+ENGINE_ONLY = frozenset({"SLOWPATH_THREAD_LEVEL"})
+
+
+def shell_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
+    """Lines for a POSIX shell; None when there is nothing to set."""
+    lines = [f"unset {shlex.quote(name)}" for name in unset]
+    lines += [f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in for_programs(variables).items()]
+    return "\n".join(lines) or None
+
+
+def modulefile_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
+    """Lines for a modulefile in Lua (Lmod); None when there is nothing to set."""
+    lines = [f"unsetenv({_lua(name)})" for name in unset]
+    lines += [f"setenv({_lua(name)}, {_lua(value)})" for name, value in for_programs(variables).items()]
+    return "\n".join(lines) or None
+
+
+def job_lines(
+    variables: Mapping[str, str], unset: Sequence[str], bind: str | None, library: str | None
+) -> dict[str, str | None]:
+    """{shell, modulefile} of several remedies at once; a binding is the last line for the shell."""
+    lines = [shell_lines(variables, unset), bind_line(bind, library)]
+    return {"shell": "\n".join(filter(None, lines)) or None, "modulefile": modulefile_lines(variables, unset)}
+
+
+def bind_line(bind: str | None, library: str | None) -> str | None:
+    """How this library's launcher binds; None: not known, or nothing is bound."""
+    return binding_line(library or "", bind) if bind else None
+
+
+def snippet(remedy: Remedy, library: str | None = None) -> dict[str, str | None]:
+    """{shell, modulefile, code}, each None where this remedy has none."""
+    shell = shell_lines(remedy.variables, remedy.unset)
+    if remedy.bind is not None:
+        shell = bind_line(remedy.bind, library)
+    return {"shell": shell, "modulefile": modulefile_lines(remedy.variables, remedy.unset), "code": remedy.code}
+
+
+def for_programs(variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Without what the engine alone reads."""
+    return {name: value for name, value in variables.items() if name not in ENGINE_ONLY}
+
+
+def _lua(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+TUNABLES = "GLIBC_TUNABLES"  # values of several remedies are joined, and the user's own stand in front
+PAD_LIBRARY = "libslowpath-pad.so"
+COLL_LIBRARY = "libslowpath-coll.so"
+COLLECTIVES = "collectives"  # key of the remedy whose tuning file is made for each watch
+EAGER_BYTES = 65536
+# What has to hold on the machine (diagnose.prove.machine looks).
+Need = Literal["glibc 2.35", "huge pages by madvise", "reserved huge pages", "GPU"]
+# What else than time shows that it was taken: MPI_T reads the value back; page faults become fewer; affinity of the
+# ranks changes; the preloaded library reports what it padded, or which collectives it replaced.
+Witness = Literal["control variable", "faults", "affinity", "pad report", "collectives report"]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one library is asked."""
+
+    applies: AppliesTo
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ProgramRemedy:
+    """One thing that may help a program.
+
+    key      as after --remedy.  text: what it does, one sentence
+    table    names of the remedies that it stands for
+    ways     by library, the first that fits counts
+    state    of a library, as mpi.settings names it: its rows there are the ways
+    variables  of every library.  preload: library that is preloaded.  bind: of the launcher
+    witness  what shows that it was taken
+    source   where to read on
+    screened whether --screen tries it: cheap, and nothing that may break the program
+    when_crowded  whether it is for ranks that have to share processors: --screen tries it first there
+    """
+
+    key: str
+    text: str
+    witness: Witness
+    source: str
+    table: tuple[str, ...] = ()
+    ways: tuple[Way, ...] = ()
+    state: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    preload: str | None = None
+    bind: str | None = None
+    needs: tuple[Need, ...] = ()
+    screened: bool = True
+    when_crowded: bool = False

@@ -14,8 +14,7 @@ from typing import Literal
 from slowpath.core.finding_results import Claim, FindingKind
 from slowpath.findings.observation import Observe, Witness, no_witness
 from slowpath.findings.price import CollectivesPrice, ProgramPrice
-from slowpath.findings.program_remedy import ProgramRemedy
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.remedy import ProgramRemedy, Remedy
 from slowpath.findings.rivals.rival import RivalKind
 
 Picture = Literal["periods", "launches"]

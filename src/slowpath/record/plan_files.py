@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from slowpath.core.decoding import decoded, schema_in
-from slowpath.core.engine_description import Parameter
+from slowpath.core.engine_description import Parameter, recorded
 from slowpath.core.errors import RecordError
 from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Launch, Plan
-from slowpath.core.recorded_engine import recorded
 from slowpath.record.folder import LaunchInfo
 
 ENGINE_PLAN_VERSION = 1

@@ -14,7 +14,7 @@ from slowpath.core.results import PlacementResult, RankPlace, Results, RunResult
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, FigureTable
 from slowpath.report.svg.element import element, picture, text
-from slowpath.report.svg.wide import LINE
+from slowpath.report.svg.plot import LINE
 
 WIDTH, PAD, HEAD = 344, 12, 26
 FEW = 64  # processors of a node: more are drawn smaller

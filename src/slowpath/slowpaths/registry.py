@@ -10,8 +10,7 @@ from typing import TypeVar
 from slowpath.core.errors import UsageError
 from slowpath.findings.price import ProgramPrice
 from slowpath.findings.program_pattern import ProgramSlowPath
-from slowpath.findings.program_remedy import ProgramRemedy
-from slowpath.findings.remedy import Remedy, fitting
+from slowpath.findings.remedy import ProgramRemedy, Remedy, fitting
 from slowpath.findings.slow_path import Refinement, SlowPath
 from slowpath.slowpaths import (
     collectives,

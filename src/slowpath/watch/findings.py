@@ -19,9 +19,7 @@ from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.units import format_bytes, format_ratio, format_time, listed, ratio_words
 from slowpath.findings.price import ProgramPrice
-from slowpath.findings.program_remedy import ProgramRemedy
-from slowpath.findings.remedy import Remedy
-from slowpath.findings.snippet import snippet
+from slowpath.findings.remedy import ProgramRemedy, Remedy, snippet
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
 from slowpath.watch.measured_prices import LENGTH
 from slowpath.watch.prices import LEAST_SHARE, PricedLoad, length_words

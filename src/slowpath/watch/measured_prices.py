@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.recorded_engine import recorded_defaults
+from slowpath.core.engine_description import recorded_defaults
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.findings.remedy import Parameters

@@ -9,7 +9,7 @@ from typing import Final
 
 from slowpath.core.errors import RecordError
 from slowpath.watch.folder import record_files
-from slowpath.watch.record.moves import Moved, moved
+from slowpath.watch.record.job import Moved, moved
 from slowpath.watch.record.reader import read_parts
 
 MOST_LOOKS: Final = 0.01  # of the time, spent on looking

@@ -13,7 +13,7 @@ from typing import Final
 
 from slowpath.core.units import listed
 from slowpath.watch.attributed import Attributed
-from slowpath.watch.record.moves import moved
+from slowpath.watch.record.job import moved
 from slowpath.watch.result_parts import Standing, Standstill, StandstillCause
 from slowpath.watch.standing import RanksNow, Stand
 from slowpath.watch.verdict import ranks_words

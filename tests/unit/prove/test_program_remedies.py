@@ -32,7 +32,7 @@ def test_rules_and_remedies_that_it_names_exist() -> None:
 
 @pytest.mark.parametrize("one", PROGRAM_REMEDIES, ids=lambda one: one.key)
 def test_each_changes_something_somewhere(one: object) -> None:
-    from slowpath.findings.program_remedy import ProgramRemedy
+    from slowpath.findings.remedy import ProgramRemedy
 
     assert isinstance(one, ProgramRemedy)
     assert one.variables or one.preload or one.bind or any(way.variables for way in ways_of(one))

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.remedy import Remedy
-from slowpath.findings.snippet import for_programs, modulefile_lines, shell_lines, snippet
+from slowpath.findings.remedy import Remedy, for_programs, modulefile_lines, shell_lines, snippet
 from slowpath.findings.words import HUGE_PAGE_BYTES
 from slowpath.mpi.forced import forced_states, forces
 from slowpath.mpi.settings import SETTINGS

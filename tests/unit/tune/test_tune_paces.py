@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.campaign import Campaign
+from slowpath.core.engine_description import recorded
 from slowpath.core.pace import AS_ESTIMATED, Pace
 from slowpath.core.plan import Plan
-from slowpath.core.recorded_engine import recorded
 from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing, grid_of, whole
 from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
 from slowpath.experiments.coll import experiment as coll

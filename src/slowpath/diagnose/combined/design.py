@@ -28,7 +28,7 @@ from slowpath.diagnose.state import State
 from slowpath.diagnose.tasks import CombinedCase, CombinedTask, LeftOut
 from slowpath.diagnose.trials.design import ROUNDS, SIDE
 from slowpath.experiments.p2p.experiment import MESSAGES, P2P
-from slowpath.findings.snippet import job_lines
+from slowpath.findings.remedy import job_lines
 
 ALONE = "alone"
 MOST_CASES = 8  # findings; each adds cells

@@ -14,9 +14,8 @@ from slowpath.core.results import Claim, Finding, Leg, LimitBracket, RemedyResul
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
 from slowpath.diagnose.trials.offered import is_of_rival
-from slowpath.findings.remedy import EAGER, Remedy
+from slowpath.findings.remedy import EAGER, Remedy, modulefile_lines, shell_lines
 from slowpath.findings.slow_path import SwitchTimes
-from slowpath.findings.snippet import modulefile_lines, shell_lines
 from slowpath.mpi.applies import AppliesTo
 from slowpath.slowpaths.registry import known
 from slowpath.stats.laws.found import Bracket

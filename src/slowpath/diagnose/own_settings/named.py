@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.diagnose.user_states import FORCED_STATES
-from slowpath.findings.remedy import Remedy, of_environment
-from slowpath.findings.snippet import modulefile_lines, shell_lines
+from slowpath.findings.remedy import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import OwnSetting, without
 from slowpath.slowpaths.registry import codes_refined_by

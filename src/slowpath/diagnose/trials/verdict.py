@@ -23,7 +23,7 @@ from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.design import AGAIN, ALIKE, CONTROL, SIDE
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST, FAST_AGAIN
 from slowpath.diagnose.trials.pairs import judged_by
-from slowpath.findings.tried import removed_ratio
+from slowpath.findings.finding import removed_ratio
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
 from slowpath.stats.removed_share import removed

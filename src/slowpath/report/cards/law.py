@@ -13,9 +13,8 @@ from slowpath.report import format as fmt
 from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.marks import percent
-from slowpath.report.svg.plot import spread_apart
+from slowpath.report.svg.plot import LINE, Wide, spread_apart
 from slowpath.report.svg.scale import LinearScale, LogScale, powers_of_two, spanning
-from slowpath.report.svg.wide import LINE, Wide
 
 HEIGHT, TOP, BOTTOM = 268, 26, 222
 LEFT, RIGHT_ALONE, RIGHT_NAMED = 17.0, 97.0, 77.0

@@ -17,10 +17,9 @@ from slowpath.findings.slow_path import Picture
 from slowpath.report import format as fmt
 from slowpath.report.cards.sides import axis_title
 from slowpath.report.svg.element import element, number, picture
-from slowpath.report.svg.plot import Frame
+from slowpath.report.svg.plot import Frame, Wide
 from slowpath.report.svg.scale import LinearScale, LogScale, spanning
 from slowpath.report.svg.size_curves import tick_label
-from slowpath.report.svg.wide import Wide
 from slowpath.slowpaths.registry import known
 
 HEIGHT = 250

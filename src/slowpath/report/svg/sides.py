@@ -17,9 +17,8 @@ from slowpath.report import format as fmt
 from slowpath.report.svg.element import element, number, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.marks import percent
-from slowpath.report.svg.plot import Frame
+from slowpath.report.svg.plot import LINE, Frame, Wide
 from slowpath.report.svg.scale import LinearScale, LogScale, spanning
-from slowpath.report.svg.wide import LINE, Wide
 
 ROW, TOP, FOOT = 50, 4, 42
 LONGEST = 46  # characters of a row's name: as many as a box of 320 px holds

@@ -11,8 +11,7 @@ from slowpath.core.units import format_bytes, format_time, ratio_words
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, observed
 from slowpath.findings.price import CollectivesPrice
-from slowpath.findings.program_remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy, Remedy
 from slowpath.findings.slow_path import SlowPath
 from slowpath.mpi.guidelines import MADE_BY_OTHERS
 from slowpath.slowpaths.collectives.violations import LEAST, SPLIT, WAY, Violation, violations

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowpath.findings.library_remedies import tunings
-from slowpath.findings.program_remedy import PAD_LIBRARY, TUNABLES, ProgramRemedy
-from slowpath.findings.remedy import EAGER, LATER, Parameters, Remedy
+from slowpath.findings.remedy import EAGER, LATER, PAD_LIBRARY, TUNABLES, Parameters, ProgramRemedy, Remedy
 from slowpath.findings.words import HUGE_PAGE_BYTES
 from slowpath.mpi.code_variables import KEEP_FREED
 

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from slowpath.findings.library_remedies import tunings
-from slowpath.findings.program_remedy import PAD_LIBRARY, TUNABLES, ProgramRemedy
-from slowpath.findings.remedy import EAGER, SHORT, Remedy, set_to
+from slowpath.findings.remedy import EAGER, PAD_LIBRARY, SHORT, TUNABLES, ProgramRemedy, Remedy, set_to
 
 HANDLE_CACHE = tunings(
     Remedy(

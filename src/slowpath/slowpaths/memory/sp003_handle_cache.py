@@ -9,8 +9,7 @@ from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import GrowthWording, growths_observed
-from slowpath.findings.program_remedy import ProgramRemedy, Way
-from slowpath.findings.remedy import Control, Parameters, Remedy
+from slowpath.findings.remedy import Control, Parameters, ProgramRemedy, Remedy, Way
 from slowpath.findings.rivals.kinds import CAPACITY, SIDE, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import cost_witness

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.findings.program_remedy import ProgramRemedy
+from slowpath.findings.remedy import ProgramRemedy
 
 PROGRAM_TWO_COPIES = ProgramRemedy(
     "two-copies",

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.findings.program_remedy import ProgramRemedy, Way
-from slowpath.findings.remedy import Control, Remedy
+from slowpath.findings.remedy import Control, ProgramRemedy, Remedy, Way
 from slowpath.mpi.applies import AppliesTo
 from slowpath.mpi.launcher import WIDENED
 

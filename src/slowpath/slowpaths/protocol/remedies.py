@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.findings.program_remedy import EAGER_BYTES, ProgramRemedy, Way
+from slowpath.findings.remedy import EAGER_BYTES, ProgramRemedy, Way
 from slowpath.mpi.applies import AppliesTo
 
 PROGRAM_LONGER_EAGER = ProgramRemedy(

@@ -16,8 +16,7 @@ from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.program_remedy import ProgramRemedy, Way
-from slowpath.findings.remedy import ALONE, Control, Remedy, set_to
+from slowpath.findings.remedy import ALONE, Control, ProgramRemedy, Remedy, Way, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind

@@ -17,7 +17,7 @@ from typing import Final, get_args
 from slowpath.core.errors import UsageError
 from slowpath.core.files import json_bytes, write_atomically
 from slowpath.findings.library_remedies import variables_for
-from slowpath.findings.program_remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, Witness
+from slowpath.findings.remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, Witness
 from slowpath.mpi.alternatives.alternative import Operation, PlaceFacts
 from slowpath.mpi.alternatives.table import alternatives_of
 from slowpath.mpi.applies import version_tuple

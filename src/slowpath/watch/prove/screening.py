@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
-from slowpath.findings.program_remedy import ProgramRemedy
+from slowpath.findings.remedy import ProgramRemedy
 from slowpath.watch.prove.remedies import Candidate, screened, suggested_by
 from slowpath.watch.prove.rerun import Rerun, Started, rerun
 from slowpath.watch.prove.session import Budget

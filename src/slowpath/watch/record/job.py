@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from slowpath.core.errors import RecordError
 from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.watch.folder import record_files
-from slowpath.watch.record.layout import RecordState
+from slowpath.watch.record.layout import Doing, RecordState
 from slowpath.watch.record.reader import HIGHEST_LEVEL, RankRecord, read_rank
 from slowpath.watch.record.resources import resources_in
 
@@ -243,3 +243,31 @@ def _worlds(records: Iterable[RankRecord]) -> Iterable[list[RankRecord]]:
 def _seconds(records: Sequence[RankRecord]) -> float:
     """A measure of the time in MPI; ticks of one host are of one kind."""
     return sum(float(record.lanes["call_ticks"].sum(dtype=float)) for record in records)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """When a rank last began or ended a call, CLOCK_REALTIME in seconds; and whether it is in one that can block."""
+
+    at_s: float
+    is_in_call: bool
+
+
+def moved(header: np.void, lanes: NDArray[Any], current: NDArray[Any]) -> Moved | None:
+    """Of one record; None: it says nothing of now. Polls that find nothing move nothing."""
+    if not current.size:
+        return None
+    if int(header["state"]) in (RecordState.FINALIZED, RecordState.NO_FINALIZE):
+        return Moved(int(header["end_realtime_ns"]) * 1e-9, False)
+    rate = tick_rate(header, current)
+    if rate is None:
+        return None
+    count = min(lanes.size, current.size)
+    is_outside = current["doing"][:count] == Doing.OUTSIDE
+    ticks = np.where(
+        is_outside,
+        np.maximum(lanes["last_ticks"][:count], current["since_ticks"][:count]),
+        current["since_ticks"][:count],
+    )
+    passed = (int(ticks.max()) - int(header["start_ticks"])) / rate
+    return Moved(int(header["start_realtime_ns"]) * 1e-9 + passed, bool((~is_outside).any()))

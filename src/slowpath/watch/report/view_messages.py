@@ -18,8 +18,8 @@ from slowpath.report.figure import Figure, FigureTable
 from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.first_vs_later import short_time
 from slowpath.report.svg.marks import percent
+from slowpath.report.svg.plot import Wide
 from slowpath.report.svg.scale import LogScale, powers_of_two, spanning
-from slowpath.report.svg.wide import Wide
 from slowpath.watch.report import words
 from slowpath.watch.results import AllocationKind, MessageClass, WatchResults
 
