@@ -17,12 +17,11 @@ from typing import Final
 import numpy as np
 
 from slowpath.watch.attributed import Attributed, TimePart
-from slowpath.watch.events import Bools, Floats, Ints
+from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.reasons import NEEDS, Needs
-from slowpath.watch.record.layout import families_named
 from slowpath.watch.results import Account, AccountName, RankTime
-from slowpath.watch.totals import CallSeconds, overhead_families, unkept_seconds
+from slowpath.watch.totals import OVERHEAD, CallSeconds, unkept_seconds
 
 SHORT_BYTES: Final = 256  # up to which a message takes what its call takes
 FASTEST: Final = 5.0  # percentile of a kind that counts as its floor
@@ -109,22 +108,17 @@ class _Names:
 
     def __init__(self, found: Attributed) -> None:
         events, world = found.events, found.world
-        families = np.array(world.families, dtype=np.int64)
-        of_call = families[events.call] if families.size else np.zeros(0, dtype=np.int64)
-        manages = np.array([name.startswith(_WINDOWS) for name in world.calls], dtype=bool)
-        self.is_managing: Bools = np.isin(of_call, families_named(*_MANAGING)) | (
-            manages[events.call] if manages.size else np.zeros(0, dtype=bool)
-        )
-        self.is_file: Bools = np.isin(of_call, families_named("files"))
+        self.is_managing: Bools = _manages(world)[events.call]
+        self.is_file: Bools = world.is_of("files")[events.call]
         waiting = np.array([_NUMBER[_waits_in(name)] for name in world.calls], dtype=np.int64)
-        self.waiting: Ints = waiting[events.call] if waiting.size else np.zeros(0, dtype=np.int64)
-        self.waiting = np.where(self.is_managing, _NUMBER["wait at management"], self.waiting)
+        self.waiting: Ints = np.where(self.is_managing, _NUMBER["wait at management"], waiting[events.call])
         length = _moved_bytes(found)
         is_short = length <= SHORT_BYTES
         self.usual: Ints = np.where(is_short, _NUMBER["cost of calls"], _NUMBER["transfer at the floor"])
         self.unknown: Ints = np.full(len(events), _NUMBER["no name"])
-        for chosen, name in ((self.is_managing, "management"), (self.is_file, "files")):
-            self.usual[chosen] = self.unknown[chosen] = _NUMBER["management" if name == "management" else "files"]
+        managed: tuple[tuple[Bools, AccountName], ...] = ((self.is_managing, "management"), (self.is_file, "files"))
+        for chosen, name in managed:
+            self.usual[chosen] = self.unknown[chosen] = _NUMBER[name]
         rest = found.split.parts_s[:, [TimePart.TRANSFER, TimePart.CALL]].sum(axis=1)
         unknown = found.split.parts_s[:, TimePart.UNEXPLAINED]
         fixed = self.is_managing | self.is_file
@@ -146,6 +140,12 @@ _WINDOWS = (
     "MPI_Win_detach",
     "MPI_Win_shared_query",
 )
+
+
+def _manages(world: World) -> Bools:
+    """Of each call whether it manages something, shape (calls,)."""
+    of_windows: Bools = np.array([name.startswith(_WINDOWS) for name in world.calls], dtype=bool)
+    return of_windows | world.is_of(*_MANAGING)
 
 
 def _waits_in(call: str) -> AccountName:
@@ -199,7 +199,7 @@ def _of_rank(
 ) -> Floats:
     """Seconds by name: the rank's own parts, each divided as its calls are."""
     events, record = found.events, found.world.records[i]
-    lane = int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0
+    lane = record.longest_lane
     rows = events.of(i, lane)
     parts = found.split.parts_s[rows] * weight[rows, None]
     floor_s, rest_s = names.floor_s[rows] * weight[rows], names.rest_s[rows] * weight[rows]
@@ -267,12 +267,10 @@ def _without_events(
     if in_call_s is None or not len(world.calls):
         nothing: Share = (np.zeros(0, dtype=np.int64), np.zeros(0))
         return nothing, (nothing,)
-    families = np.array(world.families, dtype=np.int64)
     alone_s = unkept_seconds(found.events, rows, weight, in_call_s)
     with_events = np.isin(np.arange(len(world.calls)), found.events.call[rows])
-    manages = np.isin(families, families_named(*_MANAGING)) | np.array([n.startswith(_WINDOWS) for n in world.calls])
-    files = np.isin(families, families_named("files"))
-    is_overhead = np.isin(families, overhead_families()) & ~with_events
+    manages, files = _manages(world), world.is_of("files")
+    is_overhead = world.is_of(*OVERHEAD) & ~with_events
     known = np.where(manages, _NUMBER["management"], np.where(files, _NUMBER["files"], _NUMBER["cost of calls"]))
     floor_share, has_floor = _counted_floors(found, i, lane)
     has_floor &= ~(manages | files)

@@ -22,7 +22,7 @@ from slowpath.watch.events import Bools, Events, Floats, Ints, World, events_of
 from slowpath.watch.match import NO_EVENT, Collectives, Matched
 from slowpath.watch.reasons import NEEDS, Eager, Needs, Reasons, Why, eager_of, of_collectives, of_messages
 from slowpath.watch.record.job import WatchedJob
-from slowpath.watch.record.layout import EventKind, families_named
+from slowpath.watch.record.layout import EventKind
 
 
 class TimePart(IntEnum):
@@ -147,8 +147,7 @@ def what_is_left(events: Events, world: World, copied: Bools, moved: Bools) -> I
           moved: calls that completed messages, or started one that has bytes.
     """
     found = np.full(len(events), int(TimePart.CALL))
-    families = np.array(world.families, dtype=np.int64)
-    of_files = np.isin(families, families_named("files"))[events.call] if families.size else np.zeros(0, dtype=bool)
+    of_files = world.is_of("files")[events.call]
     carries = events.has(EventKind.ONE_SIDED) & (events.bytes > 0)
     found[carries | moved | events.has(EventKind.COLLECTIVE)] = int(TimePart.TRANSFER)
     found[copied] = int(TimePart.UNEXPECTED)

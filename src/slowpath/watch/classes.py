@@ -18,8 +18,9 @@ from slowpath.watch.events import NO_SITE, Bools, Events, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT, SideEvents
 from slowpath.watch.reasons import Why
 from slowpath.watch.record.layout import NONE_32, EventKind, watch_layout
+from slowpath.watch.record.reader import RECEIVE_SIDE
 from slowpath.watch.results import MessageClass
-from slowpath.watch.totals import RECEIVE_SIDE, whole
+from slowpath.watch.totals import whole
 
 MessageKey = tuple[int, int, str, int, bool]  # call, site, side, size class, first use
 

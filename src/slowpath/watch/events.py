@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.watch.record.job import Ticks, WatchedJob, boots, level_of, ticks_of, windows_of
-from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, Peer
+from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, Peer, watch_layout
 from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.record.sites import Maps
 
@@ -113,6 +113,18 @@ class World:
     def records(self) -> tuple[RankRecord, ...]:
         """By rank."""
         return self.job.records
+
+    def is_of(self, *families: str) -> Bools:
+        """Of each call whether it is of these families, shape (calls,)."""
+        numbers = [number for number, name in watch_layout().families.items() if name in families]
+        return np.isin(np.array(self.families, dtype=np.int64), numbers)
+
+    def sites_at(self, i: int, rows: NDArray[Any]) -> Ints:
+        """Sites of these rows of a record's; NO_SITE: none."""
+        found = np.full(rows.size, NO_SITE, dtype=np.int64)
+        known = rows != NONE_32
+        found[known] = self.site_of[i][rows[known].astype(np.int64)]
+        return found
 
     @property
     def level(self) -> int:
@@ -217,10 +229,6 @@ def _of_record(world: World, i: int) -> dict[str, Any]:
     n = events.size
     identities = np.append(record.communicators["identity"], np.uint64(0))
     row = np.where(events["communicator"] == NONE_16, record.communicators.size, events["communicator"])
-    site_row = events["site"].astype(np.int64)
-    site = np.full(n, NO_SITE, dtype=np.int64)
-    has_site = site_row != NONE_32
-    site[has_site] = world.site_of[i][site_row[has_site]]
     return {
         "record": np.full(n, i, dtype=np.int64),
         "rank": np.full(n, record.rank, dtype=np.int64),
@@ -233,7 +241,7 @@ def _of_record(world: World, i: int) -> dict[str, Any]:
         "peer": _peers(world, events["peer"].astype(np.int64), identities[row]),
         "tag": events["tag"].astype(np.int64),
         "call": world.call_of[i][events["call"]],
-        "site": site,
+        "site": world.sites_at(i, events["site"]),
         "kind": events["kind"].astype(np.int64),
         "communicator": identities[row],
         "allocation": _or_none(events["allocation"], NONE_32),

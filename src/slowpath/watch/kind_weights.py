@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from slowpath.findings.program_pattern import numbered
-from slowpath.watch.events import NO_SITE, Bools, Events, Floats, Ints, World
-from slowpath.watch.record.layout import NONE_32, EventKind
+from slowpath.watch.events import Bools, Events, Floats, Ints, World
+from slowpath.watch.record.layout import EventKind
 
 COARSE_ROW = 0  # of a record's sites
 
@@ -60,9 +60,7 @@ def time_weights(events: Events, world: World, kept: Ints) -> Floats:
         counted_s = of_lane * clock.s_per_tick
         scale = np.where((counted_s > 0) & (whole > 0), whole / np.where(counted_s > 0, counted_s, 1.0), 1.0)
         seconds = ticks * clock.s_per_tick * scale[record.profile_lane] if ticks.size else ticks
-        row = record.profile["site"].astype(np.int64)
-        site = np.full(row.size, NO_SITE, dtype=np.int64)
-        site[row != NONE_32] = world.site_of[i][row[row != NONE_32]]
+        site = world.sites_at(i, record.profile["site"])
         call = world.call_of[i][record.profile["call"]]
         use = record.profile_lane < lanes
         thread = (i * lanes + record.profile_lane.astype(np.int64)) * calls + call

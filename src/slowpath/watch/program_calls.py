@@ -13,7 +13,7 @@ from slowpath.watch.classes import FIRST_USE
 from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.kind_weights import is_coarse, stands_for, time_weights
 from slowpath.watch.match import NO_EVENT
-from slowpath.watch.record.layout import NONE_32, EventKind, families_named
+from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import CallSite
 from slowpath.watch.what_if import CallOrder, possible, transfers
 
@@ -49,11 +49,11 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
     calls = kept_calls(found)
     place = np.full(len(events), NO_EVENT, dtype=np.int64)
     place[calls] = np.arange(calls.size)
-    sites = np.array([site_of.get(site, NONE) for site in range(len(world.sites))], dtype=np.int64)
-    every_site = np.where(events.site >= 0, sites[events.site] if sites.size else NONE, NONE)
+    # NO_SITE finds the last one.
+    sites = np.array([*(site_of.get(site, NONE) for site in range(len(world.sites))), NONE], dtype=np.int64)
+    every_site = sites[events.site]
     identities, communicator = np.unique(events.communicator[calls], return_inverse=True)
     kind = events.kind[calls]
-    family = np.array(world.families, dtype=np.int64)[events.call[calls]]
     collective = (kind & int(EventKind.COLLECTIVE)) != 0
     group = np.full(len(events), NONE, dtype=np.int64)
     group[found.groups.event] = found.groups.group
@@ -73,7 +73,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         root=np.where(collective & (events.peer[calls] >= 0), events.peer[calls], NONE),
         offset=events.offset[calls],
         is_collective=collective & ((kind & int(EventKind.POST)) == 0),
-        is_message=np.isin(family, families_named(*_OF_MESSAGES)),
+        is_message=world.is_of(*_OF_MESSAGES)[events.call[calls]],
         is_one_sided=(kind & int(EventKind.ONE_SIDED)) != 0,
         brings=_brings(found, calls, place),
         group=group[calls],
@@ -136,13 +136,10 @@ def _counted(world: World, sites: Ints) -> tuple[Ints, Floats]:
     rows, seconds = [], []
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
         profile = record.profile
-        row = profile["site"].astype(np.int64)
-        known = row != NONE_32
-        site = np.full(row.size, NONE, dtype=np.int64)
-        site[known] = sites[world.site_of[i][row[known]]]
+        site = sites[world.sites_at(i, profile["site"])]
         call = world.call_of[i][profile["call"]]
         count = np.minimum(profile["count"], np.uint64(2**62)).astype(np.int64)
-        rows.append(np.stack([call, site, np.full(row.size, record.rank, dtype=np.int64), count], axis=1))
+        rows.append(np.stack([call, site, np.full(site.size, record.rank, dtype=np.int64), count], axis=1))
         seconds.append(profile["ticks"].astype(float) * clock.s_per_tick)
     if not rows:
         return np.zeros((0, 4), dtype=np.int64), np.zeros(0)
@@ -155,12 +152,9 @@ def _first_uses(world: World, sites: Ints) -> Ints:
     for i, record in enumerate(world.records):
         profile = record.profile
         fresh = profile[((profile["flags"] & FIRST_USE) != 0) & np.isin(profile["buffer_class"] & 15, _HEAP)]
-        row = fresh["site"].astype(np.int64)
-        known = row != NONE_32
-        site = np.full(row.size, NONE, dtype=np.int64)
-        site[known] = sites[world.site_of[i][row[known]]]
+        site = sites[world.sites_at(i, fresh["site"])]
         count, length = (np.minimum(fresh[name], np.uint64(2**40)).astype(np.int64) for name in _COUNTED)
-        rows.append(np.stack([site, np.full(row.size, record.rank), count, length], axis=1))
+        rows.append(np.stack([site, np.full(site.size, record.rank), count, length], axis=1))
     return np.concatenate(rows) if rows else np.zeros((0, 4), dtype=np.int64)
 
 

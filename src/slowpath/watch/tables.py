@@ -16,7 +16,7 @@ from slowpath.watch.record.layout import watch_layout
 from slowpath.watch.record.sites import NamedSite, named_sites
 from slowpath.watch.result_parts import Slice
 from slowpath.watch.results import AllocationKind, CallSite, Pair
-from slowpath.watch.totals import RECEIVE_SIDE, whole
+from slowpath.watch.totals import whole
 
 MOST_PAIRS = 4096
 MOST_NAMED_SITES = 50
@@ -28,12 +28,8 @@ def pairs_of(found: Attributed) -> tuple[Pair, ...]:
     size = world.job.size
     messages: dict[tuple[int, int], float] = defaultdict(float)
     lengths: dict[tuple[int, int], float] = defaultdict(float)
-    for i, record in enumerate(world.records):
-        names = [world.calls[call] for call in world.call_of[i].tolist()]
-        sends = np.array(["send" in name.lower() or name.startswith("MPI_Start") for name in names], dtype=bool)
-        if not sends.size:
-            continue
-        rows = record.profile[sends[record.profile["call"]] & ((record.profile["flags"] & RECEIVE_SIDE) == 0)]
+    for record in world.records:
+        rows = record.sent
         for row in rows[(rows["peer"] >= 0) & (rows["peer"] < size)]:
             key = record.rank, int(row["peer"])
             messages[key] += float(row["count"])
@@ -113,7 +109,7 @@ def slices_of(found: Attributed, span_s: float) -> tuple[tuple[Slice, ...], tupl
 
 def _of_rank(found: Attributed, i: int, edges: Floats) -> list[Slice]:
     events, record = found.events, found.world.records[i]
-    lane = int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0
+    lane = record.longest_lane
     rows = events.of(i, lane)
     parts = found.split.parts_s[rows]
     waiting, transfer = parts[:, WAITS].sum(axis=1), parts[:, TimePart.TRANSFER] + parts[:, TimePart.UNEXPECTED]
@@ -169,7 +165,7 @@ def kept_seconds(found: Attributed, i: int, lane: int, edges: Floats) -> Floats:
     level = int(record.lanes["level"][lane]) if record.lanes.size else 0
     origin = float(found.world.origin_s[found.world.clock[i]]) - float(found.shift_s[i])
     first = float(clock.seconds(record.header["start_ticks"][None], origin)[0])
-    sign = max(int(record.header["end_ticks"]), int(record.lanes["last_ticks"].max(initial=0)))
+    sign = record.last_sign_ticks
     last = float(clock.seconds(np.array([sign], dtype=np.uint64), origin)[0])
     overlap = np.minimum(edges[1:], last) - np.maximum(edges[:-1], first)
     inside = np.asarray(np.maximum(overlap, 0.0), dtype=np.float64)

@@ -17,7 +17,7 @@ from slowpath.watch.events import Bools, Events, Floats, Ints, World
 from slowpath.watch.kind_weights import is_coarse
 from slowpath.watch.match import SideEvents
 from slowpath.watch.record.job import Ticks
-from slowpath.watch.record.layout import RecordState, families_named, watch_layout
+from slowpath.watch.record.layout import RecordState, watch_layout
 from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.results import BEFORE_THE_RUN, CallCount, Coverage, Family, RankTime
 
@@ -73,13 +73,13 @@ def rank_times(found: Attributed, weight: Floats, seconds: CallSeconds) -> tuple
 def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) -> RankTime:
     world, events = found.world, found.events
     record, clock = world.records[i], world.clocks[i]
-    lane = int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0
+    lane = record.longest_lane
     mpi_s = float(seconds[i, lane].sum()) if record.lanes.size else 0.0
     rows = events.of(i, lane)
     parts = (found.split.parts_s[rows] * weight[rows, None]).sum(axis=0)
     without = unkept_seconds(events, rows, weight, seconds.get((i, lane), np.zeros(len(world.calls))))
     with_events = np.isin(np.arange(len(world.calls)), events.call[rows])
-    overhead = np.isin(np.array(world.families, dtype=np.int64), overhead_families()) & ~with_events
+    overhead = world.is_of(*OVERHEAD) & ~with_events
     parts[TimePart.CALL] += without[overhead].sum()
     parts[TimePart.UNEXPLAINED] += without[~overhead].sum()
     total = float(parts.sum())
@@ -102,14 +102,9 @@ def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) 
     )
 
 
-def overhead_families() -> list[int]:
-    """Numbers of the families whose calls without events are overhead."""
-    return families_named(*OVERHEAD)
-
-
 def _span_s(record: RankRecord, clock: Ticks) -> float:
     """From MPI_Init to the last sign of the rank."""
-    last = max(int(record.header["end_ticks"]), int(record.lanes["last_ticks"].max(initial=0)))
+    last = record.last_sign_ticks
     return max(clock.duration_s(last - int(record.header["start_ticks"])), 0.0)
 
 
@@ -127,7 +122,6 @@ FAMILY: dict[str, Family] = {
 }
 MOST_UNSEEN = 500
 ROUNDING = 1e-6  # of the time in a call
-RECEIVE_SIDE = 2  # a profile row's flag
 MOST_NAMED = 8
 
 
@@ -149,7 +143,9 @@ def coverage_of(
         wrapped=len(wrapped),
         unseen=tuple(unseen[:MOST_UNSEEN]),
         calls=sum(call.calls for call in calls),
-        messages=max(sum(_sends(record) for record in world.records), len(found.matched.sends)),
+        messages=max(
+            sum(int(record.sent["count"].sum(dtype=float)) for record in world.records), len(found.matched.sends)
+        ),
         recorded_messages=len(found.matched.sends),
         matched_share=matched_share(found),
         contradictions=found.contradictions,
@@ -158,17 +154,6 @@ def coverage_of(
         own_cost_s=_own_cost_s(found),
         notes=(*notes, *_notes(found)),
     )
-
-
-def _sends(record: RankRecord) -> int:
-    """Messages that the rank sent, as its profile counts them."""
-    is_send = np.array(
-        ["send" in name.lower() or name.startswith("MPI_Start") for name in record.call_names], dtype=bool
-    )
-    if not is_send.size:
-        return 0
-    rows = is_send[record.profile["call"]] & ((record.profile["flags"] & RECEIVE_SIDE) == 0)
-    return int(record.profile["count"][rows].sum(dtype=float))
 
 
 def calls_of(world: World) -> tuple[CallCount, ...]:
@@ -227,7 +212,7 @@ def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
     total = sum(float(of_call.sum()) for of_call in seconds.values())
     eventful = np.zeros(len(world.calls), dtype=bool)
     eventful[found.events.call] = True
-    eventful |= ~np.isin(np.array(world.families, dtype=np.int64), overhead_families())
+    eventful |= ~world.is_of(*OVERHEAD)
     kept = sum(float(of_call[~eventful].sum()) for of_call in seconds.values())
     kept += float(found.events.duration_s[found.events.is_timed].sum())
     return min(kept / total, 1.0) if total > 0 else 1.0

@@ -45,9 +45,7 @@ def waits_of(
     Args: weight: of each event.  ranks: of the job.  span_s: of the run.  site_of: site -> index in results.
     """
     entries = []
-    longest = np.array(
-        [int(record.lanes["call_ticks"].argmax()) if record.lanes.size else 0 for record in found.world.records]
-    )
+    longest = np.array([record.longest_lane for record in found.world.records])
     if longest.size:
         weight = np.where(found.events.lane == longest[found.events.record], weight, 0.0)
     for kind in dict.fromkeys(_KINDS.values()):

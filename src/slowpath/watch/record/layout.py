@@ -156,8 +156,3 @@ def _fields_of(element: np.dtype[Any]) -> list[Mapping[str, Any]]:
 
 def _numbered(table: Mapping[str, str]) -> dict[int, str]:
     return {int(number): meaning for number, meaning in table.items()}
-
-
-def families_named(*names: str) -> list[int]:
-    """Numbers of these families of calls."""
-    return [number for number, name in watch_layout().families.items() if name in names]

@@ -21,6 +21,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.watch.record.layout import NONE_16, NONE_32, RecordSection, RecordState, WatchLayout, watch_layout
 
+RECEIVE_SIDE = 2  # a profile row's flag
 MOST_TEXT_LINES = 100_000  # of one rank
 HIGHEST_LEVEL = 40  # of thinning; windows that far apart are longer than any run
 LONGEST_LINE = 4096  # characters
@@ -71,6 +72,25 @@ class RankRecord:
         """How the record ends; what is no state counts as killed."""
         number = int(self.header["state"])
         return RecordState(number) if number in RecordState.__members__.values() else RecordState.RUNNING
+
+    @property
+    def longest_lane(self) -> int:
+        """The thread that was longest in MPI; 0: there is none."""
+        return int(self.lanes["call_ticks"].argmax()) if self.lanes.size else 0
+
+    @property
+    def last_sign_ticks(self) -> int:
+        """Its end, or the last that is known of it."""
+        return max(int(self.header["end_ticks"]), int(self.lanes["last_ticks"].max(initial=0)))
+
+    @property
+    def sent(self) -> NDArray[Any]:
+        """The rows of its profile that are messages which the rank sent."""
+        names = self.call_names
+        is_send = np.array(["send" in name.lower() or name.startswith("MPI_Start") for name in names], dtype=bool)
+        is_sent = is_send[self.profile["call"]] & ((self.profile["flags"] & RECEIVE_SIDE) == 0)
+        found: NDArray[Any] = self.profile[is_sent]
+        return found
 
     @property
     def call_names(self) -> list[str]:
