@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowpath.report import format as fmt
-from slowpath.report.svg.element import element, number, picture, text
+from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.plot import Frame
 from slowpath.report.svg.scale import LogScale, spanning
-from slowpath.report.svg.size_curves import MARKERS, STYLES, tick_label
+from slowpath.report.svg.size_curves import STYLES, drawn_curve, marker, tick_label
 
 WIDTH, PLOT_HEIGHT, LINE = 344, 284, 18
 ORDER, RANKS = "order n of the matrices", "ranks"
@@ -106,24 +106,12 @@ def _mark(mark: OrderMark, x: LogScale, frame: Frame) -> str:
 def _curve(curve: OrderSeries, place: int, x: LogScale, y: LogScale) -> str:
     if not curve.points:
         return ""
-    style = STYLES[place % len(STYLES)]
-    places = [(x(n), y(value), ends) for n, value, ends in curve.points]
-    content = element("path", d="M" + "L".join(f"{number(px)} {number(py)}" for px, py, _ in places),
-                      class_=f"line {style}")  # fmt: skip
-    for px, py, ends in places:
-        if ends and ends[0] > 0:
-            content += element("line", x1=px, x2=px, y1=y(ends[0]), y2=y(ends[1]), class_=f"whisker {style}")
-        content += _marker(px, py, place)
-    return content
-
-
-def _marker(x: float, y: float, place: int) -> str:
-    move = f"translate({number(x)} {number(y)})"
-    return element(
-        "path", d=MARKERS[place % len(MARKERS)], transform=move, class_=f"point {STYLES[place % len(STYLES)]}"
-    )
+    places = [
+        (x(n), y(value), (y(ends[0]), y(ends[1])) if ends and ends[0] > 0 else None) for n, value, ends in curve.points
+    ]
+    return drawn_curve(places, place)
 
 
 def _legend(curve: OrderSeries, place: int) -> str:
     y = PLOT_HEIGHT + LINE * place + 8
-    return _marker(68.0, float(y) - 4, place) + text(curve.label, 80, y, None, f"curve {STYLES[place % len(STYLES)]}")
+    return marker(68.0, float(y) - 4, place) + text(curve.label, 80, y, None, f"curve {STYLES[place % len(STYLES)]}")

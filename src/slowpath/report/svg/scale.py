@@ -34,7 +34,8 @@ class LogScale:
                 break
             best = found
         if len(best) < 3:
-            best = self._linear(at_most)
+            # The axis spans less than a decade.
+            best = [value for value in round_values(self.low, self.high, at_most) if value > 0]
         return best[:: math.ceil(len(best) / at_most)]
 
     def _on_ladder(self, steps: Iterable[float]) -> list[float]:
@@ -42,13 +43,14 @@ class LogScale:
         values = (step * 10.0**decade for decade in decades for step in steps)
         return [value for value in values if self.low <= value * (1 + 1e-12) and value <= self.high * (1 + 1e-12)]
 
-    def _linear(self, at_most: int) -> list[float]:
-        """Return evenly spaced round values, for an axis that spans less than a decade."""
-        rough = (self.high - self.low) / max(1, at_most - 1)
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [n * step for n in range(first, last + 1) if n > 0]
+
+def round_values(low: float, high: float, at_most: int) -> list[float]:
+    """Return evenly spaced round values between two ends, about `at_most`."""
+    rough = (high - low) / max(1, at_most - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [n * step for n in range(first, last + 1)]
 
 
 def spanning(values: Iterable[float | None], least: float = 1.5, margin: float = 1.06) -> tuple[float, float] | None:
@@ -86,8 +88,4 @@ class LinearScale:
 
     def ticks(self, at_most: int = 6) -> list[float]:
         """Return round values on the axis, at most `at_most`."""
-        rough = (self.high - self.low) / max(1, at_most - 1)
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)
-        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [n * step for n in range(first, last + 1)]
+        return round_values(self.low, self.high, at_most)

@@ -71,17 +71,30 @@ def tick_label(tick: float, unit: str) -> str:
 
 
 def _curve(curve: SizeCurve, index: int, x: LogScale, y: LogScale) -> str:
+    return drawn_curve([(x(p.size_bytes), y(p.value), _on(y, p.interval)) for p in curve.points], index)
+
+
+def _on(y: LogScale, interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    return (y(interval[0]), y(interval[1])) if interval else None
+
+
+def drawn_curve(places: Sequence[tuple[float, float, tuple[float, float] | None]], index: int) -> str:
+    """Return a line through these pixels, with a marker on each and a whisker where it has an interval."""
     style = STYLES[index % len(STYLES)]
-    places = [(x(p.size_bytes), y(p.value), p) for p in curve.points]
     line = "M" + "L".join(f"{number(px)} {number(py)}" for px, py, _ in places)
     content = element("path", d=line, class_=f"line {style}")
-    for px, py, point in places:
-        if point.interval:
-            low, high = (y(end) for end in point.interval)
-            content += element("line", x1=px, x2=px, y1=low, y2=high, class_=f"whisker {style}")
-        move = f"translate({number(px)} {number(py)})"
-        content += element("path", d=MARKERS[index % len(MARKERS)], transform=move, class_=f"point {style}")
+    for px, py, ends in places:
+        if ends:
+            content += element("line", x1=px, x2=px, y1=ends[0], y2=ends[1], class_=f"whisker {style}")
+        content += marker(px, py, index)
     return content
+
+
+def marker(x: float, y: float, index: int) -> str:
+    """Return the marker of a line."""
+    move = f"translate({number(x)} {number(y)})"
+    style = STYLES[index % len(STYLES)]
+    return element("path", d=MARKERS[index % len(MARKERS)], transform=move, class_=f"point {style}")
 
 
 def _shown(label: str) -> str:
@@ -178,16 +191,10 @@ def _points(way: DrawnWay, x: LogScale, y: LogScale, place: int, *, whiskers: bo
             content += element(
                 "line", x1=x(n), x2=x(n), y1=y(ends[0]), y2=y(ends[1]), class_=f"whisker {STYLES[place]}"
             )
-        content += _marker(x(n), y(value_s), place)
+        content += marker(x(n), y(value_s), place)
     return content
-
-
-def _marker(x: float, y: float, place: int) -> str:
-    return element(
-        "path", d=MARKERS[place], transform=f"translate({number(x)} {number(y)})", class_=f"point {STYLES[place]}"
-    )
 
 
 def _legend(name: str, place: int) -> str:
     y = PLOT_HEIGHT + LINE * place + 8
-    return _marker(60.0, float(y) - 4, place) + text(name, 72, y, None, f"curve {STYLES[place]}")
+    return marker(60.0, float(y) - 4, place) + text(name, 72, y, None, f"curve {STYLES[place]}")
