@@ -8,7 +8,7 @@
 
 namespace slowpath::nccl {
 
-/// BlockHeader::part.  src/slowpath/experiments/nccl/parts.py holds the same numbers.
+/// BlockHeader::part.  src/slowpath/experiments/nccl/experiment.py holds the same numbers.
 enum class Part : std::uint64_t {
     whole = 0,
     submit = 1,  ///< inside the library's call

@@ -13,7 +13,6 @@ other. Its lengths are those of cells in which it was decided.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +23,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Level, Line, Verdict
 from slowpath.core.units import format_bytes, format_time, of_ratio, ratio_words
 from slowpath.findings.difference import CLEAR_RATIO
-from slowpath.findings.libraries import between_two, libraries_line
+from slowpath.findings.libraries import between_two, libraries_line, strength
 from slowpath.findings.order import by_cost
 from slowpath.findings.questions import grouped, is_question, question
 from slowpath.findings.tally import RunFacts, Tally
@@ -186,12 +185,8 @@ def _with_remedy(contrast: ContrastResult, offer: Offer) -> ContrastResult:
     return replace(contrast, remedy=offer.a if contrast.verdict == "slower" else offer.b)
 
 
-def _strength(contrast: ContrastResult) -> float:
-    return abs(math.log(contrast.ratio)) if contrast.ratio else 0.0
-
-
 def _strength_of(line: Line, by_id: Mapping[str, ContrastResult]) -> float:
-    return _strength(by_id[line.contrast]) if line.contrast else 0.0
+    return strength(by_id[line.contrast]) if line.contrast else 0.0
 
 
 def _is_clear(contrast: ContrastResult) -> bool:
@@ -213,7 +208,7 @@ def _answer(contrasts: Sequence[ContrastResult], rules: Mapping[str, Sequence[Fi
     A slow path is a decided, clear difference to the disadvantage of users who change nothing, or one that a finding
     rests on. That turning something off costs time is a note: the default is the faster way.
     """
-    decided = sorted((c for c in contrasts if c.verdict in DECIDED), key=_strength, reverse=True)
+    decided = sorted((c for c in contrasts if c.verdict in DECIDED), key=strength, reverse=True)
     decided.sort(key=_loses, reverse=True)
     if contrasts[0].control:
         return _control_line(contrasts, decided)

@@ -31,16 +31,17 @@ def libraries_line(contrasts: Sequence[ContrastResult]) -> Line:
         ("not measured", sum(contrast.verdict is None for contrast in contrasts)),
     ):
         parts += [f"{word} in {count} of {total}"] * (count > 0)
-    top = next(iter(sorted([*slower, *faster], key=_strength, reverse=True)), None)
+    top = next(iter(sorted([*slower, *faster], key=strength, reverse=True)), None)
     text = f"{contrasts[0].group}: {contrasts[0].b.value} is {'; '.join(parts)}."
     return Line(level="info", text=text, contrast=top.id if top else None)
 
 
 def _most_first(contrasts: Sequence[ContrastResult], verdict: str) -> list[ContrastResult]:
-    return sorted((contrast for contrast in contrasts if contrast.verdict == verdict), key=_strength, reverse=True)
+    return sorted((contrast for contrast in contrasts if contrast.verdict == verdict), key=strength, reverse=True)
 
 
-def _strength(contrast: ContrastResult) -> float:
+def strength(contrast: ContrastResult) -> float:
+    """How far its ratio is from 1, on a logarithmic scale."""
     return abs(math.log(contrast.ratio)) if contrast.ratio else 0.0
 
 

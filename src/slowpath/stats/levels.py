@@ -17,13 +17,12 @@ from typing import Final
 import numpy as np
 
 from slowpath.stats.inputs import Floats, Values, finite, median
-from slowpath.stats.warmup import partition
+from slowpath.stats.warmup import clip_spikes, partition
 
 FEWEST: Final = 12  # points; of fewer nothing is split
 FALSE_ALARMS: Final = 0.01  # of stationary series, at most
 _FAR: Final = 4  # points between which noise is compared
 _MAD_TO_SD: Final = 1.4826
-_CLIP_SD: Final = 3.0
 _PENALTY: Final = 10.0  # times log n
 _FEW_POINTS: Final = 20.0
 _LARGEST_MEMORY: Final = 0.8
@@ -48,7 +47,7 @@ def levels(series: Values, least_noise: float) -> tuple[Level, ...]:
     if array.size < FEWEST:
         return (Level(0, array.size, median(array)),)
     sd = max(_long_run_sd(array), least_noise)
-    z = _clipped(array, max(_sd_of_steps(array, 1), least_noise))
+    z = clip_spikes(array, max(_sd_of_steps(array, 1), least_noise))
     penalty = _PENALTY * math.log(z.size) * (1.0 + _FEW_POINTS / z.size)
     starts = partition((z - z.mean()) / sd, penalty)
     ends = [*starts[1:], z.size]
@@ -73,11 +72,3 @@ def _long_run_sd(z: Floats) -> float:
     memory = low if sought > 1 else 0.0
     variance = max(near**2 / (1 - memory), far**2 / (1 - memory**_FAR))
     return math.sqrt(variance * (1 + memory) / (1 - memory))
-
-
-def _clipped(z: Floats, sd: float) -> Floats:
-    """A lone point far off is an outlier, not a level: kept within 3 sd of the running median of five."""
-    padded = np.concatenate([z[1:3][::-1], z, z[-3:-1][::-1]])
-    centre = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
-    found: Floats = np.clip(z, centre - _CLIP_SD * sd, centre + _CLIP_SD * sd)
-    return found

@@ -54,7 +54,7 @@ def _noise(z: Floats) -> float:
     return max(_MAD_TO_SD * median(np.abs(steps - np.median(steps))) / math.sqrt(2.0), _NOISE_FLOOR_LOG)
 
 
-def _clip_spikes(z: Floats, sd: float) -> Floats:
+def clip_spikes(z: Floats, sd: float) -> Floats:
     """A lone slow sample is an outlier, not a level: keep within 3 sd of the running median of five."""
     padded = np.concatenate([z[1:3][::-1], z, z[-3:-1][::-1]])
     centre = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
@@ -98,7 +98,7 @@ def steady_state(times: Values) -> SteadyState:
         return SteadyState(0, None, f"{array.size} samples < {MINIMUM_SAMPLES}")
     z, size = _condense(np.log(array))
     sd = _noise(z)
-    z = _clip_spikes(z, sd)
+    z = clip_spikes(z, sd)
     # Centred, so that the squares lose no digits.
     penalty = 4.0 * math.log(z.size) * (1.0 + _FEW_POINTS_PENALTY / z.size)
     starts = partition((z - z.mean()) / sd, penalty)
