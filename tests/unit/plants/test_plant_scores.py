@@ -22,13 +22,14 @@ from slowpath.run.engine.describe import UnbuiltEngine
 from slowpath.run.libraries import Library
 from slowpath.stats.modes import wilson
 from slowpath.studies.plants import harness
+from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.classes import CLASSES, PAIRED
 from slowpath.studies.plants.folder import Drawn, read
 from slowpath.studies.plants.grammar import Clause, PlantCondition
 from slowpath.studies.plants.harness import each, run
 from slowpath.studies.plants.measure import Ground
 from slowpath.studies.plants.pens import Pen, cores, shares
-from slowpath.studies.plants.plant import Baseline, Plant, PlantedDiagnosis, PlantedState, false_alarms
+from slowpath.studies.plants.plant import Plant, PlantedDiagnosis, PlantedState
 from slowpath.studies.plants.score import Score, score
 from slowpath.studies.plants.table import Forecasts, Scored, counts, forecasts_of, line, table
 from slowpath.studies.plants.trials import PlantCounts, PlantTrial, draw

@@ -19,8 +19,9 @@ from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.tally import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
+from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.grammar import Clause, PlantCondition
-from slowpath.studies.plants.plant import Baseline, Plant, PlantedDiagnosis
+from slowpath.studies.plants.plant import Plant, PlantedDiagnosis
 from slowpath.studies.plants.score import score
 
 # A pattern is planted in a program's calls: tests/unit/watch/test_watch_patterns.py.

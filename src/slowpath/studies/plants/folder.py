@@ -14,8 +14,8 @@ from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.files import write_atomically
 from slowpath.run.ownership import holds_nothing
+from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.detection import DetectionLimit
-from slowpath.studies.plants.plant import Baseline
 from slowpath.studies.plants.table import Scored, counts, shares, table
 from slowpath.studies.plants.trials import PlantTrial
 

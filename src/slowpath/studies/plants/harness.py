@@ -16,10 +16,11 @@ from pathlib import Path
 from slowpath.core.errors import Interrupted, RecordError, SlowpathError
 from slowpath.core.signals import held_back
 from slowpath.run.ownership import Taken, owned
+from slowpath.studies.plants.baseline import Baseline, false_alarms
 from slowpath.studies.plants.folder import Drawn, check_folder, read, write
 from slowpath.studies.plants.measure import Ground, concluded
 from slowpath.studies.plants.pens import Pen, penned
-from slowpath.studies.plants.plant import Baseline, PlantedDiagnosis, false_alarms
+from slowpath.studies.plants.plant import PlantedDiagnosis
 from slowpath.studies.plants.score import score
 from slowpath.studies.plants.table import Scored, forecasts_of
 from slowpath.studies.plants.trials import PlantTrial

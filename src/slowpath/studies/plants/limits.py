@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.classes import PlantClass
 from slowpath.studies.plants.detection import DetectionLimit, Shot, limit_of, next_cost_s
 from slowpath.studies.plants.folder import Drawn, write
 from slowpath.studies.plants.harness import judged, outcomes, standing
 from slowpath.studies.plants.measure import Ground
-from slowpath.studies.plants.plant import Baseline, PlantedDiagnosis
+from slowpath.studies.plants.plant import PlantedDiagnosis
 from slowpath.studies.plants.table import Scored
 from slowpath.studies.plants.trials import PlantCounts, PlantTrial, baseline_trials
 

@@ -16,9 +16,10 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LawPoint, Results
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.stats.inputs import Floats
+from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.expected import QUANTITY_OF, expected_s
 from slowpath.studies.plants.grammar import Side
-from slowpath.studies.plants.plant import Baseline, Plant
+from slowpath.studies.plants.plant import Plant
 
 # Code -> axes of the grammar, and what no clause has (a memory kind, pages), on which a finding claims that the time
 # depends. A slow path that is not here claims nothing that a plant could contradict.

@@ -10,9 +10,10 @@ from typing import Literal
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import is_left_open, named_first
+from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.expected import expected_s
 from slowpath.studies.plants.marks import FindingMarks, Mark, claims_of, explained, is_caused, judge
-from slowpath.studies.plants.plant import Baseline, Plant, PlantedDiagnosis
+from slowpath.studies.plants.plant import Plant, PlantedDiagnosis
 
 # Where a user reads of the plant: in the verdict's first lines, in its line of what is undecided, or on the page alone.
 Place = Literal["first lines", "undecided", "page", "nowhere"]
