@@ -238,7 +238,7 @@ def _require_working_folder(argv: Sequence[str]) -> None:
     try:
         os.getcwd()
     except OSError as error:
-        raise EnvironmentFailure("the working folder was deleted or can't be read; cd to another one") from error
+        raise EnvironmentFailure("the working folder was deleted or is unreadable; cd to another one") from error
 
 
 def _tell(message: str) -> None:

@@ -189,7 +189,7 @@ def _candidates(
     for key, reason in chosen.left_out:
         tell(f"left out: {key}: {reason}")
     if not chosen.found:
-        raise UsageError("none of these remedies can be tried here, for the reasons above. Your own: --try NAME=VALUE")
+        raise UsageError("none of these remedies can be tried here (reasons above). Your own: --try NAME=VALUE")
     return list(chosen.found)
 
 

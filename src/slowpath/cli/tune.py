@@ -161,7 +161,7 @@ def _for_program(
     from slowpath.watch.spending import collective_uses
 
     if any(one is not None for one in others):
-        raise UsageError("--for takes collectives, lengths and ranks from the program: leave the other options out")
+        raise UsageError("--for takes collectives, lengths and ranks from the program: omit the other options")
     results = read_watch_results(watch)
     uses, left = collective_uses(results, found.name)
     for call, seconds in left.items():

@@ -269,8 +269,8 @@ def _common(rows: Sequence[ComparisonRow]) -> float | None:
 def _caution(a: RunSource, b: RunSource) -> str:
     when = f"A began {a.run.started or 'at an unknown time'}, B {b.run.started or 'at an unknown time'}"
     return (
-        f"Not interleaved: {when}. Each ratio includes everything else that changed between the runs, such as "
-        "drift of the machine; its interval does not."
+        f"Not interleaved: {when}. The ratios, but not their intervals, include everything else that changed "
+        "between the runs, such as drift."
     )
 
 

@@ -67,7 +67,7 @@ def render_comparison_brief(found: Comparison) -> str:
         notes.append(f"The runs differ in more than the code: {'; '.join(doubt.reason for doubt in found.doubts)}.")
     if found.common_ratio is not None and abs(found.common_ratio - 1.0) > found.minimum_effect:
         notes.append(
-            f"The median of all ratios is {fmt.ratio(found.common_ratio)}, so all cells share a part of the difference."
+            f"The median of all ratios is {fmt.ratio(found.common_ratio)}: all cells share a part of the difference."
         )
     brief = Brief(
         answer=plain(answer),
@@ -247,7 +247,7 @@ def _counts(found: Comparison) -> str:
     counted = counts(found)
     return wrap(
         f"B against A: {counted}. A ratio above 1 means that B is worse; differences below "
-        f"{100 * found.minimum_effect:g} % don't count; p values are corrected within each experiment and metric."
+        f"{100 * found.minimum_effect:g} % don't count; p values are corrected per experiment and metric."
     )
 
 

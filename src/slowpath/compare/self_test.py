@@ -264,8 +264,8 @@ def render_self_test(found: SelfTest) -> str:
         _line("false alarms, launches in order", found.in_order, "includes drift"),
         wrap(
             f"A cell varies by {100 * found.between_ratio:.2g} % between launches (standard deviation, median over "
-            f"cells){_needed(found)}. The slowdown is planted by multiplying recorded launch values. Splits share "
-            f"launches: the intervals (Wilson, 95 %) describe splits of this record. Seed {found.seed}."
+            f"cells){_needed(found)}. The slowdown multiplies recorded launch values. Splits share launches: the "
+            f"intervals (Wilson, 95 %) describe splits of this record. Seed {found.seed}."
         ),
     ]
     return "\n".join(lines) + "\n"

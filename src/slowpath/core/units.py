@@ -43,7 +43,7 @@ def parse_bytes(text: str) -> int:
     if terms == 0:
         raise UsageError("'' is not a number of bytes: it is empty; write for example 4096 or 1KiB")
     if total < 0:
-        raise UsageError(f"'{text}' is not a number of bytes, because {total} is negative; write 0 or more")
+        raise UsageError(f"'{text}' is not a number of bytes: {total} is negative; write 0 or more")
     return total
 
 
@@ -123,7 +123,7 @@ def _expand_range(text: str, parse: Callable[[str], int]) -> list[int]:
     if first > last:
         raise UsageError(f"'{text}' is an empty range; write the smaller value first")
     if factor and (step < 2 or first == 0):
-        raise UsageError(f"'{text}' never ends: the factor must be 2 or more and the first value 1 or more")
+        raise UsageError(f"'{text}' never ends: use a factor of 2 or more and a first value of 1 or more")
     if step < 1:
         raise UsageError(f"'{text}' never ends: its step is 0; write 1 or more")
     values, value = [], first

@@ -146,9 +146,7 @@ def for_program(bench: Bench) -> Bench:
         return bench
     found = with_groups(bench.program, bench.prepare(whole_survey(bench.state([], [])), "survey").plan.cells)
     if not found.groups:
-        raise UsageError(
-            f"--for: diagnose can't ask about anything that {found.name} does with MPI; see slowpath watch"
-        )
+        raise UsageError(f"--for: diagnose has no question about what {found.name} does with MPI; see slowpath watch")
     return dataclasses.replace(bench, program=found)
 
 
@@ -185,7 +183,7 @@ def resume(
     seen = asked_for(first.only, survey) if first is not None else asked
     if unseen := asked.groups(survey) - seen.groups(survey):
         raise UsageError(
-            f"--only {', '.join(asked.words)}: the survey of {folder} was for {', '.join(seen.words)} and left out "
+            f"--only {', '.join(asked.words)}: the survey of {folder} covered {', '.join(seen.words)} and left out "
             f"{', '.join(sorted(unseen))}; start a new diagnosis"
         )
     continued = replace(

@@ -244,7 +244,7 @@ def load() -> Check:
         "load",
         value,
         "warn",
-        "other processes compete for the cores; this increases spreads and affects small messages most",
+        "other processes compete for the cores, which increases spreads, above all of small messages",
         "wait until the machine is quiet, or ask for an exclusive node",
     )
 

@@ -268,7 +268,7 @@ def conclusion(proved: Sequence[Proved]) -> Check:
     if works and works[0] is proved[0][0]:
         return Check(NAME, value, "ok", "the MPI of slowpath run supports GPU memory", _more(untried))
     if works:
-        means = "another MPI supports GPU memory, but support by that of slowpath run is not shown"
+        means = "another MPI supports GPU memory; support by that of slowpath run is not shown"
         return Check(NAME, value, "warn", means, f"slowpath run --mpi {_option(works[0])}")
     if untried:
         return Check(NAME, value, "warn", "no MPI is shown to support GPU memory yet", _more(untried))

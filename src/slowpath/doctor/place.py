@@ -131,8 +131,7 @@ def ptrace_scope() -> Check:
         "ptrace_scope",
         scope,
         "warn",
-        "a process may read only its descendants, so ranks can't use CMA unless the MPI library asks for it "
-        "(PR_SET_PTRACER)",
+        "only descendants may be read, so ranks can't use CMA unless the MPI library requests it (PR_SET_PTRACER)",
         "sysctl kernel.yama.ptrace_scope=0, by an administrator",
     )
 

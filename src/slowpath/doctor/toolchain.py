@@ -85,7 +85,7 @@ def _with_variables(value: str, means: str, steered: Mapping[str, str]) -> Check
         NAME,
         value,
         "warn",
-        f"{listed} in the environment overrides the BLAS's own choice for this processor: it may halve the rate",
+        f"{listed} in the environment overrides the BLAS's choice for this processor and may halve its rate",
         f"unset {' '.join(steered)}",
     )
 

@@ -121,7 +121,7 @@ def read_lines(path: str) -> list[str]:
         return Path(path).read_text(errors="replace").splitlines()
     except OSError as error:
         raise EnvironmentFailure(
-            f"{path}: the list of this job's nodes can't be read: {error.strerror}; is this one of the job's nodes?"
+            f"{path}: can't read the list of this job's nodes: {error.strerror}; is this one of them?"
         ) from error
 
 

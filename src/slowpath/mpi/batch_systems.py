@@ -164,4 +164,4 @@ def script_here(is_command: Callable[[str], bool]) -> JobScript:
         if is_command(script.submit.split()[0]):
             return script
     looked = ", ".join(script.submit.split()[0] for script in scripts)
-    raise UsageError(f"no batch system was found in the PATH ({looked}); name one, for example --scheduler slurm")
+    raise UsageError(f"no batch system is in the PATH ({looked}); name one, for example --scheduler slurm")

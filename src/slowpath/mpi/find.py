@@ -73,7 +73,7 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
         return passed
     raise EnvironmentFailure(
         "no MPI found: neither mpiexec nor mpirun is on the PATH; load your MPI's module, name it with --mpi PATH, "
-        "or install the embedded one: pip install 'slowpath[mpich]'"
+        "or: pip install 'slowpath[mpich]'"
     )
 
 

@@ -298,7 +298,7 @@ def unavailable_binding(launcher: Launcher, bind: str) -> str | None:
     if bind in launcher.bind or bind in UNASKED:
         return None
     if not launcher.known:
-        return f"Slowpath does not know this launcher, so it can't ask it to bind ranks to a {bind}"
+        return f"Slowpath does not know how this launcher binds ranks to a {bind}"
     return f"{launcher.name} can't be asked to bind ranks to a {bind}"
 
 

@@ -101,7 +101,7 @@ def doubt_about(identity: MpiIdentity, linked: Linked, environ: Mapping[str, str
     if environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1" and linked.options and "mpi_gtl" not in linked.options:
         return (
             "MPICH_GPU_SUPPORT_ENABLED=1, but the compiler wrapper links no GTL library, so MPI_Init will fail; "
-            "load the accelerator's module (craype-accel-...), or unset the variable"
+            "load craype-accel-..., or unset the variable"
         )
     if identity.version is None:
         return ""

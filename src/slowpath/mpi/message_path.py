@@ -168,7 +168,7 @@ def _btl_row(
     layers: set[Layer] = {_LAYER_OF_BTL.get(btl, "library") for btl in btls}
     copies = set(_SINGLE_COPY.findall(text)) | ({"none"} if _NO_SINGLE_COPY in text else set())
     by_memory = len(copies) == 1 and any(btl in _OF_SHARED_MEMORY for btl in btls)
-    reasons = ["its BTLs are of several layers, but it does not state which carries what"] if len(layers) > 1 else []
+    reasons = ["its BTLs are of several layers, and it does not state which carries what"] if len(layers) > 1 else []
     reasons += [f"the first {MOST_PAIRS} of {len(pairs)} pairs are listed"] if len(pairs) > MOST_PAIRS else []
     return _row(
         environment,

@@ -16,8 +16,8 @@ from slowpath.mpi.mpi import Mpi, needed_variables
 from slowpath.mpi.own_settings import OwnSetting, ParameterFile, own_settings
 
 LONGEST_BYTES = 1 << 20
-_NO_SWITCH = "UCX has no switch to ignore its file; comment the line out to try without it"
-_OVERRIDES = "Open MPI has no switch to ignore this file; comment the line out to try without it"
+_NO_SWITCH = "the library can't ignore this file; comment the line out to try without it"
+_OVERRIDES = "the library can't ignore this file; comment the line out to try without it"
 _STARTS = "it controls how ranks start, not their messages"
 
 

@@ -71,8 +71,8 @@ def single_copy(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
             check="single copy",
             text=f"{job.ranks} ranks in {place.user_namespaces} user namespaces: a copy between two is "
             f"refused{tried}, so {loss}",
-            do="start all ranks of a node in one user namespace: put the container, or unshare, in front of the "
-            f"launcher, not behind it (apptainer: --sharens){instead}",
+            do="start all ranks of a node in one user namespace: the container, or unshare, in front of the "
+            f"launcher (apptainer: --sharens){instead}",
         )
     reason, do = _refusal(place)
     if place.rank_errno is not None:
@@ -136,8 +136,8 @@ def processor_limit(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         )
     return PlaceFault(
         check="processor limit",
-        text=f"a CPU quota of {quota:.3g} processors for {job.ranks} ranks{seen}; when it is used up, all ranks "
-        "stop until the next period",
+        text=f"a CPU quota of {quota:.3g} processors for {job.ranks} ranks{seen}; once used up, all ranks stop "
+        "until the next period",
         do=f"grant {job.ranks} processors (docker run --cpus={job.ranks}; Kubernetes: resources.limits.cpu), or start "
         f"{max(1, int(quota))} rank{'s' if quota >= 2 else ''}",
     )
@@ -152,8 +152,8 @@ def allowed_processors(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     named = f"processor{'s' if len(allowed) > 1 else ''} {format_cpu_list(sorted(allowed))}"
     return PlaceFault(
         check="allowed processors",
-        text=f"{job.ranks} ranks may use only {named} of {online}: they take turns on {_it(len(allowed))}, and a "
-        "message waits for its receiver's turn",
+        text=f"{job.ranks} ranks may use only {named} of {online}: they take turns on {_it(len(allowed))}, and "
+        "messages wait for their receiver's turn",
         do="start it without taskset, or with one processor per rank (docker run --cpuset-cpus, sbatch "
         "--cpus-per-task)",
     )
@@ -186,7 +186,7 @@ def numa_balancing(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     return PlaceFault(
         check="NUMA balancing",
         text=f"the kernel moves pages between {place.numa_nodes} NUMA nodes and unmaps them to see who uses them: "
-        "bound ranks gain nothing and stop at page faults",
+        "bound ranks stop at page faults without a gain",
         do="sysctl kernel.numa_balancing=0, by an administrator; compare: slowpath run --placement numa",
         is_fault=False,
     )
@@ -198,8 +198,7 @@ def virtual_machine(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
         return None
     return PlaceFault(
         check="virtual machine",
-        text="a hypervisor may take processors away, which ranks see as lost time (steal in /proc/stat, if the "
-        "hypervisor reports it)",
+        text="a hypervisor may take processors away, which ranks see as lost time (steal in /proc/stat, if reported)",
         do="bind virtual processors to physical ones if you can, and compare medians",
         is_fault=False,
     )
@@ -213,7 +212,7 @@ def gpu_driver(place: PlaceFacts, job: PlaceJob) -> PlaceFault | None:
     return PlaceFault(
         check="GPU driver",
         text=f"driver {place.gpu_driver}: from {SLOW_QUERY_DRIVER} on, it is slow to identify buffers outside GPU "
-        "memory, which a library with GPU support does for each message",
+        "memory, which a library with GPU support does at each message",
         do="turn GPU support off if no message is in GPU memory (MPICH: MPIR_CVAR_ENABLE_GPU=0; Cray MPICH: "
         "MPICH_GPU_SUPPORT_ENABLED=0); slowpath diagnose prices it",
         is_fault=False,

@@ -335,19 +335,18 @@ REFUSALS: tuple[Refusal, ...] = (
     Refusal(
         "logarithmic_by_sockets",
         AppliesTo("mpich"),
-        "MPICH's collectives of short messages were not seen to be linear in the ranks, so no algorithm is forced",
+        "short collectives of this library were not seen to be linear in the ranks, so no algorithm is forced",
     ),
     Refusal(
         "logarithmic_by_sockets",
         AppliesTo("intelmpi"),
-        "Intel MPI's collectives of short messages were not seen to be linear in the ranks, so no algorithm is forced",
+        "short collectives of this library were not seen to be linear in the ranks, so no algorithm is forced",
     ),
     Refusal(
         "single_copy_off",
         AppliesTo("intelmpi"),
         # Intel MPI 2021.18.1 by default: 16 bytes by CMA (a probe), no socket bytes; I_MPI_SHM_CMA=1 changes nothing.
-        "Intel MPI already uses two copies through shared memory inside a node, so there is no single copy to "
-        "switch off",
+        "Intel MPI already uses two copies through shared memory inside a node, so there is no single copy",
     ),
 )
 

@@ -40,9 +40,7 @@ def mpich_selection(library: bytes) -> Tree:
             with contextlib.suppress(ValueError):
                 tree: Tree = json.loads(text)
                 return tree
-    raise EnvironmentFailure(
-        "this MPICH does not show its selection of collectives, which its tuning file must begin with"
-    )
+    raise EnvironmentFailure("this MPICH does not show its selection of collectives, with which its tuning file begins")
 
 
 def mpich_files(library: bytes, ranges: Sequence[Range]) -> dict[str, str]:

@@ -89,7 +89,7 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}; check its permissions") from error
     if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{path}: is larger than 1 MiB, the limit for a campaign; use ranges, or several campaigns")
+        raise UsageError(f"{path}: is larger than 1 MiB, the limit for a campaign; use ranges or several campaigns")
     return content
 
 
@@ -267,7 +267,7 @@ def _convert(raw: Any, kind: type[Kind], source: str, title: str) -> Kind:
 
 def _no_empty_list(source: str, title: str, key: str, value: Any) -> None:
     if value == []:
-        raise wrong(source, title, key, "is an empty list; list at least one value or leave the key out")
+        raise wrong(source, title, key, "is an empty list; list a value or leave the key out")
     if isinstance(value, dict):
         for inner, item in value.items():
             _no_empty_list(source, title, f"{key}.{inner}", item)

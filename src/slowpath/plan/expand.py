@@ -62,7 +62,7 @@ def expand(
     rounds = campaign.rounds if rounds is None else rounds
     if not counts or counts[0] < 1 or rounds < 1:
         words = ", ".join(map(str, counts)) or "no"
-        raise UsageError(f"{words} ranks and {rounds} rounds can't run; give at least 1 of each")
+        raise UsageError(f"{words} ranks and {rounds} rounds can't run; give 1 or more of each")
     environments = resolve_environments(campaign.environments, mpis)
     placements = resolve_placements(campaign.placements, counts, nodes or Nodes(), campaign.source)
     counts = sorted({placement.ranks or counts[-1] for placement in placements})

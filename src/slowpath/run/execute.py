@@ -333,8 +333,8 @@ def _few(labels: Sequence[str]) -> str:
 def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
     """The one line for a disk that refuses."""
     return EnvironmentFailure(
-        f"{run}: {error.strerror or error}; the measurements so far are kept and readable; free space and continue "
-        f"with: slowpath resume {run}"
+        f"{run}: {error.strerror or error}; the measurements so far are kept and readable; free space and run: "
+        f"slowpath resume {run}"
     )
 
 

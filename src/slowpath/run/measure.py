@@ -207,8 +207,8 @@ def require_space(folder: Path, plan: Plan) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise EnvironmentFailure(
-            f"{folder}: the run may need {_short(needed)}, but the disk has {_short(free)} free; name a folder on "
-            "another disk with --out, or measure fewer rounds"
+            f"{folder}: the run may need {_short(needed)}, but the disk has {_short(free)} free; name another disk "
+            "with --out, or measure fewer rounds"
         )
 
 

@@ -290,8 +290,8 @@ def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, t
         return
     what = ", ".join(difference.what for difference in differ) or "host, and no batch system chose it"
     raise EnvironmentFailure(
-        f"{run}: was measured on {in_words(info.machine)}, not on this machine ({in_words(here)}); it differs in: "
-        f"{what}; {what_to_do}"
+        f"{run}: was measured on {in_words(info.machine)}, not on this machine ({in_words(here)}), which differs "
+        f"in: {what}; {what_to_do}"
     )
 
 

@@ -49,7 +49,7 @@ def require_names(plan: Plan, where: str) -> None:
     """
     problem = next(_problems(plan), None)
     if problem is not None:
-        raise RecordError(f"{where}: {problem}; the plan is damaged: restore it from a copy, or start a new run")
+        raise RecordError(f"{where}: {problem}; the plan is damaged: restore a copy, or start a new run")
 
 
 def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:

@@ -188,9 +188,7 @@ def collective_words(collective: CollectiveClass) -> str:
     return f"{collective.count:,} {collective.call}{length} on {collective.ranks} ranks"
 
 
-NOT_REPLAYED: Final = (
-    "collectives are not replayed in the order of the calls: a rank that has to wait anyway may save less"
-)
+NOT_REPLAYED: Final = "collectives are not replayed in the order of the calls: a rank that waits anyway may save less"
 
 
 def worth(priced: Sequence[PricedCollective], run_s: float) -> list[PricedCollective]:

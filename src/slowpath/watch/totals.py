@@ -244,13 +244,13 @@ def _notes(found: Attributed) -> list[str]:
     if world.level:
         notes.append(
             f"where calls were most frequent, the watch kept one time window in {2**world.level}: shares of "
-            "waiting are those of the kept windows; numbers of calls and their times are exact"
+            "waiting are those of the kept windows; numbers and times of calls are exact"
         )
     notes += _without_place(world)
     if np.isinf(found.clocks.largest_error_s):
         notes.append(
-            "some hosts exchanged no messages in both directions, so their clocks can't be aligned and no waits "
-            "are reported there"
+            "some hosts exchanged no messages in both directions, so their clocks can't be aligned and their waits "
+            "are not reported"
         )
     if found.matched.repeated:
         notes.append(f"{found.matched.repeated} messages share their number with another message and are not matched")
@@ -268,6 +268,6 @@ def _without_place(world: World) -> list[str]:
     named = [world.calls[call] for call in np.argsort(-of_call, kind="stable") if of_call[call] > 0]
     names = ", ".join(named[:MOST_NAMED]) + (", ..." if len(named) > MOST_NAMED else "")
     return [
-        f"the profile had no room for the places of {whole(float(of_call.sum())):,} calls ({names}): tables of "
-        "places list them separately, and counts by place in findings are estimates"
+        f"the profile had no room for the places of {whole(float(of_call.sum())):,} calls ({names}): tables list "
+        "them separately, and counts by place in findings are estimates"
     ]

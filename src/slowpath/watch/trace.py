@@ -51,7 +51,7 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
         raise RecordError(f"{folder}: no calls were recorded; watch the program again")
     chosen, notes = _chosen(events, begin_s, end_s)
     if not chosen.any():
-        raise UsageError(f"{folder}: no recorded call is in this time range; its calls end at {_last(events)}")
+        raise UsageError(f"{folder}: no recorded call is in this time range; calls end at {_last(events)}")
     communicators, numbers = _communicators(events, world)
     kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found, numbers, communicators),
                  _collectives(events, numbers, communicators))  # fmt: skip
@@ -209,9 +209,7 @@ def _doubts(events: Events, world: World, error_s: float) -> list[str]:
     if world.level:
         notes.append(f"one window in {2**world.level} was kept of the fullest rank, so gaps are not computation")
     if any(_overlaps(events, i) for i in range(len(world.records))):
-        notes.append(
-            "more threads called MPI than the record has tracks: some share a track, where their calls are cut short"
-        )
+        notes.append("more threads called MPI than the record has tracks: some share one, where calls are cut short")
     if error_s:
         error = format_time(error_s) if np.isfinite(error_s) else "not known: no messages both ways"
         notes.append(f"messages aligned the clocks of the hosts; error {error}")

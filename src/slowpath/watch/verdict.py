@@ -131,8 +131,8 @@ def _gain(results: WatchResults, watch: str) -> str:
     share = unexplained_share(results.ranks)
     if share > MOST_UNEXPLAINED:
         return (
-            f"{100 * share:.0f} % of that is unexplained, more than the limit of {100 * MOST_UNEXPLAINED:.0f} %, "
-            "so nothing is claimed from it"
+            f"{100 * share:.0f} % of that is unexplained (limit: {100 * MOST_UNEXPLAINED:.0f} %), so nothing is "
+            "claimed from it"
         )
     if results.saved_s is not None and results.saved_interval is not None:
         return f"{amount(results.saved_s, results.saved_interval)} of the run could be saved"

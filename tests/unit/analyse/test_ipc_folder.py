@@ -141,7 +141,7 @@ def test_a_record_that_was_cut_short_is_partial(tmp_path: Path) -> None:
 def test_records_of_different_sweeps_are_refused(tmp_path: Path) -> None:
     record(tmp_path / "runs" / "a")
     record(tmp_path / "runs" / "b", sweep=SWEEP[1:])
-    with pytest.raises(RecordError, match=r"b: cell 0 has other parameters than in .*a; keep records of different"):
+    with pytest.raises(RecordError, match=r"b: cell 0 has other parameters than in .*a; use one folder per command"):
         build_results(tmp_path / "runs")
 
 

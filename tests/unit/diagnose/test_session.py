@@ -302,7 +302,7 @@ def test_only_what_was_asked_for_is_tried(bench: Bench, tmp_path: Path) -> None:
 
 def test_a_narrow_survey_is_not_asked_for_what_it_left_out(bench: Bench, tmp_path: Path) -> None:
     begun(bench, tmp_path, only=["SP008"], name_only=True).run()
-    with pytest.raises(UsageError, match="was for SP008 and left out lengths; start a new diagnosis"):
+    with pytest.raises(UsageError, match="covered SP008 and left out lengths; start a new diagnosis"):
         resume(tmp_path, bench, None, 99.0, only=["SP013"])  # type: ignore[arg-type]
 
 

@@ -76,11 +76,11 @@ def number(run: Path, found: Reopened) -> int:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"processor": "Q"}, "it differs in: processor;"),
-        ({"processors": 8}, "it differs in: processors;"),
-        ({"processors_allowed": "0-1"}, "it differs in: processors allowed;"),
-        ({"kernel": "6.2"}, "it differs in: kernel;"),
-        ({"host": "there"}, "it differs in: host, and no batch system chose it;"),
+        ({"processor": "Q"}, "which differs in: processor;"),
+        ({"processors": 8}, "which differs in: processors;"),
+        ({"processors_allowed": "0-1"}, "which differs in: processors allowed;"),
+        ({"kernel": "6.2"}, "which differs in: kernel;"),
+        ({"host": "there"}, "which differs in: host, and no batch system chose it;"),
     ],
 )
 def test_another_machine_is_refused_in_one_line(resume: Resume, change: dict[str, Any], said: str) -> None:

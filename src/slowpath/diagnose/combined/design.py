@@ -122,7 +122,7 @@ def _campaign(cases: Sequence[_Case], ranks: int) -> Campaign:
         placements=[place.named(name) for place, name in book.placements.items()],
         cells=[*groups, *more],
         contrasts=[*contrasts, *made],
-        why="Is each slow cell as fast with all proven remedies that reach it as with its own alone?",
+        why="Is each slow cell as fast with all applicable proven remedies as with its own?",
     )
 
 

@@ -73,12 +73,10 @@ class Attribution:
     def _cause(self) -> str:
         names = names_of(self.task)
         if self.task.together:
-            return (
-                f"Together, {names} set the length at which the library changes its protocol; neither moves it alone."
-            )
+            return f"Together, {names} set the length of the protocol switch; neither moves it alone."
         if not self.task.also:
             return f"{names} sets the length at which the library changes its protocol."
-        return f"The library changes its protocol at the lower of the limits that {names} set, and each moves it."
+        return f"The library changes its protocol at the lower of the limits that {names} set; each moves it."
 
     def own_finding(self, finding: Finding) -> Finding:
         """A finding of this limit alone, where the one with which it was found is about another."""

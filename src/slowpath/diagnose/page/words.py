@@ -35,4 +35,4 @@ def leg_words(leg: Leg, status: str) -> str:
         return leg.text
     if status == "settled":
         return "no remedy that a trial can toggle is known"
-    return "no remedy was tried yet; continue with slowpath diagnose --resume and a longer --budget"
+    return "no remedy was tried yet; continue with slowpath diagnose --resume and more --budget"

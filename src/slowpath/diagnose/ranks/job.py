@@ -115,7 +115,7 @@ def why_too_many(job: Job) -> str | None:
         return None
     return (
         f"{_cores(job)} hold at most {job.all_cores * MOST_PER_CORE} ranks, {MOST_PER_CORE} a core, and only to "
-        "count messages; ask for fewer ranks, or use an allocation of more nodes"
+        "count messages; use fewer ranks or an allocation of more nodes"
     )
 
 
@@ -128,7 +128,7 @@ def crowded_lines(job: Job) -> list[str]:
         f"{job.ranks} ranks on {_cores(job)}: ranks wait for a core, so the scheduler determines their times",
         f"skipped: times of collectives and of first use with {job.ranks} ranks; they are measured with "
         f"{job.timed_ranks}",
-        f"kept with {job.counted_ranks} ranks: counts of messages, bytes and rounds, which are the same on any "
+        f"kept with {job.counted_ranks} ranks: counts of messages, bytes and rounds, which do not depend on the "
         "number of cores",
         *([f"more than can be started here: {refused}"] if refused else []),
     ]

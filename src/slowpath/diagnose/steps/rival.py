@@ -92,7 +92,7 @@ def rival_campaign(state: State) -> Campaign | None:
             for number, (cell, parameters, under) in enumerate(entries, start=1)
         ],
         contrasts=[],
-        why="Each cell unchanged and with one change: if the change removes the excess, the named cause is wrong.",
+        why="Each cell unchanged and with one change: if the excess disappears, the named cause is wrong.",
     )
 
 

@@ -23,7 +23,7 @@ from slowpath.slowpaths.registry import SLOW_PATHS
 
 ROUNDS = 6
 CODE_OF_FACTOR: Mapping[str, str] = {factor: path.code for path in SLOW_PATHS for factor in path.factors}
-NOT_ALONE = "varied alone, it had no effect: it needs one of the others as well, or it was a disturbance"
+NOT_ALONE = "varied alone, it had no effect: it needs another one as well, or it was a disturbance"
 
 
 @dataclass(frozen=True)

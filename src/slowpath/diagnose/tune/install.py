@@ -99,9 +99,7 @@ def installation(
             f"--install: this tuning is for {promised.mpi}, but {mpi.mpiexec} is {identity}; name its MPI with --mpi"
         )
     if not promised.picks:
-        raise UsageError(
-            "--install: this tuning promises nothing and keeps the library's own choices; no file is needed"
-        )
+        raise UsageError("--install: this tuning promises nothing; no file is needed")
     if odd := _ODD.search(str(prefix)):
         raise UsageError(f"--prefix {prefix}: {odd.group()!r} can't stand in a module file; choose another folder")
     folder = prefix / _folder(identity)

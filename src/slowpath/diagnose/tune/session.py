@@ -157,8 +157,8 @@ class Session:
             )
         return [
             *said,
-            f"all steps: about {duration(total_s)} with one verification, plus lengths between neighbours that "
-            "choose differently",
+            f"all steps: about {duration(total_s)} with one verification; lengths between neighbours that choose "
+            "differently add to it",
         ]
 
     def first_campaign(self) -> Campaign:

@@ -55,13 +55,13 @@ def crowded(load: float, cores: int, ranks: int) -> str | None:
     if ranks > cores:
         return (
             f"{ranks} ranks share {cores} processors: the scheduler determines their times, so the promises hold "
-            f"only for ranks that share processors like this; otherwise tune with {cores} ranks or fewer"
+            f"only for ranks that share processors; otherwise tune with {cores} ranks or fewer"
         )
     if load < _FREE_SHARE * cores:
         return None
     return (
-        f"other programs used this machine (load {load:.1f}, {cores} processors): the promises hold for a machine "
-        "that is as busy; tune again on a quiet one"
+        f"other programs used this machine (load {load:.1f}, {cores} processors): the promises hold for an equally "
+        "busy machine; tune again on a quiet one"
     )
 
 
@@ -75,7 +75,7 @@ def _covered(request: TuneRequest, tuned: Tuned) -> list[str]:
         return []
     shown = [
         "",
-        "Lengths that the files choose for (including lengths between measured neighbours with the same choice):",
+        "Lengths that the files choose for, including those between measured neighbours with the same choice:",
     ]
     for one in sorted(found, key=lambda picked: (picked.collective, picked.ranks, picked.first)):
         lengths = ", ".join(map(format_bytes, one.measured))

@@ -94,10 +94,7 @@ def _check_same(folder: Path, sweep: Sweep, other: Path, whole: Sweep) -> None:
         raise RecordError(f"{folder}: its cells do not have the same parameters; restore events.jsonl from a copy")
     wrong = next((cell for cell, parameters in sweep.items() if whole.get(cell) != parameters), None)
     if wrong is not None:
-        raise RecordError(
-            f"{folder}: cell {wrong} has other parameters than in {other}; keep records of different commands in "
-            "separate folders"
-        )
+        raise RecordError(f"{folder}: cell {wrong} has other parameters than in {other}; use one folder per command")
 
 
 def _run_info(launches: Sequence[LaunchRecord]) -> RunInfo:

@@ -49,7 +49,7 @@ def _begin(line: int, own: str) -> LogTable | None:
 
 def _header(path: Path, line: int, table: LogTable, own: str, unit: str | None) -> Heading | None:
     if own.startswith("Group") and "#repetitions" in own:
-        raise wrong(path, line, "a table with a row for each group (-multi 1) isn't read; measure with -multi 0")
+        raise wrong(path, line, "a table with a row per group (-multi 1) isn't read; measure with -multi 0")
     if not _HEADER.fullmatch(own):
         return None
     columns = own.split()

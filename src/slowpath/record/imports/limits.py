@@ -36,8 +36,7 @@ def check_lines(path: Path, content: bytes) -> None:
         end = len(content) if end < 0 else end
         if end - begin > MAX_LINE_CHARACTERS:
             raise RecordError(
-                f"{path}: line {number}: has {end - begin} characters, over {MAX_LINE_CHARACTERS}; no benchmark "
-                "prints such a line: delete it"
+                f"{path}: line {number}: has {end - begin} characters, over {MAX_LINE_CHARACTERS}; delete the line"
             )
         begin, number = end + 1, number + 1
 

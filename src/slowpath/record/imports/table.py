@@ -136,16 +136,16 @@ def decimal(path: Path, line: int, text: str) -> Decimal:
     try:
         value = Decimal(text)
     except InvalidOperation as error:
-        raise wrong(path, line, f"'{text}' is not a number; restore the line as it was printed") from error
+        raise wrong(path, line, f"'{text}' is not a number; restore the line") from error
     if not value.is_finite() or not 0 <= value < 10**15:
-        raise wrong(path, line, f"'{text}' is not a number from 0 to 1e15; restore the line as it was printed")
+        raise wrong(path, line, f"'{text}' is not a number from 0 to 1e15; restore the line")
     return value
 
 
 def count(path: Path, line: int, text: str) -> int:
     """A printed whole number of bytes or repetitions.  Raises: RecordError."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise wrong(path, line, f"'{text}' is not a whole number; restore the line as it was printed")
+        raise wrong(path, line, f"'{text}' is not a whole number; restore the line")
     return int(text)
 
 

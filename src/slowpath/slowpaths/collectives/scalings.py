@@ -133,7 +133,7 @@ def _reason(law: PowerGrowth | None, held: HeldOutRanks | None, later: Sequence[
     if held is None:
         return f"no point left to test the law: it needs {FEWEST_POINTS + 1} numbers of ranks"
     if not law.is_exact and not _is_narrow(law.interval):
-        return "no known formula gives exactly these counts, and they are too few to fit an exponent"
+        return "no known formula gives exactly these counts, which are too few to fit an exponent"
     return None if held.holds else f"the law of fewer ranks does not predict {held.ranks}"
 
 

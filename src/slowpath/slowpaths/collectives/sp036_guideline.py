@@ -92,7 +92,7 @@ def _disturbed(cell: CellResult) -> str | None:
     found = cell.repetitions
     if found is None or not found.late or found.late < DISTURBED * found.all:
         return None
-    return f"a rank arrived late in {found.late} of {found.all} calls of '{cell.label}'; the reason was not measured"
+    return f"a rank arrived late in {found.late} of {found.all} calls of '{cell.label}' for an unmeasured reason"
 
 
 def _about(one: Violation) -> str:

@@ -23,7 +23,7 @@ LEAST_GONE = 0.5
 WITHIN = 1.1
 ALGORITHM = "the library changes its algorithm or its protocol at this length"
 SHARED = (
-    "messages between two ranks, which these collectives share, take another protocol from this length on (see SP013)",
+    "messages between two ranks, which they share, take another protocol from this length on (see SP013)",
     "the library has the same limit in the tables of each of them",
 )
 

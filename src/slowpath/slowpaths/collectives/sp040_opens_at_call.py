@@ -86,9 +86,7 @@ def _by_process(facts: Facts, seen: Observation, _: Support) -> Judged:
     fresh = len(_opening(facts, seen).seen)
     if fresh < FRESH:
         return Judged("standing", f"not made: {FRESH} or more new communicators in one process")
-    return Judged(
-        "refuted", f"each of {fresh} new communicators of a process, in shuffled order, opens at its own call"
-    )
+    return Judged("refuted", f"each of {fresh} new communicators, in shuffled order, opens at its own call")
 
 
 OPENS = (
@@ -128,7 +126,7 @@ LATER_OPENING = tunings(
 
 KEEP_COMMUNICATORS = Remedy(
     "keep communicators",
-    "Create communicators once and keep them: each new one pays again for opening the fast path.",
+    "Create communicators once and keep them: each new one pays again to open the fast path.",
     ("call",),
     side_effects=("memory of each live communicator",),
     sources=("MPI-4.1 section 7.4",),

@@ -138,7 +138,7 @@ CONTIGUOUS_DATA = Remedy(
     parameter="pack",
     change=_packed,
     code="MPI_Pack(data, count, type, packed, size, &at, comm);\nMPI_Send(packed, at, MPI_PACKED, ...);",
-    uncontrolled="MPI_Pack also copies contiguous messages, so every cell that can be packed gets one more copy",
+    uncontrolled="MPI_Pack also copies contiguous messages, so each packed cell gets one more copy",
     phrase="MPI_Pack or a loop before sending",
 )
 

@@ -102,8 +102,8 @@ _TOUCHED = Control(
 
 TOUCH_BUFFERS_FIRST = Remedy(
     "touch buffers first",
-    "Write every page of a buffer before its first message, on the core that uses it: memset or MAP_POPULATE does "
-    "this, calloc of a long buffer does not.",
+    "Write every page of a buffer before its first message, on the core that uses it: memset or MAP_POPULATE does, "
+    "calloc of a long buffer does not.",
     ("touch",),
     _TOUCHED,
     ("start-up takes the time of the page faults", "memory is used from then on, even if not needed"),
@@ -120,7 +120,7 @@ TOUCH_BUFFERS_FIRST = Remedy(
 
 REUSE_TOUCHED_BUFFERS = Remedy(
     "reuse touched buffers",
-    "Keep buffers and reuse them: free returns large ones to the system, so the next malloc gets untouched pages.",
+    "Keep buffers and reuse them: free returns large ones to the system, and the next malloc gets untouched pages.",
     ("touch",),
     side_effects=("memory stays taken",),
     sources=("mallopt(3), M_MMAP_THRESHOLD",),

@@ -67,10 +67,10 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     slow, fast = (instructions(cell) for cell in sides(facts, seen))
     if slow is None or fast is None:
         return Support("missing", "instructions of the puts were not counted (parameter instructions)")
-    line = f"{slow:.0f} instructions per put of the counted burst and its end, {fast:.0f} on the fast side"
+    line = f"{slow:.0f} instructions per put, with the end of the burst; {fast:.0f} on the fast side"
     if slow >= _MORE * fast:
         return Support("shown", "the slow side takes another path through the library", (line,))
-    return Support("missing", "both sides take about as many instructions, so the library's path is the same", (line,))
+    return Support("missing", "both sides take about as many instructions, so their path is the same", (line,))
 
 
 def instructions(cell: CellResult) -> float | None:

@@ -207,7 +207,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
                 "missing", f"{ours:.4g} page faults, {theirs:.4g} without MPI: the pages themselves may be the cost"
             )
     found = cost_witness(facts, seen)
-    line = f"{ours:.4g} page faults of a rank for each window, {theirs:.4g} without MPI: no further pages are touched"
+    line = f"{ours:.4g} page faults of a rank per window, {theirs:.4g} without MPI: no further pages are touched"
     return Support(found.state, found.text, (*found.evidence, line), found.time, found.side, found.is_processor_time)
 
 

@@ -220,7 +220,7 @@ def _evidence(one: Periodic) -> tuple[str, ...]:
         for seen in one.seen
     ]
     if one.counted == "messages":
-        lines.append("it counts messages, not time: the number does not depend on the time between messages")
+        lines.append("it counts messages, not time: the number is independent of the time between messages")
     return (*lines, *(f"not in {cell.label}" for cell in one.lacking))
 
 
@@ -228,6 +228,6 @@ def _doubts(one: Periodic) -> tuple[str, ...]:
     if one.counted == "messages":
         return ()
     return (
-        f"either {about(one)}, or one each {format_time(one.seen[0].between_s)}: a timer is not excluded; measure "
-        "a length that takes half as long or less",
+        f"either {about(one)}, or one each {format_time(one.seen[0].between_s)}: it may be a timer; measure a "
+        "length that takes half as long or less",
     )

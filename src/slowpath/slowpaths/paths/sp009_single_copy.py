@@ -94,7 +94,7 @@ _HUGE = Varied(_ON_HUGE, _ON_HUGE, applies=_one_way_on_host)
 
 _SMALL_PAGES = RivalKind(
     "small pages",
-    "A single copy is slow from these pages (SP008): on huge pages the two paths are equally fast.",
+    "A single copy is slow from these pages (SP008): on huge pages both paths are equally fast.",
     claim("kernel", "pages"),
     "the same contrast on huge pages",
     by_variation(_HUGE, "on huge pages"),

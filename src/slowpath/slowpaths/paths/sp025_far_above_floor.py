@@ -131,7 +131,7 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="Messages take a path that is far slower than the machine.",
     hypotheses=(
         "your settings (variable, parameter file or module) force a slower path",
-        "the library does not use its fastest transport, for example it takes the network path inside the node",
+        "the library does not use its fastest transport, but for example the network path inside the node",
         "bytes are staged: copied in pieces, or through several buffers",
     ),
     out_of_reach="Ranks on different nodes: what their network could do is not measured.",

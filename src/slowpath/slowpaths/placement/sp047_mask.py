@@ -107,7 +107,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 
 _DISTANCE = RivalKind(
     "distance",
-    "The inherited processors are farther apart, or share more of a core, than those that the kernel chooses.",
+    "The inherited processors are farther apart, or share more of a core, than the kernel's choice.",
     claim("path", "bytes"),
     "the processors that ranks were allowed",
     by_witness("only the slow side has fewer processors than ranks"),

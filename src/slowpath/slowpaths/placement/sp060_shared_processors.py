@@ -39,8 +39,8 @@ def _pattern(crowd: Crowd, more: int) -> SeenPattern:
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): ranks {who} were ready to run but had "
         f"no processor for {format_time(waited_s)} of {format_time(span_s)} each{likewise(more)}",
         change=_change(crowd, count),
-        basis="the time in MPI while a rank was in the kernel's run queue; low: half of each rank's time in the "
-        "queue; high: both",
+        basis="the time in MPI while a rank was in the kernel's run queue; low: half of each rank's queue time; "
+        "high: both",
         more_s=_lost_s(crowd),
     )
 

@@ -43,8 +43,8 @@ def _pattern(crowd: Crowd, more: int) -> SeenPattern:
         text=f"{least}{threads} busy threads of {of_ranks} on {count} processor{'s' if count > 1 else ''} "
         f"({format_cpu_list(sorted(crowd.processors))} of {crowd.host}): each was ready to run but had no "
         f"processor for {format_time(waited_s)} of {format_time(span_s)}{likewise(more)}",
-        change=f"{least}{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank as many "
-        f"processors as it has threads, or start at most {fewer}",
+        change=f"{least}{threads} threads share {count} processor{'s' if count > 1 else ''}: give each rank a "
+        f"processor per thread, or start at most {fewer}",
         basis="the time of a busy thread in the kernel's run queue; low: half of it; high: twice that, for threads "
         "that wait for it",
         more_s=(waited_s, waited_s / 2, max(min(2 * waited_s, span_s), waited_s)),

@@ -41,8 +41,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
             sites=(),
             count=len(growing),
             text=text + _until_full(rank, per_s),
-            change=f"rank {rank.rank} holds {_rough(per_s)} more each second: free what each iteration makes "
-            "(requests, datatypes, communicators, buffers, growing lists)",
+            change=f"rank {rank.rank} holds {_rough(per_s)} more each second: free what iterations make (requests, "
+            "datatypes, communicators, buffers, growing lists)",
             basis="the first use of each new page, 0.25 us (0.1 to 1 us)",
             more_s=(value, low, high),
             reported=True,

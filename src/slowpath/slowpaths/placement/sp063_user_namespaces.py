@@ -34,8 +34,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
             count=len(own),
             text=f"the ranks of {hosts[0]}{more} are in {len(spaces[hosts[0]])} user namespaces: none may copy from "
             "another's memory, so messages take two copies through shared memory",
-            change="start all ranks of a host in one user namespace: put unshare or the container in front of the "
-            "launcher, not behind it, or use no namespace",
+            change="start all ranks of a host in one user namespace: unshare or the container in front of the "
+            "launcher, or a container without its own",
             basis="0.1 ns (0 to 0.4 ns) for the second copy of each byte of messages from 16 KiB on between them",
             more_s=(value, low, high),
             reported=True,

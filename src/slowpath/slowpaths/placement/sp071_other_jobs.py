@@ -44,8 +44,8 @@ def _on_bound(ranks: Sequence[RankShare]) -> SeenPattern:
     return _pattern(
         ranks,
         f"rank {worst.rank} is bound to {where} of {worst.online} of {worst.host}, which other processes use, too: it",
-        f"rank {worst.rank} shares its processors with other processes: give each job its own (a set for each "
-        "mpiexec, or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
+        f"rank {worst.rank} shares its processors with other processes: give each job its own (a set per mpiexec, "
+        "or the batch system's binding) or, if others are idle, do not bind (--bind-to none)",
     )
 
 
@@ -55,7 +55,7 @@ def _on_host(ranks: Sequence[RankShare]) -> SeenPattern:
     return _pattern(
         ranks,
         f"other processes use the {worst.online} processors of {worst.host}, too: rank {worst.rank}",
-        f"other processes use the processors of {worst.host}: run the program after them, or elsewhere",
+        f"other processes use the processors of {worst.host}: run after them, or elsewhere",
     )
 
 

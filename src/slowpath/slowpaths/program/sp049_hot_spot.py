@@ -138,8 +138,8 @@ def _late_in_turn(calls: ProgramCalls, late: Ints, first: Ints, hot: int) -> See
         f"all ranks, and all go to rank {hot}; in these rounds {calls.stood_for(left):,} sends wait for their receive, "
         f"{format_time(float(np.median(wait_s)))} each (median)",
         change=CHANGE,
-        basis="how long a rank's sends wait there for ranks that have no more to do outside MPI; nothing is saved "
-        "where those are late for another reason, which was not tried",
+        basis="a rank's waits in these sends for ranks with no more to do outside MPI; saves nothing if those are "
+        "late for another reason, which was not tried",
         more_s=(float(waited_s.mean()), 0.0, float(waited_s.max())),
     )
 

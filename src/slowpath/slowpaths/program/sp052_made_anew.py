@@ -39,7 +39,7 @@ def _pattern(calls: ProgramCalls, one: Made, part: float) -> SeenPattern:
         text=f"{one.every:,} {one.kind}s made by {one.call} in {{place}}, {one.each:,} on a rank, with "
         "communication between them",
         change=f"make the {one.kind} once before the loop, and free it after the loop",
-        basis="the calls that make and free it, except the first; excludes their waits for late ranks and the first "
+        basis="the calls that make and free it, except the first, without their waits for late ranks and the first "
         f"use of a new {one.kind}",
         rows=rows,
         saved_s=np.stack(ends, axis=1),

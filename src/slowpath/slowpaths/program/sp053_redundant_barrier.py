@@ -93,7 +93,7 @@ def _pattern(calls: ProgramCalls, parts: Sequence[tuple[Ints, int]]) -> SeenPatt
         text=f"{total:,} MPI_Barrier in {{place}}{' and {other}' if len(sites) > 1 else ''} directly {words} {other} "
         "on the same ranks",
         change="remove the barrier, unless it separates what MPI can't see: files, shared memory, timings",
-        basis="the barriers' own time after the last rank's arrival; the wait for that rank remains, in the next call",
+        basis="the barriers' own time after the last rank's arrival; the wait for it remains, in the next call",
         rows=rows,
         saved_s=np.stack([usual(own_s, place), usual(own_s, place, 1.0), own_s], axis=1),
     )

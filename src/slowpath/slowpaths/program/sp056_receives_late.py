@@ -235,7 +235,7 @@ def _pattern(calls: ProgramCalls, early: _Early, here: Ints, base_s: float) -> S
         text=f"{count:,} {calls.names[int(call[0])]} in {{place}} took messages that had already arrived, past up "
         f"to {most_passed:,} earlier ones that waited on rank {rank}{waiting}",
         change="post the receives before the messages arrive (MPI_Irecv), receive them in the order of sending, or "
-        "let the sender wait for the receiver now and then",
+        "let the sender wait for the receiver at times",
         basis="these receives' time beyond that of receives that pass over few messages"
         + (BASIS_OF_SENDS if has_waits else ""),
         rows=np.concatenate([rows, unknown, sends.rows]),

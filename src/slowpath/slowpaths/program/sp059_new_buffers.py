@@ -69,7 +69,7 @@ def _pattern(calls: ProgramCalls, used: dict[int, Ints], shares: dict[int, RankS
         change="allocate the buffers once, before the loop, and reuse them",
         basis=f"that many faults of {ends[0] * 1e9:.0f} ns [{ends[1] * 1e9:.0f}, {ends[2] * 1e9:.0f}], measured at "
         f"begin and end; low and high: {LEAST_RATIO:g} and {MOST_RATIO:g} times the least and the most, "
-        "because a fault beside other ranks costs less or more",
+        "because faults beside other ranks cost less or more",
         more_s=(value, low, high),
         outside=True,
     )

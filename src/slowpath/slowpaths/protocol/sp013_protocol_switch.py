@@ -120,7 +120,7 @@ def _at(side: _Side, length: float) -> Floats:
 
 
 _UNMOVED = (
-    "variables of the library have a value near the switch; to see whether one of them sets it, run slowpath diagnose"
+    "variables of the library have a value near the switch; slowpath diagnose finds out whether one of them sets it"
 )
 
 NEAR_BYTES = 128  # headers lie between a threshold and the length at which it shows
@@ -243,7 +243,7 @@ def _by_multiples(facts: Facts, seen: Observation, support: Support) -> Judged:
 
 _MULTIPLES = RivalKind(
     "multiples",
-    "Messages whose length is a multiple of a power of two are slow, but messages of nearby lengths are not.",
+    "Messages whose length is a multiple of a power of two are slow, but nearby lengths are not.",
     claim("user", "message"),
     f"lengths {BESIDE_BYTES} B off those of both sides, away from the switch",
     _by_multiples,

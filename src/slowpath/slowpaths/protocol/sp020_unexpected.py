@@ -212,7 +212,7 @@ def _judge(facts: Facts, seen: Observation, _: Support) -> Judged:
 
 IN_TIME = RivalKind(
     name="slow receive",
-    cause="MPI_Recv takes as long for a message that has not arrived yet, so early arrival costs nothing.",
+    cause="MPI_Recv takes as long for a message that has not arrived, so early arrival costs nothing.",
     claim=Claim(time=None, side="receiver", by=None),
     experiment=_WORDS,
     judge=_judge,

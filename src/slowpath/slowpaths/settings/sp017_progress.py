@@ -103,7 +103,7 @@ def _observation(facts: Facts, one: ExposedMessage) -> Observation:
         one,
         about="progress",
         place=facts.place([one.slow], [f"{memory([one.slow])} memory", f"messages of {length}"]),
-        text=f"A computation as long as a {length} message leaves {share} of the message exposed: both together "
+        text=f"A computation as long as a {length} message leaves {share} of the message exposed: together they "
         f"take {ratio_words(one.ratio)} as long as the longer one alone: {times_words(one)}.",
         affects_default=facts.is_default(one.slow),
         cells=(one.slow.cell,),

@@ -145,9 +145,7 @@ class Tools:
         path = self.folder / name
         if not path.is_file():
             other = "ptrace" if name == LIBRARY else "trap"
-            raise EnvironmentFailure(
-                f"{path} is missing, because it is not built for this processor; use --method {other}"
-            )
+            raise EnvironmentFailure(f"{path} is not built for this processor; use --method {other}")
         return path
 
     def name_all(self, places: Sequence[Place]) -> dict[Place, Name]:

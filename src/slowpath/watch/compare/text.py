@@ -23,8 +23,8 @@ WIDTH = 100
 MOST_CLASSES = 20  # in words; --format csv has all
 HEAD = ("A", "B", "B/A", "verdict", "what")
 INTERLEAVED = (
-    "Seconds: Welch t 95 % on log values of watches. The watches were not interleaved, so other changes between "
-    "the two dates are included."
+    "Seconds: Welch t 95 % on log values of watches that were not interleaved, so other changes between the dates "
+    "are included."
 )
 DESCRIBED = (
     "Seconds are described, not judged: {} on a side. Put {} or more of each into one folder (a gate passes with "

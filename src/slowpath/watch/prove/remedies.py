@@ -197,7 +197,7 @@ def by_name(names: Sequence[str], findings: Sequence[WatchFinding]) -> list[Prog
     if not suggested:
         what = "has no finding yet" if not findings else "has findings, but no remedy that works without code changes"
         raise UsageError(
-            f"this watch {what}; name one with --remedy, your own with --try NAME=VALUE, or --screen all known ones"
+            f"this watch {what}; name one with --remedy, your own with --try NAME=VALUE, or all with --screen"
         )
     return suggested
 

@@ -155,8 +155,7 @@ def _allowed(started: Started, usual_s: float | None) -> Started:
 def _why(done: Rerun, allowed: Started, started: Started) -> str:
     if allowed.limit_s < started.limit_s and done.exit_code is None and done.wall_s >= allowed.limit_s:
         return (
-            f"clearly slower: stopped after {allowed.limit_s:.3g} s; unchanged, the program takes less than half "
-            "of that"
+            f"clearly slower: stopped after {allowed.limit_s:.3g} s; unchanged, the program takes less than half of it"
         )
     return done.failed or ""
 

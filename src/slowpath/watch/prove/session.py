@@ -173,8 +173,7 @@ class ProofSession:
             self._conclude()
             files = self._folder / RUNS / f"{number:04d}"
             raise EnvironmentFailure(
-                f"the unchanged, unwatched program fails: {done.failed} ({files}); a proof needs a command that "
-                "can run repeatedly"
+                f"the unchanged, unwatched program fails: {done.failed} ({files}); a proof needs a repeatable command"
             )
 
     def _arm(self, side: Side) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -31,7 +31,7 @@ def launcher_of(program: WatchedProgram, option: str | None, environ: Mapping[st
             return str(candidate.mpiexec)
     raise EnvironmentFailure(
         f"the program ran with {ran} ({program.library_path}), which is not among the MPIs here; load its module, "
-        "or name it with --mpi"
+        "or use --mpi"
     )
 
 

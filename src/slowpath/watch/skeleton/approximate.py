@@ -70,7 +70,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "any": "{} receives for any source or tag are replayed with the source that came, in the watch's order",
     "polls": "{} polled waits are replayed as waits, without what the program computed between polls",
     "fresh": "{} messages use memory that MPI had not seen before, and get new memory",
-    "buffers": "{} ranks use more memory than is replayed: their messages share one buffer per direction",
+    "buffers": "{} ranks use more memory than is replayed: messages share one buffer per direction",
     "datatypes": "{} sides of messages have datatypes and are replayed as contiguous bytes",
     "blocks": "{} collectives with blocks of different lengths are replayed with their mean length",
     "reductions": "{} reductions are replayed as sums: operation and type are not recorded",

@@ -71,7 +71,7 @@ def truncated(folder: Path) -> str | None:
         return None
     return (
         f"{len(short)} of {len(paths)} records were truncated while the program ran ({short[0].name}), so calls "
-        "are missing; watch again and let nothing write to the folder"
+        "are missing; watch again and leave the folder alone"
     )
 
 
@@ -187,7 +187,7 @@ def why_no_record(
             hint = "; a program with AddressSanitizer that a script starts needs ASAN_OPTIONS=verify_asan_link_order=0"
         return (
             f"{who} ended with exit code {exit_code}, and no process called MPI_Init with the library preloaded; "
-            f"see the command's own messages{hint}"
+            f"see its own messages{hint}"
         )
     what = f"{named[-1]} never called MPI_Init" if named else "the command started no program that called MPI_Init"
     return (
@@ -217,7 +217,7 @@ def _misfit(programs: Sequence[Path], launcher: WatchLauncher | None) -> str | N
 def _refuses(path: Path, program: ElfProgram, library: ElfProgram | None) -> str | None:
     if library is not None and (program.bits, program.machine) != (library.bits, library.machine):
         there, here = _named(program), _named(library)
-        return f"{path} is a program for {there}, but the watch library is for {here}, so it can't be preloaded"
+        return f"{path} is a program for {there}, but the watch library, for {here}, can't be preloaded into it"
     if not program.has_interpreter:
         return f"{path} is linked statically, so nothing can be preloaded; link it without -static"
     try:
@@ -227,7 +227,7 @@ def _refuses(path: Path, program: ElfProgram, library: ElfProgram | None) -> str
     except OSError:
         return None
     if special:
-        return f"{path} is {special}, so ld.so ignores LD_PRELOAD; watch a copy without it (made with cp)"
+        return f"{path} is {special}, so ld.so ignores LD_PRELOAD; watch a copy made with cp"
     return None
 
 
