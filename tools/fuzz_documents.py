@@ -6,8 +6,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from slowpath.core.files import json_bytes
 from slowpath.record.folder import LaunchInfo, RunInfo, write_launch, write_run
-from slowpath.record.owner import Owner, encoded
+from slowpath.record.owner import Owner
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data"
 
@@ -116,4 +117,4 @@ def printed(folder: Path) -> list[bytes]:
 def owners(folder: Path) -> list[bytes]:
     """owner/000001.json."""
     made = Owner(host="n", boot=None, pid_namespace=1, pid=7, process_start=8, token="t", since="now", command="c")
-    return [encoded(made)]
+    return [json_bytes(made)]

@@ -114,7 +114,7 @@ def test_a_part_that_is_shorter_than_the_clocks_step_is_absent_and_says_so(tmp_p
 
 
 def test_an_unknown_experiment_is_one_line() -> None:
-    with pytest.raises(RecordError, match="experiment 'dance' with pattern 'waltz', which this slowpath does not know"):
+    with pytest.raises(RecordError, match="experiment 'dance' with pattern 'waltz' is unknown to this slowpath"):
         experiment_named("dance").derive({"pattern": "waltz"}, [], LaunchContext(2, True))
 
 
