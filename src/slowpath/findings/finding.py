@@ -232,7 +232,7 @@ def _no_law(law: FittedLaw | None) -> str:
     """Why no cause can rest on it."""
     if law is not None and law.name is not None:
         return open_words(law.name, law.forecasts)
-    return f"no law: {law.refused}" if law is not None and law.refused else f"no law; needed: {_NO_LAW}"
+    return f"no law: {law.refused}" if law is not None and law.refused else f"no law; {_NO_LAW}"
 
 
 def _remedies(

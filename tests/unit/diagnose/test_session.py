@@ -130,7 +130,7 @@ def test_a_survey_that_the_budget_ended_settles_nothing(bench: Bench, tmp_path: 
     made = begun(bench, tmp_path).run()
     assert made.status == "budget"
     assert (made.next, made.launches_left_out) == ([], 2)
-    assert "The budget ended the survey 2 launches early" in render_brief(made, "folder")
+    assert "The survey ended 2 launches short" in render_brief(made, "folder")
 
 
 def test_name_only_tries_nothing(bench: Bench, tmp_path: Path) -> None:

@@ -53,9 +53,9 @@ def render(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
 
 
 def left_out_words(diagnosis: Diagnosis) -> str:
-    """What a survey that its share of the budget ended can't say."""
+    """What a survey can't say whose budget was over, or whose launches took so long that they were ended."""
     launches = plural(diagnosis.launches_left_out, "launch")
-    return f"The budget ended the survey {launches} early, so some cells were not measured: allow a longer --budget."
+    return f"The survey ended {launches} short, so some cells were not measured: allow a longer --budget."
 
 
 def _scope(diagnosis: Diagnosis, width: int) -> Iterator[str]:
