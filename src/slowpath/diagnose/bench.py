@@ -183,8 +183,8 @@ class Bench:
         """
         limits = self._limits(budget_s, against)
         if is_survey:
-            fair_s = min(budget_s or math.inf, survey_s(self.budget_s, self.job.ranks))
-            limits = replace(limits, fair_s=fair_s)
+            share_s = survey_s(self.budget_s, self.job.ranks)
+            limits = replace(limits, fair_s=share_s if budget_s is None else min(budget_s, share_s))
         measure_prepared(folder, prepared, limits, self.progress())
 
     def _limits(self, budget_s: float | None, against: Against | None) -> RunLimits:

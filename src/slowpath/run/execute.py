@@ -171,16 +171,17 @@ class Execution:
         write_atomically(folder / "plan.txt", engine_plan_text(self._plan, numbered, task.cells))
         made = self._commands.command(self._plan, task.planned, folder.absolute())
         budget_end_s = self._limits.budget_end_s(time.monotonic() - self._begun_s)
-        slow_s = self._times.limit_s(task.planned, task.cells) if self._times else math.inf
-        total_s = min(budget_end_s, slow_s, self._total_s(task.planned))
         part_s = self._parts_s[kind_of(task.planned)]
+        idle_s = self._idle_s(task.planned, part_s)
+        slow_s = self._times.limit_s(task.planned, task.cells, idle_s) if self._times else math.inf
+        total_s = min(budget_end_s, slow_s, self._total_s(task.planned))
         job = LaunchedJob(
             list(made.argv),
             {**self._commands.environ, **made.variables},
             folder / "stdout",
             folder / "stderr",
             [folder / "events.jsonl", folder / "samples.blk"],
-            JobLimits(total_s if total_s < math.inf else None, self._idle_s(task.planned, part_s)),
+            JobLimits(total_s if total_s < math.inf else None, idle_s),
             folder / "stacks",
         )
         return _Begun(task, number, folder, job, dict(made.variables), budget_end_s, slow_s, part_s)
@@ -211,9 +212,9 @@ class Execution:
         idle_s = begun.job.limits.idle_s or self._limits.cell_timeout_s
         how, reason = _judge(outcome, account, hung_words(idle_s, self._limits.cell_timeout_s, begun.part_s))
         against, limit_s = self._limits.against, begun.job.limits.total_s
-        is_late = how == "hung" and limit_s is not None and outcome.wall_s > limit_s
-        is_cut = is_late and outcome.wall_s > begun.budget_end_s
-        is_slow = is_late and not is_cut and outcome.wall_s > begun.slow_s
+        is_late = how == "hung" and outcome.is_late
+        is_cut = is_late and limit_s == begun.budget_end_s
+        is_slow = is_late and not is_cut and limit_s == begun.slow_s
         too_long = is_late and not is_cut and not is_slow
         stood_s = min(idle_s, outcome.wall_s) if how == "hung" and not is_late else 0.0
         if is_cut:

@@ -17,7 +17,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -129,6 +129,7 @@ class Outcome:
 
     return_code is the launcher's, negative for a signal as in subprocess, None if it could not be started.
     wall_s is from its start to its own end; to that of all that it left behind where it was ended by force.
+    is_late: it was ended since total_s was over, and made progress until then.
     """
 
     ended: str
@@ -136,6 +137,7 @@ class Outcome:
     signal: str | None
     reason: str | None
     wall_s: float
+    is_late: bool = False
 
 
 def run_job(
@@ -238,7 +240,8 @@ class _Running:
             stopped = _look(self._id, job.stacks, job.environ) or stopped
         _end(process, self._id, gently=stopped is not None)
         wall_s = (self._over if self._over is not None else time.monotonic()) - self._begun
-        self._outcome = _outcome(process.returncode, stopped, job.stdout, job.stderr, wall_s)
+        found = _outcome(process.returncode, stopped, job.stdout, job.stderr, wall_s)
+        self._outcome = replace(found, is_late=self._is_late)
 
     def interrupted(self) -> Outcome:
         """Its outcome after Ctrl-C, which ends it if it still runs."""

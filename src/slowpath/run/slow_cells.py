@@ -16,7 +16,9 @@ from slowpath.core.plan import Cell, Launch, Plan
 from slowpath.plan.cost import FEWEST_ROUNDS, Kind, kind_of, launch_parts_s
 
 SLOW = 3.0  # times as long as estimated, all measured cells together, from which on cells are put off
-GIVEN_UP, LEAST_S = 4.0, 5.0  # a launch is ended after so many times what it is expected to take, s at least
+GIVEN_UP = 4.0  # a launch is ended after so many times what it is expected to take
+# One that stands still is to be recognised as that: it may have taken so many times the expected until then.
+BEFORE_HANG = 2.0
 
 
 class CellTimes:
@@ -66,9 +68,13 @@ class CellTimes:
             kept.add(cell)
         return tuple(cell for cell in cells if cell in kept)
 
-    def limit_s(self, planned: Launch, cells: Sequence[int]) -> float:
-        """Wall time after which a launch of these cells is ended, seconds; what it measured until then counts."""
-        return max(LEAST_S, GIVEN_UP * self._launch_s(kind_of(planned), cells, self._expected_s()))
+    def limit_s(self, planned: Launch, cells: Sequence[int], idle_s: float) -> float:
+        """Wall time after which a launch of these cells is ended, seconds; what it measured until then counts.
+
+        Args: idle_s: without progress for so long a launch counts as hung.
+        """
+        expected_s = self._launch_s(kind_of(planned), cells, self._expected_s())
+        return max(GIVEN_UP * expected_s, BEFORE_HANG * expected_s + idle_s)
 
     def longest_s(self, cells: Sequence[int]) -> float:
         """What the slowest of these cells is expected to take, seconds."""

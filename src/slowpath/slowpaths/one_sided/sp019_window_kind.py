@@ -70,7 +70,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     line = f"{slow:.0f} instructions per put, with the end of the burst; {fast:.0f} on the fast side"
     if slow >= _MORE * fast:
         return Support("shown", "the slow side takes another path through the library", (line,))
-    return Support("missing", "both sides take about as many instructions, so their path is the same", (line,))
+    return Support("missing", "both sides take about as many instructions: no sign of another path", (line,))
 
 
 def instructions(cell: CellResult) -> float | None:

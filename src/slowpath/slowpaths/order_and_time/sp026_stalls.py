@@ -12,7 +12,7 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.order_and_time.periods import MOST_ALTERNATING, periodic_observed, periods
 
 # The mean message is so many times slower, by the low end: a fault before its cause is known. On healthy machines the
-# largest low end is 1.4 (Open MPI 5.0.11, two diagnoses of about 400).
+# largest low end is 1.4 (Open MPI 5.0.11, two diagnoses of 169).
 FAR = 3.0
 
 

@@ -48,8 +48,8 @@ def _observation(facts: Facts, others: Others, ranks: int, lost: Sequence[tuple[
     times = sum(count for _, count in lost)
     text = (
         f"Other processes keep {others.cores:.1f} of {others.processors} cores "
-        f"busy{f' ({names})' if names else ''}, so {ranks} ranks have {free:.1f} left and lost theirs {times:.0f} "
-        "times. This is load, not a slow path of MPI; it slows all measurements."
+        f"busy{f' ({names})' if names else ''}, so {ranks} ranks have {free:.1f} left; they lost theirs "
+        f"{times:.0f} times. This is load, not a slow path of MPI; it slows all measurements."
     )
     return Observation(
         about="load",

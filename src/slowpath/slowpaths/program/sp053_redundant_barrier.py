@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowpath.findings.program_pattern import (
+    NONE,
     Bools,
     Ints,
     ProgramCalls,
@@ -36,7 +37,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     if not barrier.any():
         return ()
     before, after = _next_to(calls, barrier, 1), _next_to(calls, barrier, -1)
-    beside: dict[int, list[tuple[Ints, int]]] = {}
+    beside: dict[tuple[int, int], list[tuple[Ints, int]]] = {}
     for site in np.unique(calls.site[barrier]).tolist():
         here = barrier & (calls.site == site)
         each = np.bincount(calls.rank[here])
@@ -45,7 +46,10 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
             if each.max() < LEAST or rows.size < LEAST_SHARE * here.sum():
                 continue
             sites, counts = np.unique(calls.site[rows + step], return_counts=True)
-            beside.setdefault(int(sites[counts.argmax()]), []).append((rows, step))
+            collective = int(sites[counts.argmax()])
+            # Of collectives at places that are not known nobody knows which are the same.
+            key = (collective, NONE) if collective != NONE else (NONE, site)
+            beside.setdefault(key, []).append((rows, step))
             break
     return [_pattern(calls, parts) for parts in beside.values()]
 

@@ -143,8 +143,8 @@ def _pattern(calls: ProgramCalls, message: Ints, chain: Ints) -> SeenPattern:
         + tuple(site for site in most(calls.site[sent], np.ones(sent.size)) if site not in calls.site[arrived]),
         count=count,
         text=f"{count:,} messages of {format_bytes(length)} received in {{place}} and passed on in "
-        f"{round(float(stands.sum())):,} chains of {each:.0f}: each rank receives before it sends from another "
-        "buffer",
+        f"{round(float(stands.sum())):,} chains of {each:.0f}: each rank receives first, then sends from "
+        "another buffer",
         change="send and receive at once: MPI_Sendrecv, or MPI_Irecv before the send",
         basis="each chain's time, less one message sent and received; low: less 2.5 times that, because simultaneous "
         "messages share the memory, at most the chain's mean wait",

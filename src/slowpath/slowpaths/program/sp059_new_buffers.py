@@ -64,8 +64,8 @@ def _pattern(calls: ProgramCalls, used: dict[int, Ints], shares: dict[int, RankS
     return SeenPattern(
         sites=most(known[:, 0], (known[:, 2] * known[:, 3]).astype(float)),
         count=count,
-        text=f"{count:,} buffers of {length} in {{place}} and elsewhere were new to MPI and caused {faults:,} page "
-        "faults, in the program and in MPI",
+        text=f"{count:,} buffers of {length} in {{place}} and elsewhere were new to MPI, and the ranks had {faults:,} "
+        "page faults for them, in the program and in MPI",
         change="allocate the buffers once, before the loop, and reuse them",
         basis=f"that many faults of {ends[0] * 1e9:.0f} ns [{ends[1] * 1e9:.0f}, {ends[2] * 1e9:.0f}], measured at "
         f"begin and end; low and high: {LEAST_RATIO:g} and {MOST_RATIO:g} times the least and the most, "

@@ -3,8 +3,8 @@
 """An engine that measures nothing and does to each cell what its parameter `behave` says.
 
 behave: ok, skip, wrong (wrong bytes), crash, once (crash, but not in the next launch), hang, error (exit 4), orphan
-(leaves a process behind, then hangs), starved (skipped for want of memory, but not in the next launch), slow, wait
-(until the run folder has a file `go`).
+(leaves a process behind, then hangs), starved (skipped for want of memory, but not in the next launch), slow, crawl
+(goes on and on), wait (until the run folder has a file `go`).
 The variables FAKE_INIT=fail|hang and FAKE_JUNK=1 act before any cell.
 """
 
@@ -86,6 +86,10 @@ for line in plan.read_text().splitlines():
     if behave in ("hang", "orphan"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         hang()
+    while behave == "crawl":
+        (out / "hangs").touch()  # time passes for the watchdog, and it sees that something is done
+        tell("progress", cell=cell)
+        time.sleep(0.01)
     if behave == "slow":
         time.sleep(0.4)
     while behave == "wait" and not (out.parents[1] / "go").exists():
