@@ -18,6 +18,7 @@ from slowpath.diagnose.sides import Condition
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import AlternativesTask
 from slowpath.findings.difference import CLEAR_RATIO, INSTEAD
+from slowpath.findings.finding import legs_missing
 from slowpath.findings.remedy import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.alternatives.alternative import Operation
 from slowpath.mpi.alternatives.table import ALTERNATIVES
@@ -251,7 +252,7 @@ def with_cause(finding: Finding, results: Results) -> Finding:
         cause=f"The library is slower here without {words}.",
         hypotheses=[],
         legs=legs,
-        missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],
+        missing=legs_missing(legs),
         remedies=[listed],
         next=["try the remedy in interleaved pairs, with a control"],
     )

@@ -63,6 +63,25 @@ class Tried:
 
 
 @dataclass(frozen=True)
+class OfRival:
+    """What a rule's cause may be that is one of its rivals: once that is refuted, so is this, whatever its words are.
+
+    rival: its name among the rivals of the rule.
+    """
+
+    rival: str
+    text: str
+
+
+Hypothesis = str | OfRival  # str: none of the rule's rivals
+
+
+def hypothesis_text(hypothesis: Hypothesis) -> str:
+    """The words of a hypothesis."""
+    return hypothesis if isinstance(hypothesis, str) else hypothesis.text
+
+
+@dataclass(frozen=True)
 class Observation:
     """A slow path that was seen, before anything is concluded about its cause.
 
@@ -94,7 +113,7 @@ class Observation:
     axis: str | None = None
     law: FittedLaw | None = None
     evidence: tuple[str, ...] = ()
-    hypotheses: tuple[str, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
     cause: str | None = None
     doubts: tuple[str, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.core.finding_results import Claim, FindingKind
-from slowpath.findings.observation import Observe, Witness, no_witness
+from slowpath.findings.observation import Hypothesis, Observe, Witness, hypothesis_text, no_witness
 from slowpath.findings.price import CollectivesPrice, ProgramPrice
 from slowpath.findings.remedy import ProgramRemedy, Remedy
 from slowpath.findings.rivals.rival import RivalKind
@@ -104,7 +104,7 @@ class SlowPath:
     witnesses: Witness = no_witness
     claim: Claim | None = None
     rivals: tuple[RivalKind, ...] = ()
-    hypotheses: tuple[str, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
     out_of_reach: str = ""
     needs_law: bool = True
     needs_cause: bool = False
@@ -123,3 +123,7 @@ class SlowPath:
     skeleton_change: str | None = None
     picture: Picture | None = None
     depends: frozenset[str] = frozenset()
+
+    def hypothesis_texts(self) -> list[str]:
+        """What else it may be, in words."""
+        return [hypothesis_text(hypothesis) for hypothesis in self.hypotheses]

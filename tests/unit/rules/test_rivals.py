@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -13,9 +14,13 @@ from plants import HALF, ONE_WAY, PLANTS, transfer_s
 
 from slowpath.core.results import Finding, Rival
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.observation import no_witness
+from slowpath.findings.difference import Place
+from slowpath.findings.facts import Facts
+from slowpath.findings.observation import Observation, OfRival, Support, no_witness
 from slowpath.findings.page import index_page, markdown_page
+from slowpath.findings.rivals.judged import contest
 from slowpath.findings.rivals.judges import _gone_words
+from slowpath.findings.rivals.rival import Judged, State
 from slowpath.findings.slow_path import SlowPath
 from slowpath.report.rival_lines import rival_lines
 from slowpath.slowpaths.evaluate import findings
@@ -329,3 +334,24 @@ def test_until_lengths_beside_were_measured_the_rival_stands() -> None:
     one = of_switch(*lengths(by_multiples, beside=False))
     assert rival(one, "multiples").state == "standing"
     assert one.status == "observed"
+
+
+# --- hypotheses of a rule
+
+
+def test_a_hypothesis_belongs_to_a_rival_of_its_rule() -> None:
+    of_rivals = [(path, one) for path in SLOW_PATHS for one in path.hypotheses if isinstance(one, OfRival)]
+    assert of_rivals
+    for path, one in of_rivals:
+        assert one.rival in {rival.name for rival in path.rivals}, (path.code, one.text)
+
+
+@pytest.mark.parametrize(("state", "left"), [("refuted", ("the rest",)), ("standing", ("in other words", "the rest"))])
+def test_a_refuted_rival_takes_its_hypothesis_with_it_whatever_its_words(state: State, left: tuple[str, ...]) -> None:
+    path = next(path for path in SLOW_PATHS if path.rivals)
+    judged = dataclasses.replace(path.rivals[0], name="it", judge=lambda *_: Judged(state, "an experiment"))
+    path = dataclasses.replace(path, rivals=(judged,), hypotheses=(OfRival("it", "in other words"), "the rest"))
+    sides = {"cells": (1, 2), "slow_cells": (1,), "fast_cells": (2,)}
+    seen = Observation("a", Place("here"), "t", "one_way_s", "steady", 2.0, None, 1.0, None, **sides)
+    found = contest(path, cast(Facts, None), seen, Support("missing", "no witness"))
+    assert found.hypotheses == left

@@ -14,6 +14,7 @@ from slowpath.core.results import Claim, Finding, Leg, LimitBracket, RemedyResul
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
 from slowpath.diagnose.trials.offered import is_of_rival
+from slowpath.findings.finding import legs_missing
 from slowpath.findings.remedy import EAGER, Remedy, modulefile_lines, shell_lines
 from slowpath.findings.slow_path import SwitchTimes
 from slowpath.mpi.applies import AppliesTo
@@ -59,13 +60,14 @@ class Attribution:
         others = [remedy for remedy in finding.remedies if remedy.name not in {own.name, *before}]
         finding = replace(finding, remedies=[own, *others])
         explained = Leg(state="shown", text=self._cause(), evidence=seen.evidence)
+        legs = replace(finding.legs, explained=explained)
         return replace(
             finding,
             status="proven" if finding.status == "proven" else "explained",
-            legs=replace(finding.legs, explained=explained),
+            legs=legs,
             cause=self._cause(),
             hypotheses=[],
-            missing=[text for text in finding.missing if not text.startswith("explained")],
+            missing=legs_missing(legs),
             claim=Claim(time="path", side=None, by="message"),
             rivals=[replace(rival, state="refuted", text=_MOVED) for rival in finding.rivals],
         )

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.diagnose.user_states import FORCED_STATES
+from slowpath.findings.finding import legs_missing
 from slowpath.findings.remedy import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import OwnSetting, without
@@ -91,7 +92,7 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
         cause=cause,
         hypotheses=[],
         legs=legs,
-        missing=[f"{name}: {leg.text}" for name, leg in legs.named() if leg.state != "shown"],
+        missing=legs_missing(legs),
         remedies=[_listed(some) for some in sets],
         next=["try each remedy alone in interleaved pairs, with a control"],
     )

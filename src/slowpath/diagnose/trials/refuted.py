@@ -69,13 +69,12 @@ def without_cause(finding: Finding, why: str) -> Finding:
     path = known(finding.rule)
     explained = replace(finding.legs.explained, state="refuted", text=why)
     legs = replace(finding.legs, explained=explained)
-    others = finding.hypotheses or (path.hypotheses if path else ())
     return replace(
         finding,
         status="observed",
         cause=None,
         claim=None,
-        hypotheses=[one for one in others if one not in (finding.cause, (finding.cause or "").rstrip("."))],
+        hypotheses=finding.hypotheses or (path.hypothesis_texts() if path else []),
         legs=legs,
         missing=legs_missing(legs),
         doubts=list(dict.fromkeys([*finding.doubts, why])),

@@ -11,6 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -26,7 +28,14 @@ from slowpath.stats.verdict import judge
 SHARES = {"half": 0.5, "tenth": 0.1}
 MOVES = 0.1  # a critical n that differs by less stays where it is
 Curve = Sequence[tuple[int, float]]  # (n, share), ascending n
-BELOW, STILL = "it is below already", "it is still"
+
+
+@dataclass(frozen=True)
+class NoCrossing:
+    """where: on which side of the share the whole curve lies; None: it was not measured.  text: the same in words."""
+
+    where: Literal["below", "above"] | None
+    text: str
 
 
 def critical_n(
@@ -72,18 +81,19 @@ def with_moves(
     return found
 
 
-def crossing(curve: Curve, share: float) -> float | str:
+def crossing(curve: Curve, share: float) -> float | NoCrossing:
     """The first n at which the curve falls below `share`, or why there is none."""
     if not curve:
-        return "its exposed share was not measured"
+        return NoCrossing(None, "its exposed share was not measured")
     first, last = curve[0], curve[-1]
     if first[1] < share:
-        return f"{BELOW} at n = {first[0]}, the smallest: {100 * first[1]:.3g} %"
+        text = f"it is below already at n = {first[0]}, the smallest: {100 * first[1]:.3g} %"
+        return NoCrossing("below", text)
     for (n, above), (next_n, below) in itertools.pairwise(curve):
         if below < share:  # and above is not, as all before it
             way = (_logit(above) - _logit(share)) / (_logit(above) - _logit(below))
             return math.exp(math.log(n) + way * (math.log(next_n) - math.log(n)))
-    return f"{STILL} {100 * last[1]:.3g} % at n = {last[0]}, the largest"
+    return NoCrossing("above", f"it is still {100 * last[1]:.3g} % at n = {last[0]}, the largest")
 
 
 def _logit(share: float) -> float:
@@ -97,11 +107,12 @@ def _critical(
 ) -> CriticalN:
     known = [(point.n, point.exposed_ratio.value) for point in points if point.exposed_ratio]
     found = crossing(known, share)
-    if isinstance(found, str):
-        why = next((p.exposed_ratio_reason for p in points if not p.exposed_ratio), found) if not known else found
+    if isinstance(found, NoCrossing):
+        unknown = [] if known else [point.exposed_ratio_reason for point in points if not point.exposed_ratio]
+        why = unknown[0] if unknown else found.text
         return CriticalN(share=share, n=None, interval=None, interval_kind=None, level=None, launches=0, reason=why)
     by_round = _by_round(group, measured, variant, share)
-    each = [value for value in by_round.values() if not isinstance(value, str)]
+    each = [value for value in by_round.values() if not isinstance(value, NoCrossing)]
     missing = len(by_round) - len(each)
     spread = estimate_over_launches(each) if each and not missing else None
     kind = spread.kind if spread else f"{missing} of {missing + len(each)} launches have no crossing, no interval"
@@ -116,7 +127,7 @@ def _critical(
     )
 
 
-def _by_round(group: CellGroup, measured: Measured, variant: str, share: float) -> dict[int, float | str]:
+def _by_round(group: CellGroup, measured: Measured, variant: str, share: float) -> dict[int, float | NoCrossing]:
     """The variant's crossing in each round that measured every n, or why it has none there."""
     by_n = {n: rounds_of(measured, group, variant, n, "exposed_ratio") for n in group.n}
     by_n = {n: rounds for n, rounds in by_n.items() if rounds}
@@ -129,7 +140,11 @@ def _ratio(group: CellGroup, measured: Measured, variant: str, share: float) -> 
     mine = _by_round(group, measured, variant, share)
     blocking = _by_round(group, measured, REFERENCE, share)
     shared = sorted(mine.keys() & blocking.keys())
-    pairs = [(a, b) for r in shared if not isinstance(a := blocking[r], str) and not isinstance(b := mine[r], str)]
+    pairs = [
+        (a, b)
+        for r in shared
+        if not isinstance(a := blocking[r], NoCrossing) and not isinstance(b := mine[r], NoCrossing)
+    ]
     if not pairs or len(pairs) < len(shared):
         return None
     return paired([a for a, _ in pairs], [b for _, b in pairs], MOVES)
@@ -155,8 +170,12 @@ def _beyond(group: CellGroup, measured: Measured, variant: str, found: CriticalN
     ends = reference.interval if reference.level is not None else None
     word = "undecided"
     if mine and ends:
-        if all(isinstance(one, str) and one.startswith(BELOW) for one in mine) and group.n[0] < ends[0] * (1 - MOVES):
+        if _all_lie(mine, "below") and group.n[0] < ends[0] * (1 - MOVES):
             word = "lower"
-        if all(isinstance(one, str) and one.startswith(STILL) for one in mine) and group.n[-1] > ends[1] * (1 + MOVES):
+        if _all_lie(mine, "above") and group.n[-1] > ends[1] * (1 + MOVES):
             word = "higher"
     return CriticalMove(word=word, over=None, reason=why)
+
+
+def _all_lie(crossings: Sequence[float | NoCrossing], where: Literal["below", "above"]) -> bool:
+    return all(isinstance(one, NoCrossing) and one.where == where for one in crossings)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Claim, Leg, Rival
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, Support, hypothesis_text
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.kinds import SIDE
 from slowpath.findings.rivals.rival import Judged, RivalKind
@@ -64,8 +64,9 @@ def contest(path: SlowPath, facts: Facts, seen: Observation, support: Support) -
     kinds = _kinds(path, seen)
     judged = [(kind, kind.judge(facts, seen, support)) for kind in kinds]
     rivals = tuple(_rival(kind, found) for kind, found in judged)
-    gone = {text for kind, found in judged if found.state == "refuted" for text in kind.hypotheses}
-    all_of_them = seen.hypotheses or path.hypotheses or (path.cause,)
+    gone = {kind.name for kind, found in judged if found.state == "refuted"}
+    all_of_them = seen.hypotheses or path.hypotheses
+    standing = [one for one in all_of_them if isinstance(one, str) or one.rival not in gone]
     won = next((rival for rival in rivals if rival.state == "true"), None)
     true = [kind for kind, found in judged if found.state == "true"]
     others = [kind for kind in true if kind.title_of_finding]
@@ -73,7 +74,7 @@ def contest(path: SlowPath, facts: Facts, seen: Observation, support: Support) -
         rivals=rivals,
         claim=_claim(path, seen, support, [found for _, found in judged], won),
         cause=won.cause if won else seen.cause or path.cause,
-        hypotheses=tuple(text for text in all_of_them if text not in gone) or (path.cause,),
+        hypotheses=tuple(map(hypothesis_text, standing)) or (path.cause,),
         is_over=any(kind.ends for kind in true),
         title=others[0].title_of_finding if others else "",
         remedies=tuple(remedy for kind in others for remedy in kind.remedies),
@@ -99,7 +100,7 @@ def _kinds(path: SlowPath, seen: Observation) -> tuple[RivalKind, ...]:
 
 def uncontested(path: SlowPath, seen: Observation) -> Contest:
     """The rule's cause by itself, where no rival of it can be looked at."""
-    hypotheses = seen.hypotheses or path.hypotheses or (path.cause,)
+    hypotheses = tuple(map(hypothesis_text, seen.hypotheses or path.hypotheses)) or (path.cause,)
     return Contest((), path.claim, seen.cause or path.cause, hypotheses, is_over=False)
 
 

@@ -62,7 +62,6 @@ COLD = RivalKind(
     experiment="the same with the message's bytes in the caches (cache=warm)",
     judge=_cold,
     varied=_WARM,
-    hypotheses=("cold caches", "pages or caches are cold at the first use"),
 )
 CAPACITY = RivalKind(
     name="processor caches",
@@ -71,7 +70,6 @@ CAPACITY = RivalKind(
     experiment="the same with every message's bytes flushed from the caches (cache=cold)",
     judge=by_variation(_COLD, "with all bytes flushed from the caches"),
     varied=_COLD,
-    hypotheses=("the buffers no longer fit into the processor's caches",),
 )
 WAITING = RivalKind(
     name="waiting",

@@ -63,9 +63,9 @@ class RivalKind:
     name: short.  cause: the sentence of the finding, were it this one.  claim: what it says; what leaves the
     processor's caches is no work of a library, so that nothing is reported where it is that.  experiment: what tells it
     apart, in words.  judge: what that showed.  varied: what has to be measured for it; None: nothing more.
-    hypotheses: of the rule, that are this one; they go with it.  title: of the finding, where it is true; empty: its
-    cause.  remedies: against it, of those that the table has.  keeps: it is the rule's slow path all the same, and says
-    no more than who spends the time: title and remedies are the rule's.
+    title: of the finding, where it is true; empty: its cause.  remedies: against it, of those that the table has.
+    keeps: it is the rule's slow path all the same, and says no more than who spends the time: title and remedies are
+    the rule's.
     """
 
     name: str
@@ -74,7 +74,6 @@ class RivalKind:
     experiment: str
     judge: Judge
     varied: Varied | None = None
-    hypotheses: tuple[str, ...] = ()
     title: str = ""
     remedies: tuple[Remedy, ...] = ()
     keeps: bool = False

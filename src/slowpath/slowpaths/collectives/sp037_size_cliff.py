@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from slowpath.core.units import format_time, listed, share_words
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation, Support, Tried, observed
+from slowpath.findings.observation import Observation, OfRival, Support, Tried, observed
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
@@ -21,7 +21,7 @@ from slowpath.slowpaths.collectives.under import excess_words
 FAULTS = 0.5  # of the pages of the message
 LEAST_GONE = 0.5
 WITHIN = 1.1
-ALGORITHM = "the library changes its algorithm or its protocol at this length"
+ALGORITHM = OfRival("another algorithm", "the library changes its algorithm or its protocol at this length")
 SHARED = (
     "messages between two ranks, which they share, take another protocol from this length on (see SP013)",
     "the library has the same limit in the tables of each of them",
@@ -167,7 +167,6 @@ SIZES = (
         claim(by="message"),
         "the same lengths with malloc keeping freed memory, which does not affect an algorithm",
         _by_kept_memory,
-        hypotheses=("the library changes its algorithm or its protocol at this length",),
     ),
 )
 

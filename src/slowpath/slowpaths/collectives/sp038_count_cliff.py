@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation, Support, Tried
+from slowpath.findings.observation import Observation, OfRival, Support, Tried
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
@@ -86,7 +86,6 @@ COUNTS = (
         claim(by="message"),
         "the same type with a forced algorithm",
         _by_forced_algorithm,
-        hypotheses=("the type itself is expensive to handle",),
     ),
 )
 
@@ -131,7 +130,7 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "the library chooses its algorithm by the number of elements",
-        "the type itself is expensive to handle",
+        OfRival("a dear type", "the type itself is expensive to handle"),
     ),
     needs_law=False,
     kind="property",

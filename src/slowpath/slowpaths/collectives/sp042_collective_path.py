@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation, Support, Tried
+from slowpath.findings.observation import Observation, OfRival, Support, Tried
 from slowpath.findings.remedy import Remedy, set_to
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
@@ -143,7 +143,6 @@ PATHS = (
         claim(by="nothing"),
         "the fast side, with the library's variable keeping its path closed",
         _by_closed_path,
-        hypotheses=("each call takes locks, or prepares a schedule, whatever its path",),
     ),
 )
 
@@ -197,7 +196,7 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "the library's fast path for this collective is closed to it",
-        "each call takes locks, or prepares a schedule, whatever its path",
+        OfRival("cost of each call", "each call takes locks, or prepares a schedule, whatever its path"),
     ),
     needs_law=False,
     kind="property",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation
+from slowpath.findings.observation import Observation, OfRival
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
@@ -34,7 +34,11 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="What is sent for the first time is registered, mapped or staged byte by byte.",
     witnesses=first_use_witness,
-    hypotheses=("the part that is sent is registered or mapped", "it is staged through another buffer", "cold caches"),
+    hypotheses=(
+        "the part that is sent is registered or mapped",
+        "it is staged through another buffer",
+        OfRival(COLD.name, "cold caches"),
+    ),
     stronger=("SP001", "SP002", "SP023", "SP024"),
     kind="property",
     claim=claim(None, "message"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import calls
@@ -50,7 +50,10 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Memory is registered with the network card at the first use of a buffer.",
     witnesses=witnesses,
-    hypotheses=("memory is registered with the network card", "pages or caches are cold at the first use"),
+    hypotheses=(
+        "memory is registered with the network card",
+        OfRival(COLD.name, "pages or caches are cold at the first use"),
+    ),
     out_of_reach="Registration needs a network card with RDMA; over TCP inside a node it can't be seen.",
     kind="property",
     claim=claim("kernel", "pages"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation
+from slowpath.findings.observation import Observation, OfRival
 from slowpath.findings.observed import GrowthWording, growths_observed
 from slowpath.findings.remedy import Control, Parameters, ProgramRemedy, Remedy, Way
 from slowpath.findings.rivals.kinds import CAPACITY, SIDE, WAITING, claim
@@ -89,7 +89,10 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="The handle or registration cache holds fewer entries than there are buffers in use.",
     witnesses=cost_witness,
-    hypotheses=("a cache of handles or registrations is full", "the buffers no longer fit into the processor's caches"),
+    hypotheses=(
+        "a cache of handles or registrations is full",
+        OfRival(CAPACITY.name, "the buffers no longer fit into the processor's caches"),
+    ),
     out_of_reach="Caches of GPU mappings need a GPU, registration caches a network card.",
     kind="property",
     claim=claim(None, "buffers"),

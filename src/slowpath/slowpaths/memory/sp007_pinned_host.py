@@ -10,7 +10,7 @@ from functools import partial
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.price import ProgramPrice, When
 from slowpath.findings.remedy import SHORT, Remedy, set_to
@@ -116,7 +116,6 @@ _UNCACHED = RivalKind(
     claim("cold cache", "bytes"),
     "the kernel's time, and the pages that were observed",
     by_witness("the kernel's time accounts for the excess, on small pages"),
-    hypotheses=("the mapping is uncached or far away (a local copy is slow, too)",),
 )
 
 PAGEABLE_HOST_MEMORY = Remedy(
@@ -154,7 +153,7 @@ SLOW_PATH: SlowPath = SlowPath(
         "the kernel copies it page by page (system time)",
         "each message faults in an attached mapping again (page faults)",
         "the library treats it as GPU memory",
-        "the mapping is uncached or far away (a local copy is slow, too)",
+        OfRival(_UNCACHED.name, "the mapping is uncached or far away (a local copy is slow, too)"),
     ),
     out_of_reach="Pinned memory needs a GPU's driver.",
     kind="opportunity",

@@ -11,7 +11,7 @@ from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import page_law
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.price import MALLOC, ProgramPrice, When
 from slowpath.findings.rivals.judges import by_witness
@@ -96,7 +96,6 @@ _TLB = RivalKind(
     claim("user", "pages"),
     "system time against user time: a TLB miss costs no system time",
     by_witness("the kernel's time accounts for the excess"),
-    hypotheses=("the TLB covers less of the buffer (user time)",),
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -118,7 +117,10 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The kernel handles a single copy page by page, and small pages are many.",
     witnesses=witnesses,
     needs_law=False,  # what differs is the kind of page; what one costs grows with the length (evidence)
-    hypotheses=("a single copy looks up every page (kernel time)", "the TLB covers less of the buffer (user time)"),
+    hypotheses=(
+        "a single copy looks up every page (kernel time)",
+        OfRival(_TLB.name, "the TLB covers less of the buffer (user time)"),
+    ),
     kind="opportunity",
     claim=claim("kernel", "pages"),
     rivals=(_TLB, WAITING),

@@ -9,7 +9,7 @@ from functools import partial
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation
+from slowpath.findings.observation import Observation, OfRival
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.rivals.judges import never
 from slowpath.findings.rivals.kinds import claim
@@ -47,7 +47,6 @@ _OTHER_TRANSPORTS = RivalKind(
     claim("path"),
     "calls of the GPU's driver, which no witness counts",
     never("no witness counts the driver's calls"),
-    hypotheses=("GPU support brings other transports with it",),
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -65,7 +64,10 @@ SLOW_PATH: SlowPath = SlowPath(
     sources=("docs/how-to/gpu-mpi.md", "UCX: UCX_MEMTYPE_CACHE"),
     observe=observe,
     cause="The library asks the GPU's driver about each host buffer.",
-    hypotheses=("the library asks the GPU's driver about each buffer", "GPU support brings other transports with it"),
+    hypotheses=(
+        "the library asks the GPU's driver about each buffer",
+        OfRival(_OTHER_TRANSPORTS.name, "GPU support brings other transports with it"),
+    ),
     out_of_reach="Needs a library built for GPUs, and its driver; no witness counts the driver's calls.",
     kind="property",
     claim=claim("user", "nothing"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import Difference, ratio_of
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support, observed
+from slowpath.findings.observation import Observation, OfRival, Support, observed
 from slowpath.findings.rivals.judges import never
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -113,7 +113,6 @@ _SYNCHRONISATION = RivalKind(
     claim("waiting", "nothing"),
     "bursts of more puts; this program does not make them for a finding yet",
     never("the share of the synchronisation was not measured; take more puts per burst (parameter puts)"),
-    hypotheses=("the synchronisation is most of a put's time",),
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -132,7 +131,10 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="The library carries out puts as messages that the other side handles.",
     witnesses=witnesses,
-    hypotheses=("puts are emulated by messages", "the synchronisation is most of a put's time"),
+    hypotheses=(
+        "puts are emulated by messages",
+        OfRival(_SYNCHRONISATION.name, "the synchronisation is most of a put's time"),
+    ),
     needs_law=False,
     kind="property",
     concerns="one-sided communication",

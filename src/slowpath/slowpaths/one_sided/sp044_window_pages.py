@@ -16,7 +16,7 @@ from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import Difference, ratio_of
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.laws import length_law
-from slowpath.findings.observation import Observation, Support, observed
+from slowpath.findings.observation import Observation, OfRival, Support, observed
 from slowpath.findings.remedy import Parameters, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import WAITING, claim
@@ -217,7 +217,6 @@ _PAGES_THEMSELVES = RivalKind(
     claim("kernel", "pages"),
     "page faults of a rank, counted for the same length with and without MPI",
     by_witness("no more page faults were counted than without MPI"),
-    hypotheses=("its memory is of another kind than the program's", "the library writes to the pages itself"),
 )
 
 
@@ -274,8 +273,8 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "a system call for each page",
-        "the library writes to the pages itself",
-        "its memory is of another kind than the program's",
+        OfRival(_PAGES_THEMSELVES.name, "the library writes to the pages itself"),
+        OfRival(_PAGES_THEMSELVES.name, "its memory is of another kind than the program's"),
     ),
     kind="property",
     concerns="one-sided communication",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_time, ratio_words
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.over_floor import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
@@ -151,7 +151,6 @@ _SYNCHRONISATION = RivalKind(
     claim("waiting", "nothing"),
     "the same bursts with puts and synchronisation timed separately",
     _by_synchronisation,
-    hypotheses=("the synchronisation is most of a put's time",),
 )
 _MESSAGES = RivalKind(
     "messages are as slow",
@@ -159,7 +158,6 @@ _MESSAGES = RivalKind(
     claim("path", "message"),
     "messages of the same length between the same ranks in the same launches",
     _by_messages,
-    hypotheses=("everything between these ranks is slow, messages too",),
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -185,8 +183,8 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=(
         "your settings (variable, parameter file or module) force a slower path",
         "the library sends puts as messages that the target handles",
-        "the synchronisation is most of a put's time",
-        "everything between these ranks is slow, messages too",
+        OfRival(_SYNCHRONISATION.name, "the synchronisation is most of a put's time"),
+        OfRival(_MESSAGES.name, "everything between these ranks is slow, messages too"),
     ),
     out_of_reach="Ranks on different nodes: what their network could do is not measured. Longer puts: no healthy "
     "library was measured with them.",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.observed import Wording, alone_or_screened, levels
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
@@ -54,7 +54,6 @@ _OTHER_WORK = RivalKind(
     claim("waiting", "nothing"),
     "involuntary switches of the ranks in both directions",
     by_witness("both ranks kept their processors"),
-    hypotheses=("another process runs on the processor of one rank",),
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -75,7 +74,7 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="One side sends or receives more slowly than the other.",
     witnesses=witnesses,
     hypotheses=(
-        "another process runs on the processor of one rank",
+        OfRival(_OTHER_WORK.name, "another process runs on the processor of one rank"),
         "one rank's core or memory is slower",
         "the path between the two ranks differs by direction",
         "one rank's library is set up in another way",

@@ -11,7 +11,7 @@ from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.library_remedies import leaving
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import EAGER
 from slowpath.findings.rivals.judges import by_variation
@@ -99,7 +99,6 @@ _SMALL_PAGES = RivalKind(
     "the same contrast on huge pages",
     by_variation(_HUGE, "on huge pages"),
     _HUGE,
-    hypotheses=("single copy is slow from these pages",),
     title="A single copy is slow from small pages",
     remedies=(HUGE_PAGES,),
 )
@@ -123,7 +122,10 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="One side copies messages through shared memory, the other from process to process.",
     witnesses=witnesses,
-    hypotheses=("single copy is off, refused or missing on the slow side", "single copy is slow from these pages"),
+    hypotheses=(
+        "single copy is off, refused or missing on the slow side",
+        OfRival(_SMALL_PAGES.name, "single copy is slow from these pages"),
+    ),
     needs_law=False,
     kind="fault",
     claim=claim("copy", "message"),

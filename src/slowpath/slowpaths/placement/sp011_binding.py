@@ -12,7 +12,7 @@ from slowpath.core.units import format_time
 from slowpath.findings.difference import LAW_RATIO, Slowdown
 from slowpath.findings.facts import Facts, crowded
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
@@ -139,7 +139,6 @@ _DISTANCE = RivalKind(
     claim("path", "bytes"),
     "the processors that ranks were allowed, and how often they lost them",
     by_witness("only on the slow side, ranks share a processor or lose theirs"),
-    hypotheses=("the ranks are farther apart",),
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -159,7 +158,11 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Ranks share a processor, or are taken off theirs.",
     witnesses=witnesses,
-    hypotheses=("ranks share a processor", "ranks are moved between processors", "the ranks are farther apart"),
+    hypotheses=(
+        "ranks share a processor",
+        "ranks are moved between processors",
+        OfRival(_DISTANCE.name, "the ranks are farther apart"),
+    ),
     needs_law=False,
     spoils=SHARED,
     kind="fault",

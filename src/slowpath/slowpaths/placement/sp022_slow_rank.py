@@ -12,7 +12,7 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support, observed
+from slowpath.findings.observation import Observation, OfRival, Support, observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
@@ -117,7 +117,6 @@ _FAR_RANK = RivalKind(
     claim("path"),
     "involuntary switches of the slow rank against another one",
     by_witness("the slow rank loses its processor more than twice as often as another one"),
-    hypotheses=("its processor is slower", "it is farther away"),
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -135,7 +134,11 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Something else runs on the slow rank's processor.",
     witnesses=witnesses,
-    hypotheses=("another process runs on its processor", "its processor is slower", "it is farther away"),
+    hypotheses=(
+        "another process runs on its processor",
+        OfRival(_FAR_RANK.name, "its processor is slower"),
+        OfRival(_FAR_RANK.name, "it is farther away"),
+    ),
     out_of_reach="With two ranks there is nobody to compare with.",
     needs_law=False,
     kind="fault",

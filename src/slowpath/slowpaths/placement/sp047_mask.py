@@ -9,7 +9,7 @@ from dataclasses import replace
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.ended import ended, ended_observation
 from slowpath.findings.facts import Facts, allowed
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
@@ -111,7 +111,6 @@ _DISTANCE = RivalKind(
     claim("path", "bytes"),
     "the processors that ranks were allowed",
     by_witness("only the slow side has fewer processors than ranks"),
-    hypotheses=("the inherited processors are farther apart",),
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -133,7 +132,7 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Your ranks have fewer cores than there are ranks.",
     witnesses=witnesses,
-    hypotheses=("ranks share a processor", "the inherited processors are farther apart"),
+    hypotheses=("ranks share a processor", OfRival(_DISTANCE.name, "the inherited processors are farther apart")),
     needs_law=False,
     kind="fault",
     refinements=("state",),

@@ -15,7 +15,7 @@ from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import LAW_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import length_law
-from slowpath.findings.observation import Observation, Support, observed
+from slowpath.findings.observation import Observation, OfRival, Support, observed
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.judges import NOT_MADE, SURELY, by_design, by_law
 from slowpath.findings.rivals.kinds import claim
@@ -179,7 +179,6 @@ _RENDEZVOUS = RivalKind(
     claim("waiting", "message"),
     "receives posted before, but with the receiver also outside the library (posted=before): both delay the transfer",
     by_design(lambda _, __: True, "the receive that was posted before delays the transfer as well", ""),
-    hypotheses=("the transfer waits for the receive (rendezvous)",),
 )
 
 GONE = 0.5  # of an excess, at the lower end of its interval, that has to be gone
@@ -238,7 +237,10 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="The library keeps the message in a buffer of its own and copies it once more.",
     witnesses=witnesses,
-    hypotheses=("the message is copied once more", "the transfer waits for the receive (rendezvous)"),
+    hypotheses=(
+        "the message is copied once more",
+        OfRival(_RENDEZVOUS.name, "the transfer waits for the receive (rendezvous)"),
+    ),
     kind="property",
     claim=claim("copy", "message"),
     rivals=(IN_TIME, _COPY_OF_CONSTANT, _RENDEZVOUS),
