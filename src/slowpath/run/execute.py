@@ -117,9 +117,10 @@ class Execution:
         finally:
             self._show_progress(None)
             self._progress.close()
-        if status == "complete" and (self._schedule.dead or self._schedule.quarantined or self._put_off):
+        hangs = self._schedule.hangs
+        if status == "complete" and (self._schedule.dead or self._schedule.quarantined or self._put_off or hangs):
             status = "partial"
-        self._notes += [*self._schedule.quarantined.values(), *self._schedule.dead.values()]
+        self._notes += [*self._schedule.quarantined.values(), *self._schedule.dead.values(), *hangs]
         done = (self._launches, self._launches_ok, self._schedule.cells_ok)
         return RunEnd(status, *done, self._first_reason, tuple(self._notes))
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.core.plan import Launch, Plan
+from slowpath.core.plan import Cell, Launch, Plan
 from slowpath.record.events import CellBegin, read_events
 from slowpath.record.folder import FailedCell
 
@@ -95,7 +95,11 @@ START_FAILURES = 2
 # A cell that the engine skips is skipped in every launch, but for memory: another process may have had it.
 LACKING = re.compile(r"cannot allocate memory|out of memory", re.IGNORECASE)
 
+# One that hangs in so many environments and ends in none would hang in the others, too.
+HUNG_ENVIRONMENTS = 2
+
 Kind = tuple[str | None, str, str]  # MPI, environment, placement
+Twins = tuple[str | None, str, frozenset[tuple[str, str]]]  # cells that environment and placement alone set apart
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,9 @@ class Schedule:
         self._failures: Counter[int] = Counter()
         self._starts: Counter[Kind] = Counter()
         self._dead: dict[Kind, str] = {}
+        self._twins = {cell.cell: _twins(cell) for cell in plan.cells}
+        self._hung: dict[Twins, set[str]] = {}
+        self._ended_once: set[Twins] = set()
         self._hosts = {placement.name: placement.hosts for placement in plan.placements}
         self._health = NodeHealth()
         self.quarantined: dict[str, str] = {}  # nodes on which no more launches are started, and why
@@ -180,6 +187,9 @@ class Schedule:
         ]
         good = [cell for cell, end in account.ended.items() if end.status == "ok"]
         self.cells_ok += len(good)
+        self._ended_once.update(self._twins[cell] for cell in good)
+        if how == "hung" and account.running is not None:
+            self._hung.setdefault(self._twins[account.running], set()).add(planned.environment)
         for cell in good:
             self._failures[cell] = 0
         left = [cell for cell in cells if cell not in account.ended]
@@ -224,7 +234,25 @@ class Schedule:
         if self.quarantined and any(host in self.quarantined for host in self._hosts.get(launch.placement, ())):
             return []
         off = self._put_off.get(launch.launch, ())
-        return [c for c in self._left[launch.launch] if self._failures[c] < CELL_FAILURES and c not in off]
+        kept = [c for c in self._left[launch.launch] if self._failures[c] < CELL_FAILURES and c not in off]
+        return [c for c in kept if not self._hangs_everywhere(self._twins[c])]
+
+    def _hangs_everywhere(self, twins: Twins) -> bool:
+        return twins not in self._ended_once and len(self._hung.get(twins, ())) >= HUNG_ENVIRONMENTS
+
+    @property
+    def hangs(self) -> list[str]:
+        """Why cells are left out that hang wherever they were begun, a line for each."""
+        labels = {self._twins[cell.cell]: cell.group for cell in self._plan.cells}
+        return [
+            f"{labels[twins]}: it hung in {len(names)} environments and ended in none, so it is left out of the others"
+            for twins, names in self._hung.items()
+            if self._hangs_everywhere(twins)
+        ]
+
+
+def _twins(cell: Cell) -> Twins:
+    return cell.mpi, cell.experiment, frozenset(cell.parameters.items())
 
 
 def _same_turn(a: Launch, b: Launch) -> bool:

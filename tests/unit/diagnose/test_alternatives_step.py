@@ -139,6 +139,30 @@ def test_a_slow_default_that_nobody_set_is_named(law: Law, remedies: set[str], l
     assert any(line.startswith("with a variable that nothing reads: ") for line in findings[0].legs.explained.evidence)
 
 
+def test_a_choice_that_slows_short_messages_comes_after_one_that_slows_nothing() -> None:
+    """MPIR_CVAR_NOLOCAL=1 hid MPIR_CVAR_CH4_CMA_ENABLE=1: a little faster at 1 MiB, several times slower at 8 B."""
+
+    def law(variables: Mapping[str, str], name: str) -> float | None:
+        base = without_cma(variables, name)
+        if base is None or variables.get("OMPI_MCA_osc") != "rdma":
+            return base
+        return {"1 MiB": 0.4, "8 B": 3.0}.get(name, base)
+
+    findings, _ = diagnosed(law)
+    assert [one.remedies[0].name for one in findings] == ["smsc cma"]
+
+
+def test_a_choice_that_slows_others_is_named_alone_where_nothing_else_helps_and_says_so() -> None:
+    def law(variables: Mapping[str, str], name: str) -> float | None:
+        base = clean(variables, name)
+        other = variables.get("OMPI_MCA_osc") == "rdma"
+        return {"1 MiB": 0.2, "8 B": 3.0}.get(name, base) if other and base else base
+
+    findings, _ = diagnosed(law)
+    assert [one.remedies[0].name for one in findings] == ["osc rdma"]
+    assert any(line.startswith("with OMPI_MCA_osc=rdma, 8 B takes ") for line in findings[0].legs.observed.evidence)
+
+
 def test_what_is_many_times_as_fast_is_not_mixed_first() -> None:
     """A progress thread that nobody set made each launch slow: time was over before anything was confirmed."""
     _, steps = diagnosed(forced_tcp)

@@ -102,6 +102,22 @@ def test_a_launch_that_takes_many_times_as_long_as_clean_ones_is_ended_and_not_m
     assert not fake_processes(run_folder)
 
 
+def test_a_cell_that_hangs_in_two_environments_and_ends_in_none_is_left_out_of_the_others(
+    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
+) -> None:
+    """40 alternatives of a library whose puts hang took 40 times the limit for a hang."""
+    names = ["clean", "yours", "third", "fourth", "fifth"]
+    plan = make_plan(["ok", "hang"], rounds=1, environments=list(map(Environment, names)))
+    result, infos = execute(run_folder, plan, fake_commands)
+    hung = sorted(info.environment for info in infos if info.ended == "hung")
+    assert hung == ["clean", "clean", "yours"]
+    assert result.cells_ok == 5
+    assert result.status == "partial"
+    assert [line for line in result.notes if "hung" in line] == [
+        "g: it hung in 2 environments and ended in none, so it is left out of the others"
+    ]
+
+
 def test_reasons_tell(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     _, infos = execute(run_folder, make_plan(["error", "crash", "hang"]), fake_commands)
     assert infos[0].reason is not None

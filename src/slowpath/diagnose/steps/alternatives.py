@@ -46,7 +46,9 @@ CONFIRM_ROUNDS = 6
 FEWEST_MIXED = 3
 SEED = 29
 _PLACE = PlacementTable("bound", "core")
-_LIMIT = Against(AS_IT_IS, _PLACE.name, 8.0, 3.0, 60.0)  # a choice that takes so long is no better one
+# A choice that takes so long is no better one. A launch takes less than 1 s: while no launch as the library is has
+# ended, one that takes 12 s hangs.
+_LIMIT = Against(AS_IT_IS, _PLACE.name, 8.0, 3.0, 12.0)
 
 
 def applicable(state: State) -> Applicable:
@@ -75,6 +77,7 @@ def propose(state: State) -> Iterator[Proposal]:
         for some in (screening.evident, screening.suspects)
     )
     slower = [name for name in screening.slower if name in by_name]
+    evident = [one for one in evident if screening.names[one.change] not in slower] or evident
     if "evident" not in done and len(done) == 1 and evident:
         yield from (  # as many as time is left for
             _confirm("evident", evident[:most], screening, by_name, state.ranks)
@@ -82,7 +85,8 @@ def propose(state: State) -> Iterator[Proposal]:
             if most <= len(evident)
         )
         return
-    if "evident" in done and any(one.rule in codes_refined_by("alternatives") for one in state.findings):
+    named = [one for one in state.findings if one.rule in codes_refined_by("alternatives")]
+    if "evident" in done and any(one.about not in slower for one in named):
         return  # what others change beside it shows once it is set
     if "again" not in done and "together" not in done and slower:
         yield _again([by_name[name] for name in slower], state.ranks)
@@ -200,6 +204,10 @@ def apply(before: StepConclusion, task: AlternativesTask, results: Results, hist
         return before
     found = [one for one in judged(results, history) if one.rule in codes_refined_by("alternatives")]
     made = [replace(with_cause(one, results), run=history.step.folder) for one in found]
+    again = set().union(*task.environments.values())
+    for earlier in before.findings:  # what it says of a choice that is measured again is replaced
+        if earlier.rule in codes_refined_by("alternatives") and earlier.about in again:
+            before = before.without(earlier.id)
     return before.with_findings(made)
 
 

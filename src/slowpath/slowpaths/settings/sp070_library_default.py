@@ -6,34 +6,60 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import INSTEAD, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import SlowPath
 
+SLOWED_RATIO = 1.25  # of a cell with the choice over the cell as the library is: the choice does harm there
+_FEWEST_LAUNCHES = 4  # of each side: all of one lie above all of the other once in 70 times by chance
+
 
 def observe(facts: Facts) -> Sequence[Observation]:
     """Contrasts of the environment as it is against one in which one choice is made otherwise; one for each choice
-    whose cells no choice with a larger effect has all made faster already.
+    whose cells no choice before it has all made faster already. Choices that slow nothing down come before those that
+    do, and then the largest effect comes first.
     """
     found = [slowdown for slowdown in facts.slowdowns("environment", phase="steady") if _is_own(facts, slowdown)]
-    groups = grouped(found, lambda one: (one.fast.environment,))
-    groups.sort(key=lambda group: max(slowdown.ratio.value for slowdown in group), reverse=True)
+    groups = [(group, slowed_elsewhere(facts, group)) for group in grouped(found, lambda one: (one.fast.environment,))]
+    groups.sort(key=lambda one: (bool(one[1]), -max(slowdown.ratio.value for slowdown in one[0])))
     seen, made = set[int](), list[Observation]()
-    for group in groups:
+    for group, slowed in groups:
         slow = {slowdown.slow.cell for slowdown in group}
         if not slow <= seen:
-            made.append(_observation(facts, group))
+            made.append(_observation(facts, group, slowed))
         seen |= slow
     return made
+
+
+def slowed_elsewhere(facts: Facts, group: Sequence[Slowdown]) -> list[tuple[CellResult, float]]:
+    """Cells that are slower with the choice than as the library is, in every launch, and how many times as long."""
+    slow, fast = group[0].slow, group[0].fast
+    as_it_is = {cell.group: cell for cell in facts.every_cell if cell.environment == slow.environment}
+    found = list[tuple[CellResult, float]]()
+    for cell in facts.every_cell:
+        twin = as_it_is.get(cell.group)
+        if cell.environment != fast.environment or twin is None:
+            continue
+        metric = next((name for name in cell.metrics if cell.estimate(name, "steady")), "")
+        sides = [one.estimate(metric, "steady") for one in (cell, twin)]
+        values = [one.launch_values for one in sides if one is not None]
+        if len(values) == 2 and min(map(len, values)) >= _FEWEST_LAUNCHES and min(values[0]) > max(values[1]) > 0:
+            ratio = float(np.median(values[0]) / np.median(values[1]))
+            if ratio >= SLOWED_RATIO:
+                found.append((cell, ratio))
+    return found
 
 
 def _is_own(facts: Facts, one: Slowdown) -> bool:
     return one.fast.environment.startswith(INSTEAD) and facts.is_default(one.slow)
 
 
-def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
+def _observation(facts: Facts, group: Sequence[Slowdown], slowed: Sequence[tuple[CellResult, float]]) -> Observation:
     choice = group[0].fast.environment.removeprefix(INSTEAD)
     variables = " ".join(f"{name}={value}" for name, value in facts.variables(group[0].fast).items())
     top = max(group, key=lambda one: one.excess_s)
@@ -44,7 +70,9 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     wording = Wording(f"{what} with what the library chose by itself", f"with {variables}", choice, True)
     # One experiment speaks: a put and a message have no common unit.
     speaking = [slowdown for slowdown in group if slowdown.slow.experiment == top.slow.experiment]
-    return replace(slowdown_observed(facts, speaking, wording), unsets=())
+    made = slowdown_observed(facts, speaking, wording)
+    harm = tuple(f"with {variables}, {cell.group} takes {ratio:.3g}x as long" for cell, ratio in slowed)
+    return replace(made, unsets=(), evidence=(*made.evidence, *harm))
 
 
 SLOW_PATH: SlowPath = SlowPath(
