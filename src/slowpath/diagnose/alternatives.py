@@ -32,6 +32,7 @@ CONTROL, CONTROLS = "SLOWPATH_CONTROL", 6
 # Launches without the variable that Slowpath sets to start the library quickly, and the row that it is like.
 LIBRARY_START, STARTS, QUICK_ROW = "library's own start", 2, "btl ^ofi"
 MOST_SUSPECTS = 6
+LIKELY_RATIO = 1.1  # alone over each launch as it is, and as confirmed: less is no candidate
 EVIDENT_RATIO = 3.0  # times as fast as the fastest launch as it is: no mix is needed to see it
 _BRIEF: Mapping[str, Values] = {"time_limit_s": 0.02, "warmup_s": 0.003}
 _PING: Mapping[str, Values] = {**_BRIEF, "pattern": "ping_pong"}
@@ -193,6 +194,31 @@ class Screening:
                 chosen.append(name)
                 taken |= variables[name].keys()
         return [name for name in self.names if name in chosen]
+
+    def likely(self, variables: Mapping[str, Mapping[str, str]]) -> list[Suspect]:
+        """Alternatives that no mix shows beyond its noise: one for each variable, alone faster than every launch as it
+        is, those with the largest gain alone and in mixes first. Most are so by chance.
+
+        Args: variables: as of best_of_each_variable.
+        """
+        on, logs = self._launches(("alone", "again", "together"))
+        plain, mixed = ~on.any(axis=1), on.sum(axis=1) > 1
+        if not plain.any():
+            return []
+        least = np.fmin.reduce(logs[plain])
+        scored = list[tuple[float, Suspect]]()
+        for name in self.best_of_each_variable(variables):
+            change = self.names.index(name)
+            alone = least - np.fmin.reduce(logs[on[:, change] & ~mixed])
+            cells = [place for place in np.argsort(-alone).tolist() if alone[place] > math.log(LIKELY_RATIO)]
+            if not cells:
+                continue
+            with_it, without = logs[mixed & on[:, change]], logs[mixed & ~on[:, change]]
+            also = np.nanmedian(without, axis=0) - np.nanmedian(with_it, axis=0) if len(with_it) and len(without) else 0
+            score = float(np.max((alone + np.maximum(also, 0))[cells]))
+            ratios = tuple(float(math.exp(alone[place])) for place in cells)
+            scored.append((score, Suspect(change, tuple(cells), ratios)))
+        return [one for _, one in sorted(scored, key=lambda pair: pair[0], reverse=True)][:MOST_SUSPECTS]
 
     def _launches(self, stages: Sequence[str]) -> tuple[Which, Floats]:
         """Which alternatives are on in each environment, and logs of its times in CELLS."""

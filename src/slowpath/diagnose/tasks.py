@@ -78,7 +78,7 @@ class SettingsTask(TaskBase, frozen=True, kw_only=True, tag="settings"):
 
 
 # Each alternative by itself; once more where it looked slower; several at once; what looks faster, in fresh launches.
-AlternativesStage = Literal["alone", "evident", "again", "together", "confirm"]
+AlternativesStage = Literal["alone", "evident", "again", "together", "confirm", "likely"]
 
 
 class AlternativesTask(TaskBase, frozen=True, kw_only=True, tag="alternatives"):

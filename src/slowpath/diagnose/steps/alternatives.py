@@ -3,8 +3,9 @@
 
 Each alternative alone; what is many times as fast there goes into fresh launches at once, since a default that slows
 down every launch leaves no time for more. Else once more where it looked slower; then those that work and slow nothing
-down in mixes; then what looks faster in fresh launches, as the best of many looks better than it is. A trial proves
-what is left.
+down in mixes; then what looks faster in fresh launches, as the best of many looks better than it is. Where mixes show
+nothing beyond their noise, those that were fastest alone get such launches, too: some choices work only by themselves. A
+trial proves what is left.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from slowpath.diagnose.alternatives import (
     CONTROL,
     CONTROLS,
     LIBRARY_START,
+    LIKELY_RATIO,
     MEASURED,
     QUICK_ROW,
     STARTS,
@@ -98,6 +100,16 @@ def propose(state: State) -> Iterator[Proposal]:
             return
     if "confirm" not in done and suspects:
         yield _confirm("confirm", suspects, screening, by_name, state.ranks)
+        return
+    if "likely" not in done and not named:
+        likely = screening.likely({name: row.variables for name, row in by_name.items()})
+        tried = {name for task, _ in screening.steps if task.stage == "confirm" for name in task.environments}
+        likely = [one for one in likely if f"{INSTEAD}{screening.names[one.change]}" not in tried]
+        yield from (
+            _confirm("likely", likely[:most], screening, by_name, state.ranks)
+            for most in dict.fromkeys((len(likely), 3))
+            if 0 < most <= len(likely)
+        )
 
 
 def _alone(found: Applicable, ranks: int) -> Proposal:
@@ -200,15 +212,28 @@ def _campaign(
 
 def apply(before: StepConclusion, task: AlternativesTask, results: Results, history: StepHistory) -> StepConclusion:
     """What fresh launches show to be faster is a finding, with the variable as its cause."""
-    if task.stage not in ("evident", "confirm"):
+    if task.stage not in ("evident", "confirm", "likely"):
         return before
     found = [one for one in judged(results, history) if one.rule in codes_refined_by("alternatives")]
+    if task.stage == "likely":  # nothing spoke for it before: these launches alone have to
+        found = [one for one in found if one.interval and one.interval[0] >= LIKELY_RATIO and _is_apart(one, results)]
     made = [replace(with_cause(one, results), run=history.step.folder) for one in found]
     again = set().union(*task.environments.values())
     for earlier in before.findings:  # what it says of a choice that is measured again is replaced
         if earlier.rule in codes_refined_by("alternatives") and earlier.about in again:
             before = before.without(earlier.id)
     return before.with_findings(made)
+
+
+def _is_apart(finding: Finding, results: Results) -> bool:
+    """Whether each launch of the slow side takes longer than all of the other: once in 924 times by chance, 6 and 6."""
+    metrics = {one.cells.name: one.metric for one in CELLS}
+    values = dict[int, list[float]]()
+    for cell in results.cells:
+        estimate = cell.estimate(metrics[cell.group], "steady")
+        values[cell.cell] = estimate.launch_values if estimate is not None else []
+    pairs = zip(finding.slow_cells, finding.fast_cells, strict=False)
+    return any(values[slow] and values[fast] and min(values[slow]) > max(values[fast]) for slow, fast in pairs)
 
 
 def summary(task: AlternativesTask, before: StepConclusion, after: StepConclusion) -> str:
