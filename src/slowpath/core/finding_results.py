@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
 from slowpath.core.result import (
     Count,
@@ -23,8 +22,6 @@ from slowpath.core.result import (
     means,
     optional,
 )
-
-# The comparisons of results.json: contrasts, and pairs of nodes.
 
 VerdictWord = Literal["faster", "slower", "same", "undecided"]
 FindingKind = Literal["fault", "opportunity", "property"]
@@ -148,10 +145,15 @@ class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
     unclear: Annotated[bool, means("points inside show no limit")] = False
     first_seen: Annotated[Interval | None, means("above and up_to before it was refined")] = None
     confirmed: Annotated[bool, means("exact, and measured a second time")] = False
-    attributed_to: Annotated[
-        str | None, means("variable that moves it; two with and between them: each does, it is the lower one's")
-    ] = None
+    attributed_to: Annotated[str | None, means("what moves it, in words; several with and: the lower one's")] = None
+    movers: Annotated[tuple[str, ...], means("those variables one by one; absent: none, or of an older version")] = ()
+    only_together: Annotated[bool, means("these move it only both at once")] = False
     attribution: Annotated[str | None, means("what setting that variable to another value showed")] = None
+
+    @property
+    def each_moves(self) -> tuple[str, ...]:
+        """Variables any one of which moves it alone."""
+        return () if self.only_together else self.movers
 
 
 class LawPoint(Result, frozen=True, kw_only=True):
@@ -222,8 +224,7 @@ class LawResult(Result, frozen=True, kw_only=True):
         tuple[LawForecast, ...], means("what it predicted, later ones first, of each kind the outermost place first")
     ] = ()
     predicted: Annotated[
-        Predicted,
-        means("what came of the forecasts; a cause rests on a law only where they held"),
+        Predicted, means("what came of the forecasts; a cause rests on a law only where they held")
     ] = "not made"
     source: Annotated[LawSource | None, means("null: no cells of this run alone")] = None
 
@@ -366,7 +367,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     next: Annotated[list[Text], means("what would be measured next")]
     axis: Annotated[str | None, means("the one thing in which both sides differ; absent: on no contrast")] = None
     claim: Annotated[Claim | None, means("what the cause says, as measured; absent: it is not explained")] = None
-    rivals: Annotated[list[Rival], means("causes that would look the same, and what became of each")] = msgspec.field(
+    rivals: Annotated[list[Rival], means("causes that would look the same, and what became of each")] = field(
         default_factory=list
     )
     run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None

@@ -77,6 +77,9 @@ def test_each_of_two_coinciding_limits_moves_the_switch_and_a_trial_raises_both(
     assert found.law is not None
     limit = found.law.brackets[0]
     assert limit.attributed_to == AND.join(names)
+    assert (list(limit.movers), limit.only_together) == (names, False)
+    in_other_words = replace(limit, attributed_to="one, or the other")
+    assert limit_words(in_other_words).endswith("set by the lower of one, or the other")
     assert limit_words(limit).endswith(f"limit exactly at 8112 B, set by the lower of {AND.join(names)}")
     assert (limit.attribution or "").count("moves the switch from 8112 B") == 2
     assert found.status == "explained"
@@ -120,7 +123,7 @@ def test_a_second_limit_of_a_law_gets_one_finding_with_both_variables(
     assert sorted(asked_for) == sorted({CELL, CMA})
     assert len(found) == 2
     assert found[1].law is not None
-    assert set((found[1].law.brackets[0].attributed_to or "").split(AND)) == {CELL, CMA}
+    assert set(found[1].law.brackets[0].each_moves) == {CELL, CMA}
 
 
 def higher_latency_s(length: float, cell_bytes: int = 8192, cma_bytes: int = 8192) -> float:
@@ -155,7 +158,9 @@ def test_the_higher_of_two_coinciding_limits_moves_with_both_together(
     assert int(only[1]) <= 8192 - HEADER < int(only[2]) <= 8192
     found = conclude(steps, []).findings[0]
     assert found.law is not None
-    assert set((found.law.brackets[0].attributed_to or "").split(TOGETHER)) == {CELL, CMA}
+    limit = found.law.brackets[0]
+    assert (set(limit.movers), limit.only_together, limit.each_moves) == ({CELL, CMA}, True, ())
+    assert limit.attributed_to == TOGETHER.join(limit.movers)
     assert (found.cause or "").endswith("neither moves it alone.")
     current = conclude(steps, []).findings
     assert list(propose_moves(current[0], state(current, steps))) == []
@@ -177,7 +182,7 @@ def test_what_neither_moves_alone_nor_together_is_no_cause(known: tuple[Finding,
     assert [bool(one.together) for one in proposed if isinstance(one, AttributeTask)] == [False, False, True]
     found = conclude(steps, []).findings[0]
     assert found.law is not None
-    assert found.law.brackets[0].attributed_to is None
+    assert (found.law.brackets[0].attributed_to, found.law.brackets[0].movers) == (None, ())
 
 
 def test_a_limit_that_comes_into_play_only_when_lowered_is_no_cause(known: tuple[Finding, list[MeasuredStep]]) -> None:

@@ -85,12 +85,11 @@ class Attribution:
         if finding.law is None:
             raise ValueError(f"{finding.id}: has no law, and so no limit")
         task = self.task
-        digest = hashlib.sha256(f"{finding.id}\n{task.variable}".encode()).hexdigest()[:8]
         slow_s, fast_s = max(self.before_s, self.after_s), min(self.before_s, self.after_s)
         brackets = [bracket for bracket in finding.law.brackets if bracket.above == task.limit_bytes]
         alone = replace(
             finding,
-            id=f"{finding.rule}:{digest}",
+            id=own_id(finding, task.variable),
             about=f"{finding.about}, {task.variable}",
             text=self._switch_text(finding, f"{slow_s / fast_s:.2f}x"),
             ratio=slow_s / fast_s,
@@ -128,9 +127,12 @@ class Attribution:
         return limit.above == self.task.limit_bytes
 
     def _attributed(self, limit: LimitBracket) -> LimitBracket:
-        names = names_of(self.task) if self.moved else limit.attributed_to
         texts = [*([limit.attribution] if limit.attribution else []), self.text]
-        return replace(limit, attribution=". ".join(texts), attributed_to=names)
+        limit = replace(limit, attribution=". ".join(texts))
+        if not self.moved:
+            return limit
+        together = bool(self.task.together)
+        return replace(limit, attributed_to=names_of(self.task), movers=movers_of(self.task), only_together=together)
 
     def _remedy(self) -> RemedyResult:
         """The first of `remedies_of` as a finding lists it."""
@@ -146,6 +148,12 @@ class Attribution:
             verdict="not tried",
             reason=self.text,
         )
+
+
+def own_id(finding: Finding, variable: str) -> str:
+    """The id of the finding of one limit of this finding's law, the one that the variable sets."""
+    digest = hashlib.sha256(f"{finding.id}\n{variable}".encode()).hexdigest()[:8]
+    return f"{finding.rule}:{digest}"
 
 
 def attribution(task: AttributeTask, results: Results) -> Attribution | None:
@@ -179,10 +187,13 @@ def stopped_at(task: AttributeTask, results: Results) -> float | None:
 
 
 def names_of(task: AttributeTask) -> str:
-    """What a limit that the task moves is attributed to."""
-    if task.together:
-        return TOGETHER.join([task.variable, *task.together])
-    return AND.join([*task.also, task.variable])
+    """What a limit that the task moves is attributed to, in words."""
+    return (TOGETHER if task.together else AND).join(movers_of(task))
+
+
+def movers_of(task: AttributeTask) -> tuple[str, ...]:
+    """The variables that a limit is attributed to if the task moves it."""
+    return (task.variable, *task.together) if task.together else (*task.also, task.variable)
 
 
 def places(task: AttributeTask) -> tuple[int, ...]:

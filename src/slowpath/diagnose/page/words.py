@@ -15,8 +15,11 @@ def limit_words(limit: LimitBracket) -> str:
     if limit.unclear:
         return f"{name}: no limit shows between {low} and {high}"
     exact = limit.up_to - limit.above <= 1
-    several = limit.attributed_to is not None and " and " in limit.attributed_to
-    by = f", set by {'the lower of ' if several else ''}{limit.attributed_to}" if limit.attributed_to else ""
+    by = (
+        f", set by {'the lower of ' if len(limit.each_moves) > 1 else ''}{limit.attributed_to}"
+        if limit.attributed_to
+        else ""
+    )
     was = (
         f" (at first seen between {' and '.join(_value(name, one) for one in limit.first_seen)})"
         if limit.first_seen

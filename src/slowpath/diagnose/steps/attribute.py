@@ -14,7 +14,7 @@ import msgspec
 
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, Values
 from slowpath.core.results import Finding, LimitBracket, Results
-from slowpath.diagnose.limits.attribution import AND, NEAR, attribution, places, stopped_at
+from slowpath.diagnose.limits.attribution import AND, NEAR, attribution, own_id, places, stopped_at
 from slowpath.diagnose.limits.points import ROUNDS, shortened
 from slowpath.diagnose.limits.variables import SuspectVariable, limits_of, suspects, urgent_limits
 from slowpath.diagnose.sides import Sides, placements_of, sides_of
@@ -34,14 +34,10 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
 
 def propose_other_limits(finding: Finding, state: State) -> Iterator[Proposal]:
     """All limits of its law that no other finding is about."""
-    made = [limits_of(one) for one in state.findings if one is not finding and _is_of(one, finding)]
+    own = {own_id(finding, task.variable) for task in state.tasks(AttributeTask) if task.finding == finding.id}
+    made = [limits_of(one) for one in state.findings if one.id in own]
     elsewhere = {limits[0].above for limits in made if limits}
     yield from _proposals(finding, state, [one for one in limits_of(finding) if one.above not in elsewhere])
-
-
-def _is_of(one: Finding, other: Finding) -> bool:
-    """Whether it was made of a limit of the other one (Attribution.own_finding)."""
-    return one.rule == other.rule and one.about.startswith(f"{other.about}, ")
 
 
 def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -> Iterator[Proposal]:
@@ -56,7 +52,7 @@ def _proposals(finding: Finding, state: State, limits: Sequence[LimitBracket]) -
         if limit.attributed_to:  # what else is known to set limits may be hidden behind the one that was found
             near = [one for one in near if one.switch in library.switches]
         for suspect in near:
-            seen = suspect.switch.variable in (limit.attributed_to or "").split(AND)  # in the finding this one is of
+            seen = suspect.switch.variable in limit.each_moves  # in the finding this one is of
             if suspect.switch.variable not in tried and not seen and sides is not None:
                 task = task_for(finding, limit, suspect, sides, suspect.switch.variable in environ)
                 task = msgspec.structs.replace(task, also=_also(limit, state))
@@ -96,9 +92,8 @@ def _pairs(
 
 def _also(limit: LimitBracket, state: State) -> dict[str, int]:
     """Variables that were seen to move this limit, and what a trial sets each to."""
-    names = (limit.attributed_to or "").split(AND)
-    tasks = state.tasks(AttributeTask)
-    made = [task for task in tasks if task.limit_bytes == limit.above and task.variable in names and not task.together]
+    at = [task for task in state.tasks(AttributeTask) if task.limit_bytes == limit.above and not task.together]
+    made = [task for task in at if task.variable in limit.each_moves]
     return {one.variable: int(one.remedy_variables[one.variable]) for one in made}
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from slowpath.core.results import ContrastResult, Finding, RemedyResult, Results, SideEffect, Snippet
 from slowpath.diagnose.alternatives import remedies_of as alternative_remedies
-from slowpath.diagnose.limits.attribution import names_of, remedies_of
+from slowpath.diagnose.limits.attribution import movers_of, remedies_of
 from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, limits_of
 from slowpath.diagnose.own_settings.named import remedies_of as own_remedies
 from slowpath.diagnose.sides import Sides, sides_of
@@ -268,11 +268,11 @@ def _proposals(finding: Finding, state: State, remedies: Iterable[tuple[Remedy, 
 
 
 def _attributed(finding: Finding, state: State, sides: Sides) -> Iterator[tuple[Remedy, Sides]]:
-    names = {limit.attributed_to for limit in limits_of(finding)[:1]}
+    moved = {(limit.movers, limit.only_together) for limit in limits_of(finding)[:1]}
     listed = {remedy.name for remedy in finding.remedies}
     for task in state.tasks(AttributeTask):
         remedies = remedies_of(task, state.library.name)
-        if names_of(task) not in names or remedies[0].name not in listed:
+        if (movers_of(task), bool(task.together)) not in moved or remedies[0].name not in listed:
             continue
         limit = task.limit_bytes
         slow, fast = (
