@@ -12,7 +12,9 @@ import numpy as np
 
 from slowpath.findings.program_pattern import numbered
 from slowpath.watch.events import Bools, Events, Floats, Ints, World
+from slowpath.watch.record.job import Ticks
 from slowpath.watch.record.layout import EventKind
+from slowpath.watch.record.reader import RankRecord
 
 COARSE_ROW = 0  # of a record's sites
 
@@ -39,6 +41,17 @@ def is_coarse(world: World) -> tuple[Bools, ...]:
     )
 
 
+def profile_seconds(record: RankRecord, clock: Ticks) -> Floats:
+    """Return the seconds of each row of a profile, shape (rows,): shares of the total that its lane has by itself."""
+    ticks = record.profile["ticks"].astype(float)
+    counted_s = np.bincount(record.profile_lane, weights=ticks, minlength=record.lanes.size) * clock.s_per_tick
+    whole_s = np.array([clock.duration_s(one) for one in record.lanes["call_ticks"]])
+    is_known = (counted_s > 0) & (whole_s > 0)
+    scale = np.where(is_known, whole_s / np.where(is_known, counted_s, 1.0), 1.0)
+    seconds: Floats = ticks * clock.s_per_tick * scale[record.profile_lane] if ticks.size else ticks
+    return seconds
+
+
 def time_weights(events: Events, world: World, kept: Ints) -> Floats:
     """Return how many seconds each second of a kept call stands for, shape (n,); 1 of events that are not kept.
 
@@ -54,12 +67,7 @@ def time_weights(events: Events, world: World, kept: Ints) -> Floats:
     own_s: list[Floats] = []
     coarse_s = np.zeros(len(world.records) * lanes * calls)
     for i, (record, clock, without) in enumerate(zip(world.records, world.clocks, is_coarse(world), strict=True)):
-        ticks = record.profile["ticks"].astype(float)
-        of_lane = np.bincount(record.profile_lane, weights=ticks, minlength=record.lanes.size)
-        whole = np.array([clock.duration_s(one) for one in record.lanes["call_ticks"]])
-        counted_s = of_lane * clock.s_per_tick
-        scale = np.where((counted_s > 0) & (whole > 0), whole / np.where(counted_s > 0, counted_s, 1.0), 1.0)
-        seconds = ticks * clock.s_per_tick * scale[record.profile_lane] if ticks.size else ticks
+        seconds = profile_seconds(record, clock)
         site = world.sites_at(i, record.profile["site"])
         call = world.call_of[i][record.profile["call"]]
         use = record.profile_lane < lanes

@@ -14,7 +14,7 @@ import numpy as np
 from slowpath.core.result import LARGEST
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import Bools, Events, Floats, Ints, World
-from slowpath.watch.kind_weights import is_coarse
+from slowpath.watch.kind_weights import is_coarse, profile_seconds
 from slowpath.watch.match import SideEvents
 from slowpath.watch.record.job import Ticks
 from slowpath.watch.record.layout import RecordState, watch_layout
@@ -41,14 +41,10 @@ def call_seconds(world: World) -> CallSeconds:
     found: dict[tuple[int, int], Floats] = {}
     before = np.array([name in BEFORE_THE_RUN for name in world.calls], dtype=bool)
     for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
-        calls = world.call_of[i][record.profile["call"]]
+        calls, seconds = world.call_of[i][record.profile["call"]], profile_seconds(record, clock)
         for lane in range(record.lanes.size):
             rows = record.profile_lane == lane
-            ticks = record.profile["ticks"][rows].astype(float)
-            counted = np.bincount(calls[rows], weights=ticks, minlength=len(world.calls))
-            of_call = counted.astype(np.float64) * np.float64(clock.s_per_tick)
-            total, whole = float(of_call.sum()), clock.duration_s(record.lanes["call_ticks"][lane])
-            of_call = of_call * (whole / total) if total > 0 and whole > 0 else of_call
+            of_call = np.bincount(calls[rows], weights=seconds[rows], minlength=len(world.calls)).astype(np.float64)
             of_call[before] = 0.0
             found[i, lane] = of_call
     return found

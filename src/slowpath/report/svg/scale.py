@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logarithmic scales and their ticks."""
+"""Scales of axes and their ticks."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,8 +12,8 @@ _LADDERS: tuple[tuple[float, ...], ...] = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), 
 
 
 @dataclass(frozen=True, slots=True)
-class LogScale:
-    """Maps [low, high] (both > 0) to [start, end] on a logarithmic axis."""
+class Scale(ABC):
+    """Maps [low, high] to [start, end]."""
 
     low: float
     high: float
@@ -22,8 +23,23 @@ class LogScale:
     def __call__(self, value: float) -> float:
         """Return the position of `value`, limited to the axis."""
         inside = min(max(value, self.low), self.high)
-        share = math.log(inside / self.low) / math.log(self.high / self.low)
-        return self.start + share * (self.end - self.start)
+        return self.start + self._share(inside) * (self.end - self.start)
+
+    @abstractmethod
+    def _share(self, inside: float) -> float:
+        """Return the part of the axis that lies below a value on it."""
+
+    @abstractmethod
+    def ticks(self, at_most: int = 6) -> list[float]:
+        """Return round values on the axis, at most `at_most`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogScale(Scale):
+    """On a logarithmic axis; both ends are above 0."""
+
+    def _share(self, inside: float) -> float:
+        return math.log(inside / self.low) / math.log(self.high / self.low)
 
     def ticks(self, at_most: int = 6) -> list[float]:
         """Return round values on the axis, at most `at_most`, of the finest ladder that fits."""
@@ -73,18 +89,11 @@ def powers_of_two(low: float, high: float, at_most: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class LinearScale:
-    """Maps [low, high] to [start, end]."""
+class LinearScale(Scale):
+    """On an axis whose parts are equally long."""
 
-    low: float
-    high: float
-    start: float = 0.0
-    end: float = 100.0
-
-    def __call__(self, value: float) -> float:
-        """Return the position of `value`, limited to the axis."""
-        inside = min(max(value, self.low), self.high)
-        return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
+    def _share(self, inside: float) -> float:
+        return (inside - self.low) / (self.high - self.low)
 
     def ticks(self, at_most: int = 6) -> list[float]:
         """Return round values on the axis, at most `at_most`."""
