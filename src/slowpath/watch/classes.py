@@ -261,7 +261,7 @@ def _class(
 ) -> MessageClass:
     kind, page, start = key.buffer_class & 15, key.buffer_class >> 4 & 3, key.buffer_class >> 6 & 3
     is_known = bool(key.buffer_class & _LENGTH_KNOWN)
-    memory = watch_layout().memory_kinds.get(kind, "not known").split(" (")[0]
+    memory = watch_layout().memory_kinds.get(kind, "not known")
     has_times = times is not None and times.messages > 0
     return MessageClass(
         id=i,

@@ -108,7 +108,7 @@ def _load(sender: MessageClass | None, receiver: MessageClass | None, count: int
 def p2p_parameters(load: Load) -> dict[str, str] | str:
     """The cell that is this message; a sentence where the engine has no such cell."""
     sender, receiver = load.sides
-    kinds = [MEMORY.get(kind_of(side.memory)) for side in (sender, receiver)]
+    kinds = [MEMORY.get(side.memory) for side in (sender, receiver)]
     if None in kinds:
         return f"memory of the buffer: {sender.memory if kinds[0] is None else receiver.memory}"
     blocks = [side.block_bytes for side in (sender, receiver)]
@@ -142,16 +142,11 @@ def _datatype(side: MessageClass) -> str:
 
 def pages_of(side: MessageClass) -> str:
     """As the engine names them."""
-    if kind_of(side.memory) == "shared mapping":
+    if side.memory == "shared mapping":
         return "shared"
-    if MEMORY.get(kind_of(side.memory)) != "host" or side.page_bytes is None:
+    if MEMORY.get(side.memory) != "host" or side.page_bytes is None:
         return "default"
     return "huge" if side.page_bytes >= HUGE_PAGE_BYTES else "small"
-
-
-def kind_of(memory: str) -> str:
-    """A memory kind without what stands in brackets behind it."""
-    return memory.split(" (")[0]
 
 
 def _sides(values: Sequence[str]) -> str:
@@ -169,7 +164,7 @@ class ProgramFacts:
 
 _Side = Callable[[When, MessageClass], bool]
 _SIDE: Final[tuple[_Side, ...]] = (
-    lambda when, side: not when.memory or kind_of(side.memory) in when.memory,
+    lambda when, side: not when.memory or side.memory in when.memory,
     lambda when, side: when.below_page_bytes is None or 0 < (side.page_bytes or 0) < when.below_page_bytes,
     lambda when, side: when.first is None or side.first == when.first,
     lambda when, side: when.odd is None or side.is_odd == when.odd,

@@ -14,7 +14,7 @@ from slowpath.findings.price import DEFAULTS, ProgramPrice
 from slowpath.findings.remedy import Parameters
 from slowpath.slowpaths.registry import PRICES
 from slowpath.watch.measured_prices import LENGTH, Excess, WantedPrice, measured_in, price, price_by_law
-from slowpath.watch.messages import GPU_MEMORY, MEMORY, Load, ProgramFacts, holds, kind_of, p2p_parameters
+from slowpath.watch.messages import GPU_MEMORY, MEMORY, Load, ProgramFacts, holds, p2p_parameters
 from slowpath.watch.results import MessageClass, Price, SavingBasis
 
 LEAST_SHARE: Final = 0.01  # of the run, in calls of all messages that a rule is about: below it, it is not priced
@@ -141,7 +141,7 @@ def _of_unknown_memory(loads: Sequence[Load], run_s: float, ranks: int) -> list[
     return [
         f"{words(load)}, {100 * share:.1f} % of the run: their memory is unknown, so no memory rule applies"
         for load in loads
-        if all(kind_of(side.memory) == "not known" for side in load.sides)
+        if all(side.memory == "not known" for side in load.sides)
         and (share := seconds_of(load, ranks) / ranks / run_s) >= LEAST_SHARE
     ]
 
@@ -218,7 +218,7 @@ def _held(question: PriceQuestion, found: Excess, basis: SavingBasis, ranks: int
 
 def words(load: Load) -> str:
     """`18432 messages of 1.9 MiB`, for people."""
-    kind = "GPU " if MEMORY.get(kind_of(load.lead.memory)) in GPU_MEMORY else ""
+    kind = "GPU " if MEMORY.get(load.lead.memory) in GPU_MEMORY else ""
     return f"{load.count:,} {kind}message{'s' if load.count != 1 else ''} of {length_words(load.bytes)}"
 
 

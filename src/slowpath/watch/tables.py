@@ -47,7 +47,7 @@ def allocations_of(world: World) -> tuple[AllocationKind, ...]:
     for record in world.records:
         for row in record.allocations:
             page, length = int(row["page_bytes"]), int(row["bytes"])
-            memory = kinds.get(int(row["kind"]), "not known").split(" (")[0]
+            memory = kinds.get(int(row["kind"]), "not known")
             is_odd = bool(row["remainder_bytes"]) if page and length else None
             entry = sums[memory, min(page, 2**40) or None, is_odd]
             entry[0] += 1

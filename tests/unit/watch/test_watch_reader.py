@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
+from slowpath.watch.messages import MEMORY
 from slowpath.watch.record.layout import NONE_16, NONE_32, EventKind, Peer, RecordState, watch_layout
 from slowpath.watch.record.reader import read_rank
 from support.watch_record import Rank
@@ -54,6 +55,12 @@ def test_a_record_is_read_back_as_written(tmp_path: Path) -> None:
     assert record.text == {"map": ("00400000-00500000 r-xp 00000000 08:01 17 /opt/app/app",)}
     assert record.profile["count"].sum() == 3
     assert record.lanes["calls"].tolist() == [3]
+
+
+def test_a_memory_kind_has_the_name_that_prices_ask_for() -> None:
+    kinds = set(watch_layout().memory_kinds.values())
+    assert MEMORY.keys() | {"not known", "shared mapping"} <= kinds
+    assert not any("(" in kind for kind in kinds)
 
 
 def test_names_of_bits_and_numbers_are_those_of_the_schema() -> None:

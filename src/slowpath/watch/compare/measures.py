@@ -181,7 +181,7 @@ def class_words(known: MessageClass, results: WatchResults) -> str:
     site = results.sites[known.site]
     parts = [known.call, known.side] if known.side in ("send", "receive") else [known.call]
     parts.append("no bytes" if not known.bytes_high else f"{format_bytes(known.bytes_low)} or more")
-    parts.append(known.memory.partition(" (")[0])
+    parts.append(known.memory)
     parts += [f"{format_bytes(known.page_bytes)} pages"] if known.page_bytes else []
     parts += ["odd length"] * bool(known.is_odd) + ["with gaps"] * (known.block_bytes is not None)
     parts += ["first use"] * known.first

@@ -128,7 +128,7 @@ def watch_layout() -> WatchLayout:
         sections=sections,
         interfaces=_numbered(schema["interfaces"]),
         families=_numbered(schema["families"]),
-        memory_kinds=_numbered(schema["memory_kinds"]),
+        memory_kinds={kind: _name(text) for kind, text in _numbered(schema["memory_kinds"]).items()},
     )
 
 
@@ -152,6 +152,11 @@ def _format(kind: Any) -> Any:
 def _fields_of(element: np.dtype[Any]) -> list[Mapping[str, Any]]:
     fields: Mapping[str, Any] = element.fields or {}
     return [{"name": name, "type": entry[0], "offset": entry[1]} for name, entry in fields.items()]
+
+
+def _name(text: str) -> str:
+    """Return what stands before the brackets, in which the schema says what belongs to a kind."""
+    return text.partition(" (")[0]
 
 
 def _numbered(table: Mapping[str, str]) -> dict[int, str]:

@@ -26,7 +26,7 @@ from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
 from slowpath.watch.conclude import Asking
 from slowpath.watch.measured_prices import LENGTH
-from slowpath.watch.messages import MEMORY, Load, kind_of
+from slowpath.watch.messages import MEMORY, Load
 from slowpath.watch.prices import PriceQuestion, words
 from slowpath.watch.replay.library import launcher_of
 from slowpath.watch.results import WatchResults
@@ -139,7 +139,7 @@ def _contrast(name: str, question: PriceQuestion) -> ContrastTable:
 
 def _lengths(loads: Sequence[Load]) -> list[int]:
     """From the shortest to the longest host message, evenly over logarithms; both ends as they are."""
-    sent = [load.bytes for load in loads if MEMORY.get(kind_of(load.lead.memory)) == "host" and load.bytes > 0]
+    sent = [load.bytes for load in loads if MEMORY.get(load.lead.memory) == "host" and load.bytes > 0]
     sent = [one for one in sent if one <= LONGEST_FLOOR_BYTES]
     if not sent:
         return []

@@ -56,7 +56,7 @@ def lengths(low: int, high: int) -> str:
 
 def buffer(message_class: MessageClass) -> str:
     """`mapping, 4 KiB pages, odd length, starts on a line, blocks of 8 B, first use`."""
-    parts = [message_class.memory.partition(" (")[0] if message_class.memory != "not known" else "memory not known"]
+    parts = [message_class.memory if message_class.memory != "not known" else "memory not known"]
     parts += [f"{format_bytes(message_class.page_bytes)} pages"] if message_class.page_bytes else []
     parts += ["odd length"] if message_class.is_odd else []
     parts += {"page": ["starts on a page"], "line": ["starts on a line"]}.get(message_class.start, [])
