@@ -4,8 +4,8 @@
 Each alternative alone; what is many times as fast there goes into fresh launches at once, since a default that slows
 down every launch leaves no time for more. Else once more where it looked slower; then those that work and slow nothing
 down in mixes; then what looks faster in fresh launches, as the best of many looks better than it is. Where mixes show
-nothing beyond their noise, those that were fastest alone get such launches, too: some choices work only by themselves. A
-trial proves what is left.
+nothing beyond their noise, those that were fastest alone get such launches, too: some choices work only by themselves.
+A trial proves what is left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable
-from slowpath.core.results import Results
+from slowpath.core.results import Finding, Results
 from slowpath.diagnose.alternatives import (
     AS_IT_IS,
     CELLS,
