@@ -44,7 +44,8 @@ from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.many_changes import Suspect, mixes
 
 LEAST_BUDGET_S = 300.0  # of a diagnosis that was asked for nothing in particular
-CONFIRM_ROUNDS = 6
+CONFIRM_ROUNDS, LIKELY_ROUNDS = 6, 10
+LIKELY_SIGNIFICANCE = 0.002  # of one choice in one cell: 6 choices in 1 or 2 cells each are tried
 FEWEST_MIXED = 3
 SEED = 29
 _PLACE = PlacementTable("bound", "core")
@@ -180,9 +181,10 @@ def _confirm(
         for environment, place, is_control in pairs
     ]
     why = f"in fresh launches: {', '.join(name for name, _ in suspects)}"
+    rounds = LIKELY_ROUNDS if stage == "likely" else CONFIRM_ROUNDS
     changes_start = any(QUICK_VARIABLE in by_name[name].variables for name, _ in suspects)
     task = AlternativesTask(stage=stage, environments=on, as_library_is=changes_start)
-    return Proposal(task, _campaign(stage, environments, ranks, CONFIRM_ROUNDS, why, contrasts), why)
+    return Proposal(task, _campaign(stage, environments, ranks, rounds, why, contrasts), why)
 
 
 def _campaign(
@@ -226,14 +228,24 @@ def apply(before: StepConclusion, task: AlternativesTask, results: Results, hist
 
 
 def _is_apart(finding: Finding, results: Results) -> bool:
-    """Whether each launch of the slow side takes longer than all of the other: once in 924 times by chance, 6 and 6."""
+    """Whether launches with the choice are faster than those without by their ranks (Mann and Whitney 1947): one that
+    was lucky does not decide.
+    """
+    from scipy import stats
+
     metrics = {one.cells.name: one.metric for one in CELLS}
-    values = dict[int, list[float]]()
+    values = dict[tuple[str, bool], list[float]]()
     for cell in results.cells:
         estimate = cell.estimate(metrics[cell.group], "steady")
-        values[cell.cell] = estimate.launch_values if estimate is not None else []
-    pairs = zip(finding.slow_cells, finding.fast_cells, strict=False)
-    return any(values[slow] and values[fast] and min(values[slow]) > max(values[fast]) for slow, fast in pairs)
+        choice = cell.environment == f"{INSTEAD}{finding.about}"
+        if estimate is not None and (choice or not cell.environment.startswith(INSTEAD)):
+            values.setdefault((cell.group, choice), []).extend(estimate.launch_values)
+    groups = {cell.group for cell in results.cells if cell.cell in finding.slow_cells}
+    sides = [(values.get((group, True)), values.get((group, False))) for group in groups]
+    return any(
+        fast and slow and stats.mannwhitneyu(fast, slow, alternative="less").pvalue < LIKELY_SIGNIFICANCE
+        for fast, slow in sides
+    )
 
 
 def summary(task: AlternativesTask, before: StepConclusion, after: StepConclusion) -> str:
