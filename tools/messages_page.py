@@ -7,6 +7,7 @@ They are found in the syntax trees of the sources, so a new sentence needs no en
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -53,21 +54,26 @@ SOURCE = re.compile(
 def page(others: Iterable[str]) -> str:
     """Return the page as Markdown: each sentence once, without what the other generated pages show word for word."""
     shown, listed = "\n".join(map(_words, others)), set[str]()
-    trees = {
-        path.relative_to(SOURCES): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCES.rglob("*.py"))
-    }
-    errors = error_names(list(trees.values()))
     sections: dict[str, list[str]] = {title: [] for title in [*SHOWN.values(), ERRORS]}
-    for path, tree in trees.items():
-        for text, is_error in templates(tree, errors):
-            title = ERRORS if is_error else None if path.is_relative_to(OWN_PAGE) else SHOWN.get(path.parts[0])
-            if title and _words(text) not in shown and (words := PLACE.sub("{}", _words(text))) not in listed:
-                listed.add(words)
-                sections[title].append(text)
+    for path, text, is_error in _of_sources():
+        title = ERRORS if is_error else None if path.is_relative_to(OWN_PAGE) else SHOWN.get(path.parts[0])
+        if title and _words(text) not in shown and (words := PLACE.sub("{}", _words(text))) not in listed:
+            listed.add(words)
+            sections[title].append(text)
     return HEAD + "".join(
         f"\n## {title}\n\n```text\n" + "".join(f"{text}\n" for text in texts) + "```\n"
         for title, texts in sections.items()
     )
+
+
+@functools.cache
+def _of_sources() -> list[tuple[Path, str, bool]]:
+    """Return each template of the sources with its file, and whether an error carries it."""
+    trees = {
+        path.relative_to(SOURCES): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCES.rglob("*.py"))
+    }
+    errors = error_names(list(trees.values()))
+    return [(path, text, is_error) for path, tree in trees.items() for text, is_error in templates(tree, errors)]
 
 
 def error_names(trees: list[ast.Module]) -> frozenset[str]:

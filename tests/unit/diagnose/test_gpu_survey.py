@@ -51,8 +51,14 @@ CONCLUSION_S = 0.042  # a cell there: 16.4 s for 388
 HARMLESS, OF_GPUS = OwnSetting("NCCL_NVLS_ENABLE", "0"), OwnSetting("UCX_TLS", "cuda_copy,sm")
 
 
+PLANS: dict[str, Plan] = {}  # most tests ask for the same campaigns, and making their plans is all that takes time
+
+
 def size(campaign: Campaign, description: Json, pace: Pace = GPU_PACE) -> Size:
-    plan = expand(msgspec.structs.replace(campaign, contrasts=[]), description, IN_USE, 1, rounds=1)
+    key = repr(campaign)
+    if key not in PLANS:
+        PLANS[key] = expand(msgspec.structs.replace(campaign, contrasts=[]), description, IN_USE, 1, rounds=1)
+    plan = PLANS[key]
     return Size(estimate(plan, launch_s=LAUNCH_S, pace=pace).wall_s * campaign.rounds, len(plan.cells))
 
 

@@ -171,8 +171,9 @@ def let_everybody_write(folder: Path) -> None:
     ],
 )
 def test_what_is_not_whole_is_not_run(
-    folder: Path, environ: dict[str, str], harm: Callable[[Path], None], said: str
+    folder: Path, environ: dict[str, str], harm: Callable[[Path], None], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(usable, "BETWEEN_LOOKS_S", 0.0)  # nobody exchanges it
     told: list[str] = []
     assert usable_engine(folder, environ, told.append) is not None
     assert told == []
