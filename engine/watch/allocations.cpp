@@ -25,7 +25,6 @@ struct Pool {
 
 constinit Intervals<Pool> layers[layer_count] = {Intervals{Pool{}}, Intervals{Pool{}}, Intervals{Pool{}},
                                                  Intervals{Pool{}}};
-constinit std::atomic<std::uint32_t> made_above_layer[layer_count] = {};
 
 /// How many blocks begin at addresses of this hash; what reaches the top is not counted any more.
 constexpr std::size_t filter_size = std::size_t{1} << 15;
@@ -147,9 +146,7 @@ void release_lock() {
 
 constinit std::atomic<std::uint32_t> block_offsets[256] = {};
 
-std::atomic<std::uint32_t>& made_above(Layer layer) {
-    return made_above_layer[static_cast<std::size_t>(layer)];
-}
+constinit std::atomic<std::uint32_t> made_above_layer[layer_count] = {};
 
 Place find_place(Address address) {
     const Guard guard(lock);

@@ -56,7 +56,10 @@ struct Place {
 };
 
 /// Grows when something is put into a layer above: a place in this layer may then be covered.
-std::atomic<std::uint32_t>& made_above(Layer layer);
+extern std::atomic<std::uint32_t> made_above_layer[layer_count];
+inline std::atomic<std::uint32_t>& made_above(Layer layer) {
+    return made_above_layer[static_cast<std::size_t>(layer)];
+}
 
 inline bool holds(const Place& place) {
     return place.allocation->generation.load(std::memory_order_acquire) == place.generation &&

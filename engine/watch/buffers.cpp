@@ -21,7 +21,7 @@ constexpr std::size_t line_bytes = 64;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 constexpr std::uint32_t no_site = 0xffffffff;
 
-constexpr unsigned page_shift = 4, start_shift = 6;
+constexpr unsigned page_shift = 4;
 constexpr std::uint16_t odd_length = 1 << 8, length_known = 1 << 9, no_buffer = 1 << 10;
 
 std::uint16_t page_number(std::size_t page_bytes) {

@@ -9,7 +9,15 @@ namespace slowpath::watch {
 
 inline constexpr std::uint32_t no_allocation = 0xffffffff;
 
-struct BufferView {
+/// Where a buffer begins, 0 to 3, of its class: schema/watch.json.
+inline constexpr unsigned start_shift = 6;
+inline unsigned start_of(std::uint16_t buffer_class) {
+    return buffer_class >> start_shift & 3;
+}
+
+/// So long that it is returned in memory: of two registers, one would be read of several narrower stores at
+/// once, and wait for them.
+struct alignas(32) BufferView {
     std::uint32_t allocation = no_allocation;  ///< row of the section allocations
     std::uint16_t buffer_class = 0;            ///< schema/watch.json, buffer_class
     bool is_first = false;                     ///< first use of this allocation by MPI

@@ -77,6 +77,19 @@ void thin(Lane& lane) {
     lane.keeps_window = is_kept(lane, current);
 }
 
+/// Whether the calls since the last window came so close together that the two readings of the clock would
+/// take 1.5 % of the time between them (15 ns, docs/internals/watch.md).
+bool find_busy(Lane& lane, std::uint64_t start_ticks) {
+    constexpr std::uint64_t busy_call_ns = 1000;
+    const std::uint64_t calls = lane.row->calls - lane.window_begin_calls;
+    const std::uint64_t passed_ns =
+        start_ticks > lane.window_begin_ticks ? duration_ns(start_ticks - lane.window_begin_ticks) : 0;
+    const bool is_known = lane.window_begin_ticks != 0 && passed_ns >= window_ns / 2;
+    lane.window_begin_ticks = start_ticks;
+    lane.window_begin_calls = lane.row->calls;
+    return is_known && calls * busy_call_ns > passed_ns;
+}
+
 /// The window that `start_ticks` is in, by the clock that all ranks of a node have in common.
 [[gnu::noinline]] void enter_window(Lane& lane, std::uint64_t start_ticks) {
     const std::uint64_t now = now_ticks();
@@ -85,6 +98,7 @@ void thin(Lane& lane) {
     const std::uint64_t rest_ns = (window + 1) * window_ns - start_ns;
     lane.window_end_ticks =
         start_ticks + 1 + static_cast<std::uint64_t>(static_cast<double>(rest_ns) / ns_per_tick);
+    lane.is_busy = find_busy(lane, start_ticks);
     if (lane.number == 0) {
         renew_anchor();
         sample_resources(start_ns);

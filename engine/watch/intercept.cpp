@@ -82,7 +82,7 @@ int intercept(Call call, Prefix prefix, Word* words, Invoke invoke, const void* 
     } else {
         start_clock(seen);
         seen.error = invoke(target, words);
-        seen.end_ticks = now_ticks();
+        stop_clock(seen);
     }
     after(seen, scratch);
     outermost = nullptr;

@@ -48,6 +48,8 @@ void forget(Lane& lane) {
     for (std::uint32_t& row : lane.profile_index) row = 0;
     lane.run_count = 0;
     lane.window_end_ticks = lane.unwound = 0;
+    lane.window_begin_ticks = lane.window_begin_calls = 0;
+    lane.is_busy = false;
 }
 
 }  // namespace

@@ -30,12 +30,14 @@ struct WindowRun {
 
 /// A call that was made from a place with these arguments, and what came of it (repeated.hpp).
 struct Repeated {
-    Word arguments[6];    ///< buffer, count, datatype, rank, tag, communicator
-    layout::Event event;  ///< but for times, numbers and allocation
+    Word arguments[5];    ///< count, datatype, rank, tag, communicator
+    layout::Event event;  ///< but for times, numbers and what is particular to the buffer
     Stream stream;
     std::uint32_t generation;  ///< 0: none
     std::uint64_t payload_bytes;
+    std::uint32_t profile[4];  ///< as SiteSlot::profile, by where the buffer begins (start_of)
     std::uint8_t flags;
+    std::uint8_t untimed;  ///< how many like it were made since the last one whose time was taken
 };
 
 struct Lane {
@@ -55,6 +57,8 @@ struct Lane {
 
     std::uint64_t window_end_ticks;
     bool keeps_window;
+    bool is_busy;  ///< in the last window a call took less than busy_call_ns
+    std::uint64_t window_begin_ticks, window_begin_calls;
     WindowRun* runs;
     std::uint32_t run_count;
 

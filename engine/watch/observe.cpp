@@ -70,8 +70,11 @@ void count_call(Lane& lane, const Observed& call) {
     layout::Lane& row = *lane.row;
     if (row.calls == 0) row.first_ticks = call.start_ticks;
     ++row.calls;
-    row.call_ticks += call.end_ticks - call.start_ticks;
-    row.last_ticks = call.end_ticks;
+    if (!call.is_untimed) {
+        const std::uint64_t stands_for = call.repeated != nullptr ? call.repeated->untimed + 1U : 1U;
+        row.call_ticks += (call.end_ticks - call.start_ticks) * stands_for;
+        row.last_ticks = call.end_ticks;
+    }
     std::uint64_t& calls = sections().calls[call.call].calls;
     if (is_multiple)
         std::atomic_ref(calls).fetch_add(1, std::memory_order_relaxed);
@@ -95,7 +98,10 @@ Scratch* before(Observed& call) {
         return nullptr;
     const Plan& plan = plans[call.call];
     Scratch* const scratch = plan.keeps ? prepare(call, plan) : nullptr;
-    if (plan.repeats && !is_multiple) find_repeated(current_lane(), call);
+    if (plan.repeats && !is_multiple) {
+        find_repeated(current_lane(), call);
+        if (plan.lasting == Lasting::once && call.repeated != nullptr) leave_untimed(current_lane(), call);
+    }
     if (plan.is_shown) show(current_lane(), call, plan, scratch);
     if (plan.action == Action::end_session && scratch != nullptr) session_ends(scratch->handle);
     return scratch;

@@ -75,13 +75,14 @@ void count_receive(const Seen& seen, const Pending& pending, const layout::Event
                          done.peer,
                          pending.buffer_class,
                          done.communicator};
-    count(seen.lane, key, {done.bytes, pending.post_ticks, pending.allocation_bytes, pending.post_ticks != 0},
-          is_multiple ? nullptr : &pending.slot->profile);
+    count(seen.lane, key,
+          {done.bytes, pending.post_ticks, pending.allocation_bytes, pending.post_ticks != 0,
+           pending.post_stands_for},
+          is_multiple ? nullptr : pending.profile_hint);
 }
 
-/// The request at `at` is complete.
-void finish(const Completion& completion, std::size_t at, const void* status) {
-    Pending* const pending = completion.find(at);
+/// A request is complete. @param pending nullptr: it is not followed.
+void finish(const Completion& completion, Pending* pending, const void* status) {
     if (pending == nullptr) return;
     const Seen& seen = completion.seen;
     layout::Event done = pending->event;
@@ -93,11 +94,13 @@ void finish(const Completion& completion, std::size_t at, const void* status) {
         settle(*pending, done, status);
         if ((done.kind & layout::cancelled) == 0) count_receive(seen, *pending, done);
     }
-    done.start_ticks = seen.call.start_ticks;
-    done.end_ticks = seen.call.end_ticks;
-    done.site = seen.slot.site;
-    done.call = seen.call.call;
-    add_event(seen.lane, done);
+    if (!leave_out(seen.lane, seen.call.start_ticks)) {
+        done.start_ticks = seen.call.start_ticks;
+        done.end_ticks = seen.call.end_ticks;
+        done.site = seen.slot.site;
+        done.call = seen.call.call;
+        add_event(seen.lane, done);
+    }
     pending->is_active = false;
     if (pending->lasting == Lasting::once) forget_request(pending);
 }
@@ -115,10 +118,10 @@ void finish_all(const Completion& completion) {
     const Seen& seen = completion.seen;
     for (std::size_t at = 0; at < seen.scratch->request_count; ++at) {
         if (!completion.is_over(at)) continue;
-        const Pending* const pending = completion.find(at);
+        Pending* const pending = completion.find(at);
         if (pending == nullptr) continue;
         if (pending->is_numbered || late_count == most_late) {
-            finish(completion, at, completion.status(at));
+            finish(completion, pending, completion.status(at));
             continue;
         }
         std::size_t place = late_count++;
@@ -127,7 +130,7 @@ void finish_all(const Completion& completion) {
         late[place] = {pending->order, static_cast<std::uint32_t>(at)};
     }
     for (std::size_t place = 0; place < late_count; ++place)
-        finish(completion, late[place].at, completion.status(late[place].at));
+        finish(completion, completion.find(late[place].at), completion.status(late[place].at));
 }
 
 void finish_some(const Completion& completion) {
@@ -140,7 +143,7 @@ void finish_some(const Completion& completion) {
     for (std::size_t at = 0; at < static_cast<std::size_t>(count); ++at)
         if (const auto index = static_cast<std::size_t>(indices[at]);
             index < most && completion.is_over(index))
-            finish(completion, index, completion.status(at));
+            finish(completion, completion.find(index), completion.status(at));
 }
 
 void finish_any(const Completion& completion) {
@@ -149,7 +152,7 @@ void finish_any(const Completion& completion) {
     if (seen.pointer(Role::index) != nullptr && index >= 0 &&
         static_cast<std::size_t>(index) < seen.scratch->request_count &&
         completion.is_over(static_cast<std::size_t>(index)))
-        finish(completion, static_cast<std::size_t>(index), completion.status(0));
+        finish(completion, completion.find(static_cast<std::size_t>(index)), completion.status(0));
 }
 
 bool found_something(const Seen& seen) {
@@ -208,7 +211,7 @@ void observe_completion(const Seen& seen) {
     const Completion completion(seen);
     switch (seen.plan.completes) {
         case Completes::one:
-            if (completion.is_over(0)) finish(completion, 0, completion.status(0));
+            if (completion.is_over(0)) finish(completion, completion.find(0), completion.status(0));
             return;
         case Completes::all:
             return finish_all(completion);

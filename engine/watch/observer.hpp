@@ -36,6 +36,7 @@ struct Observed {
     layout::Current* current = nullptr;  ///< where others read since when it lasts; nullptr: nowhere
     SiteSlot* slot = nullptr;            ///< of the place; nullptr: `after` has to find it
     Repeated* repeated = nullptr;        ///< an earlier call like it; nullptr: none is known
+    bool is_untimed = false;             ///< the clock is not read: both times are those of the last return
 };
 
 /// @return A scratch to hand to `after`; nullptr: nothing to remember, or recording is off.
@@ -44,8 +45,14 @@ void after(Observed& call, Scratch* scratch);
 
 /// The call begins now.
 inline void start_clock(Observed& call) {
+    if (call.is_untimed) return;
     call.start_ticks = now_ticks();
     if (call.current != nullptr) call.current->since_ticks = call.start_ticks;
+}
+
+/// It has returned.
+inline void stop_clock(Observed& call) {
+    if (!call.is_untimed) call.end_ticks = now_ticks();
 }
 
 /// Entry of MPI_Init, MPI_Init_thread or MPI_Session_init returned well: open the record.  MPI_Finalize is

@@ -16,7 +16,6 @@ std::uint64_t Seen::count_at(Role role, std::size_t index) const {
 
 Payload view_payload(const Seen& seen, const void* address, std::uint64_t count, Word datatype) {
     constexpr std::uint16_t no_buffer = 1 << 10;
-    constexpr std::uintptr_t offset_mask = (2 << 20) - 1;
     Payload payload;
     if (seen.call.error != 0) return payload;
     // Nobody need look at the datatype of nothing.
@@ -25,7 +24,7 @@ Payload view_payload(const Seen& seen, const void* address, std::uint64_t count,
     payload.datatype = type.row;
     payload.has_gaps = type.has_gaps;
     const auto start = reinterpret_cast<Word>(address);
-    payload.start_offset = static_cast<std::uint32_t>(start & offset_mask);
+    payload.start_offset = start_offset_of(start);
     if (start == library().in_place || start == library().bottom)
         payload.buffer.buffer_class = no_buffer;
     else
@@ -83,7 +82,7 @@ Pending* post_request(const Seen& seen, const layout::Event& event, const Payloa
     Pending* const pending = remember_request(library().handle_at(location, 0), location);
     if (pending == nullptr) return nullptr;
     pending->event = event;
-    pending->slot = &seen.slot;
+    pending->profile_hint = &seen.slot.profile;
     pending->post_ticks = seen.ticks();
     pending->allocation_bytes = payload.buffer.allocation_bytes;
     pending->buffer_class = payload.buffer.buffer_class;

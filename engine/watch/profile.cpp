@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/profile.hpp"
 
+#include <bit>
 #include <cstring>
 
 #include "watch/clock.hpp"
@@ -14,18 +15,28 @@ struct Words {
     bool operator==(const Words&) const = default;
 };
 
-Words words(const void* key) {
+/// As it lies in memory; not read from there, for a load that is wider than the stores before it waits for
+/// them.
+Words words(const ProfileKey& key) {
+    static_assert(std::endian::native == std::endian::little);
+    return {key.site | std::uint64_t{key.call} << 32 | std::uint64_t{key.size_class} << 48 |
+                std::uint64_t{key.flags} << 56,
+            static_cast<std::uint32_t>(key.peer) | std::uint64_t{key.buffer_class} << 32 |
+                std::uint64_t{key.communicator} << 48};
+}
+
+Words words(const layout::Profile& row) {
     Words both;
-    std::memcpy(&both, key, sizeof both);
+    std::memcpy(&both, &row, sizeof both);
     return both;
 }
 
 layout::Profile* find(Lane& lane, const ProfileKey& key, std::size_t& at) {
-    const Words sought = words(&key);
+    const Words sought = words(key);
     at = scatter(sought.low ^ scatter(sought.high)) % Lane::profile_slots;
     for (; lane.profile_index[at] != 0; at = (at + 1) % Lane::profile_slots) {
         layout::Profile& row = lane.profile[lane.profile_index[at] - 1];
-        if (words(&row) == sought) return &row;
+        if (words(row) == sought) return &row;
     }
     return nullptr;
 }
@@ -71,7 +82,7 @@ unsigned duration_bucket(std::uint64_t duration_ns) {
 void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint) {
     if (lane.profile.capacity() == 0) return;
     layout::Profile* row = nullptr;
-    if (hint != nullptr && *hint != 0 && words(&lane.profile[*hint - 1]) == words(&key)) [[likely]] {
+    if (hint != nullptr && *hint != 0 && words(lane.profile[*hint - 1]) == words(key)) [[likely]] {
         row = &lane.profile[*hint - 1];
     } else {
         row = find_row(lane, key);
@@ -83,9 +94,9 @@ void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t
     if (what.allocation_bytes != 0) row->allocation_bytes = what.allocation_bytes;
     if (!what.is_timed) return;
     if (what.ticks < row->least_ticks || row->ticks == 0) row->least_ticks = what.ticks;
-    row->ticks += what.ticks;
+    row->ticks += what.ticks * what.stands_for;
     if (what.ticks > row->most_ticks) row->most_ticks = what.ticks;
-    ++row->histogram[duration_bucket(duration_ns(what.ticks))];
+    row->histogram[duration_bucket(duration_ns(what.ticks))] += what.stands_for;
 }
 
 }  // namespace slowpath::watch

@@ -34,7 +34,8 @@ struct Counted {
     std::uint64_t bytes = 0;
     std::uint64_t ticks = 0;
     std::uint64_t allocation_bytes = 0;
-    bool is_timed = true;  ///< false: the time of this call is counted under another key
+    bool is_timed = true;  ///< false: the time of this call is counted under another key, or was not taken
+    std::uint32_t stands_for = 1;  ///< calls whose time is taken to be the same
 };
 
 /// @param hint Where the row is noted for the next call from the same place, see SiteSlot; may be nullptr.

@@ -11,6 +11,10 @@ void forget_repeated();
 
 /// Finds `call.repeated`, where an earlier call had these arguments; its place is noted in `call.slot`.
 void find_repeated(Lane& lane, Observed& call);
+/// Of a thread that calls without a pause, the time of one in 16 posts of a short message is taken in windows
+/// that are not kept: a post does not wait, so that the others take as long. Waits, and calls that may wait,
+/// keep their times.
+void leave_untimed(Lane& lane, Observed& call);
 /// To be found by the next of them. @param payload Of the buffer; the message may be shorter.
 void keep_repeated(const Seen& seen, const layout::Event& event, const Payload& payload,
                    const Stream& stream);

@@ -9,19 +9,26 @@ namespace {
 /// 512 thousand open requests at most; more are not followed.
 constinit Table<Pending, 256, 1 << 20> requests{};
 
-/// Those put aside, by handle and location; the oldest give way.
+/// Those of a handle that another one has in the table, by handle and location; the oldest give way.
 constexpr std::size_t aside_slots = 4096;
 constinit Pending* aside = nullptr;
 
 constinit std::uint32_t last_serial = 0;
 
 Pending& aside_slot(std::uint64_t key, const void* location) {
-    return aside[scatter(key * 31 + reinterpret_cast<std::uintptr_t>(location)) % aside_slots];
+    // Neighbours in the program's array are neighbours here: none takes the place of another one.
+    constexpr unsigned handle_shift = 2, slots_shift = 12;
+    static_assert(aside_slots == 1 << slots_shift);
+    const std::uint64_t at = reinterpret_cast<std::uintptr_t>(location) >> handle_shift;
+    return aside[(at ^ at >> slots_shift ^ key * 31) % aside_slots];
 }
 
-void put_aside(const Pending& pending) {
+Pending* put_aside(std::uint64_t key, const void* location) {
     if (aside == nullptr) aside = map_rows<Pending>(aside_slots);
-    if (aside != nullptr) aside_slot(pending.key, pending.location) = pending;
+    if (aside == nullptr) return nullptr;
+    Pending& slot = aside_slot(key, location);
+    slot.key = key;
+    return &slot;
 }
 
 }  // namespace
@@ -37,13 +44,14 @@ Pending* remember_request(Word handle, const void* location) {
     if (there == nullptr)
         there = requests.claim(key);
     else if (there->location != location)
-        put_aside(*there);
+        there = put_aside(key, location);
     if (there == nullptr) return nullptr;
     // One by one: zeros for all of it take longer than the rest of this function.
     there->location = location;
     there->stream = {};
     there->order = 0;
     there->is_numbered = true;
+    there->post_stands_for = 1;
     return there;
 }
 
@@ -60,7 +68,7 @@ Pending* find_request(Word handle, const void* location) {
 
 void forget_request(Pending* pending) {
     if (aside != nullptr && pending >= aside && pending < aside + aside_slots)
-        *pending = {};
+        pending->key = 0;
     else
         requests.erase(pending);
 }

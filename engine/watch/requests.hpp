@@ -13,13 +13,14 @@
 namespace slowpath::watch {
 
 struct Pending {
-    std::uint64_t key;     ///< 1 + handle
-    const void* location;  ///< of the program's handle when it was posted
-    layout::Event event;   ///< of the post; its peer is a world rank
-    Stream stream;         ///< receives: what was asked for
-    std::uint32_t order;   ///< see post_receive
-    SiteSlot* slot;        ///< of the post, in its thread's lane
-    std::uint64_t post_ticks;
+    std::uint64_t key;              ///< 1 + handle
+    const void* location;           ///< of the program's handle when it was posted
+    layout::Event event;            ///< of the post; its peer is a world rank
+    Stream stream;                  ///< receives: what was asked for
+    std::uint32_t order;            ///< see post_receive
+    std::uint32_t* profile_hint;    ///< where the row that it counts in is noted, in its thread's lane
+    std::uint64_t post_ticks;       ///< 0: its time is not counted with it
+    std::uint32_t post_stands_for;  ///< see Counted
     std::uint64_t allocation_bytes;
     std::uint16_t buffer_class;
     Lasting lasting;
@@ -31,8 +32,8 @@ struct Pending {
 /// Serial of a new request, from 1.
 std::uint32_t next_serial();
 
-/// Room to remember a request, whose event and what follows from it the caller fills; nullptr: none. One of
-/// the same handle that is still there is put aside: libraries give one handle to all requests that are
+/// Room to remember a request, whose event and what follows from it the caller fills; nullptr: none. It is
+/// put aside where one of the same handle is still there: libraries give one handle to all requests that are
 /// complete when they are made.
 Pending* remember_request(Word handle, const void* location);
 

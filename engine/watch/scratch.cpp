@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "watch/lanes.hpp"
 #include "watch/library.hpp"
 
 namespace slowpath::watch {
@@ -18,20 +19,33 @@ Word* argument(Observed& call, const Plan& plan, Role role) {
     return at < 0 ? nullptr : &call.arguments[at];
 }
 
+/// Room of the only thread that calls MPI is kept for the next call: to map it and to touch its pages takes
+/// as long as a hundred messages.
+constexpr std::size_t most_kept_bytes = 1 << 20;
+
+void give_back() {
+    if (own.mapped != nullptr) munmap(own.mapped, own.mapped_bytes);
+    own.mapped = nullptr;
+    own.mapped_bytes = 0;
+}
+
 /// Room for handles and statuses; false: there is none.
 bool take_room(std::size_t count, Word*& handles, char*& statuses) {
-    own.mapped = nullptr;
     handles = own.inline_handles;
     statuses = own.inline_statuses;
     if (count <= Scratch::inline_requests) return true;
     if (count > most_requests) return false;
-    own.mapped_bytes = count * (sizeof(Word) + library().status_bytes);
-    void* const memory = mmap(nullptr, own.mapped_bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return false;
-    own.mapped = memory;
-    handles = static_cast<Word*>(memory);
-    statuses = static_cast<char*>(memory) + count * sizeof(Word);
+    const std::size_t bytes = count * (sizeof(Word) + library().status_bytes);
+    if (own.mapped_bytes < bytes) {
+        give_back();
+        void* const memory =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) return false;
+        own.mapped = memory;
+        own.mapped_bytes = bytes;
+    }
+    handles = static_cast<Word*>(own.mapped);
+    statuses = static_cast<char*>(own.mapped) + count * sizeof(Word);
     return true;
 }
 
@@ -62,7 +76,6 @@ Scratch* keep_requests(Observed& call, const Plan& plan) {
 }
 
 Scratch* keep_status(Observed& call, const Plan& plan) {
-    own.mapped = nullptr;
     own.statuses = nullptr;
     Word* const status = argument(call, plan, Role::status);
     if (status != nullptr && *status == library().status_ignore)
@@ -74,7 +87,6 @@ Scratch* keep_status(Observed& call, const Plan& plan) {
 }
 
 Scratch* keep_handle(Observed& call, const Plan& plan, Role role) {
-    own.mapped = nullptr;
     const Word* const place = argument(call, plan, role);
     if (place == nullptr || *place == 0) return nullptr;
     own.handle = library().handle_at(reinterpret_cast<const void*>(*place), 0);
@@ -82,7 +94,6 @@ Scratch* keep_handle(Observed& call, const Plan& plan, Role role) {
 }
 
 Scratch* keep_session(const Observed& call) {
-    own.mapped = nullptr;
     if (call.arguments[0] == 0) return nullptr;
     own.handle = library().handle_at(reinterpret_cast<const void*>(call.arguments[0]), 0);
     return &own;
@@ -116,8 +127,8 @@ Scratch* prepare(Observed& call, const Plan& plan) {
 }
 
 void release(Scratch& scratch) {
-    if (scratch.mapped != nullptr) munmap(scratch.mapped, scratch.mapped_bytes);
-    scratch.mapped = nullptr;
+    if (scratch.mapped == nullptr || (!is_multiple && scratch.mapped_bytes <= most_kept_bytes)) return;
+    give_back();
 }
 
 }  // namespace slowpath::watch

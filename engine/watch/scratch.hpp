@@ -20,8 +20,8 @@ struct Scratch {
     char* statuses;  ///< ours in the place of ignored ones; nullptr: the program has its own
     Word handle;     ///< of a communicator, window, message or datatype that the call takes away
 
-    void* mapped;  ///< room for many requests, given back by release()
-    std::size_t mapped_bytes;
+    void* mapped;              ///< room for many requests, which release() may keep for the next call
+    std::size_t mapped_bytes;  ///< 0: there is none
 
     Word inline_handles[inline_requests];
     alignas(16) char inline_statuses[inline_requests * status_room];

@@ -2,6 +2,9 @@
 /// Sends and receives like an earlier one are recorded as if they were the first.
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "watch/lanes.hpp"
 #include "watch/tests/fake_mpi.hpp"
 #include "watch/tests/record_file.hpp"
 
@@ -16,6 +19,7 @@ using record_file::record_of;
 namespace {
 
 char data[64];
+alignas(4096) char parts[4096];
 constexpr Word pair = 0x84000001;
 
 void split_off(int other) {
@@ -24,7 +28,141 @@ void split_off(int other) {
     call(calls::MPI_Comm_split, {comm_world, 0, 0, word(&made)}, [&](Word*) { made = pair; });
 }
 
+constexpr std::uint64_t ticks_of_post(int message) {
+    return 50 + static_cast<std::uint64_t>(message);
+}
+
+constexpr std::uint64_t ticks_of_posts(int rounds, int messages) {
+    std::uint64_t sum = 0;
+    for (int one = 0; one < messages; ++one) sum += ticks_of_post(one);
+    return sum * static_cast<std::uint64_t>(rounds);
+}
+
+/// An exchange with rank 1 of 8 bytes each way, by requests that are complete when they are made: those of
+/// sends all have one handle, as MPICH's have.
+void exchange(std::uint32_t* requests, int messages) {
+    constexpr std::uint32_t complete = 0xac000003;
+    for (int one = 0; one < messages; ++one) {
+        call(
+            calls::MPI_Irecv,
+            {word(parts + 8 * one), 8, type_char, 1, 7, comm_world, word(&requests[2 * one])},
+            [&](Word*) { requests[2 * one] = 0x98000000 + static_cast<std::uint32_t>(one); },
+            ticks_of_post(one), 1);
+        call(
+            calls::MPI_Isend,
+            {word(parts + 8 * one), 8, type_char, 1, 7, comm_world, word(&requests[2 * one + 1])},
+            [&](Word*) { requests[2 * one + 1] = complete; }, ticks_of_post(one), 2);
+    }
+    call(
+        calls::MPI_Waitall, {2 * Word(messages), word(requests), fake_mpi::status_ignore},
+        [&](Word* arguments) {
+            auto* const statuses = reinterpret_cast<fake_mpi::Status*>(arguments[2]);
+            for (int one = 0; one < messages; ++one) statuses[2 * one] = {8, 0, 1, 7, 0};
+            for (int one = 0; one < 2 * messages; ++one) requests[one] = fake_mpi::request_null;
+        },
+        400, 3);
+}
+
+/// As a thread is that calls without a pause, in a window that is not kept.
+void leave_window_out(bool is_busy) {
+    Lane& lane = current_lane();
+    lane.keeps_window = false;
+    lane.window_end_ticks = UINT64_MAX;
+    lane.is_busy = is_busy;
+}
+
+struct Counted {
+    std::uint64_t count = 0, bytes = 0, ticks = 0, timed = 0;
+};
+
+Counted counted(const Record& record, Call number) {
+    Counted all;
+    for (const layout::Profile& row : record.profile()) {
+        if (row.call != number) continue;
+        all.count += row.count, all.bytes += row.bytes, all.ticks += row.ticks;
+        for (const std::uint32_t some : row.histogram) all.timed += some;
+    }
+    return all;
+}
+
 }  // namespace
+
+TEST(Repeated, PartsOfAnArrayAreSentFromWhereTheyAre) {
+    const Record record = record_of([] {
+        begin_record();
+        for (int one = 0; one < 32; ++one)
+            call(calls::MPI_Send, {word(parts + 8 * one), 8, type_char, 1, 7, comm_world});
+        end_record();
+    });
+    const std::vector<layout::Event> events = record.events();
+    ASSERT_EQ(events.size(), 32U);
+    for (std::uint32_t one = 0; one < 32; ++one) {
+        EXPECT_EQ(events[one].sequence, one);
+        EXPECT_EQ(events[one].start_offset, (word(parts) + 8 * one) % (2 << 20));
+        EXPECT_EQ(events[one].allocation, events[0].allocation);
+    }
+    EXPECT_EQ(counted(record, calls::MPI_Send).count, 32U);
+    EXPECT_EQ(counted(record, calls::MPI_Send).bytes, 32U * 8);
+}
+
+TEST(Repeated, OfABusyThreadAllPostsAreCountedAndTheirTimeIsThatOfSome) {
+    constexpr int rounds = 40, messages = 64;
+    const Record record = record_of([&] {
+        begin_record();
+        std::uint32_t requests[2 * messages];
+        exchange(requests, 1);
+        leave_window_out(true);
+        for (int round = 0; round < rounds; ++round) exchange(requests, messages);
+        end_record();
+    });
+    constexpr std::uint64_t posts = rounds * messages + 1, not_yet = 15;
+    std::uint64_t in_posts = 0;
+    for (const Call number : {calls::MPI_Irecv, calls::MPI_Isend}) {
+        const Counted all = counted(record, number);
+        EXPECT_EQ(all.count, posts);
+        EXPECT_EQ(all.bytes, posts * 8);
+        EXPECT_LE(all.timed, posts);
+        EXPECT_GE(all.timed, posts - not_yet);
+        const std::uint64_t truth = ticks_of_posts(rounds, messages);
+        EXPECT_NE(all.ticks, truth + ticks_of_post(0)) << "all were timed";
+        EXPECT_GE(all.ticks, truth * 8 / 10);
+        EXPECT_LE(all.ticks, truth * 12 / 10);
+        in_posts += all.ticks;
+    }
+    const Counted waits = counted(record, calls::MPI_Waitall);
+    EXPECT_EQ(waits.ticks, 400U * (rounds + 1)) << "a call that may wait keeps its time";
+    EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].call_ticks, waits.ticks + in_posts);
+}
+
+TEST(Repeated, OfAThreadThatIsNotBusyEachPostHasItsTime) {
+    const Record record = record_of([] {
+        begin_record();
+        std::uint32_t requests[2 * 64];
+        leave_window_out(false);
+        for (int round = 0; round < 5; ++round) exchange(requests, 64);
+        end_record();
+    });
+    for (const Call number : {calls::MPI_Irecv, calls::MPI_Isend}) {
+        EXPECT_EQ(counted(record, number).timed, 5U * 64);
+        EXPECT_EQ(counted(record, number).ticks, ticks_of_posts(5, 64));
+    }
+}
+
+TEST(Repeated, RequestsOfOneHandleAreEachTheirOwn) {
+    const Record record = record_of([] {
+        begin_record();
+        std::uint32_t requests[2 * 64];
+        for (int round = 0; round < 3; ++round) exchange(requests, 64);
+        end_record();
+    });
+    std::set<std::uint32_t> posted, done;
+    for (const layout::Event& event : record.events()) {
+        if ((event.kind & layout::send) == 0) continue;
+        ((event.kind & layout::done) != 0 ? done : posted).insert(event.request);
+    }
+    EXPECT_EQ(posted.size(), 3U * 64);
+    EXPECT_EQ(done, posted);
+}
 
 TEST(Repeated, SendsAndReceivesOfOnePlaceAreNumberedCountedAndHaveTheirOwnLength) {
     const Record record = record_of([] {
