@@ -40,6 +40,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "Stalls",
         "MessagePeriod",
         "MessageGrowth",
+        "MixedMessages",
         "TailPoint",
         "DrawnMessages",
         "LaunchKinds",

@@ -34,6 +34,15 @@ def every(period: int, more_s: float, slow: int = 1) -> Extra:
     return extra
 
 
+def at_random(share: float, more_s: float) -> Extra:
+    """A share of the messages, drawn for each; the draws are the launch's own."""
+
+    def extra(number: Numbers, launch: int) -> Floats:
+        return np.asarray(more_s * (np.random.default_rng(launch).random(number.size) < share))
+
+    return extra
+
+
 def growing(each_s: float) -> Extra:
     """Every message of a launch takes so much longer than the one before; the cell begins anywhere in it."""
 

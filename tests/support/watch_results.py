@@ -84,7 +84,7 @@ def a_class(number: int = 0, call: str = "MPI_Sendrecv", **changes: Any) -> Mess
         "bytes_low": MIB,
         "bytes_high": 2 * MIB - 1,
         "first": False,
-        "memory": "mapping (large malloc, mmap)",
+        "memory": "mapping",
         "page_bytes": 4096,
         "allocation_bytes": 8 * MIB + 4096,
         "is_odd": False,
@@ -104,7 +104,7 @@ def a_class(number: int = 0, call: str = "MPI_Sendrecv", **changes: Any) -> Mess
 
 
 def classes() -> tuple[MessageClass, ...]:
-    small = {"bytes_low": 96, "bytes_high": 127, "memory": "heap (malloc, not a mapping of its own)"}
+    small = {"bytes_low": 96, "bytes_high": 127, "memory": "heap"}
     return (
         a_class(),
         a_class(1, "MPI_Waitall", site=WAITALL, bytes_low=0, bytes_high=0, side="none", count=9_216, bytes=0,
@@ -355,9 +355,9 @@ def results(size: int = 4, **changes: Any) -> WatchResults:
         "sites": sites(),
         "pairs": pairs(size),
         "allocations": (
-            AllocationKind(memory="mapping (large malloc, mmap)", page_bytes=4096, is_odd=False, allocations=48,
+            AllocationKind(memory="mapping", page_bytes=4096, is_odd=False, allocations=48,
                            bytes=48 * 8 * MIB, uses=18_496),
-            AllocationKind(memory="heap (malloc, not a mapping of its own)", page_bytes=4096, is_odd=None,
+            AllocationKind(memory="heap", page_bytes=4096, is_odd=None,
                            allocations=220, bytes=220 * 4096, uses=61_204),
             AllocationKind(memory="stack", page_bytes=None, is_odd=None, allocations=4, bytes=192, uses=1_600),
         ),

@@ -10,12 +10,21 @@ import numpy as np
 
 from slowpath.core.plan import Cell
 from slowpath.core.result import Interval
-from slowpath.core.shape_results import CellShapes, DrawnMessages, MessageGrowth, MessagePeriod, Stalls, TailPoint
+from slowpath.core.shape_results import (
+    CellShapes,
+    DrawnMessages,
+    MessageGrowth,
+    MessagePeriod,
+    MixedMessages,
+    Stalls,
+    TailPoint,
+)
 from slowpath.experiments.measured.reduce import Ordered, Reduced
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.inputs import Floats
 from slowpath.stats.shapes.course import LaunchGrowth, growth_of, stalled
 from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Numbers, Period, best_of, period_of
+from slowpath.stats.shapes.mixed import mixed_of
 
 BySeries = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s")  # the first that a cell has
@@ -106,6 +115,28 @@ def _shapes(one: _Launches, period: Period | None, tried: int, growth: MessageGr
         growth=growth,
         tail=_tail(one.messages),
         drawn=_drawn(one, period) if shown and period else None,
+        mixed=None if shown or not one.asked else _mixed(one),
+    )
+
+
+def _mixed(one: _Launches) -> MixedMessages | None:
+    found = mixed_of([messages.times_s for messages in one.messages])
+    if found is None:
+        return None
+    ratio = estimate_over_launches([launch.slow_s / launch.fast_s for launch in found])
+    mean = estimate_over_launches([launch.mean_s / launch.fast_s for launch in found])
+    shares = [launch.share for launch in found]
+    return MixedMessages(
+        share=float(np.median(shares)),
+        least_share=min(shares),
+        most_share=max(shares),
+        slow_s=float(np.median([launch.slow_s for launch in found])),
+        fast_s=float(np.median([launch.fast_s for launch in found])),
+        ratio=ratio.value,
+        interval=ratio.interval,
+        mean_ratio=mean.value,
+        mean_interval=mean.interval,
+        changes_ratio=sum(launch.changes for launch in found) / sum(launch.expected for launch in found),
     )
 
 

@@ -21,6 +21,7 @@ from slowpath.core.result import (
     Result,
     Share,
     means,
+    optional,
 )
 
 Place = Annotated[int, Meta(ge=0)]
@@ -65,6 +66,23 @@ class MessageGrowth(Result, frozen=True, kw_only=True):
     most_s: Annotated[Positive, means("longest one")]
 
 
+class MixedMessages(Result, frozen=True, kw_only=True):
+    """Messages of two kinds whose times lie apart, in most launches."""
+
+    share: Annotated[Share, means("of the messages, that are slow; median over launches")]
+    least_share: Annotated[Share, means("the same of the launch with the smallest")]
+    most_share: Annotated[Share, means("and of that with the largest")]
+    slow_s: Annotated[Positive, means("median of the slow ones, median over launches")]
+    fast_s: Annotated[Positive, means("the same of the others")]
+    ratio: Annotated[Positive, means("slow over others, over launches")]
+    interval: Annotated[Interval | None, means("of the ratio")]
+    mean_ratio: Annotated[Positive, means("mean message with the slow ones over without, by the two medians")]
+    mean_interval: Annotated[Interval | None, means("of mean_ratio")]
+    changes_ratio: Annotated[
+        NotNegative, means("changes from one kind to the other over those of a random order, all launches together")
+    ]
+
+
 class DrawnMessages(Result, frozen=True, kw_only=True):
     """The messages of one launch in their order."""
 
@@ -93,6 +111,7 @@ class CellShapes(Result, frozen=True, kw_only=True):
     growth: Annotated[MessageGrowth | None, means("null: fewer than 100 messages in a launch, or 3 launches")]
     tail: Annotated[list[TailPoint], means("from the median on; empty: fewer than 100 messages in a launch")]
     drawn: Annotated[DrawnMessages | None, means("of a launch that shows it; null: no shape")]
+    mixed: Annotated[MixedMessages | None, means("of two kinds without a period; null: not, or not asked")] = optional()
 
 
 class KindTimes(Result, frozen=True, kw_only=True):

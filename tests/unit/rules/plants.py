@@ -15,7 +15,7 @@ from floor_plants import far_above_floor, slow_puts
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement, witness
 
 from slowpath.findings.difference import INSTEAD, WITHOUT_USER
-from support.series import Extra, every, growing, lottery, nothing, simulated
+from support.series import Extra, at_random, every, growing, lottery, nothing, simulated
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"
 BASES = (64 * MIB, 256 * MIB, GIB)
@@ -261,6 +261,10 @@ def alternation(run: Planted, slow: bool) -> None:
     series(run, every(2, 2e-5) if slow else nothing)
 
 
+def mixed_messages(run: Planted, slow: bool) -> None:
+    series(run, at_random(0.5, 2e-5) if slow else nothing)
+
+
 def growth(run: Planted, slow: bool) -> None:
     series(run, growing(5e-9) if slow else nothing)
 
@@ -326,6 +330,7 @@ PLANTS: dict[str, Plant] = {
     "SP048": busy_cores,
     "SP068": multiples,
     "SP072": slow_puts,
+    "SP073": mixed_messages,
     **slower_broadcast.PLANTS,
     **collective_plants.PLANTS,
     **first_use_plants.PLANTS,

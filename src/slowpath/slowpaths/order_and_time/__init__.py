@@ -12,6 +12,7 @@ from slowpath.slowpaths.order_and_time import (
     sp032_idle,
     sp033_order,
     sp034_direction,
+    sp073_mixed_messages,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -22,4 +23,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp032_idle.SLOW_PATH,
     sp033_order.SLOW_PATH,
     sp034_direction.SLOW_PATH,
+    sp073_mixed_messages.SLOW_PATH,
 )
