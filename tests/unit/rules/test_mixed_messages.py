@@ -76,8 +76,10 @@ def test_both_ways_of_a_ping_pong_draw_and_make_three_kinds() -> None:
     assert one.mixed.share == pytest.approx(0.75, abs=0.1)
 
 
-def _lasting(number: Numbers, _: int) -> Floats:
-    return np.asarray(COST_S * (number // 40 % 2))
+def _lasting(number: Numbers, launch: int) -> Floats:
+    """Each state lasts for 10 to 60 messages, so that there is no period."""
+    ends = np.cumsum(np.random.default_rng(launch).integers(10, 61, number.size))
+    return np.asarray(COST_S * (np.searchsorted(ends, number) % 2))
 
 
 def _after_a_time(share: float) -> Extra:

@@ -45,8 +45,8 @@ STEPS = 2  # of the clock that the difference has to exceed
 
 MOST_SWITCHES = 0.5  # for each slow message: losing processors explains less than half of them
 
-# The mean message is so many times slower, by the low end: a fault before its cause is known. No cell of the recorded
-# surveys in tests/data has messages of two kinds at all (docs/internals/statistics.md).
+# The mean message is so many times slower, by the low end: a fault before its cause is known. None of 65 cells of
+# twelve surveys without such a plant has messages of two kinds at all (docs/internals/statistics.md).
 FAR = 3.0
 
 
