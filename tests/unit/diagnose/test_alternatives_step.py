@@ -18,7 +18,8 @@ from slowpath.diagnose.alternatives import CELLS, CONTROLS, screening_of
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Proposal, State
-from slowpath.diagnose.steps.alternatives import LEAST_BUDGET_S, propose
+from slowpath.diagnose.steps.alternatives import LEAST_BUDGET_S, apply, propose
+from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
 from slowpath.diagnose.steps.trial import propose_alternative
 from slowpath.diagnose.tasks import AlternativesTask, SurveyTask
 from slowpath.experiments.registry import ROLES
@@ -161,6 +162,15 @@ def test_a_choice_that_slows_others_is_named_alone_where_nothing_else_helps_and_
     findings, _ = diagnosed(law)
     assert [one.remedies[0].name for one in findings] == ["osc rdma"]
     assert any(line.startswith("with OMPI_MCA_osc=rdma, 8 B takes ") for line in findings[0].legs.observed.evidence)
+
+
+def test_a_proof_stays_when_its_choice_is_measured_again() -> None:
+    findings, steps = diagnosed(without_cma)
+    last = steps[-1]
+    assert isinstance(last.step.task, AlternativesTask)
+    proven = replace(findings[0], status="proven")
+    after = apply(StepConclusion([proven]), last.step.task, last.results, StepHistory(last.step, steps, ()))
+    assert list(after.findings) == [proven]
 
 
 def test_a_choice_that_helps_only_by_itself_gets_fresh_launches_though_mixes_show_nothing() -> None:

@@ -219,11 +219,15 @@ def apply(before: StepConclusion, task: AlternativesTask, results: Results, hist
     found = [one for one in judged(results, history) if one.rule in codes_refined_by("alternatives")]
     if task.stage == "likely":  # nothing spoke for it before: these launches alone have to
         found = [one for one in found if one.interval and one.interval[0] >= LIKELY_RATIO and _is_apart(one, results)]
-    made = [replace(with_cause(one, results), run=history.step.folder) for one in found]
     again = set().union(*task.environments.values())
-    for earlier in before.findings:  # what it says of a choice that is measured again is replaced
-        if earlier.rule in codes_refined_by("alternatives") and earlier.about in again:
+    for earlier in before.findings:  # what it says of a choice that is measured again is replaced, but for a proof
+        if earlier.rule not in codes_refined_by("alternatives") or earlier.about not in again:
+            continue
+        if earlier.status == "proven":
+            found = [one for one in found if one.id != earlier.id]
+        else:
             before = before.without(earlier.id)
+    made = [replace(with_cause(one, results), run=history.step.folder) for one in found]
     return before.with_findings(made)
 
 
