@@ -89,6 +89,8 @@ def command(
     wanted, folder = PlantCounts(count, clean, baseline, pairs), out or Path(f"slowpath-plants-{seed}")
     drawn = Drawn(seed, ground.library.identity, ground.shown)
     if limit_of_detection:
+        if dry_run:
+            return dry_limits(classes, wanted, seed)
         return _limits(ground, classes, wanted, folder, drawn, jobs, take_over)
     return _scores(ground, classes, wanted, folder, drawn, jobs, take_over, dry_run)
 
@@ -137,6 +139,21 @@ def _limits(
     if (drawn_limits := drawing(rows)) is not None:
         write_atomically(folder / "limits.svg", str(drawn_limits))
     click.echo(f"all results: {folder / 'plants.json'}, {folder / 'limits.svg'}")
+    return 0
+
+
+def dry_limits(classes: list[PlantClass], asked: PlantCounts, seed: int) -> int:
+    """Print the first plants of a search for limits, and how many diagnoses it takes. Returns: the exit code."""
+    from slowpath.studies.plants.limits import first_shots, searched
+    from slowpath.studies.plants.trials import baseline_trials
+
+    able = searched(classes)
+    for trial in [*baseline_trials(asked.baseline), *first_shots(able, seed)]:
+        click.echo(f"{trial.name:24} {trial.plant.text if trial.plant else 'nothing'}")
+    click.echo(
+        f"then {max(0, asked.planted - 1)} more of each of {len(able)} classes, each drawn from what those before it "
+        f"showed; {asked.baseline + asked.planted * len(able)} diagnoses in all"
+    )
     return 0
 
 

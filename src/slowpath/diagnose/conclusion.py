@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from slowpath.analyse.build import build_results
@@ -18,6 +19,7 @@ from slowpath.diagnose.steps.registry import kind_of
 from slowpath.findings.conclude import lines_of
 from slowpath.findings.tally import group_of
 from slowpath.mpi.forced import Forced
+from slowpath.slowpaths.evaluate import without_split_medians
 
 
 def conclude(measured: Sequence[MeasuredStep], forced: Sequence[Forced]) -> StepConclusion:
@@ -42,7 +44,8 @@ def _applied(
     before: StepConclusion, one: MeasuredStep, measured: Sequence[MeasuredStep], forced: Sequence[Forced]
 ) -> StepConclusion:
     task = one.step.task
-    return kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
+    after = kind_of(task).apply(before, task, one.results, StepHistory(one.step, measured, forced))
+    return replace(after, findings=without_split_medians(after.findings))
 
 
 def named_first(findings: Sequence[Finding], survey: Results, ranks: int = PAIR) -> list[Finding]:

@@ -59,6 +59,8 @@ class SlowPath:
         needs_cause: True where a busy machine looks the same, so that it is a fault only once it is explained.
         stronger: codes of slow paths that say more about the same excess; this one is merged into them.
         spoils: `about` of its observations that leave nothing else to judge in their placement; None: it has none.
+        splits_medians: each message is of one of two kinds, so that a median may be of either: what others say of a
+            difference of medians up to the gap between the kinds is folded into it.
 
     Experiments:
         probes: groups of the survey's cells in which it can be seen; empty: any of them.
@@ -110,6 +112,7 @@ class SlowPath:
     needs_cause: bool = False
     stronger: tuple[str, ...] = ()
     spoils: str | None = None
+    splits_medians: bool = False
     probes: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
     refinements: tuple[Refinement, ...] = ()

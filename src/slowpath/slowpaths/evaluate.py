@@ -23,6 +23,7 @@ from slowpath.findings.order import by_cost
 from slowpath.findings.remedy import Parameters
 from slowpath.findings.rivals.judged import contest, with_side
 from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.words import OF_MESSAGES
 from slowpath.slowpaths.expected import held_against_range
 from slowpath.slowpaths.registry import SLOW_PATHS
 
@@ -73,7 +74,8 @@ def findings(
     )
     found = [one for one in made if one is not None]
     stronger = {path.code: path.stronger for path in paths}
-    return _without_crowded(merged(found, stronger), crowded(results.run.placements), paths)
+    alone = without_split_medians(merged(found, stronger), paths)
+    return _without_crowded(alone, crowded(results.run.placements), paths)
 
 
 def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding | None:
@@ -126,6 +128,44 @@ def _without_crowded(
     return [
         whole if finding is speaking else finding for finding in findings if not any(finding is other for other in over)
     ]
+
+
+# Of the mean excess of messages of two kinds: the gap between the kinds, where the slow ones are 30 % of all. Below
+# that share, and above 70 %, medians are of one kind whatever is compared.
+MOST_OF_MEAN = 1 / 0.3
+
+
+def without_split_medians(findings: Sequence[Finding], paths: Sequence[SlowPath] = SLOW_PATHS) -> list[Finding]:
+    """Where messages are of two kinds at random, a side whose share of slow ones is just above a half has a median of
+    the slow kind (half of the messages 0.9 ms slower made MPI_Test "208x slower" than MPI_Recv). What rests on a
+    contrast of such medians alone is folded into the finding about the kinds.
+
+    Args: findings: of one run, or of all steps of a diagnosis.  A finding whose remedy was proven stays.
+    """
+    codes = {path.code for path in paths if path.splits_medians}
+    kept = list(findings)
+    for split in [finding for finding in findings if finding.rule in codes and finding.excess_s is not None]:
+        over = [finding for finding in kept if _is_split(finding, split)]
+        if over:
+            ids = [name for finding in over for name in (finding.id, *finding.merged)]
+            whole = replace(split, merged=list(dict.fromkeys([*split.merged, *ids])))
+            kept = [whole if finding is split else finding for finding in kept if finding not in over]
+    return kept
+
+
+def _is_split(finding: Finding, split: Finding) -> bool:
+    """Whether two medians of messages may differ so much by the kinds of messages alone."""
+    return (
+        finding.rule != split.rule
+        and finding.mpi == split.mpi
+        and finding.axis is not None
+        and finding.metric in OF_MESSAGES
+        and finding.phase == split.phase
+        and finding.status != "proven"
+        and finding.excess_s is not None
+        and split.excess_s is not None
+        and finding.excess_s <= MOST_OF_MEAN * split.excess_s
+    )
 
 
 _STATUS = {"observed": 0, "explained": 1, "proven": 2}

@@ -15,7 +15,7 @@ from slowpath.diagnose.conclusion import advance, conclude
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.witness import with_counts
-from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SurveyTask, TrialTask
+from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SingleTask, SurveyTask, TrialTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.facts import UserState
@@ -121,3 +121,17 @@ def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch
     assert [evidence.as_found(one) for one in (own, without)] == [False, True]
     assert found[0].affects_default is True
     assert "your environment sets X=0" in found[0].text
+
+
+def test_a_later_step_names_nothing_that_messages_of_two_kinds_explain() -> None:
+    kinds = finding("SP073", excess_s=4.6e-4, metric="one_way_s")
+    contrast = finding("SP064", excess_s=6.6e-4, metric="one_way_s", axis="completion")
+    steps = [
+        MeasuredStep(step(1, SurveyTask()), replace(results(), findings=[kinds])),
+        MeasuredStep(step(2, SingleTask(factors=["completion"])), replace(results(), findings=[contrast])),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("survey", "single"):
+            patch.setattr(f"slowpath.diagnose.steps.{name}.judged", lambda of, _: of.findings)
+        (only,) = conclude(steps, []).findings
+    assert (only.rule, only.merged) == ("SP073", [contrast.id])

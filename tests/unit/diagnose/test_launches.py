@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tomllib
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from planted_switch import state
 
 from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Results
+from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps import launches
 from slowpath.diagnose.steps.order import proposals
@@ -47,6 +49,13 @@ def test_launches_that_several_cells_call_slow_are_started_again() -> None:
 def test_two_cells_and_clean_launches_are_no_reason() -> None:
     assert kinds(survey([1, 3], cells=2)) == []
     assert kinds(survey([])) == []
+
+
+def test_who_asks_for_the_rule_gets_its_launches() -> None:
+    surveyed = [MeasuredStep(step(1, SurveyTask()), survey([]))]
+    for rule, expected in (("SP029", ["launches"]), ("SP064", [])):
+        asked = dataclasses.replace(state([], surveyed), asked=Asked(frozenset({rule})))
+        assert [one.task.kind for one in proposals(asked)] == expected
 
 
 def test_only_once() -> None:

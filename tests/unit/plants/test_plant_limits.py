@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import made_results
 import pytest
 
+from slowpath.cli.plants import dry_limits
 from slowpath.mpi.mpi import Mpi
 from slowpath.report.svg.detection import Class, drawing
 from slowpath.run.engine.describe import UnbuiltEngine
@@ -101,3 +102,12 @@ def test_a_folder_is_gone_on_with_by_the_same_costs(tmp_path: Path, monkeypatch:
         "network_path",
         "one_core",
     }
+
+
+def test_a_dry_run_measures_nothing_and_states_what_would_be(capsys: pytest.CaptureFixture[str]) -> None:
+    classes = [one for name in ("queue", "cold") if (one := find(name)) is not None]
+    assert dry_limits(classes, PlantCounts(12, 0, 2), seed=1) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in said[:-1]] == ["baseline-001", "baseline-002", "shot-001-queue"]
+    assert "11 more of each of 1 classes" in said[-1]
+    assert "14 diagnoses in all" in said[-1]

@@ -122,3 +122,33 @@ def test_no_single_law_has_two_kinds(size: int) -> None:
     )
     for draws in laws:
         assert all(mixed_of([np.asarray(1e-3 + times) for times in launches]) is None for launches in draws)
+
+
+def _beside(excess_s: float, kinds: bool = True, metric: str = "half_round_trip_latency_s") -> list[str]:
+    """Rules that are named where a contrast of completions shows this excess, next to messages of two kinds."""
+    run = Planted(1)
+    PLANTS["SP073"](run, kinds)
+    usual_s = 3e-6
+    fast, slow = (
+        run.cell({metric: {"steady": time_s}}, pattern="ping_pong", message_bytes=4096, completion=completion)
+        for completion, time_s in (("blocking", usual_s), ("test", usual_s + excess_s))
+    )
+    run.contrast("completion", metric, (fast, "blocking"), (slow, "test"))
+    return [one.rule for one in findings(run.results(), ROLES)]
+
+
+def test_a_contrast_of_medians_that_the_kinds_explain_is_no_finding_of_its_own() -> None:
+    assert _beside(2e-5) == ["SP073"]  # the gap between the kinds
+    assert _beside(2e-5, kinds=False) == ["SP064"]
+    assert sorted(_beside(2e-4)) == ["SP064", "SP073"]  # ten times the gap
+
+
+def test_what_is_no_median_of_messages_stays() -> None:
+    run = Planted(1)
+    PLANTS["SP073"](run, True)
+    fast, slow = (
+        run.cell({"time_per_put_s": {"steady": time_s}}, experiment="put", window=window)
+        for window, time_s in (("allocate", 1e-6), ("create", 9e-6))
+    )
+    run.contrast("window", "time_per_put_s", (fast, "allocate"), (slow, "create"))
+    assert len(findings(run.results(), ROLES)) == 2

@@ -26,16 +26,21 @@ METRIC = "one_way_s"
 LENGTHS = ("8", "65536", "1048576")
 MESSAGES = "100"  # a median of each cell; the time of a launch is its start
 FEWEST = 4  # launches of the survey
+ASKED = "whether launches are of two kinds takes more of them"
 WHY = "some launches look slow from start to end: measure more of them"
 
 
 def propose(state: State) -> Iterator[Proposal]:
-    """Once, where cells of one kind of job agree on which launches are slow."""
+    """Once, where cells of one kind of job agree on which launches are slow, or where such a rule was asked for: the
+    rules need more launches than a survey of a few cells makes.
+    """
     if state.tasks(LaunchesTask) or any(finding.rule in codes_refined_by("launches") for finding in state.findings):
         return
     for cells in _jobs(state.survey).values():
-        if suspected(_times(cells)):
-            yield Proposal(LaunchesTask(), launches_campaign(_long(cells), state.survey, state.ranks), WHY)
+        is_asked = bool(state.asked.rules & codes_refined_by("launches"))
+        if is_asked or suspected(_times(cells)):
+            why = ASKED if is_asked else WHY
+            yield Proposal(LaunchesTask(), launches_campaign(_long(cells), state.survey, state.ranks, why), why)
             return
 
 
@@ -64,7 +69,7 @@ def _long(cells: Sequence[CellResult]) -> CellResult:
     return max(cells, key=lambda cell: int(cell.parameters.get("messages", "0")))
 
 
-def launches_campaign(cell: CellResult, results: Results, ranks: int) -> Campaign:
+def launches_campaign(cell: CellResult, results: Results, ranks: int, why: str = WHY) -> Campaign:
     """24 launches of messages of three lengths."""
     under = condition(cell, results)
     parameters: dict[str, Values] = {
@@ -83,7 +88,7 @@ def launches_campaign(cell: CellResult, results: Results, ranks: int) -> Campaig
         cells=[group],
         contrasts=[],
         minimum_effect=0.03,
-        why=WHY,
+        why=why,
     )
 
 

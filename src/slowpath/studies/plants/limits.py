@@ -64,6 +64,11 @@ def run(
     return limits
 
 
+def first_shots(classes: Sequence[PlantClass], seed: int) -> list[PlantTrial]:
+    """Return the first plant of each class, on which nothing has been measured yet."""
+    return [_shot(plant_class, [], seed, 1) for plant_class in classes]
+
+
 def _shot(plant_class: PlantClass, scored: Sequence[Scored], seed: int, number: int) -> PlantTrial:
     source = random.Random(f"{seed} {plant_class.name} {number}")
     cost_s = next_cost_s(shots_of(plant_class, scored), plant_class.low_s, plant_class.high_s, source)
