@@ -60,7 +60,7 @@ def verdict_of(
     """
     survey = survey_of(measured).results
     task = survey_of(measured).step.task
-    asked = isinstance(task, SurveyTask) and bool(task.only)
+    only = task.only if isinstance(task, SurveyTask) else []
     # A diagnosis is asked for time, not for rounds; one that was asked for a slow path has it named, fault or not.
     facts = run_facts(survey)
     # Cells whose calls are counted have more ranks than there may be processors: that is our doing, and costs no time.
@@ -68,10 +68,15 @@ def verdict_of(
     wrong = tuple(with_program(program, wrong_place(survey.run, ranks)))
     left_out = survey_of(measured).step.launches_left_out
     run = dataclasses.replace(
-        facts, rounds=0, round_s=None, is_check=not asked, wrong_place=wrong, pace=pace, left_out=left_out
+        facts, rounds=0, round_s=None, is_check=not only, wrong_place=wrong, pace=pace, left_out=left_out
     )
     cells = {cell.cell: cell for cell in survey.cells}
-    return conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
+    verdict = conclude(list(_still_asked(measured)), findings, run, cells=cells).verdict
+    if not only or findings or wrong or verdict.state == "not measured":
+        return verdict
+    place = f" on {verdict.place}" if verdict.place else ""
+    none = f"None of the slow paths that you asked for was found{place}: {', '.join(only)}."
+    return replace(verdict, answer=f"{none} No others were tested.")
 
 
 def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:
@@ -152,7 +157,8 @@ class Session:
         """Fields of the diagnosis that follow from its steps.  Args: forced: as of `conclude_steps`."""
         findings = first_by_cost(self._priced(after.findings), self._measured)
         idle = without_effect(self._measured, findings, self._bench.library.name)
-        verdict = verdict_of(findings, self._measured, self.diagnosis.program, self._pace_of_survey())
+        state = dataclasses.replace(self._state(), findings=findings)
+        verdict = verdict_of(self._asked_for(state), self._measured, self.diagnosis.program, self._pace_of_survey())
         return {
             "findings": findings,
             "combined": after.combined,
@@ -163,6 +169,15 @@ class Session:
             "alternatives": screening_of(self._measured).outcome,
             "least": least_seen(survey_of(self._measured).results.cells, MINIMUM_EFFECT),
         }
+
+    def _asked_for(self, state: State) -> Sequence[Finding]:
+        """Findings that the verdict speaks of: where the survey asked for some alone, these and the user's own state."""
+        task = survey_of(self._measured).step.task
+        if not (isinstance(task, SurveyTask) and task.only):
+            return state.findings
+        wanted = {finding.id for finding in state.for_what_was_asked.findings}
+        wanted |= {finding.id for finding in of_own_state(state.findings, self._measured)}
+        return [finding for finding in state.findings if finding.id in wanted]
 
     def run(self) -> Diagnosis:
         """Go on until all is settled or the budget is spent.

@@ -33,8 +33,6 @@ def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     """What is wrong and what to do, on one screen; `render` has all of it."""
     verdict = diagnosis.verdict or Verdict(headline=f"Diagnosis of {diagnosis.mpi}", lines=[])
     open_ways = []
-    if diagnosis.only and not diagnosis.findings:
-        open_ways.append(_nothing(diagnosis))
     if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
         steps = plural(len(diagnosis.next), "step")
         open_ways.append(f"{steps} not made; continue with: slowpath diagnose --resume {folder} --budget 5m.")
@@ -79,8 +77,6 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     for finding in diagnosis.findings:
         yield from _finding(finding, diagnosis.status, width)
         yield ""
-    if not diagnosis.findings and diagnosis.only:
-        yield from [_nothing(diagnosis), ""]
     if diagnosis.combined:
         yield from [*_combined(diagnosis.combined, width), ""]
     if diagnosis.alternatives:
@@ -133,13 +129,6 @@ def _paths(diagnosis: Diagnosis, width: int) -> Iterator[str]:
         for line in diagnosis.paths:
             yield from _wrapped(line, width, "  ")
         yield ""
-
-
-def _nothing(diagnosis: Diagnosis) -> str:
-    if diagnosis.only:
-        names = ", ".join(diagnosis.only)
-        return f"None of the slow paths that you asked for was found: {names}. No others were tested."
-    return "The survey found no slow path."
 
 
 def _finding(finding: Finding, status: Status, width: int) -> Iterator[str]:
