@@ -171,7 +171,7 @@ class Session:
         }
 
     def _asked_for(self, state: State) -> Sequence[Finding]:
-        """Findings that the verdict speaks of: where the survey asked for some alone, these and the user's own state."""
+        """Findings of the verdict: where the survey asked for some alone, these and the user's own state."""
         task = survey_of(self._measured).step.task
         if not (isinstance(task, SurveyTask) and task.only):
             return state.findings
