@@ -319,6 +319,9 @@ class RemedyResult(Result, frozen=True, kw_only=True):
         means("what trying it showed; both sides: it speeds up the fast side as well, and the gap stays"),
     ]
     reason: Annotated[str, means("what the verdict rests on")]
+    own_settings: Annotated[list[Name], means("settings of the user's that it takes away")] = field(
+        default_factory=list
+    )
 
 
 class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"affects_default": "usual"}):

@@ -105,7 +105,7 @@ def test_nothing_is_said_where_the_path_is_unknown_or_the_layers_own(survey: Res
 
 
 def test_a_setting_that_a_finding_blames_is_left_to_it(survey: Results) -> None:
-    blamed = finding("SP035", remedies=[remedy("unset UCX_NET_DEVICES")])
+    blamed = finding("SP035", remedies=[replace(remedy("unset UCX_NET_DEVICES"), own_settings=["UCX_NET_DEVICES"])])
     steps = measured(survey, {"UCX_NET_DEVICES": "lo", "UCX_TLS": "tcp"}, path("library"))
     (said,) = without_effect(steps, [blamed], "openmpi")
     assert said.startswith("UCX_TLS=tcp has no effect")

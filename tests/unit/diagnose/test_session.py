@@ -301,16 +301,10 @@ def test_only_what_was_asked_for_is_tried(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_a_narrow_verdict_speaks_of_what_was_asked_for(bench: Bench, tmp_path: Path) -> None:
-    found = begun(bench, tmp_path, only=["SP008"], name_only=True).run().verdict
-    assert found is not None
-    assert "SP008" in (found.answer or "")
     bench.survey = replace(bench.survey, findings=[replace(bench.survey.findings[0], rule="SP005")])
-    (tmp_path / "other").mkdir()
-    other = begun(bench, tmp_path / "other", only=["SP008"], name_only=True).run()
-    assert [one.rule for one in other.findings] == ["SP005"]  # kept, and no answer
-    assert other.verdict is not None
-    assert (other.verdict.answer or "").startswith("None of the slow paths that you asked for was found")
-    assert other.verdict.actions == []
+    made = begun(bench, tmp_path, only=["SP008"], name_only=True).run()
+    assert [one.rule for one in made.findings] == ["SP005"]  # kept, and no answer
+    assert render_brief(made, "d").startswith("None of the slow paths that you asked for was found on mpich")
 
 
 def test_a_narrow_survey_is_not_asked_for_what_it_left_out(bench: Bench, tmp_path: Path) -> None:

@@ -117,6 +117,10 @@ def far_above_floor() -> Finding:
     return msgspec.structs.replace(finding("SP025"), fast_cells=[], run="02-single")
 
 
+def puts_far_above_floor() -> Finding:
+    return msgspec.structs.replace(far_above_floor(), rule="SP072", metric="time_per_put_s")
+
+
 PUTS = Plant("put", (Clause(20 * US, call="put"),))
 KERNEL_OF_SENDER = claim("kernel", "sender")
 
@@ -142,6 +146,9 @@ KERNEL_OF_SENDER = claim("kernel", "sender")
         ([until_its_fifth_use()], GATE, "honest", "no law is named"),
         ([far_above_floor()], OVER_8K, "honest", "no law"),
         ([far_above_floor()], PUTS, "wrong", "not planted: SP025"),
+        ([puts_far_above_floor()], PUTS, "honest", "no law"),
+        ([puts_far_above_floor()], OVER_8K, "wrong", "not planted: SP072"),
+        ([], Plant("alltoall", (Clause(20 * US, call="alltoall"),)), "missed", "no finding"),
         ([finding(excess_s=50 * US)], OVER_8K, "wrong", "not planted: SP013"),
         ([finding(law=law(20 * US)), finding("SP017", 1e-3)], OVER_8K, "wrong", "not planted: SP017"),
     ],

@@ -147,6 +147,7 @@ class Attribution:
             side_effects=list(SIDE_EFFECTS),
             verdict="not tried",
             reason=self.text,
+            own_settings=list(remedy.unset),
         )
 
 

@@ -19,7 +19,6 @@ from slowpath.mpi.own_settings import OwnSetting, without
 from slowpath.slowpaths.registry import codes_refined_by
 
 AND, OR = " and ", " or "
-_UNSET = "unset "
 Sets = Sequence[Sequence[OwnSetting]]  # any one of them will do
 
 
@@ -106,7 +105,7 @@ def _how(sets: Sets) -> str:
 
 def remedy_name(settings: Sequence[OwnSetting]) -> str:
     """`unset A and B`, lines of files alike."""
-    return _UNSET + AND.join(setting.name for setting in settings)
+    return "unset " + AND.join(setting.name for setting in settings)
 
 
 def _text(settings: Sequence[OwnSetting]) -> str:
@@ -130,6 +129,7 @@ def _listed(settings: Sequence[OwnSetting]) -> RemedyResult:
         side_effects=["whatever the setting was made for"],
         verdict="not tried",
         reason="no trial was run",
+        own_settings=[setting.name for setting in settings],
     )
 
 
@@ -143,8 +143,8 @@ def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy
     by_name = {setting.name: setting for setting in settings}
     found = []
     for listed in finding.remedies:
-        gone = [by_name[name] for name in listed.name.removeprefix(_UNSET).split(AND) if name in by_name]
-        if not gone or remedy_name(gone) != listed.name:
+        gone = [by_name[name] for name in listed.own_settings if name in by_name]
+        if not gone or len(gone) != len(listed.own_settings):
             continue
         bare = without(settings, gone)
         found.append(of_environment(listed, bare.variables, bare.unset))
@@ -153,8 +153,7 @@ def remedies_of(finding: Finding, settings: Sequence[OwnSetting]) -> list[Remedy
 
 def responsible(finding: Finding) -> set[str]:
     """Names of the settings that a named finding is about; empty where none is named."""
-    names = (remedy.name for remedy in finding.remedies if remedy.name.startswith(_UNSET))
-    return {name for text in names for name in text.removeprefix(_UNSET).split(AND)}
+    return {name for remedy in finding.remedies for name in remedy.own_settings}
 
 
 def without_unread(

@@ -175,5 +175,6 @@ def _value(finding: Finding, state: State) -> tuple[bool, bool, bool, bool, tupl
 
 
 def _is_set_by_user(finding: Finding, state: State) -> bool:
-    named = any(remedy.name.startswith("unset ") and "environment" in remedy.text for remedy in finding.remedies)
-    return named or any(maybe_set_by_user(one, state) for one in limits_of(finding))
+    return any(remedy.own_settings for remedy in finding.remedies) or any(
+        maybe_set_by_user(one, state) for one in limits_of(finding)
+    )

@@ -85,6 +85,7 @@ def with_outcome(finding: Finding, outcome: TrialOutcome, remedy: Remedy | None,
         side_effects=[*outcome.side_effects, *watched],
         verdict=outcome.verdict,
         reason=outcome.reason,
+        own_settings=listed.own_settings if listed is not None else [],
     )
     return _seen_again(with_trial(finding, tried, outcome.leg), outcome)
 

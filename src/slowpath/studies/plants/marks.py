@@ -14,6 +14,7 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LawPoint, Results
+from slowpath.findings.words import PUT
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.stats.inputs import Floats
 from slowpath.studies.plants.baseline import Baseline
@@ -83,6 +84,7 @@ Mark = Literal["right", "open", "wrong"]  # open: nothing is claimed
 NEAR = 0.10  # of what is planted
 CAUSED = 0.5  # of a finding's excess that the plant must account for, to be what the finding is about
 MESSAGES = ("send", "receive", "both")  # calls by which messages are delayed
+PUTS = ("put",)
 # Axes on which both sides of a finding may stand alike: two kinds of messages or launches of one cell.
 UNPLACED = frozenset({"index", "chance", "time", "launch", "environment", "setting", "binding"})
 
@@ -119,7 +121,8 @@ def is_caused(plant: Plant, finding: Finding, results: Results) -> bool:
     if (
         planted_s is None and not claims_of(finding).depends
     ):  # far above the floor: it is so by whatever delays messages
-        return any(clause.call in MESSAGES for clause in plant.clauses)
+        calls = PUTS if finding.metric == PUT else MESSAGES
+        return any(clause.call in calls for clause in plant.clauses)
     uses = finding.law is not None and any(bracket.covariate == "repetition" for bracket in finding.law.brackets)
     if planted_s is None or not finding.excess_s or not plant.clauses or named & UNPLACED or uses:
         return bool(named)

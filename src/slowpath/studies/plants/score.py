@@ -12,6 +12,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import is_left_open, named_first
 from slowpath.studies.plants.baseline import Baseline
 from slowpath.studies.plants.expected import expected_s
+from slowpath.studies.plants.grammar import COLLECTIVES
 from slowpath.studies.plants.marks import FindingMarks, Mark, claims_of, explained, is_caused, judge
 from slowpath.studies.plants.plant import Plant, PlantedDiagnosis
 
@@ -128,7 +129,10 @@ def _unseen(plant: Plant, measured: PlantedDiagnosis, baseline: Baseline, caused
 
 def is_visible(plant: Plant, results: Results, baseline: Baseline) -> bool:
     """Whether at some point of the survey a plant costs a tenth of what the operation takes without it, or more. One
-    whose clauses say so nowhere, or which is no clause, is taken to be."""
+    whose clauses say so nowhere, or which is no clause, is taken to be, and one in a collective, whose calls no cell
+    states."""
+    if any(clause.call in COLLECTIVES for clause in plant.clauses):
+        return True
     shares = [share for cell in results.cells if (share := _share(plant, cell, baseline)) is not None]
     return not plant.clauses or not shares or max(shares) >= SEEN_RATIO
 
