@@ -127,6 +127,7 @@ def _limits(
 ) -> int:
     from slowpath.core.files import write_atomically
     from slowpath.report.svg.detection import Class, drawing
+    from slowpath.report.svg.element import as_file
     from slowpath.studies.plants.limits import lines, run, searched
 
     able = searched(classes)
@@ -137,7 +138,7 @@ def _limits(
         for name, limit in limits.items()
     ]
     if (drawn_limits := drawing(rows)) is not None:
-        write_atomically(folder / "limits.svg", str(drawn_limits))
+        write_atomically(folder / "limits.svg", as_file(drawn_limits))
     click.echo(f"all results: {folder / 'plants.json'}, {folder / 'limits.svg'}")
     return 0
 

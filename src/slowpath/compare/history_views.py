@@ -11,7 +11,7 @@ from slowpath.compare.comparison_text import difference, plain, wrap
 from slowpath.compare.history import History, HistorySeries, HistoryShift
 from slowpath.core.clean import cleaned, line
 from slowpath.report import format as fmt
-from slowpath.report.svg.element import element, picture, text
+from slowpath.report.svg.element import as_file, element, picture, text
 
 _BARS = "_.-=+*#"  # low to high
 
@@ -100,7 +100,7 @@ def render_svg(found: History) -> str:
     changed = sum(bool(series.shifts) for series in ordered)
     described = f"{fmt.plural(found.runs, 'run')}, {len(ordered)} series, {changed} with changes of level"
     drawn = picture(content, f"History of {found.folder}", described, height=height, width=SVG_WIDTH)
-    return str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+    return as_file(drawn)
 
 
 def _svg_row(series: HistorySeries, top: int) -> str:

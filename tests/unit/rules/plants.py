@@ -265,6 +265,14 @@ def mixed_messages(run: Planted, slow: bool) -> None:
     series(run, at_random(0.5, 2e-5) if slow else nothing)
 
 
+def random_stalls(run: Planted, slow: bool) -> None:
+    begin = len(run.cells)
+    series(run, at_random(0.03, 0.01) if slow else nothing)
+    for cell in run.cells[begin:]:
+        cell["witness"] = witness("steady", 0.0)
+        cell["witness"]["steady"]["receive"] |= {"involuntary_switches": 1, "operations": 599}
+
+
 def growth(run: Planted, slow: bool) -> None:
     series(run, growing(5e-9) if slow else nothing)
 
@@ -331,6 +339,7 @@ PLANTS: dict[str, Plant] = {
     "SP068": multiples,
     "SP072": slow_puts,
     "SP073": mixed_messages,
+    "SP074": random_stalls,
     **slower_broadcast.PLANTS,
     **collective_plants.PLANTS,
     **first_use_plants.PLANTS,

@@ -43,3 +43,8 @@ def picture(
     return Markup(
         element("svg", words + content, class_=class_ or None, role="img", width=across, height=height, viewBox=box)
     )
+
+
+def as_file(drawn: Markup) -> str:
+    """Return a picture as a file of its own: browsers draw it only with the name space of SVG."""
+    return str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"

@@ -13,6 +13,7 @@ from slowpath.slowpaths.order_and_time import (
     sp033_order,
     sp034_direction,
     sp073_mixed_messages,
+    sp074_random_stalls,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -24,4 +25,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp033_order.SLOW_PATH,
     sp034_direction.SLOW_PATH,
     sp073_mixed_messages.SLOW_PATH,
+    sp074_random_stalls.SLOW_PATH,
 )

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP074: a few messages that stall at random, and cost the mean message as much at any length."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from slowpath.core.cell_results import CellResult
+from slowpath.core.shape_results import CellShapes, Stalls
+from slowpath.core.units import format_time
+from slowpath.findings.difference import Difference, Ratio
+from slowpath.findings.facts import Facts
+from slowpath.findings.observation import Observation, observed
+from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.witness import ROLES, of
+from slowpath.findings.words import ratio_words, sizes, where_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomStalls(Difference):
+    """slow_s, fast_s, ratio: the mean message and the median one, of the cell that loses most.
+
+    stalls: of that cell.  cells: those that agree on what the mean message loses, this one first.  losses_s: of each.
+    switches: how often ranks lost a processor, for each slow message, the most of the cells.
+    """
+
+    stalls: Stalls
+    losses_s: tuple[float, ...]
+    cells: tuple[CellResult, ...]
+    switches: float
+
+
+# Of the messages, that take twice the median or more: more of them are a second kind (SP073). A few of a hundred do so
+# on a healthy machine, and cost little: neither their share nor what most of them take says how many stall.
+MOST_SHARE = 0.15
+
+# The mean message takes so many times the median one, by the low end. Of 458 cells of 57 runs without such a plant,
+# most with another one, none is named; two with it are.
+FAR = 3.0
+
+# Median messages of two cells, and what the mean message loses in them, by what factor they differ: what strikes after
+# a time costs messages that take four times as long four times as much.
+UNLIKE, ALIKE = 4.0, 2.0
+
+MOST_SWITCHES = 0.5  # for each stall: losing processors explains less than half of them
+
+
+class _Stalling(NamedTuple):
+    cell: CellResult
+    metric: str
+    median_s: float
+    stalls: Stalls
+    switches: float
+
+    @property
+    def loss_s(self) -> float:
+        """Mean less median."""
+        return self.median_s * (self.stalls.mean_ratio - 1.0)
+
+
+def random_stalls(cells: Mapping[int, CellResult], shapes: Iterable[CellShapes]) -> list[RandomStalls]:
+    """Return one for each place in which cells of unlike lengths stall alike."""
+    places: dict[tuple[object, ...], list[_Stalling]] = defaultdict(list)
+    for shape in shapes:
+        cell = cells[shape.cell]
+        if (found := _stalling(cell, shape)) is not None:
+            places[cell.mpi, cell.environment, cell.placement, shape.metric].append(found)
+    made = (_of_place(found) for found in places.values())
+    return [one for one in made if one is not None]
+
+
+def _stalling(cell: CellResult, shape: CellShapes) -> _Stalling | None:
+    """None where too few or too many stall, they have a period, or may be ranks without a processor."""
+    stalls, median = shape.stalls, cell.estimate(shape.metric, "steady")
+    if shape.period is not None or shape.mixed is not None or median is None or stalls.mean_interval is None:
+        return None
+    if not 0 < stalls.share < MOST_SHARE or stalls.mean_ratio <= 1.0:
+        return None
+    lost = _switches_each(cell)
+    if lost is None or lost / stalls.share >= MOST_SWITCHES:
+        return None
+    return _Stalling(cell, shape.metric, median.value, stalls, lost / stalls.share)
+
+
+def _switches_each(cell: CellResult) -> float | None:
+    """How often its ranks lost a processor, for each message; None: it was not counted."""
+    found = [witness for role in ROLES if (witness := of(cell, "steady", role)) is not None]
+    counted = [one for one in found if one.operations and one.involuntary_switches is not None]
+    return sum((one.involuntary_switches or 0) / (one.operations or 1) for one in counted) if counted else None
+
+
+def _of_place(found: Sequence[_Stalling]) -> RandomStalls | None:
+    agreeing = [one for one in found if any(_agree(one, other) for other in found)]
+    if not agreeing:
+        return None
+    ranked = sorted(agreeing, key=lambda one: one.stalls.mean_ratio, reverse=True)
+    top = ranked[0]
+    if top.stalls.mean_interval is None or top.stalls.mean_interval[0] < FAR:
+        return None
+    return RandomStalls(
+        slow=top.cell,
+        fast=top.cell,
+        metric=top.metric,
+        slow_s=top.median_s * top.stalls.mean_ratio,
+        fast_s=top.median_s,
+        ratio=Ratio(top.stalls.mean_ratio, top.stalls.mean_interval, True),
+        stalls=top.stalls,
+        losses_s=tuple(one.loss_s for one in ranked),
+        cells=tuple(one.cell for one in ranked),
+        switches=max(one.switches for one in ranked),
+    )
+
+
+def _agree(one: _Stalling, other: _Stalling) -> bool:
+    return _factor(one.median_s, other.median_s) >= UNLIKE and _factor(one.loss_s, other.loss_s) <= ALIKE
+
+
+def _factor(one: float, other: float) -> float:
+    return max(one, other) / min(one, other)
+
+
+def observe(facts: Facts) -> Sequence[Observation]:
+    """Cells of unlike lengths in which a few messages stall and cost the mean message the same."""
+    return [_observation(facts, one) for one in random_stalls(facts.cells, facts.shapes)]
+
+
+def _observation(facts: Facts, one: RandomStalls) -> Observation:
+    size = f"{sizes([one.slow])} messages".strip()
+    numbers = tuple(cell.cell for cell in one.cells)
+    return observed(
+        one,
+        about="messages that stall at random",
+        place=facts.place(one.cells, where_words(one.cells)),
+        text=f"A few of the {size} stall: the mean message takes {format_time(one.slow_s)}, {ratio_words(one.ratio)} "
+        f"what the median one takes, {format_time(one.fast_s)}.",
+        affects_default=facts.is_default(one.slow),
+        cells=numbers,
+        slow_cells=numbers,
+        fast_cells=(),
+        is_sure_fault=True,
+        evidence=(
+            f"{len(one.cells)} lengths lose about the same for each message, {format_time(min(one.losses_s))} to "
+            f"{format_time(max(one.losses_s))}, although their median messages take times {UNLIKE:.0f} times apart or "
+            "more: what interrupts after a time would cost longer messages more",
+            f"{100 * one.stalls.share:.1f}% of the messages take twice the median or more, without a period",
+            f"ranks lost a processor {one.switches:.2f} times for each of these",
+        ),
+    )
+
+
+SLOW_PATH: SlowPath = SlowPath(
+    code="SP074",
+    name="random stalls",
+    title="A few messages stall at random",
+    what="Most messages are as quick as ever, and a few of a hundred take many times as long, without a period. "
+    "Medians do not show it. A program that waits for the slowest of many messages pays for a stall in almost every "
+    "step.",
+    shows="The mean message takes three times the median one or more. It loses as "
+    "much at lengths that take unlike times.",
+    why="A lost packet or a refused request that is repeated after a timeout, a lock that is sometimes held, a queue "
+    "that is sometimes full, an error handler or a tool that acts on some messages.",
+    needs="Some hundred single messages in each of 3 launches or more, in two cells whose median messages take times 4 "
+    "times apart. Less than 15% of them are slow, the mean message takes 3 times the median one or more, and what it "
+    "loses is the same in both cells to a factor of 2. The ranks' processors were counted.",
+    remedy="Look for retries: counters of the network device, the library's statistics, its log level. Then force one "
+    "transport or one thread, and see whether the stalls go.",
+    false_alarms="Interrupts, other processes and hypervisors stall messages after a time: long messages more often "
+    "than short ones. Where ranks lost their processors half as often as messages stalled, nothing is named.",
+    sources=("docs/internals/statistics.md", "docs/results/plants.md#the-limit-of-detection"),
+    observe=observe,
+    cause="Each message may have to wait for something, at random.",
+    hypotheses=(
+        "a packet or a request is lost and repeated after a timeout",
+        "a lock or a queue is found taken by some messages",
+    ),
+    needs_law=False,
+    kind="fault",
+    needs_cause=True,
+    probes=("long series",),
+    depends=frozenset({"chance"}),
+)

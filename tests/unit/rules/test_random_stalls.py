@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SP074: a few messages that stall at random, and what must not be called so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+from planted_results import KIB, MIB, Planted, witness
+
+from slowpath.core.results import Finding
+from slowpath.experiments.registry import ROLES
+from slowpath.findings.tally import group_of
+from slowpath.slowpaths.evaluate import findings
+from support.series import Extra, at_random, every, nothing, simulated
+
+LENGTHS = {8: 8e-7, 64 * KIB: 7e-6, MIB: 8e-5}
+STALL_S = 0.01
+
+
+def named(extras: Mapping[int, Extra], switches: int | None = 1, burst_s: float = 0.0) -> list[Finding]:
+    """What is found where each length has an extra of its own. switches: of each rank in 599 messages."""
+    run = Planted(1)
+    for length, extra in extras.items():
+        (shapes,) = simulated({length: LENGTHS[length]}, extra, seed=length, burst_s=burst_s).values()
+        cell = run.cell({"one_way_s": {"steady": LENGTHS[length]}}, pattern="one_way", message_bytes=length)
+        run.shapes.append(msgspec.to_builtins(shapes) | {"cell": cell})
+        if switches is not None:
+            run.cells[cell]["witness"] = witness("steady", 0.0)
+            run.cells[cell]["witness"]["steady"]["receive"] |= {"involuntary_switches": switches, "operations": 599}
+    return findings(run.results(), ROLES)
+
+
+def alike(share: float, stall_s: float = STALL_S) -> dict[int, Extra]:
+    return {length: at_random(share, stall_s) for length in LENGTHS}
+
+
+@pytest.mark.parametrize("share", [0.02, 0.04, 0.08])
+@pytest.mark.parametrize("stall_s", [0.001, 0.01])
+def test_rare_stalls_are_a_fault_with_their_share_and_length(share: float, stall_s: float) -> None:
+    (one,) = named(alike(share, stall_s))
+    assert (one.rule, group_of(one)) == ("SP074", "fault")
+    assert one.ratio == pytest.approx(1 + share * stall_s / LENGTHS[8], rel=0.5)
+    assert one.excess_s == pytest.approx(share * stall_s, rel=0.5)
+
+
+def test_what_strikes_after_a_time_strikes_longer_messages_more_often() -> None:
+    after_a_time = {8: at_random(0.006, STALL_S), 64 * KIB: at_random(0.06, STALL_S)}
+    assert named(after_a_time) == []
+
+
+def test_ranks_that_lose_their_processors_explain_stalls() -> None:
+    assert named(alike(0.04), switches=20) == []  # of 24 stalls
+    assert named(alike(0.04), switches=None) == []  # it was not counted
+
+
+@pytest.mark.parametrize(
+    ("extras", "burst_s"),
+    [
+        ({8: at_random(0.04, STALL_S)}, 0.0),  # one length says nothing
+        (dict.fromkeys(LENGTHS, nothing), 0.0),
+        (alike(0.04, 1e-6), 0.0),  # too small
+        ({8: at_random(0.04, STALL_S), MIB: at_random(0.04, 4 * STALL_S)}, 0.0),  # stalls of unlike length
+    ],
+)
+def test_less_than_that_is_not_named(extras: Mapping[int, Extra], burst_s: float) -> None:
+    assert named(extras, burst_s=burst_s) == []
+
+
+def test_stalls_with_a_period_and_two_kinds_have_their_own_names() -> None:
+    assert {one.rule for one in named({length: every(64, STALL_S) for length in LENGTHS})} == {"SP026"}
+    assert {one.rule for one in named(alike(0.5))} == {"SP073"}
