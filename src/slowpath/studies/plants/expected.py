@@ -10,6 +10,7 @@ from slowpath.experiments.p2p.layout import allocation_bytes, blocks_of, is_in_b
 from slowpath.studies.plants.grammar import COLLECTIVES, COMPLETIONS, Clause, Place, Side
 from slowpath.studies.plants.plant import Plant
 
+PUT = "time_per_put_s"
 # Covariate of a law -> the quantity of a clause, and what is added to it.
 QUANTITY_OF: Mapping[str, tuple[str, float]] = {
     "message_bytes": ("bytes", 0.0),
@@ -31,7 +32,7 @@ _HOLDS: Mapping[str, frozenset[Side]] = {
     "send_s": frozenset({"send"}),
     "receive_s": frozenset(_SIDES),
     "half_round_trip_latency_s": frozenset({"send"}),
-    "time_per_put_s": frozenset({"send"}),
+    PUT: frozenset({"send"}),
 }
 # Metrics in which a receive's delay may hide behind the message's way, or make the sender wait: no clause says.
 _UNSAID = frozenset({"send_s", "half_round_trip_latency_s"})
@@ -96,7 +97,7 @@ def _is_timed(clause: Clause, metric: str, cell: CellResult) -> bool:
     if clause.call in COLLECTIVES:
         return False
     if clause.call in COMPLETIONS:
-        return metric != "time_per_put_s" and clause.call == cell.parameters.get("completion", "blocking")
+        return metric != PUT and clause.call == cell.parameters.get("completion", "blocking")
     if clause.call == "receive" and clause.per != "queue" and cell.parameters.get("posted") == "before":
         return False
-    return (clause.call == "put") == (metric == "time_per_put_s") and clause.call != "get"
+    return (clause.call == "put") == (metric == PUT) and clause.call != "get"

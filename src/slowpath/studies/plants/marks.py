@@ -14,11 +14,10 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding, LawPoint, Results
-from slowpath.findings.words import PUT
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.stats.inputs import Floats
 from slowpath.studies.plants.baseline import Baseline
-from slowpath.studies.plants.expected import QUANTITY_OF, expected_s
+from slowpath.studies.plants.expected import PUT, QUANTITY_OF, expected_s
 from slowpath.studies.plants.grammar import Side
 from slowpath.studies.plants.plant import Plant
 
