@@ -147,6 +147,8 @@ def _stalls(one: _Launches) -> Stalls:
     rest = estimate_over_launches([1.0 - launch.lost_ratio for launch in each])
     lasting = [launch.length_s for launch in each if launch.stalls]
     enough = len(each) >= FEWEST_LAUNCHES
+    places = [place / launch.messages for launch in each for place in launch.bearing]
+    bearing = len(places)
     return Stalls(
         share=float(np.median([launch.stalls / launch.messages for launch in each])),
         lost_ratio=max(0.0, 1.0 - rest.value),
@@ -154,6 +156,9 @@ def _stalls(one: _Launches) -> Stalls:
         mean_ratio=mean.value,
         mean_interval=mean.interval if enough else None,
         length_s=float(np.median(lasting)) if lasting else 0.0,
+        bearing=float(np.median([len(launch.bearing) for launch in each])),
+        groups_ratio=sum(launch.groups for launch in each) / bearing if bearing else None,
+        place=float(np.mean(places)) if places else None,
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slowpath.studies.plants.folder import Drawn
     from slowpath.studies.plants.measure import Ground
     from slowpath.studies.plants.table import Scored
-    from slowpath.studies.plants.trials import PlantCounts
+    from slowpath.studies.plants.trials import PlantCounts, PlantTrial
 
 
 @click.command("plants", epilog="Example: slowpath plants --count 60 --clean 60 --pairs 0.2")
@@ -110,8 +110,7 @@ def _scores(
 
     trials = draw(classes, asked, drawn.seed)
     if dry_run:
-        for trial in trials:
-            click.echo(f"{trial.name:24} {trial.plant.text if trial.plant else 'nothing'}")
+        _list(trials)
         return 0
     return _reported(run(ground, trials, folder, drawn, _tell, jobs, take_over), folder)
 
@@ -149,13 +148,17 @@ def dry_limits(classes: list[PlantClass], asked: PlantCounts, seed: int) -> int:
     from slowpath.studies.plants.trials import baseline_trials
 
     able = searched(classes)
-    for trial in [*baseline_trials(asked.baseline), *first_shots(able, seed)]:
-        click.echo(f"{trial.name:24} {trial.plant.text if trial.plant else 'nothing'}")
+    _list([*baseline_trials(asked.baseline), *first_shots(able, seed)])
     click.echo(
         f"then {max(0, asked.planted - 1)} more of each of {len(able)} classes, each drawn from what those before it "
         f"showed; {asked.baseline + asked.planted * len(able)} diagnoses in all"
     )
     return 0
+
+
+def _list(trials: Sequence[PlantTrial]) -> None:
+    for trial in trials:
+        click.echo(f"{trial.name:24} {trial.plant.text if trial.plant else 'nothing'}")
 
 
 def _again(out: Path | None) -> int:

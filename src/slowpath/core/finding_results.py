@@ -319,7 +319,7 @@ class RemedyResult(Result, frozen=True, kw_only=True):
         means("what trying it showed; both sides: it speeds up the fast side as well, and the gap stays"),
     ]
     reason: Annotated[str, means("what the verdict rests on")]
-    own_settings: Annotated[list[Name], means("of the user's, that it takes away")] = field(default_factory=list)
+    own_settings: Annotated[list[Name], means("the user's settings that it removes")] = field(default_factory=list)
 
 
 class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"affects_default": "usual"}):
@@ -390,8 +390,9 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
 
         A trial that could not decide is no reason to do anything, but where it removed a part of the gap for sure.
         """
-        found = [remedy for verdict in ("proven", "not tried") for remedy in self.remedies if remedy.verdict == verdict]
-        return next(iter([*found, *(one for one in self.remedies if one.verdict == "partial" and _removes(one))]), None)
+        order = ("proven", "not tried", "partial")
+        able = [one for one in self.remedies if one.verdict in order and (one.verdict != "partial" or _removes(one))]
+        return min(able, key=lambda one: order.index(one.verdict), default=None)
 
 
 def _removes(remedy: RemedyResult) -> bool:

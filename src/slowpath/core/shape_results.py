@@ -36,6 +36,15 @@ class Stalls(Result, frozen=True, kw_only=True):
     mean_ratio: Annotated[Positive, means("mean over median")]
     mean_interval: Annotated[Interval | None, means("of mean_ratio, over launches; null: fewer than 3")]
     length_s: Annotated[NotNegative, means("what a stall takes beyond the median; 0: there is none")]
+    bearing: Annotated[NotNegative | None, means("fewest stalls of a launch that hold 80 % of what all lose")] = (
+        optional()
+    )
+    groups_ratio: Annotated[
+        NotNegative | None, means("groups of neighbours among these, over their number, all launches; null: none")
+    ] = optional()
+    place: Annotated[Share | None, means("mean place of these in their launch, 0 to 1; null: there is none")] = (
+        optional()
+    )
 
 
 class MessagePeriod(Result, frozen=True, kw_only=True):

@@ -76,7 +76,7 @@ def verdict_of(
         return verdict
     place = f" on {verdict.place}" if verdict.place else ""
     none = f"None of the slow paths that you asked for was found{place}: {', '.join(only)}."
-    return replace(verdict, answer=f"{none} No others were tested.")
+    return replace(verdict, answer=f"{none} Others were not looked for.")
 
 
 def _still_asked(measured: Sequence[MeasuredStep]) -> Iterator[ContrastResult]:

@@ -124,11 +124,11 @@ def test_no_single_law_has_two_kinds(size: int) -> None:
         assert all(mixed_of([np.asarray(1e-3 + times) for times in launches]) is None for launches in draws)
 
 
-def _beside(excess_s: float, kinds: bool = True, metric: str = "half_round_trip_latency_s") -> list[str]:
+def _beside(excess_s: float, kinds: bool = True) -> list[str]:
     """Rules that are named where a contrast of completions shows this excess, next to messages of two kinds."""
     run = Planted(1)
     PLANTS["SP073"](run, kinds)
-    usual_s = 3e-6
+    usual_s, metric = 3e-6, "half_round_trip_latency_s"
     fast, slow = (
         run.cell({metric: {"steady": time_s}}, pattern="ping_pong", message_bytes=4096, completion=completion)
         for completion, time_s in (("blocking", usual_s), ("test", usual_s + excess_s))

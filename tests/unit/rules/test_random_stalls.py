@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+import numpy as np
 import pytest
 from planted_results import KIB, MIB, Planted, witness
 
@@ -19,11 +20,11 @@ LENGTHS = {8: 8e-7, 64 * KIB: 7e-6, MIB: 8e-5}
 STALL_S = 0.01
 
 
-def named(extras: Mapping[int, Extra], switches: int | None = 1, burst_s: float = 0.0) -> list[Finding]:
+def named(extras: Mapping[int, Extra], switches: int | None = 1) -> list[Finding]:
     """What is found where each length has an extra of its own. switches: of each rank in 599 messages."""
     run = Planted(1)
     for length, extra in extras.items():
-        (shapes,) = simulated({length: LENGTHS[length]}, extra, seed=length, burst_s=burst_s).values()
+        (shapes,) = simulated({length: LENGTHS[length]}, extra, seed=length).values()
         cell = run.cell({"one_way_s": {"steady": LENGTHS[length]}}, pattern="one_way", message_bytes=length)
         run.shapes.append(msgspec.to_builtins(shapes) | {"cell": cell})
         if switches is not None:
@@ -34,6 +35,11 @@ def named(extras: Mapping[int, Extra], switches: int | None = 1, burst_s: float 
 
 def alike(share: float, stall_s: float = STALL_S) -> dict[int, Extra]:
     return {length: at_random(share, stall_s) for length in LENGTHS}
+
+
+def _numbered(*those: int) -> Extra:
+    """These messages of each launch stall."""
+    return lambda number, launch: STALL_S * np.isin(number, those)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.04, 0.08])
@@ -56,16 +62,19 @@ def test_ranks_that_lose_their_processors_explain_stalls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extras", "burst_s"),
+    "extras",
     [
-        ({8: at_random(0.04, STALL_S)}, 0.0),  # one length says nothing
-        (dict.fromkeys(LENGTHS, nothing), 0.0),
-        (alike(0.04, 1e-6), 0.0),  # too small
-        ({8: at_random(0.04, STALL_S), MIB: at_random(0.04, 4 * STALL_S)}, 0.0),  # stalls of unlike length
+        {8: at_random(0.04, STALL_S)},  # one length says nothing
+        dict.fromkeys(LENGTHS, nothing),
+        alike(0.04, 1e-6),  # too small
+        {8: at_random(0.04, STALL_S), MIB: at_random(0.04, 4 * STALL_S)},  # stalls of unlike length
+        dict.fromkeys(LENGTHS, _numbered(300)),  # once in each launch
+        dict.fromkeys(LENGTHS, _numbered(1, 5, 9, 14)),  # at its begin
+        dict.fromkeys(LENGTHS, _numbered(*range(290, 310))),  # a phase
     ],
 )
-def test_less_than_that_is_not_named(extras: Mapping[int, Extra], burst_s: float) -> None:
-    assert named(extras, burst_s=burst_s) == []
+def test_less_than_that_is_not_named(extras: Mapping[int, Extra]) -> None:
+    assert named(extras, switches=0) == []
 
 
 def test_stalls_with_a_period_and_two_kinds_have_their_own_names() -> None:

@@ -15,7 +15,7 @@ from slowpath.findings.difference import Difference, Ratio
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, observed
 from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.witness import ROLES, of
+from slowpath.findings.witness import switches_each
 from slowpath.findings.words import ratio_words, sizes, where_words
 
 
@@ -84,10 +84,8 @@ def _is_shown(one: _Mixed) -> bool:
 
 def _switches(cell: CellResult, mixed: MixedMessages) -> float | None:
     """How often its ranks lost a processor, for each slow message."""
-    found = [witness for role in ROLES if (witness := of(cell, "steady", role)) is not None]
-    each = [one.involuntary_switches / one.operations for one in found if one.operations and one.involuntary_switches]
-    counted = any(one.operations and one.involuntary_switches is not None for one in found)
-    return sum(each) / mixed.share if counted else None
+    lost = switches_each(cell, "steady")
+    return None if lost is None else lost / mixed.share
 
 
 def _mixture(found: Sequence[_Mixed], minimum_effect: float) -> Mixture | None:

@@ -15,7 +15,7 @@ from slowpath.findings.difference import Difference, Ratio
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, observed
 from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.witness import ROLES, of
+from slowpath.findings.witness import switches_each
 from slowpath.findings.words import ratio_words, sizes, where_words
 
 
@@ -45,6 +45,10 @@ FAR = 3.0
 # a time costs messages that take four times as long four times as much.
 UNLIKE, ALIKE = 4.0, 2.0
 
+# Of the stalls that hold most of the loss: so many in a launch, so many of them behind a quick message, and their mean
+# place in the launch. What a launch pays once, at its begin or anywhere, and a phase of slow messages are none.
+FEWEST, APART, CENTRE = 3, 0.7, (0.25, 0.75)
+
 MOST_SWITCHES = 0.5  # for each stall: losing processors explains less than half of them
 
 
@@ -73,23 +77,26 @@ def random_stalls(cells: Mapping[int, CellResult], shapes: Iterable[CellShapes])
 
 
 def _stalling(cell: CellResult, shape: CellShapes) -> _Stalling | None:
-    """None where too few or too many stall, they have a period, or may be ranks without a processor."""
+    """None where too few or too many stall, in an order, or may be ranks without a processor."""
     stalls, median = shape.stalls, cell.estimate(shape.metric, "steady")
     if shape.period is not None or shape.mixed is not None or median is None or stalls.mean_interval is None:
         return None
     if not 0 < stalls.share < MOST_SHARE or stalls.mean_ratio <= 1.0:
         return None
-    lost = _switches_each(cell)
+    if not _is_random(stalls):
+        return None
+    lost = switches_each(cell, "steady")
     if lost is None or lost / stalls.share >= MOST_SWITCHES:
         return None
     return _Stalling(cell, shape.metric, median.value, stalls, lost / stalls.share)
 
 
-def _switches_each(cell: CellResult) -> float | None:
-    """How often its ranks lost a processor, for each message; None: it was not counted."""
-    found = [witness for role in ROLES if (witness := of(cell, "steady", role)) is not None]
-    counted = [one for one in found if one.operations and one.involuntary_switches is not None]
-    return sum((one.involuntary_switches or 0) / (one.operations or 1) for one in counted) if counted else None
+def _is_random(stalls: Stalls) -> bool:
+    """Whether those that cost most are several in a launch, stand apart, and are spread over it."""
+    if stalls.bearing is None or stalls.groups_ratio is None or stalls.place is None:
+        return False
+    inside = CENTRE[0] <= stalls.place <= CENTRE[1]
+    return stalls.bearing >= FEWEST and stalls.groups_ratio >= APART and inside
 
 
 def _of_place(found: Sequence[_Stalling]) -> RandomStalls | None:
@@ -145,8 +152,11 @@ def _observation(facts: Facts, one: RandomStalls) -> Observation:
             f"{len(one.cells)} lengths lose about the same for each message, {format_time(min(one.losses_s))} to "
             f"{format_time(max(one.losses_s))}, although their median messages take times {UNLIKE:.0f} times apart or "
             "more: what interrupts after a time would cost longer messages more",
-            f"{100 * one.stalls.share:.1f}% of the messages take twice the median or more, without a period",
-            f"ranks lost a processor {one.switches:.2f} times for each of these",
+            f"80% of the loss is that of {one.stalls.bearing:.0f} messages in a launch: they have no period, "
+            f"{100 * (one.stalls.groups_ratio or 0):.0f}% of them do not follow each other, and on the mean they stand "
+            f"at {100 * (one.stalls.place or 0):.0f}% of the launch",
+            f"{100 * one.stalls.share:.1f}% of the messages take twice the median or more; ranks lost a processor "
+            f"{one.switches:.2f} times for each of these",
         ),
     )
 
@@ -164,7 +174,8 @@ SLOW_PATH: SlowPath = SlowPath(
     "that is sometimes full, an error handler or a tool that acts on some messages.",
     needs="Some hundred single messages in each of 3 launches or more, in two cells whose median messages take times 4 "
     "times apart. Less than 15% of them are slow, the mean message takes 3 times the median one or more, and what it "
-    "loses is the same in both cells to a factor of 2. The ranks' processors were counted.",
+    "loses is the same in both cells to a factor of 2. 80% of the loss is that of 3 messages in a launch or more, "
+    "which do not follow each other and are spread over the launch. The ranks' processors were counted.",
     remedy="Look for retries: counters of the network device, the library's statistics, its log level. Then force one "
     "transport or one thread, and see whether the stalls go.",
     false_alarms="Interrupts, other processes and hypervisors stall messages after a time: long messages more often "

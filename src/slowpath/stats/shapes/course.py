@@ -69,12 +69,14 @@ def _thirds(number: Numbers, time: Floats) -> tuple[float, float]:
 # Stalls: messages above twice the median of their launch, and what of all time they take.
 
 STALL_RATIO = 2.0  # over the median
+HELD = 0.8  # of what is lost, by the stalls that count: many short ones are on any machine
 
 
 @dataclass(frozen=True)
 class Stalled:
     """One launch. messages, total_s: all of them.  stalls: above twice the median.  lost_s: what these take beyond the
-    median.  length_s: median of that over stalls, 0 without any.
+    median.  length_s: median of that over stalls, 0 without any.  bearing: places of the fewest stalls that hold HELD
+    of it, ascending, counted from 0.
     """
 
     messages: int
@@ -83,6 +85,12 @@ class Stalled:
     stalls: int
     lost_s: float
     length_s: float
+    bearing: tuple[int, ...]
+
+    @property
+    def groups(self) -> int:
+        """Of neighbours among the bearing stalls; as many as there are of these where none follows another."""
+        return int(np.count_nonzero(np.diff(self.bearing) > 1)) + bool(self.bearing)
 
     @property
     def lost_ratio(self) -> float:
@@ -103,7 +111,11 @@ def stalls_of(times: Floats) -> NDArray[np.bool_]:
 def stalled(times: Floats) -> Stalled:
     """Of one launch. Args: times: shape (messages,), > 0 s, at least one."""
     median = float(np.median(times))
-    beyond = times[stalls_of(times)] - median
+    places = np.flatnonzero(stalls_of(times))
+    beyond = times[places] - median
+    order = np.argsort(-beyond)
+    held = np.cumsum(beyond[order]) < HELD * beyond.sum()
+    bearing = np.sort(places[order[: int(held.sum()) + 1]])
     return Stalled(
         messages=times.size,
         total_s=float(times.sum()),
@@ -111,4 +123,5 @@ def stalled(times: Floats) -> Stalled:
         stalls=beyond.size,
         lost_s=float(beyond.sum()),
         length_s=float(np.median(beyond)) if beyond.size else 0.0,
+        bearing=tuple(bearing.tolist()),
     )
