@@ -34,11 +34,12 @@ PLANTED = {
     "leak": ("SP057", "leak"),
     "late": ("SP058", "late"),
     "new-buffers": ("SP059", "new_buffers"),
+    "passive": ("SP075", "passive"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
 # Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
-FEW_RANKS, LONGER_US = {"late": 2, "unexpected": 2}, {"late": 2000}
+FEW_RANKS, LONGER_US = {"late": 2, "unexpected": 2, "passive": 2}, {"late": 2000, "passive": 2000}
 SIZE = {"late": str(1 << 24)}  # Intel MPI sends 1 MiB without its receive
 ALSO = {"leak": {"SP052"}}  # what is made in each iteration is that in both twins
 
@@ -61,6 +62,8 @@ def test_a_pattern_is_named_at_its_place_and_its_twin_is_clean(
     faulty, clean = (seen(ranks, watch_library, program, tmp_path, pattern, twin) for twin in ("faulty", "clean"))
     # Open MPI tells malloc to keep what is freed: what page faults there are need not be of new buffers.
     may_cost_nothing = pattern == "new-buffers" and ranks.mpi.name == "openmpi"
+    # Of three libraries inside a node, MPICH alone waits for the target.
+    may_cost_nothing |= pattern == "passive" and ranks.mpi.name != "mpich"
     # Intel MPI finds a message at once, wherever it stands among the earlier ones: there is nothing to name.
     costs_nothing = pattern == "unexpected" and ranks.mpi.name == "intelmpi"
     assert ((code, function) in faulty) is not costs_nothing or may_cost_nothing

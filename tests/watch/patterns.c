@@ -173,6 +173,37 @@ static void new_buffers(void) {
     if (is_faulty) free(sent), free(received);
 }
 
+// Each pair's first rank reads what the other one has exposed, while that one computes without calling MPI.
+static void passive(void) {
+    static double exposed[elements];
+    const int other = rank ^ 1;
+    if (win == MPI_WIN_NULL)
+        MPI_Win_create(exposed, sizeof exposed, sizeof exposed[0], MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    if (other < size && rank % 2 == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win);
+        MPI_Get_accumulate(halo, elements, MPI_DOUBLE, taken, elements, MPI_DOUBLE, other, 0, elements, MPI_DOUBLE,
+                           MPI_SUM, win);
+        MPI_Win_unlock(other, win);
+        compute();
+    } else if (other < size) {
+        const double until = MPI_Wtime() + compute_us * 1e-6;
+        while (MPI_Wtime() < until) {
+            for (int i = 0; i < 8; i++) values[i] += 1e-9;
+            int flag;
+            if (!is_faulty) MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+// Rank 0 alone has something more to compute; of the twin each has its part of it.
+static void serial(void) {
+    const double until = MPI_Wtime() + compute_us * 1e-6 / (is_faulty ? 1 : size);
+    if (rank == 0 || !is_faulty)
+        while (MPI_Wtime() < until) values[0] += 1e-9;
+    MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
     static const struct {
         const char* name;
@@ -182,6 +213,7 @@ int main(int argc, char** argv) {
         {"small-reductions", small_reductions}, {"window", window}, {"datatype", datatype}, {"barriers", barriers},
         {"broadcast", broadcast}, {"chain", chain}, {"unexpected", unexpected}, {"leak", leak},
         {"late", late}, {"hot-spot", hot_spot}, {"new-buffers", new_buffers},
+        {"passive", passive}, {"serial", serial},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

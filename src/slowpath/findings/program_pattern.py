@@ -63,6 +63,7 @@ class ProgramCalls:
     brings      it brought data or news of another rank: a receive completed, or it was a collective
     group       shape (n,): number of the collective that the call is part of, NONE: not known
     weight      how many calls it stands for
+    target_wait_s, target   of one-sided calls: time until their target called MPI again, and its rank; None: not known
     time_weight by how much its time is multiplied to be that of its kind, as the profile counts it; None: not known
 
     counted: shape (k, 4), exact counts of all calls: call, site, rank, calls.  counted_s: shape (k,), time in them.
@@ -102,6 +103,8 @@ class ProgramCalls:
     resources: ProgramResources | None = None
     within: tuple[str, ...] = ()
     time_weight: Floats | None = None
+    target_wait_s: Floats | None = None
+    target: Ints | None = None
 
     def __len__(self) -> int:
         return int(self.rank.size)
@@ -191,9 +194,11 @@ class ProgramSlowPath(SlowPath):
     """A slow path that is seen in a program's own calls alone; it observes nothing in cells.
 
     pattern: from the program's own calls to what it could do without.
+    is_wait: kind of wait (slowpath.watch.results.WaitKind) that it names and prices; empty: none.
     """
 
     pattern: SeePatterns
+    is_wait: str = ""
     observe: Observe = nothing
 
 

@@ -161,7 +161,8 @@ def _refuted(keys: Ints, before: Bools) -> Bools:
 
 
 # They complete when the target's memory is reached, whether its rank calls MPI or not, unless the library needs it.
-AT_TARGET = ("MPI_Win_flush", "MPI_Win_unlock")
+# MPICH 5.0.2 waits for the target in the lock of a window of MPI_Win_create.
+AT_TARGET = ("MPI_Win_flush", "MPI_Win_lock", "MPI_Win_unlock")
 
 
 def of_probes(events: Events, found: Matched, error_s: Floats) -> Reasons:
@@ -203,7 +204,9 @@ def of_probes(events: Events, found: Matched, error_s: Floats) -> Reasons:
 
 
 def of_targets(events: Events, world: World, presence: Presence, error_s: float) -> tuple[Reasons, Bools]:
-    """A flush or unlock that ends only when its target comes back to MPI: the library needed it.
+    """A lock, flush or unlock that ends only when its target comes back to MPI: the library needed it.
+
+    One that goes on for longer than its target was away may have waited for another origin's lock, too: doubt.
 
     Returns: reasons, and the calls of this kind, shape (n,): their rest moves bytes.
     """
@@ -222,7 +225,8 @@ def of_targets(events: Events, world: World, presence: Presence, error_s: float)
         refuted = (away_s > LEAST_AWAY_S + error_s) & (events.end_s[rows] < back_s)
     sure = through & (through.sum() >= 3 * max(int(refuted.sum()) * 7, 1))
     call, until, culprit = rows[through], back_s[through], events.peer[rows[through]]
-    why = np.where(sure[through], int(Why.TARGET_AWAY), int(Why.DOUBT))
+    near = events.end_s[call] - until <= until - events.start_s[call]
+    why = np.where(sure[through] & near, int(Why.TARGET_AWAY), int(Why.DOUBT))
     none = np.full(call.size, NO_EVENT, dtype=np.int64)
     return Reasons(call, call, until, np.full(call.size, error_s), why, culprit, none), of_kind
 

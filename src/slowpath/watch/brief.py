@@ -13,6 +13,7 @@ from typing import Final
 
 from slowpath.core.brief import Brief
 from slowpath.core.units import format_bytes, format_interval, format_ratio, listed
+from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.slowpaths.registry import known
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
 from slowpath.watch.nccl.text import headline, sentences
@@ -190,7 +191,7 @@ def _changes(results: WatchResults, watch: str) -> list[_Change]:
     """Most saved first."""
     run_s = run_seconds(results)
     found = [_of_finding(finding, results, watch) for finding in results.findings if finding.status != "no effect"]
-    found += [_of_wait(wait, results) for wait in results.waits if _is_cause(wait) and wait.share >= LEAST_SHARE]
+    found += [_of_wait(wait, results) for wait in results.waits if _is_listed(wait, results)]
     return sorted((one for one in found if run_s > 0), key=lambda one: one.saved_s, reverse=True)
 
 
@@ -221,6 +222,14 @@ def _of_finding(finding: WatchFinding, results: WatchResults, watch: str) -> _Ch
     of = "" if finding.saved_s is not None else " a rank"
     saves = f"saves {_amount(value, low, high)}{of} ({how})" if value > 0 else "no time was seen to be lost"
     return _Change(value, high, name, f"{saves[0].upper()}{saves[1:]}. {what}")
+
+
+def _is_listed(wait: Wait, results: WatchResults) -> bool:
+    """Long enough, with a rank to change, and not what a finding has already."""
+    paths = [(known(finding.rule), finding.sites) for finding in results.findings]
+    named = any(isinstance(path, ProgramSlowPath) and path.is_wait == wait.kind and wait.site in sites
+                for path, sites in paths)  # fmt: skip
+    return _is_cause(wait) and wait.share >= LEAST_SHARE and not named
 
 
 def _is_cause(wait: Wait) -> bool:

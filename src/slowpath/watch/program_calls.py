@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slowpath.findings.program_pattern import NONE, Messages, ProgramCalls
-from slowpath.watch.attributed import Attributed
+from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.classes import FIRST_USE
 from slowpath.watch.events import Bools, Floats, Ints, World
 from slowpath.watch.kind_weights import is_coarse, stands_for, time_weights
@@ -79,6 +79,8 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         group=group[calls],
         weight=stands_for(events, world, calls, by_time, every_site, counted, without),
         time_weight=by_time,
+        target_wait_s=found.split.parts_s[calls, TimePart.LATE_TARGET],
+        target=events.peer[calls],
         names=world.calls,
         messages=_messages(found, place),
         counted=counted,

@@ -286,6 +286,19 @@ def test_a_flush_waits_for_its_target_where_the_library_needs_it(tmp_path: Path,
     assert part(found, 0, TimePart.TRANSFER) == pytest.approx(30 * 0.001)
 
 
+def test_a_lock_that_goes_on_long_after_its_target_is_back_may_wait_for_another_origin(tmp_path: Path) -> None:
+    job = Job(2)
+    for i in range(30):
+        at = 0.1 * i
+        job.ranks[1].collective("MPI_Ibarrier", start_s=at + 0.001, end_s=at + 0.002)
+        end = at + 0.051 if i % 2 else at + 0.095
+        job.ranks[0].event("MPI_Win_lock", at + 0.010, end, EventKind.ONE_SIDED | EventKind.WAIT, peer=1)
+        job.ranks[1].collective("MPI_Ibarrier", start_s=at + 0.050, end_s=at + 0.052)
+    found = read(tmp_path, job)
+    assert part(found, 0, TimePart.LATE_TARGET) == pytest.approx(15 * 0.040)
+    assert part(found, 0, TimePart.UNEXPLAINED) == pytest.approx(15 * 0.040)
+
+
 def test_windows_that_one_rank_dropped_are_unexplained_not_wrong(tmp_path: Path) -> None:
     job = Job(2)
     job.ranks[1].level = 1

@@ -83,6 +83,13 @@ def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None
     assert not any(line.startswith("  4. ") for line in made)
 
 
+def test_a_wait_that_a_finding_names_at_its_place_is_not_listed_again() -> None:
+    wait = a_wait(kind="late target", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
+    away = a_finding(rule="SP075", sites=(REDUCE,), status="estimated", prove=None, change="call MPI", prices=())
+    assert "Saves at most" in " ".join(lines(watched(waits=(wait,))))
+    assert "Saves at most" not in " ".join(lines(watched(waits=(wait,), findings=(away,))))
+
+
 @pytest.mark.parametrize(
     ("queued_s", "said"),
     [

@@ -12,6 +12,7 @@ import pytest
 from slowpath.slowpaths import placement
 from slowpath.slowpaths.program import sp056_receives_late
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
+from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding, WatchResults
 from support.watch_record import BASE_NS, buffer_class
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
@@ -157,6 +158,18 @@ def new_buffers(program: Program, twin: bool) -> None:
                          buffer_class=buffer_class(2), allocation_bytes=2**20)  # fmt: skip
 
 
+def target_away(program: Program, twin: bool) -> None:
+    """Rank 0 locks and computes; rank 1 computes, and the lock is granted when it calls MPI, or at once."""
+    work_s, took_s = 1e-3, 5e-6
+    for _ in range(40):
+        start = program.now[0]
+        program.now[1] += work_s
+        granted = (start if twin else program.now[1]) + took_s
+        program.at(0).event("MPI_Win_lock", start, granted, EventKind.ONE_SIDED | EventKind.WAIT, peer=1, site=HERE)
+        program.now[0] = granted + work_s
+        program.all(size=2048, site=ELSEWHERE, took_s=2 * took_s)
+
+
 Plant = Callable[[Program, bool], None]
 PLANTS: dict[str, Plant] = {
     "SP049": hot_spot,
@@ -170,6 +183,7 @@ PLANTS: dict[str, Plant] = {
     "SP057": never_freed,
     "SP058": senders_wait,
     "SP059": new_buffers,
+    "SP075": target_away,
 }
 
 
@@ -203,7 +217,9 @@ def test_the_corrected_twin_is_clean(code: str, tmp_path: Path) -> None:
     assert found(code, True, tmp_path)[1] == []
 
 
-@pytest.mark.parametrize("code", ["SP049", "SP050", "SP051", "SP052", "SP053", "SP055", "SP056", "SP058", "SP059"])
+@pytest.mark.parametrize(
+    "code", ["SP049", "SP050", "SP051", "SP052", "SP053", "SP055", "SP056", "SP058", "SP059", "SP075"]
+)
 def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: Path) -> None:
     faulty, findings = found(code, False, tmp_path / "faulty")
     clean, _ = found(code, True, tmp_path / "clean")
@@ -214,6 +230,19 @@ def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: 
         assert finding.saved_interval is not None
         assert finding.saved_interval[0] <= (finding.saved_s or 0.0) <= finding.saved_interval[1]
     assert faulty.saved_s == pytest.approx(sum(finding.saved_s or 0.0 for finding in findings), rel=0.05)
+
+
+def test_a_rank_that_waited_before_it_computed_as_long_as_others_does_not_compute_longer(tmp_path: Path) -> None:
+    """Rank 0 is outside MPI while rank 1 waits for it, but no longer than rank 1 was: its own wait made it late."""
+    results, _ = found("SP075", False, tmp_path)
+    wait = next(wait for wait in results.waits if wait.kind == "collective imbalance")
+    assert (wait.culprit, wait.began) == (0, "inside MPI")
+    program = Program(2)
+    for _ in range(40):
+        program.now[0] += 1e-3
+        program.all(size=2048, site=ELSEWHERE)
+    wait = next(wait for wait in program.watched(tmp_path / "longer").waits if wait.kind == "collective imbalance")
+    assert (wait.culprit, wait.began) == (0, "outside MPI")
 
 
 def test_barriers_on_both_sides_of_a_collective_are_priced_together(tmp_path: Path) -> None:

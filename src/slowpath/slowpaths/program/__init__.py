@@ -16,6 +16,7 @@ from slowpath.slowpaths.program import (
     sp057_never_freed,
     sp058_senders_wait,
     sp059_new_buffers,
+    sp075_target_away,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -30,4 +31,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp057_never_freed.SLOW_PATH,
     sp058_senders_wait.SLOW_PATH,
     sp059_new_buffers.SLOW_PATH,
+    sp075_target_away.SLOW_PATH,
 )
