@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 from slowpath.analyse.build import build_results
+from slowpath.analyse.results_file import read_results
 from slowpath.compare.read import read_source
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.record.events import read_events
+from slowpath.record.folder import read_run
 from slowpath.record.imports.field import import_logs
-from slowpath.report.redact import Redactor, redact_and_report
+from slowpath.report.redact import NOTE, Redactor, redact_and_report
 from watchdog import WATCHDOG_S
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
@@ -71,6 +73,21 @@ def test_no_name_stays_in_any_file(run: Path, tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} >= {"report.html", "results.json", "report.txt", "cells.csv"}
     assert not (folder / "launches" / "000001" / "core.4242").exists()
     assert any(note.startswith("Redacted") for note in results.notes)
+    assert results.run.redacted
+
+
+@pytest.mark.parametrize("note", [NOTE, "a note in other words"])
+def test_a_copy_is_known_as_one_by_its_field_and_older_ones_by_their_note(run: Path, tmp_path: Path, note: str) -> None:
+    folder, _ = redact_and_report(run, tmp_path / "out")
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**info, "notes": [note]}))
+    assert read_run(folder).redacted
+    (folder / "run.json").write_text(json.dumps({**info, "notes": [note], "redacted": False}))
+    assert read_run(folder).redacted == (note == NOTE)
+    document = json.loads((folder / "results.json").read_text())
+    del document["run"]["redacted"]
+    (folder / "results.json").write_text(json.dumps({**document, "notes": [note]}))
+    assert read_results(folder / "results.json").run.redacted == (note == NOTE)
 
 
 def test_the_same_name_has_the_same_stand_in_and_the_rest_stays(run: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.limits import FILE_BYTES, Whole
 from slowpath.core.results import RESULTS_SCHEMA, Results
+from slowpath.record.folder import redacted_by_notes
 from slowpath.record.plan_files import require_parameters
 
 _ANEW = "build it anew from the run folder: slowpath report RUN"
@@ -87,6 +88,9 @@ def _completed(document: Any) -> Any:
     run = document.get("run") if isinstance(document, dict) else None
     if isinstance(run, dict) and isinstance(run.get("mpi"), dict):
         run["mpi"] = {"mpi": None, "unavailable": None, **run["mpi"]}
+    if isinstance(run, dict) and "redacted" not in run:
+        notes = document.get("notes")
+        run["redacted"] = redacted_by_notes([str(note) for note in notes] if isinstance(notes, list) else [])
     return document
 
 

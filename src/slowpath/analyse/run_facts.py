@@ -91,7 +91,9 @@ def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> lis
         )
         if launch is not None:
             log, output = _last_words(launch, run)
-            row = msgspec.structs.replace(row, launches=row.launches + 1, log=log, output=output)
+            row = msgspec.structs.replace(
+                row, launch_reason=launch.info.reason, launches=row.launches + 1, log=log, output=output
+            )
         rows[key] = row
 
     for cell in plan.cells:

@@ -29,16 +29,19 @@ from slowpath.core.results import EnvironmentResult, PlacementResult, Results, R
 
 ACCEPTABLE: Final = ("hardware", "mpi", "engine", "placement", "settings", "incomplete")
 MOST_NAMED = 3
-REDACTED = "Redacted: "  # begins the note of a copy without names (slowpath report --redact)
 Fact = TypeVar("Fact")
 
 
 class Doubt(msgspec.Struct, frozen=True):
-    """A reason why a comparison can't be decided. `kind` is one of ACCEPTABLE; `accepted`: the user judges anyway."""
+    """A reason why a comparison can't be decided. `kind` is one of ACCEPTABLE; `accepted`: the user judges anyway.
+
+    fact: the one of both sides that it is about, as RunDifference.what; None: about no one of them.
+    """
 
     kind: str
     reason: str
     accepted: bool = False
+    fact: str | None = None
 
 
 def doubts(a: Results, b: Results, pairs: Sequence[CellPair], uncompared: Sequence[Uncompared]) -> list[Doubt]:
@@ -68,7 +71,7 @@ def _hardware(a: RunResult, b: RunResult) -> Iterator[str]:
 
 
 def _mpis(a: Results, b: Results, pairs: Iterable[CellPair]) -> Iterator[str]:
-    redacted = _is_redacted(a, b)  # the library's own line may name a user
+    redacted = a.run.redacted or b.run.redacted  # the library's own line may name a user
     for mine, yours in _each(a.run, b.run, pairs, lambda run, cell: mpi_of(run, cell.mpi)):
         name_a, name_b = mpi_identity(mine), mpi_identity(yours)
         if not name_a or not name_b:
@@ -136,7 +139,7 @@ def _settings(a: Results, b: Results, pairs: Iterable[CellPair]) -> Iterator[str
     for mine, yours in _each(a.run, b.run, pairs, environment_of):
         if mine and yours and mine.setting and mine.setting == yours.setting:
             continue  # a setting that is independent of the library: other MPIs use other variables for it
-        set_a, set_b = (_set(each, names_alone=_is_redacted(a, b)) for each in (mine, yours))
+        set_a, set_b = (_set(each, names_alone=a.run.redacted or b.run.redacted) for each in (mine, yours))
         if set_a != set_b:
             name = next((each.name for each in (mine, yours) if each), "?")
             yield f"environment {name}: {set_a} in A, {set_b} in B"
@@ -149,10 +152,6 @@ def _set(environment: EnvironmentResult | None, names_alone: bool) -> str:
     given = {**environment.variables, **(environment.stated or {})}
     words = [name if names_alone else f"{name}={value}" for name, value in sorted(given.items())]
     return " ".join([*words, *(f"unset {name}" for name in sorted(environment.unset))]) or "no variables"
-
-
-def _is_redacted(*both: Results) -> bool:
-    return any(note.startswith(REDACTED) for results in both for note in results.notes)
 
 
 def _incomplete(a: Results, b: Results, uncompared: Sequence[Uncompared]) -> Iterator[str]:

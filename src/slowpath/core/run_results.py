@@ -191,6 +191,7 @@ class RunResult(Result, frozen=True, kw_only=True):
     environments: Annotated[list[EnvironmentResult], means("in the campaign's order")]
     placements: Annotated[list[PlacementResult], means("in the campaign's order")]
     quantum_ns: Annotated[NotNegative | None, means("coarsest clock of any rank; null: not known")]
+    redacted: Annotated[bool, means("a copy in which stand-ins replace names")] = False
 
     def __post_init__(self) -> None:
         require_machine(self.machine)
@@ -206,6 +207,9 @@ class SkippedRow(Result, frozen=True, kw_only=True):
     label: Annotated[Name, means("of the cell, or of the launch")]
     status: Annotated[SkippedStatus, means("how it ended")]
     reason: Annotated[Text, means("why")]
+    launch_reason: Annotated[Text | None, means("what ended the last of these launches; null: none, or not known")] = (
+        optional()
+    )
     launches: Annotated[Count, means("in how many")]
     log: Annotated[str | None, means("path in the run folder")]
     output: Annotated[str | None, means("last lines of the job")]

@@ -100,8 +100,8 @@ class Screening:
                 cells = [cell for cell in results.cells if cell.environment == environment]
                 if some and cells and not any(cell.metrics for cell in cells):
                     numbers = {cell.cell for cell in cells}
-                    reasons = (row.reason for row in results.skipped if row.cell in numbers)
-                    found[some[0]] = next(reasons, "no launch with it worked").rpartition("placement 'bound': ")[2]
+                    rows = (row.launch_reason or row.reason for row in results.skipped if row.cell in numbers)
+                    found[some[0]] = next(rows, "no launch with it worked")
         return found
 
     @cached_property

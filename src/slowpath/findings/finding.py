@@ -206,7 +206,12 @@ def law_result(law: FittedLaw) -> LawResult:
 
 def _coefficient(one: Coefficient) -> LawCoefficient:
     return LawCoefficient(
-        name=one.name, per=one.per, unit=one.unit, value=one.value, interval=one.interval, interval_kind=one.kind
+        name=one.name,
+        per=one.per.one if one.per else None,
+        unit=one.unit,
+        value=one.value,
+        interval=one.interval,
+        interval_kind=one.kind,
     )
 
 

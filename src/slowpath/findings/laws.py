@@ -19,7 +19,7 @@ from slowpath.stats.laws.choose import Choice, choose
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import drawn_points
 from slowpath.stats.laws.forecasts import held_out, to_measure
-from slowpath.stats.laws.found import Coefficient, FittedLaw, failed_words
+from slowpath.stats.laws.found import Coefficient, FittedLaw, failed_words, per_page
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.law import Law
 from slowpath.stats.laws.predict import verdict
@@ -98,20 +98,19 @@ def with_bound(law: FittedLaw, sweep: Sweep) -> FittedLaw:
     Allocations that all have about the same number of the largest pages can't tell their cost from a constant, which is
     then an upper bound of it.
     """
-    if law.name != "granules" or not law.brackets or law.coefficients[0].name != "constant":
+    if law.name != "granules" or not law.brackets or law.coefficients[0].at_bytes is not None:
         return law
     lengths = next((sweep.covariates[n] for n in sweep.varied() if n.endswith("allocation_bytes")), None)
     page = law.brackets[-1].up_to
-    if lengths is None or any(coefficient.name.startswith(format_bytes(int(page))) for coefficient in law.coefficients):
+    if lengths is None or per_page(int(page)) in [coefficient.per for coefficient in law.coefficients]:
         return law
     counts = np.ceil(lengths[alignment(lengths) >= page] / page)
     if not counts.size or counts.max() > ALIKE * counts.min():
         return law
-    first, name, least = law.coefficients[0], format_bytes(int(page)), float(counts.min())
+    first, least = law.coefficients[0], float(counts.min())
     values = tuple(value / least for value in first.launch_values)
-    bound = Coefficient(
-        f"{name} granules at most", f"s per {name} page", first.value / least, None, _BOUND, None, values
-    )
+    name, value = f"{format_bytes(int(page))} granules at most", first.value / least
+    bound = Coefficient(name, per_page(int(page)), value, None, _BOUND, None, values, is_bound=True)
     return replace(law, coefficients=(*law.coefficients, bound))
 
 

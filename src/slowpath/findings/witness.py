@@ -324,9 +324,8 @@ def _shown(faults: str | None, found: Account | None) -> Support:
 
 def _pages(seen: Observation) -> float | None:
     """Pages that the law charges for in the slow cell: the excess over the cost of one."""
-    terms = (
-        [coefficient for coefficient in seen.law.coefficients if coefficient.unit.endswith(" page")] if seen.law else []
-    )
+    every = seen.law.coefficients if seen.law else ()
+    terms = [one for one in every if one.per is not None and one.per.page_bytes is not None]
     if seen.excess_s is None or not terms or terms[0].value <= 0:
         return None
     return seen.excess_s / terms[0].value

@@ -23,11 +23,12 @@ MPI_AXIS = "mpi"
 
 
 class GroupCells(msgspec.Struct, frozen=True):
-    """The cells of one group, with the experiment that they exercise."""
+    """Cells of one group and the experiment that they exercise. too_few: numbers of those that need more ranks."""
 
     name: str
     experiment: DescribedExperiment
     cells: list[Cell]
+    too_few: frozenset[int] = frozenset()
 
 
 def coordinates(cell: Cell) -> dict[str, str]:

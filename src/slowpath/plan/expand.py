@@ -69,7 +69,8 @@ def expand(
     planned = [mpi.planned for mpi in mpis]
     groups = _expand_groups(campaign, description, Shared(counts, planned, environments, placements))
     cells = [cell for group in groups.values() for cell in group.cells]
-    verdicts = _checked(check, cells, placements, counts)
+    too_few = frozenset[int]().union(*(group.too_few for group in groups.values()))
+    verdicts = _checked(check, [cell for cell in cells if cell.cell not in too_few], placements, counts)
     _require_accepted(cells, verdicts, campaign.source)
     return Plan(
         schema=PLAN_SCHEMA,
@@ -93,17 +94,13 @@ def expand(
 def _checked(
     check: CheckCells, cells: Sequence[Cell], placements: Sequence[Placement], counts: Sequence[int]
 ) -> Verdicts:
-    """All cells judged, each with the number of ranks that it is to have."""
+    """These cells judged, each with the number of ranks that it is to have."""
     of_placement = {placement.name: placement.ranks or counts[-1] for placement in placements}
     verdicts: dict[int, CellVerdict] = {}
     for count in counts:
-        mine = [cell for cell in cells if of_placement[cell.placement] == count and not _too_few(cell)]
+        mine = [cell for cell in cells if of_placement[cell.placement] == count]
         verdicts |= check(mine, count) if mine else {}
     return verdicts
-
-
-def _too_few(cell: Cell) -> bool:
-    return cell.skip is not None and cell.skip.startswith(TOO_FEW_RANKS)
 
 
 def _at_once(campaign: Campaign, placements: Sequence[Placement]) -> dict[str, tuple[str, str]]:
@@ -169,7 +166,6 @@ def _require_accepted(cells: Sequence[Cell], verdicts: Verdicts, source: str) ->
 
 
 MAX_CELLS = 100_000
-TOO_FEW_RANKS = "too few ranks:"  # how the reason of such a cell begins
 Axes = Mapping[str, list[str]]  # every axis of a group with its values
 _FACTORS_OF = {2: 1, 4: 2}  # two-level factors that so many values make up
 
@@ -221,14 +217,20 @@ def expand_group(
     defaults = experiment.defaults()
     parameters = [{name: point.get(name, default) for name, default in defaults.items()} for point in points]
     numbers = itertools.count(first)
-    cells = [
-        _cell(next(numbers), table, point, values, mpi_label(mpi, label, shared), mpi, shared, experiment)
-        for mpi in shared.mpis
-        for point, values, label in zip(points, parameters, labels, strict=True)
-    ]
-    if all(cell.skip is not None and cell.skip.startswith(TOO_FEW_RANKS) for cell in cells):
+    cells = list[Cell]()
+    too_few = set[int]()
+    for mpi in shared.mpis:
+        for point, values, label in zip(points, parameters, labels, strict=True):
+            why = _why_too_few(experiment, values, shared.ranks_of(shared.placement(point["placement"])))
+            number = next(numbers)
+            cells.append(
+                _cell(number, table, point, values, mpi_label(mpi, label, shared), mpi, shared, experiment, why)
+            )
+            if why is not None:
+                too_few.add(number)
+    if len(too_few) == len(cells):
         raise wrong(campaign.source, title, None, f"all cells are skipped: {cells[0].skip}; set ranks, or --ranks")
-    return GroupCells(table.name, experiment, cells)
+    return GroupCells(table.name, experiment, cells, frozenset(too_few))
 
 
 def mpi_label(mpi: PlannedMpi, label: str, shared: Shared) -> str:
@@ -281,6 +283,7 @@ def _cell(
     mpi: PlannedMpi,
     shared: Shared,
     experiment: DescribedExperiment,
+    why_too_few: str | None,
 ) -> Cell:
     environment = shared.environment(point["environment"], mpi.name)
     placement = shared.placement(point["placement"])
@@ -305,7 +308,7 @@ def _cell(
         environment=environment.name,
         placement=placement.name,
         copy=int(point["copy"]),
-        skip=_why_too_few(experiment, parameters, ranks) or _why_skipped(environment, placement, mpi, shared),
+        skip=why_too_few or _why_skipped(environment, placement, mpi, shared),
         mpi=mpi.name,
     )
 
@@ -313,11 +316,11 @@ def _cell(
 def _why_too_few(experiment: DescribedExperiment, parameters: Mapping[str, str], ranks: int) -> str | None:
     """Why so few ranks cannot run the cell: the experiment needs more, or a parameter that counts ranks names more."""
     if ranks < experiment.min_ranks:
-        return f"{TOO_FEW_RANKS} {experiment.name} needs {experiment.min_ranks} ranks, not {ranks}"
+        return f"too few ranks: {experiment.name} needs {experiment.min_ranks} ranks, not {ranks}"
     for parameter in experiment.parameters:
         value = parameters[parameter.name]
         if parameter.unit == "ranks" and value.isdecimal() and int(value) > ranks:
-            return f"{TOO_FEW_RANKS} {parameter.name} above {ranks} are left out"
+            return f"too few ranks: {parameter.name} above {ranks} are left out"
     return None
 
 

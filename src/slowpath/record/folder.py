@@ -9,12 +9,14 @@ import contextlib
 import itertools
 import os
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from slowpath.core.decoding import decoded, schema_in
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
@@ -57,6 +59,7 @@ class RunInfo(msgspec.Struct, frozen=True):
     mpis: list[dict[str, Any]] = []  # each MPI of the run, with its short_name and engine; []: an old run, with one
     machine: dict[str, Any] = {}
     notes: list[Text] = []
+    redacted: bool = False  # a copy in which stand-ins replace names
     # Further ones, on which it was resumed; LaunchInfo.machine counts from 1.
     machines: Annotated[list[dict[str, Any]], Meta(max_length=MOST_MACHINES)] = []
 
@@ -195,7 +198,13 @@ def read_run(run: Path) -> RunInfo:
     path = run / "run.json"
     content = read_bytes(path, FILE_BYTES["run.json"], within=run)
     schema_in(content, path, RUN_SCHEMA, _ADVICE)
-    return decoded(content, RunInfo, path, _ADVICE)
+    info = decoded(content, RunInfo, path, _ADVICE)
+    return replace(info, redacted=info.redacted or redacted_by_notes(info.notes))
+
+
+def redacted_by_notes(notes: Sequence[str]) -> bool:
+    """Whether it is a redacted copy of an older version, which said so in a note alone."""
+    return any(note.startswith("Redacted: names of ") for note in notes)
 
 
 def read_launches(run: Path) -> list[LaunchInfo]:

@@ -293,7 +293,7 @@ def _redacted(path: Path, content: bytes, redactor: Redactor) -> bytes:
         given[0]["machine"] = without_secrets(given[0]["machine"])
     values = [redactor.value(value) for value in given]
     if path.name == "run.json" and isinstance(values[0], dict):
-        values[0]["notes"] = [*values[0].get("notes", []), NOTE]
+        values[0] |= {"notes": [*values[0].get("notes", []), NOTE], "redacted": True}
     indent = 1 if path.suffix == ".json" else None
     lines = (json.dumps(value, ensure_ascii=False, indent=indent) + "\n" for value in values)
     return "".join(lines).encode(errors="replace")

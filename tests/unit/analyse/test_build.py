@@ -110,7 +110,7 @@ def test_a_crashed_launch_counts_once_and_its_follow_up_gives_the_rest(run: Path
     said = planted.events([0]) + '{"event": "cell_begin", "t_ns": 4, "cell": 2}\n'
     failed = [FailedCell(2, "crashed", "signal 11 in MPI_Recv")]
     half_written = [*planted.ping_pong(rng, 0, 0, planted.FAST_NS), *planted.ping_pong(rng, 0, 2, planted.FAST_NS)]
-    planted.add_launch(copy, 0, 0, "default", half_written, said, ended="crashed", failed_cells=failed)
+    planted.add_launch(copy, 0, 0, "default", half_written, said, ended="crashed", reason="why", failed_cells=failed)
     planted.add_launch(copy, 16, 0, "default", planted.one_way(rng, 16, 3), planted.events([3]), continues=0)
     results = build_results(copy)
     by_cell = {cell.cell: cell for cell in results.cells}
@@ -120,6 +120,7 @@ def test_a_crashed_launch_counts_once_and_its_follow_up_gives_the_rest(run: Path
     assert contrast(results, "control").launches == planted.ROUNDS - 1
     row = next(row for row in results.skipped if row.cell == 2)
     assert (row.status, row.reason, row.launches) == ("crashed", "signal 11 in MPI_Recv", 1)
+    assert row.launch_reason == "why"
 
 
 def test_a_cell_that_the_engine_skips_for_a_reason_is_skipped_and_not_failed(run: Path, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from slowpath.cli.main import exit_code
 from slowpath.watch.compare.comparison import WatchRow, compare_watches, gate_watches
 from slowpath.watch.compare.measures import WatchSide, is_polling, is_watch_source, read_side
+from slowpath.watch.compare.text import render_watch_comparison
 from slowpath.watch.report.write import write_watch
 from slowpath.watch.results import CallCount, WatchResults
 from support.watch_results import a_class, a_finding, a_program, a_rank, classes, results
@@ -111,6 +112,14 @@ def test_what_is_not_alike_is_undecided_until_accepted(change: dict[str, Any], k
     found = gate_watches(*sides, EFFECT)
     assert (found.outcome, [one.kind for one in found.doubts]) == ("undecided", [kind])
     assert gate_watches(*sides, EFFECT, [kind]).outcome == "pass"
+
+
+def test_a_fact_that_differs_is_listed_once_whatever_the_doubt_about_it_says() -> None:
+    found = compare_watches(a_side("a", results(program=a_program(library="other"))), a_side("b", results()), EFFECT)
+    doubts = [replace(doubt, reason="another sentence") for doubt in found.doubts]
+    assert [doubt.fact for doubt in doubts] == ["MPI"]
+    text = render_watch_comparison(replace(found, doubts=doubts))
+    assert (text.count("differs "), text.count("another sentence")) == (1, 0)
 
 
 def test_a_killed_rank_makes_it_incomplete() -> None:

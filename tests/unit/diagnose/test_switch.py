@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
+
 import pytest
 from made_results import METRIC, finding, law, results, step
 from msgspec.structs import replace
@@ -96,6 +98,7 @@ def test_another_limit_of_the_law_gets_a_finding_of_its_own(survey: Results) -> 
     assert own.ratio == pytest.approx(27 / 8, rel=0.05)
     assert own.text.startswith("At the 50020 B protocol switch latency falls 3.")
     assert own.remedies[0].verdict == "not tried"
+    assert kind_of(task).summary(task, before, changed(found, shown="Two. Sentences")) == "Two. Sentences"
     summary = kind_of(task).summary(task, before, found)
     assert f"moves the switch from {LIMIT} B to {task.expected_bytes} B" in summary
 

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from slowpath.stats.inputs import Floats
 from slowpath.stats.laws import granules, linear, threshold
 from slowpath.stats.laws.drawn import drawn_points
 from slowpath.stats.laws.fit import fit
+from slowpath.stats.laws.law import Column
 from slowpath.stats.laws.sweep import make_sweep
 
 LENGTHS = [float(2**power) for power in range(10, 18)]
@@ -47,3 +51,19 @@ def test_of_a_threshold_with_pages_each_point_has_its_page() -> None:
     sweep = make_sweep({"allocation_bytes": lengths}, [times] * 3)
     points = drawn_points(sweep, fit(threshold.LAW, sweep))
     assert [point.page_bytes for point in points] == [None, 4096] * 6
+
+
+def test_the_page_of_a_point_does_not_depend_on_the_name_of_its_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = np.array([n * 2**26 + rest for n in (1, 2, 4) for rest in (0, 1)], dtype=np.float64)
+    pages = np.where(lengths % 2**20 > 0, np.ceil(lengths / 4096), 0)
+    sweep = make_sweep({"allocation_bytes": lengths}, [1e-3 + 25e-9 * pages] * 3)
+    plain, of_page = fit(granules.LAW, sweep), granules.granules_of
+
+    def reworded(page_bytes: int, count: Floats) -> Column:
+        column = of_page(page_bytes, count)
+        return replace(column, name="another name", per=replace(column.per, one="another unit", many="things"))
+
+    monkeypatch.setattr(granules, "granules_of", reworded)
+    other = fit(granules.LAW, sweep)
+    assert {term.unit for term in other.coefficients} == {"s", "s per another unit"}
+    assert drawn_points(sweep, other) == drawn_points(sweep, plain)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,17 @@ from slowpath.core.errors import UsageError
 from slowpath.stats.laws import segments
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import NotDetermined, fit
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.found import (
+    BYTE,
+    Bracket,
+    Coefficient,
+    FittedLaw,
+    Per,
+    cost_words,
+    formula_words,
+    per_curve,
+    per_page,
+)
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.least_squares import solve, solve_times
 from slowpath.stats.laws.pages import pages
@@ -193,3 +205,27 @@ def test_laws_without_their_quantity_say_so() -> None:
             fit(law, sweep)
     with pytest.raises(UsageError, match="there is no law 'byte'; there are constant, bytes"):
         find("byte")
+
+
+def test_formulas_and_costs_scale_by_what_is_counted_not_by_its_words() -> None:
+    byte = replace(BYTE, one="Oktett", many="Mo", cost="Mo")
+    assert (_term_of(BYTE), _term_of(byte)) == ("t = 1.05 ms x MiB of message", "t = 1.05 ms x Mo")
+    page = replace(per_page(4096), one="byte (4096 of them)", many="Seiten", cost="Seite")
+    assert (_term_of(page), cost_words(_law_of(page))) == ("t = 1.00 ns x Seiten", "1.00 ns per Seite")
+    assert cost_words(_law_of(per_curve("1 - 1 / length"))) == "1.00 ns x 1 - 1 / length"
+
+
+@pytest.mark.parametrize("name", ["constant at 4 KiB", "granules at most", "anything"])
+def test_what_a_coefficient_is_does_not_depend_on_its_name(name: str) -> None:
+    assert _term_of(None, name=name) == "t = 1.00 ns"
+    assert _term_of(None, name=name, at_bytes=8192) == "t = 1.00 ns at 8 KiB"
+    assert _term_of(None, name=name, is_bound=True) == "t = at most 1.00 ns"
+
+
+def _law_of(per: Per | None, *, name: str = "b", at_bytes: int | None = None, is_bound: bool = False) -> FittedLaw:
+    term = Coefficient(name, per, 1e-9, None, "", None, (), at_bytes, is_bound)
+    return FittedLaw("bytes", "", (term,), (), 0.0, 0.0, None, None, (), 12, 5)
+
+
+def _term_of(per: Per | None, **more: Any) -> str:
+    return formula_words(_law_of(per, **more))

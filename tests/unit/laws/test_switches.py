@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.stats.laws import linear, segments
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw, formula_words
+from slowpath.stats.laws.found import BYTE, Bracket, Coefficient, FittedLaw, formula_words
 from slowpath.stats.laws.segments import FEWEST_SIZES, line_costs
 from slowpath.stats.laws.sweep import Sweep, make_sweep
 
@@ -52,9 +52,9 @@ def test_no_stretch_costs_less_than_nothing_and_none_is_shorter_than_four_length
 def test_a_law_is_written_in_the_order_of_its_stretches_whichever_limit_stands_first() -> None:
     limits = (Bracket("message_bytes", 4096, 8192), Bracket("message_bytes", 64, 128))
     terms = [
-        Coefficient(f"{name} {number}", unit, value, None, "", None, ())
+        Coefficient(f"{name} {number}", per, value, None, "", None, ())
         for number, start in enumerate((1e-6, 2e-6, 3e-6))
-        for name, unit, value in (("constant", "s", start), ("transfer", "s per byte", 1e-10))
+        for name, per, value in (("constant", None, start), ("transfer", BYTE, 1e-10))
     ]
     law = FittedLaw("segments", "", tuple(terms), limits, 0.0, 0.0, None, None, (), 12, 5)
     words = formula_words(law)

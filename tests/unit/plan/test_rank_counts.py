@@ -14,6 +14,7 @@ from slowpath.core.engine_description import CellVerdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
 from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
+from slowpath.plan import expand as expand_cells
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import launch_seconds
 from slowpath.plan.expand import expand
@@ -91,6 +92,27 @@ def test_members_above_the_ranks_are_left_out_with_one_reason(plan_of: Callable[
     assert [cell.skip for cell in plan.cells] == [None, None, *["too few ranks: members above 4 are left out"] * 2]
     with pytest.raises(UsageError, match="all cells are skipped: too few ranks: members above 4 are left out"):
         plan_of(text.replace("[2, 4, 6, 16]", "[6, 16]"), ranks=4)
+
+
+def test_a_cell_that_needs_more_ranks_is_one_whatever_its_reason_says(
+    plan_of: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = expand_cells._why_too_few
+
+    def reworded(*given: Any) -> str | None:
+        return why(*given) and "another sentence"
+
+    monkeypatch.setattr(expand_cells, "_why_too_few", reworded)
+    asked = list[int]()
+
+    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
+        asked.extend(cell.cell for cell in cells)
+        return {cell.cell: CellVerdict(cell.cell) for cell in cells}
+
+    plan = plan_of(P2P, ranks=[1, 2], check=check)
+    assert ([cell.skip for cell in plan.cells], asked) == (["another sentence", None], [1])
+    with pytest.raises(UsageError, match="all cells are skipped: another sentence"):
+        plan_of('[[cells]]\nname = "c"\nexperiment = "coll"\nparameters.members = [6, 16]\n', ranks=4)
 
 
 def test_counted_launches_of_the_collectives_keep_their_ranks(description: dict[str, Any]) -> None:

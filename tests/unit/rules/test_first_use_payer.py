@@ -10,14 +10,14 @@ from plants import allocations
 from slowpath.experiments.registry import ROLES
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.first_use.first_uses import payer
-from slowpath.stats.laws.found import Coefficient, FittedLaw
+from slowpath.stats.laws.found import Coefficient, FittedLaw, per_page
 
 
 def law(name: str, *intervals: tuple[float, float] | None) -> FittedLaw:
     """A constant, and a term a page for each interval; None: of a single launch."""
-    once = Coefficient("constant", "s", 1e-5, (9e-6, 1.1e-5), "t", 0.95, ())
+    once = Coefficient("constant", None, 1e-5, (9e-6, 1.1e-5), "t", 0.95, ())
     terms = [
-        Coefficient(f"b{i}", "s per 4 KiB page", 1e-9, one, "t", None if one is None else 0.95, ())
+        Coefficient(f"b{i}", per_page(4096), 1e-9, one, "t", None if one is None else 0.95, ())
         for i, one in enumerate(intervals)
     ]
     return FittedLaw(name, "t", (once, *terms), (), 0.01, None, None, None, (), 8, 6, fits=name)

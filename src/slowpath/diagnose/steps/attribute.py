@@ -8,6 +8,7 @@ variable moves. So the new place is expected to the byte before it is measured.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import msgspec
@@ -186,20 +187,17 @@ def apply(before: StepConclusion, task: AttributeTask, results: Results, _: Step
     """The limit carries what was seen; a limit that the finding is not about gets a finding of its own."""
     shown = attribution(task, results)
     if shown is None:
-        return before
-    after = before.changed(task.finding, shown.applied)
+        return replace(before, shown=None)
+    after = replace(before.changed(task.finding, shown.applied), shown=shown.text)
     changed = after.finding(task.finding)
     if task.is_main_limit or not shown.moved or changed is None:
         return after
     return after.with_findings([shown.own_finding(changed)])
 
 
-def summary(task: AttributeTask, _: StepConclusion, after: StepConclusion) -> str:
+def summary(_task: AttributeTask, _before: StepConclusion, after: StepConclusion) -> str:
     """What moving the variable showed."""
-    finding = after.finding(task.finding)
-    at = [one for one in (limits_of(finding) if finding else ()) if one.above == task.limit_bytes]
-    whole = next((one.attribution for one in at if one.attribution), None)
-    return whole.split(". ")[-1] if whole else "no outcome"
+    return after.shown or "no outcome"
 
 
 ATTRIBUTE = StepKind(AttributeTask, apply, summary)

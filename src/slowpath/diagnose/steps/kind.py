@@ -19,10 +19,14 @@ T = TypeVar("T", bound=Task)
 
 @dataclass(frozen=True)
 class StepConclusion:
-    """What follows from the steps so far. combined: of the last step that combined remedies."""
+    """What follows from the steps so far.
+
+    combined: of the last step that combined remedies.  shown: by the last attribution, one sentence; None: nothing.
+    """
 
     findings: Sequence[Finding] = ()
     combined: CombinedOutcome | None = None
+    shown: str | None = None
 
     def finding(self, wanted: str) -> Finding | None:
         """By its id."""

@@ -105,7 +105,7 @@ def by_processor_time(facts: Facts, seen: Observation, support: Support) -> Judg
 
 
 def _unit(seen: Observation) -> str | None:
-    per = [coefficient.per for coefficient in seen.law.coefficients if coefficient.per] if seen.law else []
+    per = [coefficient.per.one for coefficient in seen.law.coefficients if coefficient.per] if seen.law else []
     return per[-1] if per else None
 
 

@@ -25,7 +25,7 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import ROLES, cost_witness, of, sides
 from slowpath.findings.words import number, parameter, ratio_words, times_words
 from slowpath.mpi.applies import AppliesTo
-from slowpath.stats.laws.found import Coefficient, FittedLaw, with_words
+from slowpath.stats.laws.found import BYTE, Coefficient, FittedLaw, per_byte_of, with_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ EXAMPLE_BYTES = 8.0 * 2**30
 
 _GROWS = "bytes"
 
-_PER = "byte of the window"
+_PER = per_byte_of("window")
 
 Key = tuple[object, ...]
 
@@ -127,7 +127,7 @@ def _launches(cell: CellResult, other: CellResult, metric: str) -> tuple[Sequenc
 
 
 def _term(law: FittedLaw) -> Coefficient | None:
-    return next((coefficient for coefficient in law.coefficients if coefficient.per == "byte"), None)
+    return next((coefficient for coefficient in law.coefficients if coefficient.per == BYTE), None)
 
 
 def _of_windows(law: FittedLaw) -> FittedLaw:
@@ -135,7 +135,7 @@ def _of_windows(law: FittedLaw) -> FittedLaw:
     return replace(
         law,
         coefficients=tuple(
-            replace(coefficient, unit=f"s per {_PER}") if coefficient.per == "byte" else coefficient
+            replace(coefficient, per=_PER) if coefficient.per == BYTE else coefficient
             for coefficient in law.coefficients
         ),
         forecasts=tuple(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowpath.stats.laws.found import per_byte_of
 from slowpath.stats.laws.law import Law, Place, Variant, missing, single, varies, with_transfer
 from slowpath.stats.laws.probes import spread
 from slowpath.stats.laws.sweep import Covariates
@@ -24,7 +25,7 @@ def sides(covariates: Covariates) -> dict[str, str]:
 
 
 def _variant(name: str, text: str) -> Variant:
-    return Variant(text, single("by length", f"byte of the {text}", lambda c: c[name]))
+    return Variant(text, single("by length", per_byte_of(text), lambda c: c[name]))
 
 
 def _variants(covariates: Covariates) -> Sequence[Variant]:

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from slowpath.core.finding_results import LawPoint
-from slowpath.core.units import parse_bytes
+from slowpath.stats.laws import granules, threshold
 from slowpath.stats.laws.centre import design
 from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.fit import Fit
 from slowpath.stats.laws.sweep import Sweep
 
 STANDARD_ERRORS = 1.96  # of the logarithm of a centre: 95 %
-_GRANULES = re.compile(r"(?P<page>.+) granules")
+_BY_GRANULES = (granules.LAW.name, threshold.LAW.name)
 
 
 def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[LawPoint, ...]:
@@ -40,13 +38,13 @@ def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[LawPoint, ...]:
 
 
 def _pages(sweep: Sweep, law: Fit | None) -> list[int | None]:
-    """The page of the term by which each point pays, where a law has such terms."""
+    """The page of the term by which each point pays, where a law has a term for each length of a page."""
     pages: list[int | None] = [None] * sweep.points
-    if law is None:
+    if law is None or law.name not in _BY_GRANULES:
         return pages
     columns = law.centre.variant.columns(sweep.covariates)
     for column, counts in zip(columns, design(law.centre.variant, sweep.covariates).T, strict=True):
-        if found := _GRANULES.fullmatch(column.name):
-            page = parse_bytes(found["page"].replace(" ", ""))
+        if column.per is not None and column.per.page_bytes is not None:
+            page = column.per.page_bytes
             pages = [page if counts[point] > 0 else old for point, old in enumerate(pages)]
     return pages

@@ -17,7 +17,7 @@ from slowpath.stats.interval import percent
 from slowpath.stats.laws.centre import MARGIN, CentreFit, design, fit_centres
 from slowpath.stats.laws.curve import CentreCurve, curve
 from slowpath.stats.laws.found import Bracket, Coefficient
-from slowpath.stats.laws.law import Law, Variant
+from slowpath.stats.laws.law import Column, Law, Variant
 from slowpath.stats.laws.least_squares import solve_times
 from slowpath.stats.laws.separate import contains
 from slowpath.stats.laws.sweep import Sweep
@@ -34,7 +34,7 @@ def coefficients(sweep: Sweep, centre: CentreCurve, variant: Variant, level: flo
     if not fitted:
         return ()
     by_term = np.array(fitted).T.tolist()
-    return tuple(_over_launches(c.name, c.unit, values, level) for c, values in zip(columns, by_term, strict=True))
+    return tuple(_over_launches(c, values, level) for c, values in zip(columns, by_term, strict=True))
 
 
 def _by_launch(sweep: Sweep, centre: CentreCurve, variant: Variant) -> list[Floats]:
@@ -51,14 +51,14 @@ def _by_launch(sweep: Sweep, centre: CentreCurve, variant: Variant) -> list[Floa
     return fits
 
 
-def _over_launches(name: str, unit: str, values: list[float], level: float) -> Coefficient:
+def _over_launches(column: Column, values: list[float], level: float) -> Coefficient:
     # In parts of the largest: seconds for a byte are as small as what student.mean takes for rounding errors.
     scale = max(map(abs, values)) or 1.0
     mean = student.mean([value / scale for value in values])
     n = len(values)
 
     def as_found(value: float, low: float, high: float, kind: str, achieved: float | None) -> Coefficient:
-        return Coefficient(name, unit, value, (low, high), kind, achieved, tuple(values))
+        return Coefficient(column.name, column.per, value, (low, high), kind, achieved, tuple(values), column.at_bytes)
 
     if n >= SIGNED_RANK_LAUNCHES:
         rank = signedrank.hodges_lehmann(values, level)
@@ -70,7 +70,7 @@ def _over_launches(name: str, unit: str, values: list[float], level: float) -> C
     if n == 2:
         return as_found(scale * mean.value, min(values), max(values), "range of 2 launches, no interval", None)
     why = "one launch: run-to-run spread unknown" if n == 1 else "launches are equal, no interval"
-    return Coefficient(name, unit, scale * mean.value, None, why, None, tuple(values))
+    return Coefficient(column.name, column.per, scale * mean.value, None, why, None, tuple(values), column.at_bytes)
 
 
 class NotDetermined(SlowpathError):

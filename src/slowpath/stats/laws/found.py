@@ -13,29 +13,73 @@ from slowpath.core.units import format_bytes, format_time, listed
 
 Interval = tuple[float, float]
 _MIB = 2**20
-# What is counted, for each thing that a coefficient may be the time of; pages and bytes have rules of their own.
-_COUNTED = {
-    "page of the host": "pages",
-    "block": "blocks",
-    "entry in front": "entries in front",
-    "window": "1 / messages in flight",
-    "message ahead": "messages in flight",
-}
 # Laws with a step: the covariate, the sign that holds on the dear side, and the name of the limit.
 _STEPS = {"live buffers": ("live buffers", ">", "K"), "repetition": ("use", "<", "n")}
 
 
 @dataclass(frozen=True)
+class Per:
+    """For each what a coefficient is paid.
+
+    one: in words, as in "s per 4 KiB page".  many: what a formula multiplies by, "pages of 4 KiB".
+    cost: what a cost is stated for.  scale: how many of `one` make one of `many` and of `cost`.
+    page_bytes: length of the page that it is; None: it is none, or of no one length.
+    is_curve: `many` is a factor between 0 and 1, no count.
+    """
+
+    one: str
+    many: str
+    cost: str
+    scale: int = 1
+    page_bytes: int | None = None
+    is_curve: bool = False
+
+
+def per_one(one: str, many: str) -> Per:
+    """Return what is counted one by one."""
+    return Per(one, many, one)
+
+
+def per_byte_of(what: str) -> Per:
+    """Return a byte of a length other than the message's."""
+    return Per(f"byte of the {what}", f"MiB of {what}", f"MiB of the {what}", _MIB)
+
+
+def per_page(page_bytes: int) -> Per:
+    """Return a page of this length."""
+    size = format_bytes(page_bytes)
+    return Per(f"{size} page", f"pages of {size}", f"{size} page", page_bytes=page_bytes)
+
+
+def per_curve(factor: str) -> Per:
+    """Return a factor that is written as it is."""
+    return Per(factor, factor, factor, is_curve=True)
+
+
+BYTE = Per("byte", "MiB of message", "MiB", _MIB)
+
+
+@dataclass(frozen=True)
 class Coefficient:
-    """unit: "s", or "s per 4 KiB page". interval: None with `kind` saying why. launch_values: one a fitted launch."""
+    """per: None: it is paid once. interval: None with `kind` saying why. launch_values: one a fitted launch.
+
+    at_bytes: of a constant that holds for this length alone.  is_bound: what it is at most.
+    """
 
     name: str
-    unit: str
+    per: Per | None
     value: float
     interval: Interval | None
     kind: str
     level: float | None
     launch_values: tuple[float, ...]
+    at_bytes: int | None = None
+    is_bound: bool = False
+
+    @property
+    def unit(self) -> str:
+        """`s`, or `s per 4 KiB page`."""
+        return f"s per {self.per.one}" if self.per else "s"
 
     @property
     def excludes_zero(self) -> bool | None:
@@ -43,11 +87,6 @@ class Coefficient:
         if self.interval is None or self.level is None:
             return None
         return self.interval[0] > 0 or self.interval[1] < 0
-
-    @property
-    def per(self) -> str | None:
-        """Return what it is paid for, as "4 KiB page"; None: it is paid once."""
-        return self.unit.removeprefix("s per ") if self.unit != "s" else None
 
 
 @dataclass(frozen=True)
@@ -113,24 +152,14 @@ def formula_words(law: FittedLaw) -> str:
 
 def _term(coefficient: Coefficient) -> str:
     """`27.8 ns [27.5, 28.1] x pages of 4 KiB`."""
-    counted, scale = _counted(coefficient.per)
-    most = "at most " if coefficient.name.endswith(" at most") else ""
-    _, at, length = coefficient.name.partition(" at ")  # a constant that holds for one length
-    where = f" at {length}" if at and not most else ""
-    return f"{most}{_time(coefficient, scale)}{f' x {counted}' if counted else ''}{where}"
+    per, at_bytes = coefficient.per, coefficient.at_bytes
+    where = f" at {format_bytes(at_bytes)}" if at_bytes is not None else ""
+    counted = f" x {per.many}" if per else ""
+    return f"{_most(coefficient)}{_time(coefficient, per.scale if per else 1)}{counted}{where}"
 
 
-def _counted(per: str | None) -> tuple[str, int]:
-    """Return what is counted in the formula, and how many of what the coefficient is for make one of it."""
-    if per is None:
-        return "", 1
-    if per.startswith("byte"):
-        return f"MiB of {per.removeprefix('byte').removeprefix(' of the ') or 'message'}", _MIB
-    if per in _COUNTED:
-        return _COUNTED[per], 1
-    if per.startswith("("):  # a curve of its own
-        return per, 1
-    return (f"pages of {per.removesuffix(' page')}" if per.endswith(" page") else f"{per}s"), 1
+def _most(coefficient: Coefficient) -> str:
+    return "at most " if coefficient.is_bound else ""
 
 
 def _time(coefficient: Coefficient, scale: int) -> str:
@@ -190,12 +219,10 @@ def cost_words(law: FittedLaw) -> str:
 
 def _cost(coefficient: Coefficient) -> str:
     """`1.73 us [1.70, 1.76] per 4 KiB page`; bytes by the MiB."""
-    if coefficient.per is None or coefficient.per.startswith("("):
+    per = coefficient.per
+    if per is None or per.is_curve:
         return _term(coefficient)
-    scale = _MIB if coefficient.per.startswith("byte") else 1
-    most = "at most " if coefficient.name.endswith(" at most") else ""
-    per = coefficient.per.replace("byte", "MiB", 1) if scale > 1 else coefficient.per
-    return f"{most}{_time(coefficient, scale)} per {per}"
+    return f"{_most(coefficient)}{_time(coefficient, per.scale)} per {per.cost}"
 
 
 def _length(value: float) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from slowpath.core.units import format_bytes
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.allocation import SIDES, sides
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.found import Bracket, per_page
 from slowpath.stats.laws.law import Column, Law, Place, Variant, intercept, missing, varies, with_transfer
 from slowpath.stats.laws.probes import existing
 from slowpath.stats.laws.sweep import Covariates
@@ -67,8 +67,7 @@ class _Classes:
         terms = _bases(covariates, self.asked) if self.rest == "by length" else [intercept(covariates)]
         for number, page in enumerate(self.pages()):
             count = np.where(index == number, np.ceil(covariates[self.length] / page), 0.0)
-            name = format_bytes(int(page))
-            terms.append(Column(f"{name} granules", f"{name} page", count))
+            terms.append(granules_of(int(page), count))
         return terms
 
 
@@ -76,9 +75,16 @@ def _bases(covariates: Covariates, lengths: tuple[float, ...]) -> list[Column]:
     """A constant for each length that was asked for, before over-allocation."""
     asked = covariates[ASKED]
     return [
-        Column(f"constant at {format_bytes(int(length))}", "", (asked == length).astype(np.float64))
+        Column(
+            f"constant at {format_bytes(int(length))}", None, (asked == length).astype(np.float64), at_bytes=int(length)
+        )
         for length in lengths
     ]
+
+
+def granules_of(page_bytes: int, count: Floats) -> Column:
+    """Return the term of an allocation's pages of this length."""
+    return Column(f"{format_bytes(page_bytes)} granules", per_page(page_bytes), count)
 
 
 def _variant(classes: _Classes, what: str, levels: Floats) -> Variant:

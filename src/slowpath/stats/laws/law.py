@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.found import BYTE, Bracket, Per
 from slowpath.stats.laws.sweep import Covariates
 
 Place = Mapping[str, float]  # one point: covariate -> value
@@ -17,16 +17,13 @@ Place = Mapping[str, float]  # one point: covariate -> value
 
 @dataclass(frozen=True)
 class Column:
-    """One term: coefficient x values. `per` names what the coefficient is the time of ("4 KiB page"); empty: once."""
+    """One term: coefficient x values. per, at_bytes: of its coefficient."""
 
     name: str
-    per: str
+    per: Per | None
     values: Floats  # shape (points,)
     nonnegative: bool = True  # physics says that this term can't save time
-
-    @property
-    def unit(self) -> str:
-        return f"s per {self.per}" if self.per else "s"
+    at_bytes: int | None = None
 
 
 Columns = Callable[[Covariates], Sequence[Column]]
@@ -87,12 +84,12 @@ class Law:
 def intercept(covariates: Covariates) -> Column:
     """Return the term that every operation costs."""
     points = next(iter(covariates.values())).size
-    return Column("constant", "", np.ones(points))
+    return Column("constant", None, np.ones(points))
 
 
 def transfer(covariates: Covariates) -> Column:
     """Return the term that each byte of the message costs: the inverse of the bandwidth."""
-    return Column("transfer", "byte", covariates["message_bytes"])
+    return Column("transfer", BYTE, covariates["message_bytes"])
 
 
 def varies(covariates: Covariates, name: str) -> bool:
@@ -123,7 +120,7 @@ def _plus_transfer(variant: Variant) -> Variant:
     return Variant(f"{variant.label} and bytes", columns, variant.brackets, variant.searched)
 
 
-def single(name: str, per: str, value: Callable[[Covariates], Floats]) -> Columns:
+def single(name: str, per: Per, value: Callable[[Covariates], Floats]) -> Columns:
     """a + b x value."""
 
     def columns(covariates: Covariates) -> Sequence[Column]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from slowpath.core.units import format_bytes
 from slowpath.stats.inputs import Floats
+from slowpath.stats.laws.found import per_one, per_page
 from slowpath.stats.laws.law import Law, Place, Variant, missing, single, varies, with_transfer
 from slowpath.stats.laws.linear import MESSAGE
 from slowpath.stats.laws.probes import near
@@ -37,14 +38,14 @@ def first_byte(covariates: Covariates) -> Floats:
 
 
 def _of_size(page: int) -> Variant:
-    name = f"{format_bytes(page)} page"
-    return Variant(f"{name}s", single("pages", name, lambda c: pages(first_byte(c), c[MESSAGE], page)))
+    return Variant(
+        f"{format_bytes(page)} pages", single("pages", per_page(page), lambda c: pages(first_byte(c), c[MESSAGE], page))
+    )
 
 
 def _observed() -> Variant:
-    return Variant(
-        "the host's pages", single("pages", "page of the host", lambda c: pages(first_byte(c), c[MESSAGE], c[PAGE]))
-    )
+    per = per_one("page of the host", "pages")
+    return Variant("the host's pages", single("pages", per, lambda c: pages(first_byte(c), c[MESSAGE], c[PAGE])))
 
 
 def _variants(covariates: Covariates) -> Sequence[Variant]:

@@ -17,6 +17,7 @@ import numpy as np
 from slowpath.core.units import format_bytes
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.allocation import SIDES, sides
+from slowpath.stats.laws.found import per_curve
 from slowpath.stats.laws.law import Column, Law, Place, Variant, intercept, missing, varies
 from slowpath.stats.laws.least_squares import log_residuals, solve_times
 from slowpath.stats.laws.linear import MESSAGE
@@ -39,7 +40,7 @@ def _lengths(covariates: Covariates) -> dict[str, str]:
 
 def levelling(name: str, c_bytes: float) -> Variant:
     """Return the variant whose length c is fixed."""
-    per = f"(1 - exp(-{_WORDS[name]} / {format_bytes(round(c_bytes))}))"
+    per = per_curve(f"(1 - exp(-{_WORDS[name]} / {format_bytes(round(c_bytes))}))")
 
     def columns(covariates: Covariates) -> Sequence[Column]:
         return [intercept(covariates), Column("levels off", per, -np.expm1(-covariates[name] / c_bytes))]

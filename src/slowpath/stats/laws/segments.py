@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.found import BYTE, Bracket
 from slowpath.stats.laws.law import Column, Law, Place, Variant, missing
 from slowpath.stats.laws.linear import MESSAGE
 from slowpath.stats.laws.probes import spread
@@ -130,8 +130,8 @@ def switched(limits: Sequence[tuple[float, float]]) -> Variant:
         for number in range(len(edges) + 1):
             inside = (index == number).astype(np.float64)
             # Neither may be negative: a line that meets 0 bytes below 0 s is a piece of a curve, and no protocol.
-            terms.append(Column(f"constant {number + 1}", "", inside))
-            terms.append(Column(f"transfer {number + 1}", "byte", inside * covariates[MESSAGE]))
+            terms.append(Column(f"constant {number + 1}", None, inside))
+            terms.append(Column(f"transfer {number + 1}", BYTE, inside * covariates[MESSAGE]))
         return terms
 
     text = " and ".join(f"{low:.12g} B" for low, _ in limits)

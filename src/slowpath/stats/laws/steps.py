@@ -23,7 +23,7 @@ def step(name: str, term: str, above: float, up_to: float, *, rising: bool) -> V
 
     def columns(covariates: Covariates) -> Sequence[Column]:
         later = covariates[name] > above
-        return [intercept(covariates), Column(term, "", (later if rising else ~later).astype(np.float64))]
+        return [intercept(covariates), Column(term, None, (later if rising else ~later).astype(np.float64))]
 
     return Variant(f"step after {above:g}", columns, (Bracket(name, above, up_to),))
 

@@ -16,7 +16,7 @@ import numpy as np
 from slowpath.core.units import format_bytes
 from slowpath.stats.laws.allocation import SIDES, sides
 from slowpath.stats.laws.found import Bracket
-from slowpath.stats.laws.granules import CLASSES, alignment
+from slowpath.stats.laws.granules import CLASSES, alignment, granules_of
 from slowpath.stats.laws.law import Column, Law, Place, Variant, intercept, missing, with_transfer
 from slowpath.stats.laws.probes import spread
 from slowpath.stats.laws.steps import FEWEST, FEWEST_BESIDE, count_of_groups, gaps_between_groups
@@ -38,11 +38,9 @@ class _Threshold:
         lengths = covariates[self.length]
         index = np.searchsorted(self.limits, alignment(lengths), side="right")
         later = (index == len(self.limits)) & (lengths > self.above)
-        terms = [intercept(covariates), Column("beyond the threshold", "", later.astype(np.float64))]
+        terms = [intercept(covariates), Column("beyond the threshold", None, later.astype(np.float64))]
         for number, page in enumerate([self.least, *self.limits[:-1]]):
-            name = format_bytes(int(page))
-            count = np.where(index == number, np.ceil(lengths / page), 0.0)
-            terms.append(Column(f"{name} granules", f"{name} page", count))
+            terms.append(granules_of(int(page), np.where(index == number, np.ceil(lengths / page), 0.0)))
         return terms
 
 

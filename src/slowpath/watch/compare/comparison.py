@@ -113,7 +113,7 @@ def _doubts(a: WatchSide, b: WatchSide) -> list[Doubt]:
     for fact, kind in _KIND.items():
         values = list(dict.fromkeys(known[fact] for _, known in facts))
         if len(values) > 1:
-            found.append(Doubt(kind, f"{fact}: {values[0]} and {values[1]}"))
+            found.append(Doubt(kind, f"{fact}: {values[0]} and {values[1]}", fact=fact))
     for name, side in (("A", a), ("B", b)):
         for folder, results in zip(side.names, side.watches, strict=True):
             why = _incomplete(results)

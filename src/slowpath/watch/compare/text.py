@@ -93,12 +93,8 @@ def _unlike(found: WatchComparison) -> str:
         _wrap(f"{difference.what}: {difference.a} in A, {difference.b} in B", "  differs    ")
         for difference in found.differences
     ]
-    known = {f"{difference.what}: " for difference in found.differences}
-    lines += [
-        _wrap(doubt.reason, f"  {doubt.kind:<11}")
-        for doubt in found.doubts
-        if not doubt.reason.startswith(tuple(known))
-    ]
+    known = {difference.what for difference in found.differences}
+    lines += [_wrap(doubt.reason, f"  {doubt.kind:<11}") for doubt in found.doubts if doubt.fact not in known]
     return "\n".join(lines)
 
 

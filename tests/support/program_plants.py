@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls that a program could do without, planted in a program of ranks; of each the corrected twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from slowpath.watch.record.layout import EventKind
+from support.watch_record import BASE_NS, buffer_class
+from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, THERE, Program
+
+
+def small_messages(program: Program, twin: bool) -> None:
+    for _ in range(ITERATIONS):
+        program.compute()
+        if twin:
+            program.message(0, 1, 200 * 8)
+        else:
+            sent = [program.send(0, 1) for _ in range(200)]
+            for at in sent:
+                program.receive(1, 0, at)
+
+
+def small_reductions(program: Program, twin: bool) -> None:
+    for _ in range(ITERATIONS):
+        program.compute(20e-6)
+        for number in range(1 if twin else 16):
+            program.all(size=128 if twin else 8, offset=8 * number, took_s=4e-6)
+
+
+def made_anew(program: Program, twin: bool) -> None:
+    """A window in each iteration, or one."""
+    for number in range(ITERATIONS):
+        program.compute()
+        if not twin or number == 0:
+            program.all("MPI_Win_create", size=0, took_s=30e-6)
+        program.all(size=2048, site=ELSEWHERE, took_s=4e-6)
+        if not twin or number == ITERATIONS - 1:
+            program.all("MPI_Win_free", size=0, site=THERE, took_s=20e-6)
+
+
+def barriers(program: Program, twin: bool) -> None:
+    for _ in range(500):
+        program.compute(10e-6)
+        if not twin:
+            program.all("MPI_Barrier", size=0, site=THERE, took_s=2e-6)
+        program.all(size=64, took_s=4e-6)
+        if not twin:
+            program.all("MPI_Barrier", size=0, site=ELSEWHERE, took_s=2e-6)
+
+
+def never_freed(program: Program, twin: bool) -> None:
+    for _ in range(30):
+        program.compute()
+        program.all("MPI_Comm_dup", size=0, took_s=0.2e-6)
+        program.all(size=2048, site=ELSEWHERE)
+        if twin:
+            for rank in program.job.ranks:
+                rank.profile_row("MPI_Comm_free", 50, 1, site=THERE)
+
+
+def chain(program: Program, twin: bool) -> None:
+    """A shift round the ring: each receives first, or all send at once."""
+    for _ in range(100):
+        program.compute(20e-6)
+        if twin:
+            sent = [program.send(rank, (rank + 1) % 4, 2048, offset=64) for rank in range(4)]
+            for rank in range(4):
+                program.receive(rank, (rank + 3) % 4, sent[(rank + 3) % 4], 2048, offset=4096)
+        else:
+            at = program.send(0, 1, 2048, offset=64)
+            for rank in (1, 2, 3):
+                program.receive(rank, rank - 1, at, 2048, offset=4096)
+                at = program.send(rank, (rank + 1) % 4, 2048, offset=64)
+            program.receive(0, 3, at, 2048, offset=4096)
+
+
+def broadcast(program: Program, twin: bool) -> None:
+    """Eight ranks: one sends to each other one, or all broadcast in three steps."""
+    for _ in range(40):
+        program.compute(20e-6)
+        if twin:
+            program.all("MPI_Bcast", size=2048, root=0, took_s=3 * CALL_S)
+        else:
+            sent = [program.send(0, rank, 2048, offset=64) for rank in range(1, program.ranks)]
+            for rank, at in enumerate(sent, 1):
+                program.receive(rank, 0, at, 2048, offset=64)
+            program.all(size=2048, site=ELSEWHERE)
+
+
+def received_late(program: Program, twin: bool) -> None:
+    """Messages in another order than they come: each receive passes over those that came before."""
+    count = 600
+    for _ in range(2):
+        program.compute()
+        sent = [program.send(0, 1, 2048, tag=number) for number in range(count)]
+        program.now[1] = max(program.now[1], program.now[0])
+        for number in range(count) if twin else reversed(range(count)):
+            program.call_s = CALL_S + (0.0 if twin else number * 10e-9)
+            program.receive(1, 0, sent[number], 2048, tag=number)
+        program.call_s = CALL_S
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def hot_spot(program: Program, twin: bool) -> None:
+    """Each sends to all others: to rank 0 first, which takes one message after the other, or to its neighbour."""
+    took_s = 20e-6
+    for _ in range(40):
+        program.compute()
+        sent = {}
+        for rank in range(4):
+            every = [(rank + step) % 4 for step in range(4)] if twin else list(range(4))
+            for number, other in enumerate(other for other in every if other != rank):
+                waits = rank if number == 0 and rank and not twin else 1
+                program.call_s = took_s * waits
+                sent[rank, other] = program.send(rank, other, 2**18) + program.call_s
+        program.call_s = CALL_S
+        for (rank, other), at in sent.items():
+            program.receive(other, rank, at, 2**18)
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def senders_wait(program: Program, twin: bool) -> None:
+    """Rank 0 sends a long message and computes; rank 1 computes before it receives, or after."""
+    for _ in range(40):
+        work_s = 1e-3
+        start = program.now[0]
+        if not twin:
+            program.now[1] += work_s
+        went = max(program.now[:2]) + 100e-6  # by rendezvous, when both are there
+        program.at(0).send(1, start_s=start, end_s=went, message_bytes=2**20, site=HERE)
+        program.at(1).receive(0, start_s=program.now[1], end_s=went, message_bytes=2**20, site=THERE)
+        program.now[0] = went + work_s
+        program.now[1] = went + (work_s if twin else 0.0)
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def new_buffers(program: Program, twin: bool) -> None:
+    """Two buffers of 1 MiB in each iteration, whose pages are touched before the call, or two for all."""
+    rounds, pages, fault_s = 40, 2 * 256, 500e-9
+    for number in range(rounds):
+        program.compute(pages * fault_s if not twin or number == 0 else 0.0)
+        program.all(size=2048, site=ELSEWHERE)
+    for rank in program.job.ranks:
+        faults = 100 + pages * (1 if twin else rounds)
+        for moment, at_s, count in (("begin", 0.0, 0), ("end", max(program.now), faults)):
+            rank.say("at", f"{moment} ns={BASE_NS + round(at_s * 1e9)} minor_faults={count} resident_bytes={2**24} "
+                     f"fault_ns={480 if count else 520}")  # fmt: skip
+        rank.profile_row("MPI_Send", 50, 2 * (1 if twin else rounds), 2**20, site=HERE, flags=1,
+                         buffer_class=buffer_class(2), allocation_bytes=2**20)  # fmt: skip
+
+
+def target_away(program: Program, twin: bool) -> None:
+    """Rank 0 locks and computes; rank 1 computes, and the lock is granted when it calls MPI, or at once."""
+    work_s, took_s = 1e-3, 5e-6
+    for _ in range(40):
+        start = program.now[0]
+        program.now[1] += work_s
+        granted = (start if twin else program.now[1]) + took_s
+        program.at(0).event("MPI_Win_lock", start, granted, EventKind.ONE_SIDED | EventKind.WAIT, peer=1, site=HERE)
+        program.now[0] = granted + work_s
+        program.all(size=2048, site=ELSEWHERE, took_s=2 * took_s)
+
+
+Plant = Callable[[Program, bool], None]
+PLANTS: dict[str, Plant] = {
+    "SP049": hot_spot,
+    "SP050": small_messages,
+    "SP051": small_reductions,
+    "SP052": made_anew,
+    "SP053": barriers,
+    "SP054": broadcast,
+    "SP055": chain,
+    "SP056": received_late,
+    "SP057": never_freed,
+    "SP058": senders_wait,
+    "SP059": new_buffers,
+    "SP075": target_away,
+}
