@@ -112,15 +112,23 @@ bool find_busy(Lane& lane, std::uint64_t start_ticks) {
     lane.runs[lane.run_count - 1] = {window, lane.events.used()};
 }
 
-/// Whether a poll that found nothing follows such a poll of the same place at once: a loop that waits by
-/// polling is one event, so that it does not take the room of all others.
+/// Whether a poll that found nothing goes on with such polls, one of them at the same place, with no time in
+/// between: a loop that waits by polling, at a few places in turn, is one event of each, so that it does not
+/// take the room of all others. Each but the last one keeps the time of its first poll; the last one, of all.
 bool goes_on(Lane& lane, const layout::Event& event) {
     constexpr std::uint64_t at_once_ns = 1000;
-    const WindowRun& run = lane.runs[lane.run_count - 1];
-    if (lane.events.used() == run.begin) return false;
-    const layout::Event& last = lane.events[lane.events.used() - 1];
-    return last.kind == event.kind && last.site == event.site && last.call == event.call &&
-           event.start_ticks - last.end_ticks < static_cast<std::uint64_t>(at_once_ns / ns_per_tick);
+    constexpr std::uint32_t places = 4;
+    const std::uint32_t used = lane.events.used(), begin = lane.runs[lane.run_count - 1].begin;
+    if (used == begin) return false;
+    if (event.start_ticks - lane.events[used - 1].end_ticks >=
+        static_cast<std::uint64_t>(at_once_ns / ns_per_tick))
+        return false;
+    for (std::uint32_t at = used; at > begin && used - at < places; --at) {
+        const layout::Event& before = lane.events[at - 1];
+        if ((before.kind & layout::found_nothing) == 0) return false;
+        if (before.kind == event.kind && before.site == event.site && before.call == event.call) return true;
+    }
+    return false;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "watch/tests/fake_mpi.hpp"
@@ -235,6 +236,27 @@ TEST(Recorder, APollingLoopIsOneEvent) {
     EXPECT_LT(record.events().size(),
               200U);  // more than two where another process took the processor in between
     EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].events_seen, 1001U);
+}
+
+TEST(Recorder, ALoopThatPollsAtSeveralPlacesIsOneEventOfEach) {
+    const Record record = record_of([] {
+        begin_record();
+        int flag = 0;
+        std::uint32_t place = 0;
+        fake_mpi::Status status{};
+        post_receive(1, 7, 0x98000001, place);
+        for (int poll = 0; poll < 1000; ++poll) {
+            call(calls::MPI_Test, {word(&place), word(&flag), word(&status)}, [](Word*) {}, 0);
+            call(calls::MPI_Iprobe, {1, 5, comm_world, word(&flag), word(&status)}, [](Word*) {}, 0);
+        }
+        end_record();
+    });
+    std::map<std::uint16_t, int> kept;
+    for (const layout::Event& event : record.events()) ++kept[event.call];
+    EXPECT_GE(kept[calls::MPI_Test], 1);
+    EXPECT_GE(kept[calls::MPI_Iprobe], 1);
+    EXPECT_LT(record.events().size(), 300U);
+    EXPECT_EQ(record.rows<layout::Lane>(layout::Is::lanes)[0].events_seen, 2001U);
 }
 
 TEST(Recorder, CountsEveryCallThoughTheProfileIsFull) {

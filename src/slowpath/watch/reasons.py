@@ -131,8 +131,8 @@ def eager_of(events: Events, found: Matched, posted_s: Floats, error_s: Floats, 
     over_s = _ends(events, done)
     ordinary = ~synchronous & ~buffered
     proven = ordinary & (over_s + error_s < posted_s)
-    # A call that completes several requests may have waited for another one.
-    alone = (post == done) | (events.requests[done] == 1)
+    # A call that completes several requests may have waited for another one, and MPI_Sendrecv for its own receive.
+    alone = ((post == done) | (events.requests[done] == 1)) & ~np.isin(done, found.receives.done)
     waited = ordinary & alone & (over_s - error_s >= posted_s) & (_starts(events, post) + error_s < posted_s)
     is_eager, is_rendezvous = buffered.copy(), synchronous.copy()
     limits = []

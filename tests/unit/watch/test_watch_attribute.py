@@ -112,6 +112,22 @@ def test_sends_whose_rank_lost_its_core_make_no_rendezvous(tmp_path: Path) -> No
     assert part(found, 0, TimePart.LATE_RECEIVER) == pytest.approx(4 * 0.020)
 
 
+def test_exchanges_that_wait_for_their_receives_are_no_sends_that_lost_their_core(tmp_path: Path) -> None:
+    """MPI_Sendrecv of 8 bytes ends when its receive does; that says nothing of how long its send waits."""
+    job, begin_s = Job(2), 0.0
+    for _ in range(50):
+        job.ranks[0].sendrecv(1, 1, start_s=begin_s, end_s=begin_s + 0.011)
+        job.ranks[1].sendrecv(0, 0, start_s=begin_s + 0.010, end_s=begin_s + 0.011)
+        begin_s += 0.1
+    for _ in range(4):
+        job.ranks[0].send(1, start_s=begin_s, end_s=begin_s + 0.012, message_bytes=300_000)
+        job.ranks[1].receive(0, start_s=begin_s + 0.010, end_s=begin_s + 0.013, message_bytes=300_000)
+        begin_s += 0.1
+    found = read(tmp_path, job)
+    assert part(found, 0, TimePart.LATE_RECEIVER) == pytest.approx(4 * 0.010)
+    assert part(found, 0, TimePart.UNEXPLAINED) == 0
+
+
 def test_a_synchronous_send_waits_whatever_its_length(tmp_path: Path) -> None:
     job = Job(2)
     job.ranks[0].send(1, start_s=0.1, end_s=0.3, call="MPI_Ssend", kind=EventKind.SEND | EventKind.SYNCHRONOUS)
