@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs, where they come from, their inputs, and which part of their output is compared.
 
-In words: {root} is the folder with the Debian packages, {lib} its libraries, {venv} the Python environment, {here} the
-folder that a run starts in.
+In words: {root} is the folder with the Debian packages, {lib} its libraries, {venv} the Python environment, {source}
+the folder of a checkout, {here} the folder that a run starts in.
 """
 
 from __future__ import annotations
@@ -24,12 +24,28 @@ _NWCHEM: Final = {"NWCHEM_BASIS_LIBRARY": "{root}/usr/share/nwchem/libraries/"}
 
 
 @dataclass(frozen=True)
+class Checkout:
+    """Sources of a public repository at one commit. folder: where they are in it, and the paths below start; with_: the
+    part that is checked out.  sources: in the order of their modules.  program: what is compiled of them.
+    """
+
+    url: str
+    commit: str
+    folder: str
+    with_: str
+    sources: tuple[str, ...]
+    program: str
+    libraries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Case:
     """A program with its input.
 
-    packages are Debian's, wheels PyPI's, sources PyPI's as well, unpacked.  files: copied into the folder of the run;
-    {...} in those named *.in are replaced.  compared: files beside stdout.  keep: lines that are compared, all where it
-    is empty; ignore: parts of lines that are not.  digits: to which numbers are rounded.
+    packages are Debian's, wheels PyPI's, sources PyPI's as well, unpacked.  checkout: what no package has.  files:
+    copied into the folder of the run; {...} in those named *.in are replaced.  compared: files beside stdout.  keep:
+    lines that are compared, all where it is empty; ignore: parts of lines that are not.  digits: to which numbers are
+    rounded.
     """
 
     name: str
@@ -38,6 +54,7 @@ class Case:
     packages: tuple[str, ...] = ()
     wheels: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    checkout: Checkout | None = None
     ranks: int = 2
     files: tuple[str, ...] = ()
     stdin: str | None = None
@@ -54,6 +71,19 @@ _LAMMPS_TIMES: Final = (
     r"^.*% CPU use.*",
     r"create_atoms CPU.*",
     r"^(Pair|Neigh|Comm|Output|Modify|Other) .*",
+)
+
+_HEAT: Final = Checkout(
+    "https://github.com/csc-training/summerschool.git",
+    "56c1a75ee83244041f0cda49e4d2eb20d8f1e041",
+    "mpi/heat-equation/fortran/solution-nonblocking-2d",
+    "mpi/heat-equation",
+    (
+        "../../common/pngwriter.c",
+        *(f"{name}.F90" for name in ("heat_mod", "pngwriter_mod", "io", "utilities", "setup", "core", "main")),
+    ),
+    "heat_mpi",
+    ("-lpng",),
 )
 
 
@@ -165,6 +195,27 @@ CASES: Final[tuple[Case, ...]] = (
         stdin="mpgrafic.stdin",
         compared=("ic_deltab", "ic_velbx", "ic_velcz"),
         shows="mpi_f08",
+    ),
+    Case(
+        "heat",
+        OPENMPI_4,
+        ("{source}/heat_mpi", "800", "800", "400"),
+        packages=("libopenmpi-dev", "libpng-dev", "libpng16-16"),
+        checkout=_HEAT,
+        compared=("heat_0400.png",),
+        ignore=(r"^Iteration took.*",),
+        shows="Fortran 90 with mpi_f08: Isend, Irecv and Waitall of rows and columns, a Cartesian communicator",
+    ),
+    Case(
+        "cp2k",
+        OPENMPI_4,
+        ("{root}/usr/bin/cp2k.psmp", "-i", "h2o.inp"),
+        packages=("cp2k", "cp2k-data"),
+        files=("h2o.inp",),
+        keep=r"ENERGY\| Total FORCE_EVAL|SCF run converged|Number of electrons|DBCSR\| .*size",
+        digits=8,
+        environ={"CP2K_DATA_DIR": "{root}/usr/share/cp2k"},
+        shows="Fortran: transposes of three dimensions by Alltoallv, sparse matrices, many communicators",
     ),
     Case(
         "mpi4py-p2p",

@@ -14,6 +14,7 @@ from typing import Final
 from slowpath.mpi.find import find_mpi
 
 from .cases import INTEL, MPICH_4, MPICH_5, OPENMPI_4, OPENMPI_5, Case
+from .checkouts import get_checkouts
 
 LAUNCHERS: Final = {OPENMPI_4: ("openmpi-bin",), MPICH_4: ("mpich",)}
 MPI_WHEELS: Final = {MPICH_5: "mpich", INTEL: "impi-rt", OPENMPI_5: "openmpi"}
@@ -43,6 +44,7 @@ def get(folder: Path, cases: Iterable[Case]) -> None:
     debian = {name for case in cases for name in (*case.packages, *LAUNCHERS.get(case.mpi, ()))}
     if debian:
         _unpack(folder, debian)
+    get_checkouts(folder, cases, root_of(folder), libraries_of(folder))
     for mpi in sorted({case.mpi for case in cases if case.mpi in MPI_WHEELS}):
         wheels = {wheel for case in cases if case.mpi == mpi for wheel in case.wheels}
         sources = {source for case in cases if case.mpi == mpi for source in case.sources}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .cases import Case
+from .checkouts import source_of
 from .packages import compile_with_openmpi, environment_of, launch, libraries_of, root_of
 
 INPUTS = Path(__file__).parent / "inputs"
@@ -86,6 +87,7 @@ def _run(folder: Path, case: Case, watch: Path | None) -> Run:
         "lib": libraries_of(folder),
         "venv": environment_of(folder, case.mpi),
         "here": here,
+        **({"source": source_of(folder, case.checkout)} if case.checkout is not None else {}),
     }
     filled = {f"{{{name}}}": str(path) for name, path in places.items()}
 
@@ -155,6 +157,7 @@ def _says(watch: Path) -> tuple[dict[str, Any] | None, list[str]]:
         "kinds": len(found["calls"]),
         "findings": [finding["rule"] for finding in found["findings"]],
         "saved_s": found["saved_s"],
+        "accounts": {one["name"]: one["share"] for one in found["accounts"]},
         "mpi_s": sum(rank["mpi_s"] for rank in found["ranks"]) / max(1, len(found["ranks"])),
         "unexplained_s": sum(rank["unexplained_s"] for rank in found["ranks"]) / max(1, len(found["ranks"])),
     }, found["verdict"]

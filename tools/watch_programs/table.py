@@ -10,8 +10,8 @@ from slowpath.stats.contrast import paired
 from .runs import Outcome
 
 HEAD = (
-    "| program | MPI | calls imported, of them watched | kinds seen | calls | messages | matched | findings | output | "
-    "unwatched | watched |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    "| program | MPI | calls imported, of them watched | kinds seen | calls | messages | matched | in MPI a rank | "
+    "without a name | findings | output | unwatched | watched |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -19,11 +19,12 @@ def row(outcome: Outcome) -> str:
     """What one program showed."""
     says = outcome.says
     if says is None:
-        seen = ["no record"] + [""] * 5
+        seen = ["no record"] + [""] * 7
     else:
         matched = "" if says["matched_share"] is None else f"{says['matched_share']:.1%}"
         imported = f"{says['imported']}, {says['wrapped']}"
         seen = [imported, str(says["kinds"]), f"{says['calls']:,}", f"{says['messages']:,}", matched]
+        seen += [f"{says['mpi_s']:.3f} s", f"{says['accounts'].get('no name', 0.0):.1%}"]
         seen.append(", ".join(says["findings"]) or "none")
     plain_s, watched_s = ([run.wall_s for run in runs] for runs in (outcome.plain, outcome.watched))
     cells = [
