@@ -51,6 +51,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "Finding",
             "Legs",
             "Leg",
+            "SettingsWords",
             "Claim",
             "Rival",
             "LawResult",

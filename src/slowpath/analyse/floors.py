@@ -141,10 +141,10 @@ def floors(cell: Cell, measurements: Measurements, launches: Sequence[LaunchReco
     measured = [launch for launch in launches if launch.yardsticks]
     if not measured:
         return CellFloors(reason=OLD)
-    found = [_floor(way, message, measured) for way in message.ways()]
+    found = [floor for way in message.ways() if (floor := _floor(way, message, measured)) is not None]
     over = _over(cell.cell, message, measured, measurements)
     return CellFloors(
-        [floor for floor in found if floor.launches or floor.reason != NOT_MEASURED],
+        found,
         over if isinstance(over, OverFloor) else None,
         over if isinstance(over, str) else None,
     )
@@ -178,10 +178,13 @@ def _reason(launch: LaunchRecord, way: ByteWay) -> str | None:
     )
 
 
-def _floor(way: ByteWay, message: TimedMessage, launches: Sequence[LaunchRecord]) -> Floor:
+def _floor(way: ByteWay, message: TimedMessage, launches: Sequence[LaunchRecord]) -> Floor | None:
+    """None: not measured, for no reason of its own."""
     times = [time for launch in launches if (time := _time_s(launch, way, message))]
     if not times:
-        reason = next((why for launch in launches if (why := _reason(launch, way))), NOT_MEASURED)
+        reason = next((why for launch in launches if (why := _reason(launch, way))), None)
+        if reason is None:
+            return None
         return Floor(name=way.name, text=way.words, time_s=None, interval=None, launches=0, reason=reason)
     found = estimate_over_launches(times)
     return Floor(

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
+from slowpath.core.law_results import LawResult
 from slowpath.core.result import (
     Count,
     Interval,
@@ -124,117 +125,13 @@ class NodePairs(Result, frozen=True, kw_only=True, omit_defaults=True):
     failed_nodes: Annotated[list[FailedNode] | None, means("no pair of theirs was measured; absent: none")] = None
 
 
-class LawCoefficient(Result, frozen=True, kw_only=True):
-    """One term of a law."""
-
-    name: Annotated[str, means("of the term")]
-    per: Annotated[str | None, means("for each what it is paid; null: once")]
-    unit: Annotated[str, means("of its value")]
-    value: Annotated[Number, means("in that unit")]
-    interval: Annotated[Interval | None, means("in that unit")]
-    interval_kind: Annotated[str, means("how the interval was made, or why there is none")]
-
-
-class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """A limit of a law: it lies above `above` and not above `up_to`. What has a default only a diagnosis finds out."""
-
-    covariate: Annotated[str, means("in which the limit lies")]
-    above: Annotated[Number, means("last value that is known to lie before it")]
-    up_to: Annotated[Number, means("first value that is known to lie beyond it")]
-    rising: Annotated[bool | None, means("whether it takes longer beyond it; absent: not measured")] = None
-    unclear: Annotated[bool, means("points inside show no limit")] = False
-    first_seen: Annotated[Interval | None, means("above and up_to before it was refined")] = None
-    confirmed: Annotated[bool, means("exact, and measured a second time")] = False
-    attributed_to: Annotated[str | None, means("what moves it, in words; several with and: the lower one's")] = None
-    movers: Annotated[tuple[str, ...], means("those variables one by one; absent: none, or of an older version")] = ()
-    only_together: Annotated[bool, means("these move it only both at once")] = False
-    attribution: Annotated[str | None, means("what setting that variable to another value showed")] = None
-
-    @property
-    def each_moves(self) -> tuple[str, ...]:
-        """Variables any one of which moves it alone."""
-        return () if self.only_together else self.movers
-
-
-class LawPoint(Result, frozen=True, kw_only=True):
-    """One point of the sweep that a law was fitted to."""
-
-    place: Annotated[dict[str, Number], means("what was varied -> its value here")]
-    value_s: Annotated[NotNegative, means("centre over launches, seconds")]
-    interval: Annotated[
-        Interval, means("95 % of the centre, seconds: two standard errors, with 1 % for the law itself")
-    ]
-    fitted_s: Annotated[Number | None, means("by the law, seconds; null: no law is named")]
-    page_bytes: Annotated[
-        Count | None, means("law `granules`: pages with which the length is mapped; null: not by the page")
-    ] = None
-
-
-ForecastKind = Literal["held out", "later"]
-Predicted = Literal["held", "failed", "undecided", "not made"]
-
-
-class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """What a law predicted at a place that it was not fitted to, and what was seen there."""
-
-    place: Annotated[dict[str, Number], means("what is varied -> its value here")]
-    kind: Annotated[
-        ForecastKind,
-        means("a point of the sweep itself, set apart before any law was fitted; or measured after it was written"),
-    ]
-    predicted_s: Annotated[Positive, means("by the law, seconds")]
-    interval: Annotated[Interval, means("prediction interval of this place alone at 95 %, seconds")]
-    joint_ratio: Annotated[Positive, means("half the interval by which all places are judged at once, as a ratio")]
-    span_s: Annotated[NotNegative, means("the time that the law is about: its longest less its shortest, seconds")]
-    noise_ratio: Annotated[NotNegative, means("standard error that was expected of what is seen, as a ratio")]
-    seen_s: Annotated[Positive | None, means("centre over launches, seconds; absent: not measured")] = None
-    seen_interval: Annotated[Interval | None, means("of the centre at 95 %, seconds")] = None
-    held: Annotated[bool | None, means("absent: not measured, or too noisy to decide")] = None
-    text: Annotated[Text, means("one line")]
-
-
-class LawSource(Result, frozen=True, kw_only=True):
-    """What a law was fitted to."""
-
-    law: Annotated[str, means("that fits, whether or not it may be named")]
-    cells: Annotated[tuple[Count, ...], means("of its points, in their order")]
-    metric: Annotated[str, means("whose times they are")]
-    phase: Annotated[Phase, means("of the times")]
-    less_phase: Annotated[str, means("phase of the same cells that was taken off; empty: none")]
-
-
-class LawResult(Result, frozen=True, kw_only=True):
-    """A law as a finding carries it."""
-
-    name: Annotated[str | None, means("null: no law may be named, and refused gives the reason")]
-    formula: Annotated[str | None, means("with its terms by name")]
-    coefficients: Annotated[list[LawCoefficient], means("its terms")]
-    brackets: Annotated[list[LimitBracket], means("where a limit lies")]
-    residual_ratio: Annotated[NotNegative | None, means("relative error, root mean square over points")]
-    left_out_ratio: Annotated[NotNegative | None, means("relative error at points left out of the fit")]
-    runner_up: Annotated[str | None, means("the next best law")]
-    refused: Annotated[str | None, means("why no law is named")]
-    separating: Annotated[list[dict[str, Number]], means("points (covariate -> value) that would separate candidates")]
-    points: Annotated[Count, means("that were fitted")]
-    launches: Annotated[Count, means("at each point")]
-    text: Annotated[Text, means("one line")]
-    drawn: Annotated[tuple[LawPoint, ...], means("the points, in the order of the sweep")] = ()
-    is_excess: Annotated[bool, means("times are slow minus usual")] = False
-    forecasts: Annotated[
-        tuple[LawForecast, ...], means("what it predicted, later ones first, of each kind the outermost place first")
-    ] = ()
-    predicted: Annotated[
-        Predicted, means("what came of the forecasts; a cause rests on a law only where they held")
-    ] = "not made"
-    source: Annotated[LawSource | None, means("null: no cells of this run alone")] = None
-
-
-class Leg(Result, frozen=True, kw_only=True):
+class Leg(Result, frozen=True, kw_only=True, omit_defaults=True):
     """One of the three legs of a finding."""
 
     state: Annotated[Literal["shown", "missing", "refuted"], means("what the data say of it")]
     text: Annotated[Text, means("what is shown, or what is missing and what would supply it")]
     evidence: Annotated[list[Text], means("what it rests on")]
+    untried: Annotated[bool, means("missing because no remedy was tried; absent: false")] = False
 
 
 class Legs(Result, frozen=True, kw_only=True):
@@ -322,6 +219,14 @@ class RemedyResult(Result, frozen=True, kw_only=True):
     own_settings: Annotated[list[Name], means("the user's settings that it removes")] = field(default_factory=list)
 
 
+class SettingsWords(Result, frozen=True, kw_only=True):
+    """The words that stand for the user's settings in a title and a text, until a search names the responsible ones."""
+
+    title: Annotated[Text, means("in the title")]
+    text: Annotated[Text, means("in the text, where they stand first")]
+    suspects: Annotated[str, means("behind both: which settings it may be about; empty: not listed")] = ""
+
+
 class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"affects_default": "usual"}):
     """A slow path by name, with its evidence (docs/reference/findings.md)."""
 
@@ -383,6 +288,10 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     above_range: Annotated[bool, means("a property: healthy machines showed less, so it may be a fault")] = False
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None
     program_s: Annotated[NotNegative | None, means("a rank of the asked program saves at most; absent: none")] = None
+    not_alone: Annotated[bool, means("varied alone, what it is about had no effect")] = False
+    settings_words: Annotated[
+        SettingsWords | None, means("of the user's settings, until they are named; absent: about none")
+    ] = None
 
     @property
     def lead(self) -> RemedyResult | None:

@@ -21,14 +21,8 @@ from slowpath.core.finding_results import (
     FailedNode,
     Finding,
     FindingKind,
-    LawCoefficient,
-    LawForecast,
-    LawPoint,
-    LawResult,
-    LawSource,
     Leg,
     Legs,
-    LimitBracket,
     NodePair,
     NodePairs,
     RemedyResult,
@@ -39,6 +33,7 @@ from slowpath.core.finding_results import (
     Snippet,
     VerdictWord,
 )
+from slowpath.core.law_results import LawCoefficient, LawForecast, LawPoint, LawResult, LawSource, LimitBracket
 from slowpath.core.message_results import RankScaling
 from slowpath.core.put_results import PutResults
 from slowpath.core.result import Count, Result, Text, means, optional

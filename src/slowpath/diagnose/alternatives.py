@@ -308,4 +308,4 @@ def remedies_of(finding: Finding, fast_under: Condition) -> list[Remedy]:
 
 def changes_start(finding: Finding) -> bool:
     """Whether it is about a variable that Slowpath itself sets to start the library quickly."""
-    return any(QUICK_VARIABLE in (remedy.phrase or "") for remedy in finding.remedies)
+    return any(QUICK_VARIABLE in row.variables for row in ALTERNATIVES if row.name == finding.about)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,14 +16,15 @@ from slowpath.core.decoding import DAMAGE, decoded, schema_in, why
 from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, StepFolder
 from slowpath.core.errors import RecordError
 from slowpath.core.files import json_bytes, read_bytes, write_atomically
+from slowpath.core.finding_results import SettingsWords
 from slowpath.core.limits import FILE_BYTES, MOST_STEPS, Name, Text
 from slowpath.core.result import Count, Interval, NotNegative, Number, Whole
 from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
 from slowpath.diagnose.program import ProgramUse
-from slowpath.diagnose.tasks import LeftOut, SurveyTask, Task
+from slowpath.diagnose.tasks import LeftOut, SingleTask, SurveyTask, Task
 from slowpath.findings.least_seen import LeastSeen
 from slowpath.mpi.forced import Forced
-from slowpath.slowpaths.registry import known
+from slowpath.slowpaths.registry import codes_refined_by, known
 
 Json = dict[str, Any]  # what a program of then wrote; its shape is checked when it is converted
 
@@ -242,8 +244,12 @@ def read_diagnosis(folder: Path) -> Diagnosis:
 
 
 def _with_kinds(diagnosis: Diagnosis) -> Diagnosis:
-    """With what kind each finding is, which older versions did not write."""
-    return replace(diagnosis, findings=[_with_kind(finding) for finding in diagnosis.findings])
+    """With what older versions did not write, or wrote in sentences alone."""
+    return replace(
+        diagnosis,
+        steps=[replace(step, task=with_parameters(step.task)) for step in diagnosis.steps],
+        findings=[out_of_sentences(_with_kind(finding)) for finding in diagnosis.findings],
+    )
 
 
 def _with_kind(finding: Finding) -> Finding:
@@ -251,3 +257,38 @@ def _with_kind(finding: Finding) -> Finding:
     if finding.kind is not None or path is None:
         return finding
     return replace(finding, kind=path.kind, concerns=path.concerns)
+
+
+# What older versions wrote in sentences alone. Nothing else reads a sentence.
+
+_THEN_NOT_ALONE = "varied alone, it had no effect: it needs another one as well, or it was a disturbance"
+_THEN_UNTRIED = "no remedy was tried in fresh interleaved pairs; run slowpath diagnose"
+_THEN_SETTINGS = re.compile(r"(your (?:own )?settings)( \([^)]*\))?", re.IGNORECASE)
+
+
+def with_parameters(task: Task) -> Task:
+    """With the parameters of factors, which were the first words of their names."""
+    if not isinstance(task, SingleTask) or task.parameters:
+        return task
+    return replace(task, parameters=list(dict.fromkeys(factor.partition(" ")[0] for factor in task.factors)))
+
+
+def out_of_sentences(finding: Finding) -> Finding:
+    """With fields for what its title, its text, its doubts and its leg say."""
+    proven = finding.legs.proven
+    untried = proven.untried or proven.text == _THEN_UNTRIED
+    return replace(
+        finding,
+        legs=replace(finding.legs, proven=replace(proven, untried=untried)),
+        not_alone=finding.not_alone or _THEN_NOT_ALONE in finding.doubts,
+        settings_words=finding.settings_words or _settings_words(finding),
+    )
+
+
+def _settings_words(finding: Finding) -> SettingsWords | None:
+    if finding.cause or finding.rule not in codes_refined_by("settings"):
+        return None
+    title, text = (_THEN_SETTINGS.search(sentence) for sentence in (finding.title, finding.text))
+    if title is None or text is None or title[2] != text[2]:
+        return None
+    return SettingsWords(title=title[1], text=text[1], suspects=text[2] or "")

@@ -119,10 +119,11 @@ class LaunchesTask(TaskBase, frozen=True, kw_only=True, tag="launches"):
 
 class SingleTask(TaskBase, frozen=True, kw_only=True, tag="single"):
     """Vary each of some factors by itself that the survey's screening varied with others: names of parameters, with the
-    side where it is one side's.
+    side where it is one side's.  parameters: their names alone.
     """
 
     factors: list[str]
+    parameters: list[str] = []
 
 
 class WitnessTask(TaskBase, frozen=True, kw_only=True, tag="witness"):

@@ -20,7 +20,7 @@ def gpus() -> Check:
         means = '"MPI and GPU memory" shows which MPI supports them'
         return Check("GPU", f"{count}: {names}", "ok", means)
     means = f"{why}; pinned and GPU memory can't be measured"
-    do = None if why and why.startswith("no CUDA driver") else "check CUDA_VISIBLE_DEVICES and the allocation"
+    do = "check CUDA_VISIBLE_DEVICES and the allocation" if _has_driver() else None
     return Check("GPU", None if do is None else "none", "missing", means, do)
 
 
@@ -35,6 +35,14 @@ def gpu_count() -> tuple[int, str | None]:
     if code != 0:
         return 0, f"a CUDA driver is installed, but its cuInit or cuDeviceGetCount returns {code}"
     return count.value, None if count.value else "a CUDA driver is installed, but it shows no device"
+
+
+def _has_driver() -> bool:
+    try:
+        _driver()
+    except OSError:
+        return False
+    return True
 
 
 def _driver() -> ctypes.CDLL:

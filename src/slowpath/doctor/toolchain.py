@@ -115,10 +115,10 @@ def mpi_in_use() -> Check:
         mpi = find_mpi(None)
     except SlowpathError as error:
         return Check("MPI", None, "missing", str(error), "install an MPI, or: pip install 'slowpath[mpich]'")
-    if mpi.why_not_built is not None and _prebuilt() is None:
-        what, _, install = mpi.why_not_built.partition(": ")
-        means = f"it has {what}, so the engine can't be compiled for it"
-        return Check("MPI", _line(mpi), "missing", means, f"{install}, or choose another MPI with --mpi")
+    if mpi.lacks is not None and _prebuilt() is None:
+        means = f"it has no {mpi.lacks}, so the engine can't be compiled for it"
+        do = f"{mpi.install_what_it_lacks}, or choose another MPI with --mpi"
+        return Check("MPI", _line(mpi), "missing", means, do)
     how = {
         "embedded": "the one that came with this Python",
         "PATH": "the first on the PATH",

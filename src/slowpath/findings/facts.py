@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import parse_cpu_list
-from slowpath.core.finding_results import ContrastResult, LawForecast, LawSource
+from slowpath.core.finding_results import ContrastResult
+from slowpath.core.law_results import LawForecast, LawSource
 from slowpath.core.machine import Others
 from slowpath.core.roles import Roles, is_effort
 from slowpath.core.run_results import EnvironmentResult, PlacementResult, RankPlace, RunResult, SkippedRow

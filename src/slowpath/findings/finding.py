@@ -125,7 +125,7 @@ def build(
     legs = Legs(
         observed=Leg(state="shown", text="a difference beyond the minimum effect", evidence=_observed(seen)),
         explained=explained,
-        proven=Leg(state="missing", text=UNTRIED, evidence=[]),
+        proven=Leg(state="missing", text=UNTRIED, evidence=[], untried=True),
     )
     finding = Finding(
         id=finding_id(path.code, seen),
@@ -158,6 +158,7 @@ def build(
         remedies=_of_rival(against.remedies, mpi, sides) if against.title else _remedies(path, seen, mpi, sides),
         next=_next(path, seen),
         axis=seen.axis,
+        settings_words=seen.settings_words,
         claim=against.claim if shown else None,
         rivals=list(against.rivals),
         kind="fault" if seen.is_sure_fault else path.kind,

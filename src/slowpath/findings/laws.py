@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.finding_results import LawForecast, LawSource
+from slowpath.core.law_results import LawForecast, LawSource
 from slowpath.core.units import format_bytes
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts, Later

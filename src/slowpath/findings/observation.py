@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from slowpath.core.finding_results import SettingsWords
 from slowpath.core.result import Interval
 from slowpath.findings.difference import Difference, Place
 from slowpath.findings.facts import Facts as Facts
@@ -95,6 +96,7 @@ class Observation:
     doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
     unsets: variables that put users who set them on the slow side.  tried: remedies that the run measured itself.
     is_screened: it was shown with other things varied at once alone, any of which may be the cause together with it.
+    settings_words: those of title and text that stand for the user's settings; None: it is not about them.
     is_sure_fault: it is so large that neither a healthy library nor a busy machine shows it: a fault whatever its slow
     path is, and before its cause is known.
     """
@@ -121,6 +123,7 @@ class Observation:
     slow_cells: tuple[int, ...] = ()
     fast_cells: tuple[int, ...] = ()
     tried: tuple[Tried, ...] = ()
+    settings_words: SettingsWords | None = None
     is_screened: bool = False
     is_sure_fault: bool = False
 

@@ -137,10 +137,19 @@ class Mpi:
     @property
     def why_not_built(self) -> str | None:
         """Why no engine can be compiled for it, and what to install; None: one can."""
-        if self.mpicxx is not None and not self.no_header:
-            return None
-        package = DEVELOPMENT.get(self.name, "its development package")
-        return f"{'no mpi.h' if self.mpicxx else 'no mpicxx'}: install {package}"
+        return None if self.lacks is None else f"no {self.lacks}: {self.install_what_it_lacks}"
+
+    @property
+    def lacks(self) -> str | None:
+        """What of it the engine can't be compiled without; None: nothing."""
+        if self.mpicxx is None:
+            return "mpicxx"
+        return "mpi.h" if self.no_header else None
+
+    @property
+    def install_what_it_lacks(self) -> str:
+        """Order to the user."""
+        return f"install {DEVELOPMENT.get(self.name, 'its development package')}"
 
     @property
     def is_compiler(self) -> bool:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import MetricResult
 from slowpath.core.results import Finding, Results, SkippedRow
-from slowpath.diagnose.alternatives import CELLS, CONTROLS, screening_of
+from slowpath.diagnose.alternatives import CELLS, CONTROLS, changes_start, screening_of
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Proposal, State
@@ -24,6 +24,8 @@ from slowpath.diagnose.steps.trial import propose_alternative
 from slowpath.diagnose.tasks import AlternativesTask, SurveyTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import INSTEAD
+from slowpath.mpi.alternatives.table import ALTERNATIVES
+from slowpath.mpi.mpi import QUICK_VARIABLE
 from slowpath.slowpaths.evaluate import findings as evaluated
 from slowpath.slowpaths.settings.sp070_library_default import SLOW_PATH
 
@@ -313,3 +315,11 @@ def test_fewer_are_confirmed_where_time_is_left_for_fewer() -> None:
     outcome = screening_of(steps[:2]).outcome
     assert outcome is not None
     assert {one.name for one in outcome.suspects} >= {"btl self,sm"}
+
+
+def test_what_changes_the_start_is_known_by_its_variables() -> None:
+    findings, _ = diagnosed(without_cma)
+    quick = next(row.name for row in ALTERNATIVES if QUICK_VARIABLE in row.variables)
+    assert not changes_start(findings[0])
+    reworded = [replace(one, phrase="another phrase", text="another text") for one in findings[0].remedies]
+    assert changes_start(replace(findings[0], about=quick, remedies=reworded))

@@ -19,7 +19,6 @@ from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosi
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
-from slowpath.findings.finding import UNTRIED
 from slowpath.findings.least_seen import LeastSeen
 
 SLOW, REMEDIED, FAST = (4e-6, 4.1e-6, 3.9e-6), (1e-6, 1.1e-6, 0.9e-6), (1.2e-6, 1.3e-6, 1.1e-6)
@@ -144,7 +143,7 @@ def test_limits_that_were_narrowed_are_in_words() -> None:
 
 
 def test_a_leg_without_a_trial_says_what_would_give_one() -> None:
-    untried = leg(text=UNTRIED)
+    untried = replace(leg(text="another sentence"), untried=True)
     assert "--resume" in leg_words(untried, "budget")
     assert "no remedy that a trial can toggle" in leg_words(untried, "settled")
     assert leg_words(leg("shown", "it helps"), "settled") == "it helps"

@@ -10,13 +10,31 @@ from typing import Any
 import msgspec
 import pytest
 from made_results import finding, law, remedy, step
+from msgspec.structs import replace
 
 from slowpath.core.errors import RecordError
+from slowpath.core.finding_results import SettingsWords
 from slowpath.core.results import Snippet
 from slowpath.diagnose.page.files import page
 from slowpath.diagnose.page.text import render
-from slowpath.diagnose.records import FILE, SCHEMA, Diagnosis, DiagnosisStep, read_diagnosis, write_diagnosis
-from slowpath.diagnose.tasks import AttributeTask, CombinedTask, RefineTask, RepeatTask, SurveyTask, TrialTask
+from slowpath.diagnose.records import (
+    FILE,
+    SCHEMA,
+    Diagnosis,
+    DiagnosisStep,
+    out_of_sentences,
+    read_diagnosis,
+    write_diagnosis,
+)
+from slowpath.diagnose.tasks import (
+    AttributeTask,
+    CombinedTask,
+    RefineTask,
+    RepeatTask,
+    SingleTask,
+    SurveyTask,
+    TrialTask,
+)
 
 CMA = "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"
 LIMIT = 50020
@@ -142,3 +160,38 @@ def test_what_is_no_diagnosis_is_refused(tmp_path: Path, content: str, message: 
     (tmp_path / FILE).write_text(content)
     with pytest.raises(RecordError, match=message):
         read_diagnosis(tmp_path)
+
+
+def test_what_older_versions_wrote_in_sentences_alone_is_read_out_of_them_when_the_file_is(tmp_path: Path) -> None:
+    asked = finding(
+        "SP035",
+        cause=None,
+        title="Your own settings (UCX_TLS and 1 more) make messages slower",
+        text="8 B messages with your settings (UCX_TLS and 1 more) are 2.00x slower than without any of your settings.",
+        doubts=["varied alone, it had no effect: it needs another one as well, or it was a disturbance"],
+    )
+    proven = replace(
+        asked.legs.proven, text="no remedy was tried in fresh interleaved pairs; run slowpath diagnose", untried=False
+    )
+    old = msgspec.to_builtins(replace(asked, legs=replace(asked.legs, proven=proven)))
+    steps = [schema_1("single", {"factors": ["offset_bytes of the sender", "idle_s"]})]
+    (tmp_path / FILE).write_text(json.dumps({
+        "schema": 1, "slowpath": "0", "command": [], "started": "now", "budget_s": 60.0, "mpi": None,
+        "status": "settled", "steps": steps, "findings": [old],
+    }))  # fmt: skip
+    read = read_diagnosis(tmp_path)
+    (task,), (one,) = [step.task for step in read.steps], read.findings
+    assert isinstance(task, SingleTask)
+    assert task.parameters == ["offset_bytes", "idle_s"]
+    assert one.legs.proven.untried
+    assert one.not_alone
+    words = SettingsWords(title="Your own settings", text="your settings", suspects=" (UCX_TLS and 1 more)")
+    assert one.settings_words == words
+    assert read_diagnosis(write_again(tmp_path, read)).findings == [one]
+    plain = replace(one, title="a title", text="a text", doubts=[], not_alone=False, settings_words=None)
+    assert out_of_sentences(plain) == plain
+
+
+def write_again(folder: Path, diagnosis: Diagnosis) -> Path:
+    write_diagnosis(folder, diagnosis)
+    return folder

@@ -13,9 +13,10 @@ from made_results import cell, contrast, finding, results, step
 from msgspec.structs import replace
 
 from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.finding_results import SettingsWords
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.own_settings.named import remedies_of, without_unread
+from slowpath.diagnose.own_settings.named import named, remedies_of, suspected, without_unread
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.settings import MOST_STEPS, propose
 from slowpath.diagnose.steps.trial import propose_unset
@@ -24,6 +25,7 @@ from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import NO_FILES, OwnSetting
 from slowpath.slowpaths.registry import codes_refined_by
+from slowpath.slowpaths.settings.sp035_own_settings import WORDS
 
 SIZES = ("8", "1024", "4194304")
 FILE = "/home/me/.openmpi/mca-params.conf"
@@ -40,7 +42,7 @@ def settings(count: int, file_lines: int = 0) -> list[OwnSetting]:
     ]
 
 
-def surveyed(own: Sequence[OwnSetting], slow: Slow) -> MeasuredStep:
+def surveyed(own: Sequence[OwnSetting], slow: Slow, words: SettingsWords = WORDS) -> MeasuredStep:
     """A survey with a finding about the user's settings over three lengths."""
     there = {one.name for one in own}
     cells, contrasts = [], []
@@ -52,7 +54,8 @@ def surveyed(own: Sequence[OwnSetting], slow: Slow) -> MeasuredStep:
         one = contrast(f"own {length}", [(1e-6, 1e-6 * factor)] * 5, a=2 * number, b=2 * number + 1, axis="environment")
         contrasts.append(replace(one, ratio=factor, interval=(factor * 0.99, factor * 1.01)))
     seen = finding("SP035", contrasts=[one.id for one in contrasts], cells=[1], affects_default=True, cause=None)
-    seen = replace(seen, text="Messages with your settings take 2x.", remedies=[])
+    seen = replace(seen, text=f"Messages with {words.text} take 2x.", title=f"{words.title} slow down", remedies=[])
+    seen = replace(seen, settings_words=words)
     return MeasuredStep(step(1, SurveyTask(settings=list(own))), under(results(cells, contrasts, [seen]), "openmpi"))
 
 
@@ -116,6 +119,20 @@ def test_the_one_that_no_table_knows_is_named_in_one_campaign(count: int) -> Non
     assert findings[0].remedies[0].snippet.shell == f"unset {bad}"
     (remedy,) = remedies_of(findings[0], own)
     assert (remedy.unset, dict(remedy.variables)) == ((bad,), {})
+
+
+def test_settings_are_named_whatever_words_the_slow_path_has_for_them() -> None:
+    own = settings(4)
+    (seen,) = surveyed(own, lambda *_: 2.0, SettingsWords(title="Ihre Werte", text="Ihren Werten")).results.findings
+    once = suspected(seen, own)
+    assert (once.title, once.text) == (
+        "Ihre Werte (OMPI_MCA_a00, OMPI_MCA_a01, OMPI_MCA_a02 and 1 more) slow down",
+        "Messages with Ihren Werten (OMPI_MCA_a00, OMPI_MCA_a01, OMPI_MCA_a02 and 1 more) take 2x.",
+    )
+    again = suspected(once, own[:1])
+    assert again.text == "Messages with Ihren Werten (OMPI_MCA_a00) take 2x."
+    one = named(again, [own[1:2]], ["why"])
+    assert (one.title, one.text) == ("Ihre Werte slow down", "Messages with OMPI_MCA_a01=1 take 2x.")
 
 
 def test_a_line_of_a_file_is_named_as_one_and_its_trial_keeps_the_other_lines() -> None:

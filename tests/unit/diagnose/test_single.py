@@ -18,6 +18,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.state import MeasuredStep, Proposal
+from slowpath.diagnose.steps import single
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
@@ -82,7 +83,7 @@ def test_a_clear_factor_is_varied_alone_over_starts_and_lengths(
 ) -> None:
     proposal = asked_next(screening(off_page))
     assert proposal is not None
-    assert proposal.task == SingleTask(factors=["offset_bytes of the sender"])
+    assert proposal.task == SingleTask(factors=["offset_bytes of the sender"], parameters=["offset_bytes"])
     (group,) = tomllib.loads(campaign_toml(proposal.campaign))["cells"]
     assert group["parameters"]["offset_bytes"] == ["0", "1:0", "64:0", "2048:0", "4096:0"]
     assert len(group["parameters"]["message_bytes"]) >= 6
@@ -98,12 +99,14 @@ def test_several_factors_are_one_campaign_and_nothing_is_asked_twice(screening: 
     made = screening(lambda p: off_page(p) * (3.0 if p["idle_s"] != "0" else 1.0))
     proposal = asked_next(made)
     assert proposal is not None
-    assert proposal.task == SingleTask(factors=["offset_bytes of the sender", "idle_s"])
+    assert proposal.task == SingleTask(
+        factors=["offset_bytes of the sender", "idle_s"], parameters=["offset_bytes", "idle_s"]
+    )
     groups = [group["name"] for group in tomllib.loads(campaign_toml(proposal.campaign))["cells"]]
     assert groups == ["offset_bytes of the sender alone", "idle_s alone", "idle_s alone, 2"]
     only = asked_next(made, frozenset({"SP032"}))
     assert only is not None
-    assert only.task == SingleTask(factors=["idle_s"])
+    assert only.task == SingleTask(factors=["idle_s"], parameters=["idle_s"])
     done = MeasuredStep(step(2, proposal.task), results([]))
     later = state(made.findings, [surveyed(made), done])
     assert not [one for one in proposals(later) if isinstance(one.task, SingleTask)]
@@ -132,7 +135,7 @@ def alone(ping_pong: dict[str, str], ratio: float) -> Results:
 
 def concluded(screening: Callable[..., Results], ping_pong: dict[str, str], ratio: float) -> tuple[Finding, str]:
     made = screening(off_page)
-    task = SingleTask(factors=["offset_bytes of the sender"])
+    task = SingleTask(factors=["another name of it"], parameters=["offset_bytes"])
     steps = [surveyed(made), MeasuredStep(step(2, task), alone(ping_pong, ratio))]
     before, after = conclude(steps[:1], []), conclude(steps, [])
     assert isinstance(after, StepConclusion)
@@ -151,7 +154,12 @@ def test_what_shows_alone_takes_the_screening_s_place(
     assert words == "SP031 by itself"
 
 
-def test_what_does_not_show_alone_is_doubted(screening: Callable[..., Results], ping_pong: dict[str, str]) -> None:
+def test_what_does_not_show_alone_is_doubted(
+    screening: Callable[..., Results], ping_pong: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, words = concluded(screening, ping_pong, 1.0)
-    assert NOT_ALONE in one.doubts
+    assert one.doubts == [NOT_ALONE]
+    assert one.not_alone
+    monkeypatch.setattr(single, "NOT_ALONE", "another sentence")
+    assert concluded(screening, ping_pong, 1.0)[1] == words
     assert words == "nothing shows by itself; 1 only with others"

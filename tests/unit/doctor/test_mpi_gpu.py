@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.doctor import mpi_gpu
+from slowpath.doctor import gpu, mpi_gpu
 from slowpath.doctor.mpi_gpu import DevicePath, conclusion, in_words, mpi_and_gpu_memory
 from slowpath.mpi.mpi import Mpi
 
@@ -56,6 +56,20 @@ def test_without_a_gpu_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (0, "no CUDA driver"))
     monkeypatch.setattr(mpi_gpu, "find_all", lambda: pytest.fail("looked for MPIs"))
     assert mpi_and_gpu_memory("all").means == "not tried: no CUDA driver"
+
+
+@pytest.mark.parametrize(("is_there", "value"), [(True, "none"), (False, None)])
+def test_a_missing_driver_is_known_by_itself_not_by_what_is_said_of_it(
+    monkeypatch: pytest.MonkeyPatch, is_there: bool, value: str | None
+) -> None:
+    def driver() -> None:
+        if not is_there:
+            raise OSError
+
+    monkeypatch.setattr(gpu, "gpu_count", lambda: (0, "another sentence"))
+    monkeypatch.setattr(gpu, "_driver", driver)
+    found = gpu.gpus()
+    assert (found.value, found.do is None) == (value, not is_there)
 
 
 def test_how_far_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:

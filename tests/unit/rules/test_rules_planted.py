@@ -182,6 +182,9 @@ def test_launches_that_had_to_be_ended_are_at_least_that_slow() -> None:
         if found:
             assert (found[0].rule, found[0].ratio, found[0].affects_default) == ("SP035", None, True)
             assert "take at least 8x as long as those without any of your settings: 3 launches were" in found[0].text
+            words = found[0].settings_words
+            assert words is not None
+            assert (words.title in found[0].title, words.text in found[0].text) == (True, True)
 
 
 def test_ranks_that_share_the_only_processor_are_all_there_is_to_say() -> None:

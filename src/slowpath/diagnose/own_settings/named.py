@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shlex
 from collections.abc import Collection, Sequence
 
@@ -23,7 +22,6 @@ Sets = Sequence[Sequence[OwnSetting]]  # any one of them will do
 
 
 MOST_SUSPECTS = 3  # in one sentence
-_SUSPECTS = re.compile(r"(your (?:own )?settings) \([^)]*\)", re.IGNORECASE)
 
 
 def suspected(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
@@ -31,13 +29,7 @@ def suspected(finding: Finding, settings: Sequence[OwnSetting]) -> Finding:
     if finding.rule not in codes_refined_by("settings") or not settings:
         return finding
     more = f" and {len(settings) - MOST_SUSPECTS} more" if len(settings) > MOST_SUSPECTS else ""
-    words = f"({', '.join(one.name for one in settings[:MOST_SUSPECTS])}{more})"
-    bare = _bare(finding)
-    return replace(
-        bare,
-        title=_OWN.sub(rf"\1 {words}", bare.title, count=1),
-        text=_OWN.sub(rf"\1 {words}", bare.text, count=1),
-    )
+    return _with_suspects(finding, f" ({', '.join(one.name for one in settings[:MOST_SUSPECTS])}{more})")
 
 
 def unconfirmed(finding: Finding) -> Finding:
@@ -62,12 +54,17 @@ def only_words(setting: OwnSetting) -> str:
     return f"{setting.words} is the only setting that was unset"
 
 
-_OWN = re.compile(r"(your (?:own )?settings)", re.IGNORECASE)
-
-
-def _bare(finding: Finding) -> Finding:
-    """The finding without names of suspects."""
-    return replace(finding, title=_SUSPECTS.sub(r"\1", finding.title), text=_SUSPECTS.sub(r"\1", finding.text))
+def _with_suspects(finding: Finding, suspects: str) -> Finding:
+    """The finding with these words behind those for the user's settings, in place of what stood there."""
+    words = finding.settings_words
+    if words is None:
+        return finding
+    return replace(
+        finding,
+        title=finding.title.replace(f"{words.title}{words.suspects}", f"{words.title}{suspects}", 1),
+        text=finding.text.replace(f"{words.text}{words.suspects}", f"{words.text}{suspects}", 1),
+        settings_words=replace(words, suspects=suspects),
+    )
 
 
 def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = True) -> Finding:
@@ -82,11 +79,13 @@ def named(finding: Finding, sets: Sets, evidence: Sequence[str], own_id: bool = 
     shown = Leg(state="shown", text="taking settings away leaves it alone", evidence=list(evidence))
     legs = replace(finding.legs, explained=shown)
     digest = hashlib.sha256(f"{finding.id}\n{names}".encode()).hexdigest()[:8]
-    finding = _bare(finding)
+    finding = _with_suspects(finding, "")
+    own = finding.settings_words
     return replace(
         finding,
         id=finding.id if own_id else f"{finding.rule}:{digest}",
-        text=finding.text.replace("with your settings", f"with {words}", 1),
+        text=finding.text if own is None else finding.text.replace(own.text, words, 1),
+        settings_words=None,
         status="explained",
         cause=cause,
         hypotheses=[],

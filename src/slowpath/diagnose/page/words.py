@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from slowpath.core.results import Leg, LimitBracket
 from slowpath.core.units import format_bytes
-from slowpath.findings.finding import UNTRIED
 
 
 def limit_words(limit: LimitBracket) -> str:
@@ -34,7 +33,7 @@ def _value(name: str, value: float) -> str:
 
 def leg_words(leg: Leg, status: str) -> str:
     """A leg's text, in a diagnosis of this status: one without a trial gives the reason."""
-    if leg.text != UNTRIED:
+    if not leg.untried:
         return leg.text
     if status == "settled":
         return "no remedy that a trial can toggle is known"

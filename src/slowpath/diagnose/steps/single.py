@@ -77,7 +77,8 @@ def propose(state: State) -> Iterator[Proposal]:
         return
     names = list(dict.fromkeys(_name(one) for one in wanted))
     why = f"the screening points at {', '.join(names)}: each by itself"
-    yield Proposal(SingleTask(factors=names), single_campaign(wanted, state.survey, state.ranks, why), why)
+    task = SingleTask(factors=names, parameters=list(dict.fromkeys(one.parameter for one in wanted)))
+    yield Proposal(task, single_campaign(wanted, state.survey, state.ranks, why), why)
 
 
 def propose_faults(state: State) -> Iterator[Proposal]:
@@ -153,7 +154,7 @@ def apply(before: StepConclusion, task: SingleTask, results: Results, history: S
     """A finding that shows alone takes the place of what the screening said of it; one that does not is doubted."""
     codes = set(CODE_OF_FACTOR.values())
     fresh = {one.id: replace(one, run=history.step.folder) for one in judged(results, history) if one.rule in codes}
-    varied = {CODE_OF_FACTOR[factor.split(" ")[0]] for factor in task.factors}
+    varied = {CODE_OF_FACTOR[parameter] for parameter in task.parameters}
     kept = [fresh.get(finding.id) or _doubted(finding, varied) for finding in before.findings]
     known = {finding.id for finding in before.findings}
     return replace_findings(before, [*kept, *(one for one in fresh.values() if one.id not in known)])
@@ -165,9 +166,9 @@ def replace_findings(before: StepConclusion, findings: Iterable[Finding]) -> Ste
 
 
 def _doubted(one: Finding, varied: set[str]) -> Finding:
-    if one.rule not in varied or NOT_ALONE in one.doubts:
+    if one.rule not in varied or one.not_alone:
         return one
-    return replace(one, doubts=[*one.doubts, NOT_ALONE])
+    return replace(one, doubts=[*one.doubts, NOT_ALONE], not_alone=True)
 
 
 def summary(task: SingleTask, before: StepConclusion, after: StepConclusion) -> str:
@@ -178,10 +179,8 @@ def summary(task: SingleTask, before: StepConclusion, after: StepConclusion) -> 
         for finding in after.findings
         if finding.rule in CODE_OF_FACTOR.values() and known.get(finding.id) != finding
     }
-    doubted = sum(NOT_ALONE in finding.doubts for finding in after.findings)
-    alone = ", ".join(
-        sorted(rule for rule in shown if any(f.rule == rule and NOT_ALONE not in f.doubts for f in after.findings))
-    )
+    doubted = sum(finding.not_alone for finding in after.findings)
+    alone = ", ".join(sorted(rule for rule in shown if any(f.rule == rule and not f.not_alone for f in after.findings)))
     words = f"{alone} by itself" if alone else "nothing shows by itself"
     return f"{words}; {doubted} only with others" if doubted else words
 

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable
 from slowpath.core.cell_results import CellResult, RoleWitness
-from slowpath.core.finding_results import LawForecast, LawSource
+from slowpath.core.law_results import LawForecast, LawSource
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.sides import Condition, condition, placements_of
 from slowpath.diagnose.state import Proposal, State, survey_of

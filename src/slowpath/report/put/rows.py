@@ -79,8 +79,18 @@ def row_words(name: str, kind: Kind, parameters: Mapping[str, str]) -> str:
     """Return the name of a design, for a layer with how it is called: `complex, inlined, unchecked`."""
     if kind != "layer":
         return design_words(name)
-    called = "called" if parameters.get("call", "library") == "library" else "inlined"
-    return f"{design_words(name)}, {called}, {'checked' if parameters.get('checks', 'on') == 'on' else 'unchecked'}"
+    called = "called" if is_called(parameters) else "inlined"
+    return f"{design_words(name)}, {called}, {'checked' if is_checked(parameters) else 'unchecked'}"
+
+
+def is_called(parameters: Mapping[str, str]) -> bool:
+    """Whether a layer's function is called in its library rather than inlined."""
+    return parameters.get("call", "library") == "library"
+
+
+def is_checked(parameters: Mapping[str, str]) -> bool:
+    """Whether a layer checks its arguments."""
+    return parameters.get("checks", "on") == "on"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.csv import Value, as_csv
-from slowpath.report.put.rows import DesignRow, design_words, rows_of
+from slowpath.report.put.rows import DesignRow, design_words, is_called, is_checked, rows_of
 
 WHAT_IT_IS = "measured on another machine in another decade"
 SOURCE = "as Underwood and Barrett reported it for SMARTMAP on a Cray; no publication with these numbers is known to us"
@@ -97,15 +97,14 @@ def _four(variant: ReportedVariant, layers: Sequence[DesignRow], mpi: str) -> St
     """Return a design of the study measured as the corresponding layer."""
 
     def fits(row: DesignRow) -> tuple[bool, bool]:
-        given = row.cell.parameters
-        return given.get("call", "library") == "library", (given.get("checks", "on") == "on") == variant.checked
+        return is_called(row.cell.parameters), is_checked(row.cell.parameters) == variant.checked
 
     mine = [row for row in layers if row.found.design == variant.layer]
     if not mine:
         return StudyRow(variant.variant, variant.design, variant.layer, mpi, None, None, None, variant, NOT_MEASURED)
     best = max(mine, key=fits)
-    checked = best.cell.parameters.get("checks", "on") == "on"
-    name = variant.design if variant.checked else f"{variant.design}, {'checked' if checked else 'unchecked'}"
+    checked = "checked" if is_checked(best.cell.parameters) else "unchecked"
+    name = variant.design if variant.checked else f"{variant.design}, {checked}"
     return _measured(best, variant.variant, name, variant)
 
 
@@ -121,7 +120,8 @@ def _derived(results: Results) -> list[StudyRow]:
         kind = "vector" if target in ("same", origin) else f"{origin} to {target}"
         for row in rows_of(condition, results):
             design = row.found.design
-            if design == "mpi" or (design == "complex" and row.words == "complex, called, checked"):
+            given = row.cell.parameters
+            if design == "mpi" or (design == "complex" and is_called(given) and is_checked(given)):
                 words = row.name if design == "mpi" else "complex datatype"
                 made = _measured(row, f"{design}_{kind.replace(' ', '_')}", f"{words}, {kind}", None)
                 found.append(replace(made, measured_as=f"{row.words}, {kind}"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from slowpath.core.finding_results import SettingsWords
 from slowpath.findings.difference import WITHOUT_USER, Slowdown
 from slowpath.findings.ended import ended, ended_observation, unstarted, unstarted_observation
 from slowpath.findings.facts import Facts as Facts
@@ -14,6 +15,7 @@ from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import SlowPath
 
 ABOUT = "your settings"
+WORDS = SettingsWords(title="Your own settings", text=ABOUT)
 
 
 def observe(facts: Facts) -> Sequence[Observation]:
@@ -29,11 +31,12 @@ def observe(facts: Facts) -> Sequence[Observation]:
     kept = [one for one in found if one.slow_phase == "steady" or _where(one) not in steady]
     seen = [_observation(facts, group) for group in grouped(kept, lambda one: (*_where(one), one.slow_phase))]
     too_long = [one for one in ended(facts, "environment") if one.fast.environment == WITHOUT_USER]
-    about, subject, reference = f"{ABOUT}, host", "launches with your settings", "those without any of your settings"
+    about, subject, reference = f"{ABOUT}, host", f"launches with {ABOUT}", f"those without any of {ABOUT}"
     seen += [ended_observation(facts, one, about, subject, reference) for one in too_long[:1] if not seen]
     fail = [one for one in unstarted(facts, "environment") if one.fast.environment == WITHOUT_USER]
     more = (about, ABOUT, "without them")
-    return [*seen, *(unstarted_observation(facts, one, *more) for one in fail[:1] if not seen)]
+    seen += [unstarted_observation(facts, one, *more) for one in fail[:1] if not seen]
+    return [replace(one, settings_words=WORDS) for one in seen]
 
 
 def _is_own(facts: Facts, one: Slowdown) -> bool:
@@ -50,14 +53,14 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     what = "{size}first messages" if group[0].slow_phase == "first" else "{size}messages"
     what = what if messages else f"calls of {group[0].slow.parameters.get('collective', 'collectives')}"
     of = "" if memory == "host" else f" from {memory} memory"
-    wording = Wording(f"{what}{of} with your settings", "without any of your settings", f"{ABOUT}, {memory}", True)
+    wording = Wording(f"{what}{of} with {ABOUT}", f"without any of {ABOUT}", f"{ABOUT}, {memory}", True)
     return replace(slowdown_observed(facts, group, wording), exports={}, unsets=())
 
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP035",
     name="own settings",
-    title="Your own settings make messages slower",
+    title=f"{WORDS.title} make messages slower",
     what="Variables and parameter files reach the MPI library, UCX, libfabric and the GPU's runtime: from a shell's "
     "start-up file, a job script, an environment module, a container.",
     shows="Messages take longer as the environment is than without any of its settings, often at every length: "

@@ -79,7 +79,7 @@ def _fit_all(sweep: Sweep, centre: CentreCurve, laws: Sequence[Law]) -> tuple[li
         try:
             fits.append(fit_on(law, sweep, centre))
         except NotDetermined as error:
-            not_fitted[law.name] = str(error).removeprefix(f"law '{law.name}': ")
+            not_fitted[law.name] = error.why
     return sorted(fits, key=lambda fit: fit.centre.criterion), not_fitted
 
 

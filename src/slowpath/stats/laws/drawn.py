@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slowpath.core.finding_results import LawPoint
+from slowpath.core.law_results import LawPoint
 from slowpath.stats.laws import granules, threshold
 from slowpath.stats.laws.centre import design
 from slowpath.stats.laws.curve import curve

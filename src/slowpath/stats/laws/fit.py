@@ -74,7 +74,11 @@ def _over_launches(column: Column, values: list[float], level: float) -> Coeffic
 
 
 class NotDetermined(SlowpathError):
-    """The points of the sweep can't determine the law; the message says why."""
+    """The points of the sweep can't determine the law. why: without its name."""
+
+    def __init__(self, law: str, why: str) -> None:
+        super().__init__(f"law '{law}': {why}")
+        self.why = why
 
 
 @dataclass(frozen=True)
@@ -125,16 +129,16 @@ def fit(law: Law, sweep: Sweep, level: float = 0.95) -> Fit:
 def fit_on(law: Law, sweep: Sweep, centre: CentreCurve, level: float = 0.95) -> Fit:
     """`fit` with the centre curve already made."""
     if (why := law.needs(sweep.covariates) or law.too_few(sweep.covariates)) is not None:
-        raise NotDetermined(f"law '{law.name}': {why}")
+        raise NotDetermined(law.name, why)
     found = fit_centres(law, sweep.covariates, centre.centre_s, centre.sigma_ratio)
     if not found:
-        raise NotDetermined(f"law '{law.name}': {sweep.points} points can't determine it; measure more points")
+        raise NotDetermined(law.name, f"{sweep.points} points can't determine it; measure more points")
     best = found[0]
     close = [other for other in found[1:] if other.evidence - best.evidence < MARGIN]
     brackets, others = _widened(best, close)
     terms = coefficients(sweep, centre, best.variant, level)
     if not terms:
-        raise NotDetermined(f"law '{law.name}': no launch measured enough of the points; repeat the missing ones")
+        raise NotDetermined(law.name, "no launch measured enough of the points; repeat the missing ones")
     fitted = design(best.variant, sweep.covariates) @ np.array([term.value for term in terms])
     return Fit(
         law=law,

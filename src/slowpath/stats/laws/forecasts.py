@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from slowpath.core.finding_results import ForecastKind, LawForecast
+from slowpath.core.law_results import ForecastKind, LawForecast
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.allocation import SIDES
 from slowpath.stats.laws.curve import FLOOR_RATIO, CentreCurve, curve

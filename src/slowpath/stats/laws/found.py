@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from slowpath.core.finding_results import LawForecast, LawPoint, LawSource, Predicted
+from slowpath.core.law_results import LawForecast, LawPoint, LawSource, Predicted
 from slowpath.core.units import format_bytes, format_time, listed
 
 Interval = tuple[float, float]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.finding_results import ForecastKind, LawForecast, Predicted
+from slowpath.core.law_results import ForecastKind, LawForecast, Predicted
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import CentreFit, design
 from slowpath.stats.laws.curve import PRIOR_DF, CentreCurve
