@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,11 @@ import click
 from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, openmetrics_option, quiet_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
+from slowpath.core.units import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from slowpath.core.plan import Plan
     from slowpath.core.results import Results
     from slowpath.run.libraries import Library
@@ -134,12 +136,6 @@ def _timed_ranks(plan: Plan) -> list[int]:
     return sorted({plan.ranks_of(launch.placement) for launch in plan.launches if launch.environment not in witnessed})
 
 
-def _either(counts: Sequence[int]) -> str:
-    """Return the counts as a phrase, such as `1, 2 or 4`."""
-    *most, last = map(str, counts)
-    return f"{', '.join(most)} or {last}" if most else last
-
-
 def _yielding(library: Library) -> str | None:
     """Return the hint that makes waiting ranks of this library yield their core, or None if there is no known setting.
 
@@ -157,3 +153,7 @@ def _mpi_line(library: Library) -> str:
     origin = library.engine.facts.get("origin")
     engine = ", engine of the wheel" if origin == "wheel" else ""
     return f"MPI: {library.identity} ({library.mpi.source}) {shlex.quote(str(library.mpi.mpiexec))}{engine}"
+
+
+def _either(counts: Sequence[int]) -> str:
+    return listed([str(count) for count in counts], "or")

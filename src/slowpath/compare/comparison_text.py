@@ -20,7 +20,7 @@ from slowpath.report.csv import as_csv
 WIDTH = 100
 HEAD = ("verdict", "ratio", "interval", "B", "A", "cell")
 _PLAIN = str.maketrans({"µ": "u", "×": "x", "–": "-"})
-MOST_UNCOMPARED = 10
+MOST_UNCOMPARED, MOST_ALONE = 10, 5
 ORDER = ("slower", "faster", "undecided", "same")
 
 
@@ -288,9 +288,10 @@ def _unmatched(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _shortened(alone: Sequence[Unmatched], most: int = 5) -> list[tuple[str, str]]:
-    shown = [(cell.label, cell.reason) for cell in alone[:most]]
-    return shown + ([("...", f"{len(alone) - most} more")] if len(alone) > most else [])
+def _shortened(alone: Sequence[Unmatched]) -> list[tuple[str, str]]:
+    shown = [(cell.label, cell.reason) for cell in alone[:MOST_ALONE]]
+    more = len(alone) - MOST_ALONE
+    return shown + ([("...", f"{more} more")] if more > 0 else [])
 
 
 _PAIRS = ("interval", "interval_90")

@@ -13,7 +13,7 @@ from slowpath.core.clean import cleaned, line
 from slowpath.report import format as fmt
 from slowpath.report.svg.element import as_file, element, picture, text
 
-_BARS = "_.-=+*#"  # low to high
+_BARS, MOST_BARS = "_.-=+*#", 24  # low to high
 
 
 @cleaned
@@ -74,9 +74,9 @@ def _table(found: History) -> list[str]:
     return [plain("  ".join([*(w.ljust(n) for w, n in zip(row, widths, strict=False)), row[4]])) for row in rows]
 
 
-def spark(series: HistorySeries, most: int = 24) -> str:
+def spark(series: HistorySeries) -> str:
     """Return the last points as a line of characters. The line is flat if all points lie within 3 %."""
-    values = [point.value for point in series.points[-most:]]
+    values = [point.value for point in series.points[-MOST_BARS:]]
     low, high = min(values), max(values)
     if high / low < 1.03:
         return _BARS[2] * len(values)
@@ -107,7 +107,8 @@ def _svg_row(series: HistorySeries, top: int) -> str:
     last = series.points[-1]
     shown = series.reason or "; ".join(shift_words(series, shift) for shift in series.shifts) or "no change of level"
     parts = element("title", _safe(f"{title(series)}: {shown}"))
-    parts += text(_short(title(series), 66), 8, top + 20) + text(_short(shown, 72), 8, top + 36, class_="n")
+    parts += text(fmt.shortened(title(series), 66), 8, top + 20)
+    parts += text(fmt.shortened(shown, 72), 8, top + 36, class_="n")
     parts += text(fmt.quantity(last.value, series.unit, last.interval), SVG_WIDTH - 8, top + 26, anchor="end")
     return element("g", parts + _curve(series, top))
 
@@ -149,7 +150,3 @@ def _mark(series: HistorySeries, i: int, xs: Sequence[float], y: float) -> str:
 
 def _safe(words: str) -> str:
     return escape(line(words))
-
-
-def _short(words: str, most: int) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"

@@ -228,6 +228,11 @@ def format_time(value_s: float, half_width_s: float | None = None) -> str:
     return _scaled(_finite(value_s, "a time"), half_width_s, _TIMES)
 
 
+def seconds(value_s: float) -> str:
+    """Three digits, as the run's own time is read: 41.2 s, 0.72 s, 920 us."""
+    return f"{format_ratio(value_s)} s" if value_s >= 0.01 or value_s <= 0 else format_time(value_s)
+
+
 def format_ratio(ratio: float, half_width: float | None = None) -> str:
     """`3.29`: two to four significant digits by the interval's half-width, three without.  Raises: ValueError."""
     return _rounded(_finite(ratio, "a ratio"), half_width)
@@ -303,9 +308,9 @@ def format_rate(value_per_s: float, half_width_per_s: float | None = None, unit:
     return _scaled(_finite(value_per_s, "a rate"), half_width_per_s, scales)
 
 
-def listed(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`.  Args: last: word before the last one."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1] if words else "")))
 
 
 # Whole numbers in text that somebody else wrote.
@@ -316,3 +321,9 @@ _WHOLE = re.compile("[0-9]{1,18}")  # below 2**63
 def whole_number(text: str) -> int | None:
     """`17` -> 17; None for what is none, such as a superscript two, or has more digits than a number of ours."""
     return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def side_values(value: str) -> tuple[str, str]:
+    """Sender's and receiver's value of a parameter that may have two."""
+    sender, colon, receiver = value.partition(":")
+    return (sender, receiver) if colon else (sender, sender)

@@ -48,13 +48,11 @@ def _applied(
     return replace(after, findings=without_split_medians(after.findings))
 
 
-def named_first(findings: Sequence[Finding], survey: Results, ranks: int = PAIR) -> list[Finding]:
+def named_first(findings: Sequence[Finding], survey: Results) -> list[Finding]:
     """Return the findings that the verdict's first lines stand for, in their order; what is wrong with the place takes
     lines before them.
-
-    Args: ranks: that the diagnosis is about.
     """
-    lines = lines_of(findings)[: max(0, MOST_ACTIONS - len(wrong_place(survey.run, ranks)))]
+    lines = lines_of(findings)[: max(0, MOST_ACTIONS - len(wrong_place(survey.run, PAIR)))]
     return [finding for line in lines for finding in line]
 
 

@@ -3,19 +3,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from slowpath.core.roles import Roles
 from slowpath.experiments.cannon.experiment import CANNON
 from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.exchange import EXCHANGE
-from slowpath.experiments.experiment import Experiment
+from slowpath.experiments.experiment import Experiment, Pattern
 from slowpath.experiments.first_use.experiment import FIRST_USE
 from slowpath.experiments.ipc.folder import IPC
+from slowpath.experiments.measured.launch_context import LaunchContext
+from slowpath.experiments.measured.series import NO_SAMPLES, Derived, SampleBlock, per_operation
 from slowpath.experiments.metric import Metric
 from slowpath.experiments.nccl.experiment import NCCL
 from slowpath.experiments.nodes import NODES
 from slowpath.experiments.p2p.experiment import P2P
-from slowpath.experiments.printed import PRINTED
 from slowpath.experiments.put.experiment import PUT
+
+# Operations that only other benchmarks measure (docs/how-to/other-tools.md).
+
+
+def _operation(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContext) -> Derived:
+    """The one batch that a printed mean stands for."""
+    return {"operation_s": per_operation(blocks, 0, 1) or NO_SAMPLES}
+
+
+_PRINTED_MEAN = "one operation as another benchmark printed it: mean over its repetitions"
+PRINTED = Experiment(
+    name="printed",
+    patterns=(Pattern("operation", _operation, (Metric("operation_s", "s", "lower", _PRINTED_MEAN),)),),
+    roles={"message_bytes": "covariate"},
+)
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     P2P,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.units import side_values
 from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.words import OF_MESSAGES, is_switched_out
@@ -52,7 +53,7 @@ class Factor:
     def value(self, cell: CellResult) -> str:
         """Of a cell."""
         return (
-            sided(cell.parameters[self.parameter])[self.side or 0]
+            side_values(cell.parameters[self.parameter])[self.side or 0]
             if self.side is not None
             else (cell.parameters[self.parameter])
         )
@@ -75,18 +76,12 @@ def factors_of(cells: Sequence[CellResult]) -> list[Factor]:
         values = list(dict.fromkeys(cell.parameters.get(name, "") for cell in cells))
         if len(values) == 1:
             continue
-        sides = [list(dict.fromkeys(sided(value)[side] for value in values)) for side in (0, 1)]
+        sides = [list(dict.fromkeys(side_values(value)[side] for value in values)) for side in (0, 1)]
         if len(values) == 2 and not any(":" in value for value in values):
             found.append(Factor(name, None, *values))
         else:
             found += [Factor(name, i, *values) for i, values in enumerate(sides) if len(values) == 2]
     return found
-
-
-def sided(value: str) -> tuple[str, str]:
-    """Sender's and receiver's value of a parameter that may have two."""
-    sender, colon, receiver = value.partition(":")
-    return (sender, receiver) if colon else (sender, sender)
 
 
 def _groups(cells: Iterable[CellResult]) -> Mapping[tuple[object, ...], list[CellResult]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.result import Interval, Phase
+from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, of_ratio
 from slowpath.core.units import ratio_words as with_interval
 from slowpath.findings.difference import Difference, Ratio, Slowdown
@@ -109,11 +109,11 @@ def variable_words(variables: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in variables.items())
 
 
-def is_switched_out(cell: CellResult, phase: Phase = "steady") -> bool:
+def is_switched_out(cell: CellResult) -> bool:
     """Whether the kernel took the processor from a rank in more than one of 20 operations: what comes out then is how
     long others ran.
     """
-    seen = [one for one in (cell.witness or {}).get(phase, {}).values() if one is not None]
+    seen = [one for one in (cell.witness or {}).get("steady", {}).values() if one is not None]
     return any((witness.involuntary_switches or 0) > SWITCHED_OUT * (witness.operations or 1) for witness in seen)
 
 

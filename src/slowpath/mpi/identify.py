@@ -44,11 +44,14 @@ def named_in(library_text: str) -> tuple[MpiLibrary, str | None] | None:
 
 def include_folders(show_text: str) -> list[str]:
     """Folders of headers in what a wrapper prints of itself (-I and -isystem), in order, each once."""
-    found = re.findall(r"(?:-I|-isystem)\s*\"?([^\s\",]+)", show_text)
-    return list(dict.fromkeys(folder for folder in found if folder.startswith("/")))
+    return _folders(r"(?:-I|-isystem)\s*\"?([^\s\",]+)", show_text)
 
 
 def link_folders(show_text: str) -> list[str]:
     """Folders of libraries in what a wrapper prints of itself (-L and -rpath), in order, each once."""
-    found = re.findall(r"(?:-L|-rpath[=,\s]\s*(?:-Wl,|-Xlinker\s+)?)\"?([^\s\",]+)", show_text)
+    return _folders(r"(?:-L|-rpath[=,\s]\s*(?:-Wl,|-Xlinker\s+)?)\"?([^\s\",]+)", show_text)
+
+
+def _folders(option: str, show_text: str) -> list[str]:
+    found = re.findall(option, show_text)
     return list(dict.fromkeys(folder for folder in found if folder.startswith("/")))

@@ -70,7 +70,7 @@ def main_metric(cell: CellResult) -> str | None:
     return next((name for name, _ in metrics_of(cell, "s")), None)
 
 
-def shown_interval(estimate: MetricEstimate, unit: str = "s") -> str:
+def shown_interval(estimate: MetricEstimate) -> str:
     """Return an interval such as `[1.20, 1.27] ms, signed-rank 95 %`, or "no interval" and the reason."""
-    shown = fmt.quantity_interval(estimate.value, unit, estimate.interval)
+    shown = fmt.quantity_interval(estimate.value, "s", estimate.interval)
     return fmt.with_kind(shown, estimate.interval_kind)

@@ -55,6 +55,11 @@ def quantity_interval(value: float | None, unit: str, interval: Interval) -> str
     return f"{format_interval(ends, value / factor)} {name}".rstrip()
 
 
+def shortened(words: str, most: int) -> str:
+    """Return words of at most so many letters; what is cut off leaves an ellipsis."""
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
 def with_kind(shown: str | None, kind: str | None) -> str:
     """Return an interval with its kind, or "no interval" and the reason."""
     if shown is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from slowpath.core.results import Finding, Leg, RemedyResult, Results, SideEffect
+from slowpath.core.results import Finding, Leg, RemedyResult, Results, Rival, SideEffect
 from slowpath.core.units import more_words, share_words
 from slowpath.findings.tally import Group, group_of
 from slowpath.report import format as fmt
@@ -17,7 +17,6 @@ from slowpath.report import view_witness
 from slowpath.report.cards.law import forecast_lines, law_picture
 from slowpath.report.cards.shapes import shape_pictures
 from slowpath.report.cards.sides import axis_title, sides_picture, witness_picture
-from slowpath.report.rival_lines import rival_lines
 from slowpath.report.svg import sides as drawn
 from slowpath.report.svg.sides import SideTimes
 
@@ -234,3 +233,12 @@ def by_group(found: Sequence[FindingView]) -> list[tuple[str, list[FindingView]]
     """Return the cards under the heading of each group that has any."""
     groups = [(heading, [view for view in found if view.group == name]) for name, heading in HEADINGS.items()]
     return [(heading, cards) for heading, cards in groups if cards]
+
+
+_RIVALS_ORDER = ("true", "standing", "refuted")
+
+
+def rival_lines(rivals: Sequence[Rival]) -> list[str]:
+    """Return a line for each rival, such as `rival refuted: cold cache: with the message's ...`, open ones first."""
+    ordered = sorted(rivals, key=lambda rival: _RIVALS_ORDER.index(rival.state))
+    return [f"rival {rival.state}: {rival.name}: {rival.text}" for rival in ordered]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slowpath.core.errors import UsageError
+from slowpath.core.units import listed
 from slowpath.slowpaths.registry import REMEDIES
 
 
@@ -46,9 +47,7 @@ def find_advice(name: str, axis: str) -> Advice:
         fitting = ", ".join(f"'{advice.name}'" for advice in ADVICE if axis in advice.axes)
         raise UsageError(f"there is no remedy '{name}'; for axis {axis} there are {fitting or 'none'}")
     if axis not in found.axes:
-        *others, last = found.axes
-        axes = f"{', '.join(others)} and {last}" if others else last
-        raise UsageError(f"remedy '{name}' is for {axes}, not for axis {axis}")
+        raise UsageError(f"remedy '{name}' is for {listed(found.axes)}, not for axis {axis}")
     return found
 
 

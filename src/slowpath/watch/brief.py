@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from slowpath.core.brief import Brief
-from slowpath.core.units import format_bytes, format_interval, format_ratio, listed
+from slowpath.core.units import format_bytes, format_interval, format_ratio, listed, seconds
 from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.slowpaths.registry import known
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
 from slowpath.watch.nccl.text import headline, sentences
 from slowpath.watch.results import BEFORE_THE_RUN, Account, AccountName, Wait, WatchFinding, WatchResults
-from slowpath.watch.verdict import grouped_lines, own_cost_words, seconds, start_words, stood_still
+from slowpath.watch.verdict import grouped_lines, own_cost_words, start_words, stood_still
 
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 LITTLE_MPI: Final = 0.05  # of the run

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from slowpath.core.units import seconds
 from slowpath.stats.levels import FEWEST, Level, levels
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.events import Floats
@@ -20,7 +21,6 @@ from slowpath.watch.record.layout import EventKind
 from slowpath.watch.result_parts import Efficiency, Phase
 from slowpath.watch.results import RankTime
 from slowpath.watch.tables import in_slices, kept_seconds
-from slowpath.watch.verdict import seconds
 from slowpath.watch.what_if import MOST_ERROR, CallOrder, in_windows, possible, replay, transfers
 
 MOST_WINDOWS: Final = 60

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from slowpath.core.units import format_ratio
+from slowpath.core.units import format_ratio, seconds
 from slowpath.mpi.applies import version_tuple
 from slowpath.mpi.identify import named_in
 from slowpath.watch.result_parts import FileTime
 from slowpath.watch.results import BEFORE_THE_RUN, WatchResults
-from slowpath.watch.verdict import seconds
 
 _ASKED: Final = "OMPI_MCA_io"
 _OMPIO_SINCE: Final = (2,)  # Open MPI's default from then on

@@ -9,8 +9,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.decoding import Versioned, decoded
-from slowpath.core.errors import RecordError
+from slowpath.core.decoding import decoded, schema_in
 from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import Name, Text, Whole
 from slowpath.core.place import PlaceFacts
@@ -83,9 +82,7 @@ def read_watch(folder: Path) -> WatchInfo:
     """Raises: RecordError: it is missing, damaged, or from a newer version."""
     path = folder / WATCH_FILE
     content = read_bytes(path, within=folder)
-    schema = decoded(content, Versioned, path, _ADVICE).schema
-    if schema > SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    schema_in(content, path, SCHEMA, _ADVICE)
     return decoded(content, WatchInfo, path, _ADVICE)
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from slowpath.core.errors import RecordError
+from slowpath.core.units import seconds
 from slowpath.watch.analysis import watched
 from slowpath.watch.brief import account_words
 from slowpath.watch.results import WatchResults
 from slowpath.watch.standstill import standstill
-from slowpath.watch.verdict import grouped_lines, seconds
+from slowpath.watch.verdict import grouped_lines
 
 EVERY_S: Final = 3.0
 MOST_SHARE: Final = 0.05  # of one processor

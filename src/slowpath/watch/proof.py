@@ -10,8 +10,7 @@ from typing import Annotated, Final, Literal
 
 from slowpath.core.brief import Brief
 from slowpath.core.clean import line, shell_assignments
-from slowpath.core.decoding import Versioned, decoded
-from slowpath.core.errors import RecordError
+from slowpath.core.decoding import decoded, schema_in
 from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Share, Text, means
 
@@ -113,9 +112,7 @@ def read_proof(folder: Path) -> Proof:
     """Raises: RecordError: it is missing, damaged, or from a newer version."""
     path, advice = folder / PROOF_FILE, "remove the folder, and prove again"
     content = read_bytes(path, within=folder)
-    schema = decoded(content, Versioned, path, advice).schema
-    if schema > PROOF_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    schema_in(content, path, PROOF_SCHEMA, advice)
     return decoded(content, Proof, path, advice)
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from slowpath.core.clean import line
-from slowpath.core.decoding import Versioned, decoded
-from slowpath.core.errors import RecordError
+from slowpath.core.decoding import decoded, schema_in
 from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Text, means
 from slowpath.core.units import format_interval, format_ratio
@@ -91,9 +90,7 @@ def read_skeleton(watch: Path) -> SkeletonResults | None:
     if not path.is_file():
         return None
     content = read_bytes(path, within=watch)
-    schema = decoded(content, Versioned, path, advice).schema
-    if schema > SKELETON_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
+    schema_in(content, path, SKELETON_SCHEMA, advice)
     return decoded(content, SkeletonResults, path, advice)
 
 

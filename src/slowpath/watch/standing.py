@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from slowpath.core.units import seconds
 from slowpath.watch.attributed import Attributed
 from slowpath.watch.findings import place_words
 from slowpath.watch.match import posts_of
@@ -22,7 +23,7 @@ from slowpath.watch.record.layout import NONE_16, Doing, EventKind, Peer, Record
 from slowpath.watch.record.reader import RankRecord
 from slowpath.watch.record.sites import NamedSite, named_sites
 from slowpath.watch.tables import as_site
-from slowpath.watch.verdict import ranks_words, seconds
+from slowpath.watch.verdict import ranks_words
 
 MOST_RANKS: Final = 2**16  # without a record, that are looked at
 MOST_NAMED: Final = 50  # places that are looked up

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.finding_results import RemedyResult
 from slowpath.core.result import Interval
-from slowpath.core.units import format_interval, format_ratio, format_time, listed
+from slowpath.core.units import format_interval, format_ratio, listed, seconds
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
 from slowpath.watch.nccl.text import headline as nccl_headline
@@ -201,11 +201,6 @@ def own_cost_words(results: WatchResults) -> str:
 def _percent(share: float) -> str:
     """Never 100 % while something is missing."""
     return "100 %" if share == 1 else f"{min(100 * share, 99.9):.3g} %"
-
-
-def seconds(value_s: float) -> str:
-    """Three digits, as the run's own time is read: 41.2 s, 0.72 s, 920 us."""
-    return f"{format_ratio(value_s)} s" if value_s >= 0.01 or value_s <= 0 else format_time(value_s)
 
 
 def amount(value_s: float, interval: Interval) -> str:

@@ -22,7 +22,7 @@ from slowpath.findings.rivals.judged import contest
 from slowpath.findings.rivals.judges import _gone_words
 from slowpath.findings.rivals.rival import Judged, State
 from slowpath.findings.slow_path import SlowPath
-from slowpath.report.rival_lines import rival_lines
+from slowpath.report.view_findings import rival_lines
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS
 from slowpath.stats.removed_share import Removed

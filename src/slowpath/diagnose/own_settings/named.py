@@ -17,7 +17,7 @@ from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import OwnSetting, without
 from slowpath.slowpaths.registry import codes_refined_by
 
-AND, OR = " and ", " or "
+AND = " and "
 Sets = Sequence[Sequence[OwnSetting]]  # any one of them will do
 
 

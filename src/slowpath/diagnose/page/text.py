@@ -16,7 +16,7 @@ from slowpath.diagnose.program import program_line, program_words
 from slowpath.diagnose.records import AlternativesOutcome, CombinedOutcome, Diagnosis, Status
 from slowpath.findings.least_seen import LeastSeen
 from slowpath.report.format import plural
-from slowpath.report.rival_lines import rival_lines
+from slowpath.report.view_findings import rival_lines
 
 _MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
 _STATUS: Mapping[Status, str] = {

@@ -26,9 +26,8 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask, LeftOut, Task, TrialTask
 from slowpath.diagnose.trials.design import design
 from slowpath.diagnose.trials.offered import offered
-from slowpath.diagnose.trials.pairs import judged_by
 from slowpath.diagnose.trials.refuted import refutation, removes_cause, was_applied, without_cause
-from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, TrialOutcome, judge_trial
+from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, TrialOutcome, judge_trial, judged_by
 from slowpath.diagnose.tune.files import PRELOAD
 from slowpath.findings.finding import legs_missing, with_trial
 from slowpath.findings.remedy import Control, Remedy, snippet

@@ -22,7 +22,6 @@ from slowpath.core.units import format_time, more_words, of_ratio, ratio_words, 
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.design import AGAIN, ALIKE, CONTROL, SIDE
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST, FAST_AGAIN
-from slowpath.diagnose.trials.pairs import judged_by
 from slowpath.findings.finding import removed_ratio
 from slowpath.stats.contrast import paired
 from slowpath.stats.inputs import Floats
@@ -348,3 +347,30 @@ def _control_words(task: TrialTask, control: ContrastResult, effect: _Effect) ->
     undecided = control.verdict == "undecided"
     word = "unchanged" if stayed(control, effect.low) else "undecided" if undecided else "may have changed"
     return f"negative control: {ratio_words(control.ratio, control.interval)}, {word} ({task.control or ''})"
+
+
+def judged_by(contrast: ContrastResult, pairs_s: Floats) -> ContrastResult:
+    """The contrast with all that rests on its pairs; by itself, since nothing else is judged with these pairs.
+
+    Args: pairs_s: of a and b, shape (pairs, 2), seconds, at least one.
+    """
+    found = paired(pairs_s[:, 0], pairs_s[:, 1], contrast.minimum_effect)
+    verdict = judge(found, found.p)
+    return msgspec.structs.replace(
+        contrast,
+        pairs=tuple((float(a_s), float(b_s)) for a_s, b_s in pairs_s),
+        launches=len(pairs_s),
+        a_value_s=float(np.median(pairs_s[:, 0])),
+        b_value_s=float(np.median(pairs_s[:, 1])),
+        ratio=found.ratio,
+        interval=found.interval,
+        interval_kind=found.kind,
+        level=found.level,
+        verdict=verdict.word,
+        reason=verdict.reason,
+        p=found.p,
+        p_adjusted=found.p,
+        family=contrast.id,
+        family_size=1,
+        more_pairs=verdict.more_pairs,
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from slowpath.core.units import side_values
 from slowpath.experiments.experiment import Experiment, Pattern, SideEffect
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.overlap import longest, with_exposed
@@ -18,7 +19,6 @@ from slowpath.experiments.p2p.layout import (
     allocation_bytes,
     ends_of,
     other_bytes,
-    side_values,
     window_messages,
     with_blocks,
 )

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from slowpath.core.units import side_values
+
 Parameters = Mapping[str, str]
 
 AUTO = "auto"
@@ -99,12 +101,6 @@ def allocation_bytes(parameters: Parameters, side: int) -> int:
     written = side_values(parameters["buffer_bytes"])[side]
     buffer = span_bytes(parameters, side) if written == "message" else int(written)
     return buffer + int(side_values(parameters["overalloc_bytes"])[side])
-
-
-def side_values(value: str) -> tuple[str, str]:
-    """Sender's and receiver's value of a sided parameter."""
-    sender, colon, receiver = value.partition(":")
-    return (sender, receiver) if colon else (sender, sender)
 
 
 def ends_of(parameters: Parameters) -> tuple[int | None, int | None]:

@@ -157,13 +157,13 @@ def by_design(condition: Callable[[Facts, Observation], bool], words: str, other
     return judge
 
 
-def by_witness(words: str) -> Judge:
-    """Refuted where the rule's own witness is shown, which the rival would not give."""
+def by_witness(words: str, missing: str = "the witness that would distinguish them is missing") -> Judge:
+    """Refuted where the rule's own witness, which the rival would not give, is shown.  Args: missing: else said."""
 
     def judge(_: Facts, __: Observation, support: Support) -> Judged:
         if support.state == "shown":
             return Judged("refuted", words, support.evidence)
-        return Judged("standing", "the witness that would distinguish them is missing")
+        return Judged("standing", missing)
 
     return judge
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.decoding import decoded
-from slowpath.core.errors import RecordError
+from slowpath.core.decoding import decoded, schema_in
 from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES
 from slowpath.record.imports.table_plan import Planned
@@ -77,7 +76,6 @@ def read_printed(folder: Path) -> list[PrintedTable]:
     path = folder / FILE
     if not path.exists():
         return []
-    found = decoded(read_bytes(path, FILE_BYTES[FILE], within=folder), Printed, path, "import the log again")
-    if found.schema > PRINTED_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {found.schema}); update slowpath")
-    return found.tables
+    content, advice = read_bytes(path, FILE_BYTES[FILE], within=folder), "import the log again"
+    schema_in(content, path, PRINTED_SCHEMA, advice)
+    return decoded(content, Printed, path, advice).tables

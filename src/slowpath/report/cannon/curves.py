@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from slowpath.core.cannon_results import CannonGroup, CannonPoint, CannonScaling, ScalingPoint, Value
+from slowpath.core.units import listed
 from slowpath.experiments.cannon.variants import YARDSTICKS
 from slowpath.report import format as fmt
 from slowpath.report.cannon.words import families, points, variant_name
@@ -257,13 +258,9 @@ def scaling_note(found: Sequence[CannonScaling]) -> str:
     words = "Each style with several numbers of ranks, round by round. Efficiency is the rate of a rank over that with "
     words += f"{fmt.plural(found[0].base_ranks, 'rank')}. Weak: a rank's block of the matrices keeps its size."
     if over:
-        words += f" Oversubscribed with {_either(over)} ranks that share cores: times are shown without efficiency."
+        counts = listed([str(count) for count in over])
+        words += f" Oversubscribed with {counts} ranks that share cores: times are shown without efficiency."
     return words
-
-
-def _either(counts: Sequence[int]) -> str:
-    *most, last = map(str, counts)
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _title(scaling: CannonScaling) -> str:

@@ -83,7 +83,7 @@ class Wide:
             content += text(label, percent(self.left - 1.5), y + 4, "end", "tick")
         return content
 
-    def uprights(self, ticks: Iterable[Tick], at_least: float = ROOM) -> str:
+    def uprights(self, ticks: Iterable[Tick]) -> str:
         """Draw grid lines from top to bottom with labels below. Places are in percent.
 
         Labels that would touch are left out; a narrow box shows every second one.
@@ -91,7 +91,7 @@ class Wide:
         content, last, shown = "", -100.0, 0
         for x, label in ticks:
             content += element("line", x1=percent(x), x2=percent(x), y1=self.top, y2=self.bottom, class_="grid")
-            if x - last < at_least:
+            if x - last < ROOM:
                 continue
             last, shown = x, shown + 1
             content += text(label, percent(x), self.bottom + LINE, "middle", "tick odd" if shown % 2 == 0 else "tick")

@@ -143,10 +143,7 @@ def _witness_row(kernel_time: KernelTime, top: int, scale: LinearScale) -> str:
 WIDTH, HEIGHT = 300, 204
 _FRAME = Frame(58, 26, 292, 174)
 _LEFT, _RIGHT = 110, 240
-
-
-def _shorten(words: str, most: int = 20) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"
+MOST_WORDS = 20  # letters under a side
 
 
 def pairs_chart(contrast: ContrastResult) -> Markup | None:
@@ -164,7 +161,7 @@ def pairs_chart(contrast: ContrastResult) -> Markup | None:
         content += element("path", d=d, class_=f"dots {class_}")
     sides = (contrast.a.value, contrast.b.value)
     for x, words in zip((_LEFT, _RIGHT), sides, strict=True):
-        content += text(_shorten(words), x, _FRAME.bottom + 20, "middle", "label")
+        content += text(fmt.shortened(words, MOST_WORDS), x, _FRAME.bottom + 20, "middle", "label")
     longer = sum(b > a for a, b in pairs)
     title = f"{fmt.plural(len(pairs), 'pair')}: {sides[0]} and {sides[1]}"
     return picture(content, title, f"{sides[1]} took longer in {longer} of {len(pairs)}.", height=HEIGHT, width=WIDTH)

@@ -97,13 +97,9 @@ def marker(x: float, y: float, index: int) -> str:
     return element("path", d=MARKERS[index % len(MARKERS)], transform=move, class_=f"point {style}")
 
 
-def _shown(label: str) -> str:
-    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
-
-
 def _label_width(curve: SizeCurve) -> int:
     """Return the pixels of a label, with a little more than system fonts need at 12 px."""
-    return 7 * len(_shown(curve.label)) if curve.label else 0
+    return 7 * len(fmt.shortened(curve.label, LONGEST_LABEL)) if curve.label else 0
 
 
 def _labels(curves: Sequence[SizeCurve], y: LogScale, frame: Frame) -> str:
@@ -112,7 +108,13 @@ def _labels(curves: Sequence[SizeCurve], y: LogScale, frame: Frame) -> str:
     wanted = [y(curve.points[-1].value) + 4 for _, curve in named]
     places = spread_apart(wanted, 15, frame.top + 4, frame.bottom)
     return "".join(
-        text(_shown(curve.label), frame.right + 2, place, None, f"curve {STYLES[index % len(STYLES)]}")
+        text(
+            fmt.shortened(curve.label, LONGEST_LABEL),
+            frame.right + 2,
+            place,
+            None,
+            f"curve {STYLES[index % len(STYLES)]}",
+        )
         for (index, curve), place in zip(named, places, strict=True)
     )
 

@@ -9,8 +9,9 @@ from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, OfRival, Support, Tried
 from slowpath.findings.remedy import Control, Remedy, set_to
+from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import all_stayed_words
 from slowpath.slowpaths.collectives.remedies import ALLREDUCE_BY_BYTES
@@ -73,19 +74,16 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("shown", "with another algorithm forced, one element takes as long as many", lines)
 
 
-def _by_forced_algorithm(facts: Facts, seen: Observation, support: Support) -> Judged:
-    if support.state == "shown":
-        return Judged("refuted", "with the algorithm forced, the same type costs no more", support.evidence)
-    return Judged("standing", "not made: the same type with a forced algorithm")
-
-
 COUNTS = (
     RivalKind(
         "a dear type",
         "Packing a derived type is expensive with any algorithm.",
         claim(by="message"),
         "the same type with a forced algorithm",
-        _by_forced_algorithm,
+        by_witness(
+            "with the algorithm forced, the same type costs no more",
+            "not made: the same type with a forced algorithm",
+        ),
     ),
 )
 

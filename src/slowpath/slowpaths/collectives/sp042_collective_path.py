@@ -9,8 +9,9 @@ from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, OfRival, Support, Tried
 from slowpath.findings.remedy import Remedy, set_to
+from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import all_stayed_words, variable_words
 from slowpath.slowpaths.collectives.under import (
@@ -128,21 +129,16 @@ def _rest(lost: Share) -> str:
     return "; the rest remains with the path closed" if lost[2] < ALL_OF_IT else ""
 
 
-def _by_closed_path(facts: Facts, seen: Observation, support: Support) -> Judged:
-    if support.state == "shown":
-        return Judged(
-            "refuted", "with the fast path closed, the fast side slows down by most of the excess", support.evidence
-        )
-    return Judged("standing", "not made, or open: both sides with the fast path closed")
-
-
 PATHS = (
     RivalKind(
         "cost of each call",
         "Each call takes locks or prepares a schedule on any path.",
         claim(by="nothing"),
         "the fast side, with the library's variable keeping its path closed",
-        _by_closed_path,
+        by_witness(
+            "with the fast path closed, the fast side slows down by most of the excess",
+            "not made, or open: both sides with the fast path closed",
+        ),
     ),
 )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from slowpath.core.units import side_values
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.laws import difference_law, over_lengths
@@ -13,7 +14,7 @@ from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, alone_or_screened, levels
 from slowpath.findings.price import HOST, ProgramPrice, When
 from slowpath.findings.remedy import set_to
-from slowpath.findings.screened import Screened, sided
+from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
 from slowpath.stats.laws.found import FittedLaw
 
@@ -34,7 +35,7 @@ def _wording(one: Slowdown | Screened) -> Wording:
     sides = [one.side] if isinstance(one, Screened) and one.side else _sides(*levels(one))
     whose = " and ".join(f"{side}'s" for side in sides)
     index = 1 if sides == ["receiver"] else 0
-    slow, fast = (_start(sided(value)[index]) for value in levels(one))
+    slow, fast = (_start(side_values(value)[index]) for value in levels(one))
     return Wording(
         f"{{size}}messages whose {whose} buffer starts {slow}",
         f"with a start {fast}",
@@ -45,7 +46,7 @@ def _wording(one: Slowdown | Screened) -> Wording:
 
 def _sides(slow: str, fast: str) -> list[str]:
     """On which sides two starts differ."""
-    pairs = zip(("sender", "receiver"), sided(slow), sided(fast), strict=True)
+    pairs = zip(("sender", "receiver"), side_values(slow), side_values(fast), strict=True)
     return [side for side, one, other in pairs if one != other]
 
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts as Facts
 from slowpath.findings.observation import Observation, Support
+from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import is_switched_out
 from slowpath.slowpaths.collectives.under import contrast_observed, groups, of_collectives
@@ -57,19 +58,13 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "lost cores do not distinguish the two")
 
 
-def _by_switches(facts: Facts, seen: Observation, support: Support) -> Judged:
-    if support.state == "shown":
-        return Judged("refuted", "ranks that yield take microseconds on the same cores", support.evidence)
-    return Judged("standing", "not seen: how often ranks lost their core")
-
-
 CORES = (
     RivalKind(
         "slow cores",
         "The cores are slow, or others use them.",
         claim(by="nothing"),
         "the same cores with waits that yield",
-        _by_switches,
+        by_witness("ranks that yield take microseconds on the same cores", "not seen: how often ranks lost their core"),
     ),
 )
 

@@ -58,15 +58,14 @@ def _left(truth_s: Floats, matrix: Floats, wrong: CentreFit, sigma_ratio: Floats
 
 
 def separating_points(
-    first: CentreFit, second: CentreFit, sweep: Sweep, sigma_ratio: float, candidates: Sequence[Place] = ()
+    first: CentreFit, second: CentreFit, sweep: Sweep, sigma_ratio: float
 ) -> tuple[SeparatingPoint, ...]:
     """Places to measure besides the sweep's, the most telling first; as few as are enough, at most MOST_POINTS.
 
     Args:    first, second: fits to this sweep.  sigma_ratio: relative standard error to expect at a new point.
-             candidates: where one may measure; without them, what both laws propose near the sweep's points.
-    Returns: empty when no candidate distinguishes them.
+    Returns: of what both laws propose near the sweep's points; empty when none distinguishes them.
     """
-    open_places = list(candidates) or _proposed(first, second, sweep)
+    open_places = _proposed(first, second, sweep)
     chosen: list[SeparatingPoint] = []
     pair = _Pair(first, second, sweep, sigma_ratio)
     while open_places and len(chosen) < MOST_POINTS:

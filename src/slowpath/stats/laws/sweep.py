@@ -90,11 +90,10 @@ def make_sweep(
     covariates: Mapping[str, Sequence[float] | Floats],
     launch_s: Sequence[Sequence[float]] | Floats,
     *,
-    samples: Sequence[int] | None = None,
     label: str = "",
 ) -> Sweep:
     """A sweep from plain lists; `launch_s` as in Sweep.  Raises: UsageError."""
     times: Floats = np.atleast_2d(np.asarray(launch_s, dtype=np.float64))
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in covariates.items()}
-    counts = np.isfinite(times).sum(axis=0) if samples is None else np.asarray(samples)
+    counts = np.isfinite(times).sum(axis=0)
     return Sweep(arrays, times, counts.astype(np.int64), label)

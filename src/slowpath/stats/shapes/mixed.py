@@ -27,15 +27,13 @@ _QUICK, _SLOW = (0.1, 0.9), (0.1, 0.75)
 class MixedLaunch:
     """share: of the slow ones.  slow_s, fast_s: medians.  mean_s: of all messages, each at its kind's median.
 
-    gap_per_spread: between the kinds, over the width of the wider one, logarithms.  changes, expected: from one kind to
-    the other in the order of the messages, and as many as a random order has.
+    changes, expected: from one kind to the other in the order of the messages, and as many as a random order has.
     """
 
     share: float
     slow_s: float
     fast_s: float
     mean_s: float
-    gap_per_spread: float
     changes: int
     expected: float
 
@@ -73,7 +71,6 @@ def _mixed(times: Floats) -> MixedLaunch | None:
         slow_s=slow_s,
         fast_s=fast_s,
         mean_s=share * slow_s + (1.0 - share) * fast_s,
-        gap_per_spread=gap / spread if spread > 0 else float("inf"),
         changes=int(np.count_nonzero(slow[1:] != slow[:-1])),
         expected=2.0 * share * (1.0 - share) * size,
     )

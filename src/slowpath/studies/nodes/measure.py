@@ -51,8 +51,10 @@ from slowpath.studies.nodes.schedule import (
 from slowpath.studies.nodes.steps import NodeBench, NodeStep, silent_nodes, started_groups, take_step
 from slowpath.studies.nodes.verdict import NodesVerdict
 
+PAIRS_OF_A_NODE = 2  # measured alone where its network is slow
 
-def suspicious_pairs(found: Found, links: Iterable[Link], most: int, each: int = 2) -> list[Link]:
+
+def suspicious_pairs(found: Found, links: Iterable[Link], most: int) -> list[Link]:
     """Return pairs to measure alone: each slow link, and some pairs of each node whose network is slow.
 
     Args: links: pairs that were measured, as the ring has them.
@@ -64,7 +66,7 @@ def suspicious_pairs(found: Found, links: Iterable[Link], most: int, each: int =
     for node in found.nodes:
         if any(one.measure in NETWORK for one in node.slow):
             own = [link for link in every if node.node in link and not (set(link) - {node.node}) & bad]
-            wanted += (own or [link for link in every if node.node in link])[:each]
+            wanted += (own or [link for link in every if node.node in link])[:PAIRS_OF_A_NODE]
     return list(dict.fromkeys(wanted))[:most]
 
 

@@ -67,13 +67,13 @@ class Coverage:
         return 0.0 if self.pairs >= self.all_pairs else 1.0 - risk ** (1.0 / self.pairs)
 
 
-def strides_of(count: int, most: int = MOST_STRIDES) -> list[int]:
+def strides_of(count: int) -> list[int]:
     """Return the strides for `count` nodes, ascending; the same each time, so that runs can be compared."""
     every = range(1, count // 2 + 1)
-    if len(every) <= most:
+    if len(every) <= MOST_STRIDES:
         return list(every)
     # Half of an even number would give each node one partner instead of two.
-    return sorted([1, *random.Random(count).sample(range(2, (count - 1) // 2 + 1), most - 1)])
+    return sorted([1, *random.Random(count).sample(range(2, (count - 1) // 2 + 1), MOST_STRIDES - 1)])
 
 
 def turns_of(count: int, stride: int) -> list[int]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slowpath.core.cell_results import CellResult
-from slowpath.experiments.p2p.layout import allocation_bytes, blocks_of, is_in_blocks, side_values
+from slowpath.core.units import side_values
+from slowpath.experiments.p2p.layout import allocation_bytes, blocks_of, is_in_blocks
 from slowpath.studies.plants.grammar import COLLECTIVES, COMPLETIONS, Clause, Place, Side
 from slowpath.studies.plants.plant import Plant
 

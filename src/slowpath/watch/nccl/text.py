@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from slowpath.core.units import format_bytes, format_interval, format_rate, format_ratio, format_time
+from slowpath.core.units import format_bytes, format_interval, format_rate, format_ratio, format_time, seconds
 from slowpath.watch.nccl.results import NcclFirstUse, NcclLateRank, NcclOperation, NcclUse
 
 LEAST_SHARE: Final = 0.10  # of the run, from which NCCL's time is worth a sentence
@@ -20,10 +20,10 @@ _WAITS: Final = 0.05  # of a call's time, from which waiting is worth words
 def headline(use: NcclUse) -> str:
     """`python3: 2 ranks by NCCL, 41.2 s; NCCL's kernels run for 12.3 s of it a rank (30 % of the run)`."""
     ranks = len(use.processes)
-    head = f"{use.program}: {ranks} rank{'s' if ranks != 1 else ''} by NCCL, {_seconds(use.run_s)}"
+    head = f"{use.program}: {ranks} rank{'s' if ranks != 1 else ''} by NCCL, {seconds(use.run_s)}"
     if use.busy_s is None or use.share is None:
         return f"{head}; the time of NCCL's kernels is unknown"
-    return f"{head}; NCCL's kernels run for {_seconds(use.busy_s)} of it a rank ({_percent(use.share)} of the run)"
+    return f"{head}; NCCL's kernels run for {seconds(use.busy_s)} of it a rank ({_percent(use.share)} of the run)"
 
 
 def sentences(use: NcclUse) -> list[str]:
@@ -44,7 +44,7 @@ def _first_words(first: NcclFirstUse, use: NcclUse) -> str:
     later = f" (later ones {format_time(first.later_launch_s)})" if first.later_launch_s is not None else ""
     return (
         f"NCCL first use: the first {first.function} on a communicator of {first.ranks} ranks delays rank "
-        f"{first.rank} by {_seconds(first.launch_s)}{later}, {_percent(first.launch_s / use.run_s)} of the run, "
+        f"{first.rank} by {seconds(first.launch_s)}{later}, {_percent(first.launch_s / use.run_s)} of the run, "
         "because it connects the ranks"
     )
 
@@ -54,7 +54,7 @@ def _most_words(most: NcclOperation) -> str:
     way = " ".join(word for word in (most.algorithm, most.protocol) if word)
     words = f"NCCL: {most.function} of {format_bytes(most.bytes)}{f' ({way})' if way else ''} takes most"
     if most.seconds is not None:
-        words += f", {_seconds(most.seconds)} a rank"
+        words += f", {seconds(most.seconds)} a rank"
     if most.bus_bytes_per_s is not None:
         words += f", {rate_words(most)} of bus bandwidth"
     if most.wait_s is not None and most.mean_s and most.wait_s >= _WAITS * most.mean_s:
@@ -71,7 +71,7 @@ def late_words(late: NcclLateRank, use: NcclUse) -> str:
     return (
         f"NCCL: rank {late.rank}{where} comes last in {_percent(late.last_share)} of {late.calls:,} "
         f"{late.function} of {format_bytes(late.bytes)}, by {format_ratio(late.late_s * 1e3, half)} ms{ends}; "
-        f"{others} for it for {_seconds(late.waited_s)} in all collectives of this communicator "
+        f"{others} for it for {seconds(late.waited_s)} in all collectives of this communicator "
         f"({_percent(late.share)} of the run)"
     )
 
@@ -137,10 +137,6 @@ def table_lines(use: NcclUse) -> list[str]:
 
 def _time(value_s: float | None) -> str:
     return "-" if value_s is None else format_time(value_s)
-
-
-def _seconds(value_s: float) -> str:
-    return f"{format_ratio(value_s)} s" if value_s >= 0.01 or value_s <= 0 else format_time(value_s)
 
 
 def _percent(share: float) -> str:
