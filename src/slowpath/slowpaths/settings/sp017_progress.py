@@ -13,15 +13,15 @@ from slowpath.core.result import Interval
 from slowpath.core.units import format_time
 from slowpath.findings.difference import Difference, Ratio, Slowdown, ratio_of
 from slowpath.findings.facts import Facts
-from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.remedy import ALONE, Control, ProgramRemedy, Remedy, Way, set_to
+from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import fraction_words, memory, parameter, ratio_words, sizes, times_words
+from slowpath.slowpaths.settings.remedies import ASYNCHRONOUS_PROGRESS, PROGRAM_ASYNCHRONOUS_PROGRESS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,17 +152,6 @@ _BANDWIDTH = RivalKind(
     _by_sum,
 )
 
-ASYNCHRONOUS_PROGRESS = tunings(
-    Remedy(
-        "asynchronous progress",
-        "Switch on asynchronous progress: a thread of the library makes progress while the program computes.",
-        ("progress",),
-        control=ALONE,
-        side_effects=("a core for each rank's thread", "latency of short messages, because calls take a lock"),
-        cores_per_rank=2,
-    )
-)
-
 TEST_WHILE_COMPUTING = Remedy(
     "test while computing",
     "Call MPI_Test now and then while computing, so the library makes progress.",
@@ -174,16 +163,6 @@ TEST_WHILE_COMPUTING = Remedy(
     change=set_to("progress", "test"),
     code="MPI_Test(&request, &done, MPI_STATUS_IGNORE);  /* between pieces of work */",
     phrase="MPI_Test now and then while computing",
-)
-
-PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
-    "asynchronous-progress",
-    "A thread of the library makes progress while the program computes; it needs a core for each rank.",
-    "control variable",
-    "docs/reference/remedies.md",
-    table=tuple(remedy.name for remedy in ASYNCHRONOUS_PROGRESS),
-    ways=tuple(Way(remedy.applies, remedy.variables) for remedy in ASYNCHRONOUS_PROGRESS),
-    screened=False,
 )
 
 SLOW_PATH: SlowPath = SlowPath(
