@@ -38,6 +38,9 @@ class Fidelity(Result, frozen=True, kw_only=True):
     kinds: Annotated[tuple[KindTime, ...], means("most time first")]
     is_faithful: Annotated[bool, means("total within 10 %, each kind within 15 %")]
     reason: Annotated[Text, means("one line")]
+    is_open: Annotated[
+        bool, means("ranks share processors, and not even launches of the skeleton agree: settings alone are measured")
+    ] = False
 
 
 class SkeletonChange(Result, frozen=True, kw_only=True):
@@ -80,8 +83,8 @@ class SkeletonResults(Result, frozen=True, kw_only=True):
 
     @property
     def is_priced(self) -> bool:
-        """Whether its changes may be believed."""
-        return self.fidelity is not None and self.fidelity.is_faithful
+        """Whether what was measured of its changes may be believed."""
+        return self.fidelity is not None and (self.fidelity.is_faithful or self.fidelity.is_open)
 
 
 def read_skeleton(watch: Path) -> SkeletonResults | None:
@@ -123,6 +126,8 @@ def _fidelity_words(found: Fidelity) -> str:
     ends = f" {format_interval(found.ratio.interval, found.ratio.ratio)}" if found.ratio.interval else ""
     head = f"Skeleton: {format_ratio(found.skeleton_s)} s where the program took {format_ratio(found.program_s)} s"
     words = f"{head} (ratio {found.ratio.ratio:.3f}{ends})"
+    if found.is_open:
+        return f"{words}. Only settings were measured; a rerun proves them (slowpath prove): {found.reason}."
     return f"{words}: {found.reason}." if found.is_faithful else f"{words}. It prices nothing: {found.reason}."
 
 

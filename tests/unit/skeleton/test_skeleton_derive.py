@@ -43,6 +43,33 @@ def exchange() -> Job:
     return job
 
 
+def cancelled(kind: EventKind) -> Job:
+    """Rank 0 starts one more message, which is cancelled; the next exchange has the same tag."""
+    job = Job(2)
+    me = job.ranks[0]
+    start = me.irecv if kind & EventKind.RECEIVE else me.isend
+    request = start(1, tag=9, start_s=0.001, end_s=0.002, message_bytes=64)
+    me.event("MPI_Cancel", 0.003, 0.0031, EventKind(0))
+    me.event("MPI_Wait", 0.004, 0.005, EventKind.WAIT, requests=1)
+    fields = {"request": request, "peer": Peer.ANY, "tag": -1, "bytes": 0}
+    me.event("MPI_Wait", 0.004, 0.005, EventKind.DONE | EventKind.CANCELLED | kind, **fields)
+    for rank in range(2):
+        job.ranks[rank].collective("MPI_Barrier", start_s=0.010, end_s=0.011)
+    return job
+
+
+def test_a_receive_that_was_cancelled_is_not_played(tmp_path: Path) -> None:
+    found = played(cancelled(EventKind.RECEIVE), tmp_path)
+    assert calls(found.script.ranks[0]) == calls(found.script.ranks[1]) == ["barrier"]
+    assert "1 receives that were cancelled, and got no message, are not replayed" in found.statements
+
+
+def test_a_send_that_was_cancelled_is_refused(tmp_path: Path) -> None:
+    found = derived(cancelled(EventKind.SEND), tmp_path)
+    assert isinstance(found, Refused)
+    assert found.reason == "a send was cancelled"
+
+
 def test_calls_keep_their_order_lengths_partners_and_the_computing_between(tmp_path: Path) -> None:
     found = played(exchange(), tmp_path)
     first, second = found.script.ranks

@@ -15,7 +15,15 @@ from slowpath.watch.prove.rerun import Rerun, Started
 from slowpath.watch.skeleton.changes import Changed
 from slowpath.watch.skeleton.derive import Recorded, Skeleton
 from slowpath.watch.skeleton.launch import PlayerStart
-from slowpath.watch.skeleton.measure import NO_TIME, Played, PlayedKind, PlayedRank, SkeletonQuestion, SkeletonSession
+from slowpath.watch.skeleton.measure import (
+    NO_TIME,
+    NOT_JUDGED,
+    Played,
+    PlayedKind,
+    PlayedRank,
+    SkeletonQuestion,
+    SkeletonSession,
+)
 from slowpath.watch.skeleton.script import Operation, Refused, Script
 from slowpath.watch.skeleton_results import SkeletonResults, read_skeleton, skeleton_lines
 
@@ -92,6 +100,36 @@ def test_a_kind_of_call_that_takes_another_time_makes_it_unfaithful(tmp_path: Pa
     assert found.fidelity is not None
     assert not found.fidelity.is_faithful
     assert "barrier takes 1.6" in found.fidelity.reason
+
+
+def crowded(tmp_path: Path, takes_s: float, is_crowded: bool = True) -> tuple[SkeletonResults, Machine]:
+    """A kind of call is far off; a setting takes 0.3 of the time as it is."""
+    tmp_path.mkdir(exist_ok=True)
+    machine = Machine({"as-it-is": takes_s, "control": takes_s, "set-it": 0.3 * takes_s}, noise=0.05)
+    changes = {"faster": FASTER, "set it": Changed(SCRIPT, "a setting", None, (), {"MPI_SETTING": "1"})}
+    skeleton = Skeleton(SCRIPT, Recorded(({"barrier": (1, 0.3)},) * 2, 1.0), ())
+    start = PlayerStart(("mpiexec", "player"), {}, None, None)
+    asked = SkeletonQuestion(tmp_path, skeleton, changes, start, 600.0, is_crowded=is_crowded)
+    return SkeletonSession(asked, lambda _: None, machine.run).go(), machine
+
+
+def test_of_ranks_that_share_processors_settings_are_measured(tmp_path: Path) -> None:
+    """One watched run is one draw of the scheduler's: calls that take another time refute nothing."""
+    found, machine = crowded(tmp_path, 1.0)
+    assert found.fidelity is not None
+    assert (found.fidelity.is_faithful, found.fidelity.is_open) == (False, True)
+    assert [(change.name, change.verdict) for change in found.changes] == [("set it", "proven"), ("faster", None)]
+    assert found.changes[0].saved_s == pytest.approx(0.7, abs=0.1)
+    assert found.changes[1].reason == NOT_JUDGED
+    assert "faster" not in machine.arms
+    assert "Only settings were measured" in skeleton_lines(found)[0]
+
+
+def test_ranks_that_share_processors_excuse_no_other_time(tmp_path: Path) -> None:
+    for name, takes_s, is_crowded in (("longer", 2.0, True), ("cores", 1.0, False)):
+        found, machine = crowded(tmp_path / name, takes_s, is_crowded)
+        assert not found.is_priced
+        assert set(machine.arms) == {"as-it-is", "control"}
 
 
 def test_a_change_that_fails_is_dropped_and_a_skeleton_that_fails_is_an_error(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def skeleton_view(found: SkeletonResults | None) -> SkeletonView | None:
     kinds = [_kind(row) for row in found.fidelity.kinds] if found.fidelity else []
     changes = [_change(change) for change in found.changes]
     return SkeletonView(
-        "same" if found.is_priced else "undecided",
+        "same" if found.fidelity is not None and found.fidelity.is_faithful else "undecided",
         skeleton_lines(found)[0],
         FigureTable(["Calls", "How many", "Program, a rank", "Skeleton, a rank", "Judged"], kinds) if kinds else None,
         FigureTable(["Change", "What it shows", "Saves", "Time ratio", "Control", "To check"], changes)

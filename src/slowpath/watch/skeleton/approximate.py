@@ -78,6 +78,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "dup": "{} calls that make a communicator are replayed as MPI_Comm_dup",
     "merged": "{} communicators are replayed as one for each set of ranks",
     "watching": "{} ns between two calls are the watch's own: not replayed, and subtracted from the program's time",
+    "cancelled": "{} receives that were cancelled, and got no message, are not replayed",
     "left open": "{} requests that nobody waited for are completed at the end",
 }
 

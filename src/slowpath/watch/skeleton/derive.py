@@ -134,8 +134,8 @@ def _why_not_whole(world: World, events: Events) -> str | None:
     for number, record in enumerate(world.records):
         if len(set(events.lane[events.record == number].tolist())) > 1:
             return f"rank {record.rank} called MPI from several threads"
-    if events.has(EventKind.CANCELLED).any():
-        return "a request was cancelled"
+    if (events.has(EventKind.CANCELLED) & ~events.has(EventKind.RECEIVE)).any():
+        return "a send was cancelled"
     return None
 
 
@@ -215,6 +215,7 @@ class _RankReader:
         self._names = [name.removesuffix("_c") for name in self.world.calls]
         self._families = [watch_layout().families.get(family, "other") for family in self.world.families]
         self._buffers = numbered_buffers(events, rows, self.seen)
+        self._cancelled = {int(events.request[row]) for row in rows if int(events.kind[row]) & EventKind.CANCELLED}
         last_s, polling_s = begin_s, None
         for row in rows:
             kind = int(events.kind[row])
@@ -320,6 +321,9 @@ class _RankReader:
         if int(events.peer[row]) == Peer.PROC_NULL:
             return None
         if name.endswith("_init") and not bits & EventKind.POST:
+            return None
+        if bits & EventKind.POST and int(events.request[row]) in self._cancelled:
+            self.seen["cancelled"] += 1
             return None
         return self._of_message(row, kind, number)
 

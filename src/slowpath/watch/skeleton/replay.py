@@ -121,5 +121,6 @@ def measured_skeleton(
     info = read_watch(watch)
     start = player_start(info, program, environ, mpi, tell)
     changes = {**plan.changes, **settings_of_library(watch, plan.skeleton.script, info, environ)}
-    asked = SkeletonQuestion(watch, plan.skeleton, changes, start, budget_s, rounds or ROUNDS)
+    crowded = is_crowded(plan.found.results)
+    asked = SkeletonQuestion(watch, plan.skeleton, changes, start, budget_s, rounds or ROUNDS, crowded)
     return SkeletonSession(asked, tell).go()
