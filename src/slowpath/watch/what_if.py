@@ -284,18 +284,17 @@ def _scaled(change: Scenario, total_s: Floats, moved: Floats, counts: Floats, sp
 
 
 def sampled(order: CallOrder, most: int = MOST_CALLS, slices: int = _SLICES) -> CallOrder:
-    """At most about so many calls: slices of each stretch, evenly over its time, each a stretch of its own.
+    """At most about so many calls: slices, evenly over all calls in their order, each a stretch of its own.
 
     A cut that falls into a call leaves that call out; what it depends on goes with it.
     """
     if order.calls <= most:
         return order
-    began, ended = float(order.start_s.min()), float(order.end_s.max())
-    edges = np.linspace(began, ended, slices + 1)
-    part = np.minimum(np.searchsorted(edges, order.start_s, side="right") - 1, slices - 1)
-    share = most / order.calls
-    until = edges[part] + share * (edges[part + 1] - edges[part])
-    return only(order, (order.end_s <= until), part)
+    start_s = np.sort(order.start_s)
+    first = np.arange(slices) * order.calls // slices
+    part = np.maximum(np.searchsorted(start_s[first], order.start_s, side="right") - 1, 0)
+    until_s = start_s[first + most // slices]
+    return only(order, order.end_s <= until_s[part], part)
 
 
 def in_windows(order: CallOrder, edges: Floats, most: int = MOST_CALLS) -> tuple[CallOrder, Ints]:

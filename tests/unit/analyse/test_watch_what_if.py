@@ -145,6 +145,17 @@ def test_a_long_record_is_sampled_evenly() -> None:
     assert order.calls < MOST_CALLS
 
 
+def test_a_sample_has_as_many_calls_as_asked_wherever_in_time_they_are() -> None:
+    """Nine of ten calls lie in the first hundredth of the run: slices of equal time would keep them all."""
+    begin_s = np.concatenate([np.linspace(0.0, 0.01, 9000, endpoint=False), np.linspace(0.01, 1.0, 1000)])
+    zeros = np.zeros(begin_s.size, dtype=np.int64)
+    nothing = np.zeros((0, 3), dtype=np.int64)
+    order = CallOrder(zeros, zeros, begin_s, begin_s + 0.5e-6, nothing, nothing[:, :2])
+    part = sampled(order, most=2000, slices=4)
+    assert part.calls == pytest.approx(2000, rel=0.01)
+    assert np.bincount(part.stretch).tolist() == pytest.approx([500] * 4, rel=0.01)
+
+
 def rounds_of_a_sender() -> tuple[CallOrder, Ints]:
     """Rank 0 sends, and rank 1 waits for it in a barrier, whose number each call has, -1: none."""
     sends: list[list[Step]] = [[Compute(300e-6)] + [Send(1, 0, True)] * 40 + [Meet()], [Meet()] + [Receive(0)] * 40]
