@@ -162,6 +162,21 @@ def target_away(program: Program, twin: bool) -> None:
         program.all(size=2048, site=ELSEWHERE, took_s=2 * took_s)
 
 
+def synchronous(program: Program, twin: bool) -> None:
+    """Rank 0 sends a short message and computes; rank 1 computes and receives: MPI_Ssend waits for that."""
+    work_s = 1e-3
+    for _ in range(40):
+        start = program.now[0]
+        program.now[1] += work_s
+        kind = EventKind.SEND if twin else EventKind.SEND | EventKind.SYNCHRONOUS
+        ended = (start if twin else program.now[1]) + CALL_S
+        call = "MPI_Send" if twin else "MPI_Ssend"
+        program.at(0).send(1, start_s=start, end_s=ended, message_bytes=64, site=HERE, call=call, kind=kind)
+        program.at(1).receive(0, start_s=program.now[1], end_s=program.now[1] + CALL_S, message_bytes=64, site=THERE)
+        program.now[0], program.now[1] = ended + work_s, program.now[1] + CALL_S
+        program.all(size=2048, site=ELSEWHERE)
+
+
 Plant = Callable[[Program, bool], None]
 PLANTS: dict[str, Plant] = {
     "SP049": hot_spot,
@@ -176,4 +191,5 @@ PLANTS: dict[str, Plant] = {
     "SP058": senders_wait,
     "SP059": new_buffers,
     "SP075": target_away,
+    "SP076": synchronous,
 }

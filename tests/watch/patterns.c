@@ -196,6 +196,19 @@ static void passive(void) {
     MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+// A short message to a rank that computes before it receives.
+static void synchronous(void) {
+    const int other = rank ^ 1;
+    if (other < size && rank % 2 == 0) {
+        (is_faulty ? MPI_Ssend : MPI_Send)(values, 8, MPI_DOUBLE, other, 1, MPI_COMM_WORLD);
+        compute();
+    } else if (other < size) {
+        compute();
+        MPI_Recv(taken, 8, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 // Rank 0 alone has something more to compute; of the twin each has its part of it.
 static void serial(void) {
     const double until = MPI_Wtime() + compute_us * 1e-6 / (is_faulty ? 1 : size);
@@ -213,7 +226,7 @@ int main(int argc, char** argv) {
         {"small-reductions", small_reductions}, {"window", window}, {"datatype", datatype}, {"barriers", barriers},
         {"broadcast", broadcast}, {"chain", chain}, {"unexpected", unexpected}, {"leak", leak},
         {"late", late}, {"hot-spot", hot_spot}, {"new-buffers", new_buffers},
-        {"passive", passive}, {"serial", serial},
+        {"passive", passive}, {"synchronous", synchronous}, {"serial", serial},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -70,6 +70,7 @@ class ProgramCalls:
     members: ranks of each communicator, by number.  ranks: of the world.  span_s: of the run.  cost_s: that watching
     adds to the time between two calls.  first_uses: shape (f, 4), allocations of the host's heap that MPI saw for the
     first time: site, rank, how many, bytes of one.  resources: what its ranks had to work with; None: not recorded.
+    eager_bytes: up to which standard sends go before their receive is posted, as far as it is known.
     within: of each site the function of a binding that makes several MPI calls of one call of the program's
     (`object_collective` in slowpath.watch.analysis), empty: none.
     """
@@ -105,6 +106,7 @@ class ProgramCalls:
     time_weight: Floats | None = None
     target_wait_s: Floats | None = None
     target: Ints | None = None
+    eager_bytes: int = 0
 
     def __len__(self) -> int:
         return int(self.rank.size)
@@ -120,6 +122,11 @@ class ProgramCalls:
     def stood_for(self, rows: Ints) -> int:
         """How many calls these stand for."""
         return round(float(self.weight[rows].sum()))
+
+    @cached_property
+    def is_synchronous(self) -> Bools:
+        """Sends that end only when their receive has begun, whatever their length; shape (n,)."""
+        return self.named("MPI_Ssend", "MPI_Issend")
 
     @property
     def seconds_weight(self) -> Floats:

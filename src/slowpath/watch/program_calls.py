@@ -81,6 +81,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         time_weight=by_time,
         target_wait_s=found.split.parts_s[calls, TimePart.LATE_TARGET],
         target=events.peer[calls],
+        eager_bytes=found.eager.longest_bytes,
         names=world.calls,
         messages=_messages(found, place),
         counted=counted,

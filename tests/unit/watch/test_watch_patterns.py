@@ -11,6 +11,7 @@ import pytest
 from slowpath.slowpaths import placement
 from slowpath.slowpaths.program import sp056_receives_late
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
+from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding, WatchResults
 from support.program_plants import PLANTS, hot_spot, new_buffers
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
@@ -46,7 +47,7 @@ def test_the_corrected_twin_is_clean(code: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["SP049", "SP050", "SP051", "SP052", "SP053", "SP055", "SP056", "SP058", "SP059", "SP075"]
+    "code", ["SP049", "SP050", "SP051", "SP052", "SP053", "SP055", "SP056", "SP058", "SP059", "SP075", "SP076"]
 )
 def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: Path) -> None:
     faulty, findings = found(code, False, tmp_path / "faulty")
@@ -71,6 +72,32 @@ def test_a_rank_that_waited_before_it_computed_as_long_as_others_does_not_comput
         program.all(size=2048, site=ELSEWHERE)
     wait = next(wait for wait in program.watched(tmp_path / "longer").waits if wait.kind == "collective imbalance")
     assert (wait.culprit, wait.began) == (0, "outside MPI")
+
+
+@pytest.mark.parametrize(("count", "freed", "is_named"), [(2000, 0, True), (2000, 2000, False), (500, 0, False)])
+def test_datatypes_that_are_never_freed_are_named(count: int, freed: int, is_named: bool, tmp_path: Path) -> None:
+    program = Program(2)
+    for _ in range(20):
+        program.compute()
+        program.all(size=2048, site=ELSEWHERE)
+    for rank in program.job.ranks:
+        rank.profile_row("MPI_Type_vector", 50, count, site=HERE)
+        rank.profile_row("MPI_Type_free", 50, freed, site=THERE)
+    rules = {finding.rule for finding in program.watched(tmp_path).findings}
+    assert ("SP057" in rules) is is_named
+
+
+@pytest.mark.parametrize(("away_every", "is_named"), [(1, True), (3, False)])
+def test_a_target_that_is_away_now_and_then_had_no_core(away_every: int, is_named: bool, tmp_path: Path) -> None:
+    program = Program(2)
+    for number in range(60):
+        start = program.now[0]
+        program.now[1] += 1e-3 if number % away_every == 0 else 5e-6
+        program.at(0).event("MPI_Win_lock", start, program.now[1] + 5e-6, EventKind.ONE_SIDED | EventKind.WAIT, peer=1)
+        program.now[0] = program.now[1] + 1e-3
+        program.all(size=2048, site=ELSEWHERE, took_s=5e-6)
+    rules = {finding.rule for finding in program.watched(tmp_path).findings}
+    assert ("SP075" in rules) is is_named
 
 
 def test_barriers_on_both_sides_of_a_collective_are_priced_together(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from slowpath.slowpaths.program import (
     sp058_senders_wait,
     sp059_new_buffers,
     sp075_target_away,
+    sp076_synchronous_sends,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -32,4 +33,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp058_senders_wait.SLOW_PATH,
     sp059_new_buffers.SLOW_PATH,
     sp075_target_away.SLOW_PATH,
+    sp076_synchronous_sends.SLOW_PATH,
 )

@@ -34,6 +34,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         return ()  # ranks that share a processor are late for want of it
     known = np.flatnonzero((messages.left != NONE) & (messages.posted != NONE) & (messages.sent != NONE))
     known = known[~calls.is_collective[messages.left[known]]]
+    needless = calls.is_synchronous[messages.sent[known]] & (messages.bytes[known] <= calls.eager_bytes)
+    known = known[~needless]  # these wait for the kind of their send
     if not known.size:
         return ()
     wait_s, computed_s = _waits(calls, known)

@@ -13,6 +13,8 @@ from slowpath.findings.program_resources import crowds
 from slowpath.slowpaths.settings.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
 LEAST = 10  # calls of one place that wait for their target
+USUAL = 0.5  # share of the calls there that have to: a target without a core is away now and then
+SHORT_S = 20e-6  # of a wait that counts
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
@@ -21,11 +23,12 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         return ()
     if calls.resources is not None and crowds(calls.resources.ranks):
         return ()  # a target that shares a processor is away for want of it
-    waits = np.flatnonzero(calls.target_wait_s > 0)
+    waits = np.flatnonzero(calls.target_wait_s > SHORT_S)
     found = []
     for site in np.unique(calls.site[waits]).tolist():
         here = waits[calls.site[waits] == site]
-        if here.size >= LEAST:
+        every = (calls.site == site) & np.isin(calls.call, calls.call[here])
+        if here.size >= max(LEAST, USUAL * every.sum()):
             found.append(_pattern(calls, here, calls.target_wait_s[here], calls.target[here]))
     return found
 
@@ -54,8 +57,9 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     name="target away",
     title="One-sided calls wait until their target calls MPI",
     what="A rank accesses the memory of another one, and waits until that one has computed and calls MPI again.",
-    shows="At one place ten locks, flushes or unlocks or more end only when their target, which was outside MPI, is "
-    "back in it, and hardly any of the program ends before; the run is shorter without.",
+    shows="At one place half of the locks, flushes or unlocks, and ten at least, end only when their target, which was "
+    "outside MPI for 20 us or longer, is back in it, and hardly any of the program ends before; the run is shorter "
+    "without.",
     why="Where the library carries an access as a message, the target's library has to handle it, and does so inside "
     "MPI calls only. Passive target says that the target's program need not take part; it says nothing of its time.",
     needs="A watched program (docs/reference/watch.md). The saving is that of a replay of the calls' order without "
