@@ -12,6 +12,7 @@ from slowpath.core.units import format_time
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import NO_SITE, Floats, Ints
 from slowpath.watch.match import NO_EVENT
+from slowpath.watch.reasons import NEEDS, Needs
 from slowpath.watch.results import Wait, WaitKind
 
 Began = Literal["outside MPI", "inside MPI"]
@@ -76,7 +77,7 @@ def _wait(
     words = f"{_SAYS[kind]}, mostly in {call}; {spread_words(seconds, float(by_rank[longest]), longest, ranks)}"
     began: Began | None = None
     if culprit is not None:
-        inside = _passed_on(found, rows[culprits == culprit], waited)
+        inside = _passed_on(found, rows[culprits == culprit], waited, kind)
         began = "outside MPI" if inside is None else "inside MPI"
         words += f"; {all_of_it:.0%} of the time for rank {culprit}" + _where(inside)
     return Wait(
@@ -111,12 +112,13 @@ def _culprit(culprits: Ints, waited: Floats, total: float) -> tuple[int | None, 
     return (first if clear else None), share, share
 
 
-def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> float | None:
+def _passed_on(found: Attributed, rows: Ints, waited: Floats, kind: WaitKind) -> float | None:
     """Share of a rank's delay that it spent in MPI itself: then the delay began elsewhere. None: it began there.
 
-    From one wait for the rank to the end of the next, both have the same time. What the late one spent in MPI of it,
-    and the waiting one did not before it waited, is no more computing of the late one: delay analysis by differences
-    (Boehme et al., Identifying the root causes of wait states in large-scale parallel applications, ICPP 2010).
+    From when the two ranks last met to the end of the wait, both have the same time. What the late one spent in MPI of
+    it, and the waiting one did not before it waited, is no more computing of the late one: delay analysis by
+    differences (Boehme et al., Identifying the root causes of wait states in large-scale parallel applications, ICPP
+    2010).
     """
     reason = found.split.reason[rows]
     if (found.reasons.other[reason] == found.reasons.call[reason]).all():
@@ -124,7 +126,7 @@ def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> float | None:
     events, presence = found.events, found.presence
     late, waiting = events.record[found.reasons.other[reason]], events.record[rows]
     start, until = events.start_s[rows], found.split.until_s[rows]
-    since = _since(found, rows, late)
+    since = _last_met(found, int(late[0]), rows, of_pairs=kind != "collective imbalance")
     inside = presence.inside_s(late, until) - presence.inside_s(late, since)
     inside -= presence.inside_s(waiting, start) - presence.inside_s(waiting, since)
     length = until - start
@@ -133,21 +135,54 @@ def _passed_on(found: Attributed, rows: Ints, waited: Floats) -> float | None:
     return None if share < PASSED_ON else min(share, 1.0)
 
 
-def _since(found: Attributed, rows: Ints, late: Ints) -> Floats:
-    """When the thread of each call had last waited for the same rank; its own begin where no such is known.
+def _last_met(found: Attributed, late: int, rows: Ints, *, of_pairs: bool) -> Floats:
+    """When the rank of each call and the late one last met, seconds; the call's own begin where that is not known.
 
-    Of thinned records only a wait of the same window counts: between two windows nothing is known.
+    They meet where the last rank enters a collective of both that needs all, and, for waits of pairs, where one of them
+    waits for the other. Of thinned records a meeting of the same window counts alone: between two windows nothing is
+    known.
+
+    Args: late: its record.  of_pairs: of pairs, too.
     """
     events = found.events
-    chain = np.stack([events.record[rows], events.lane[rows], late], axis=1)
-    order = np.lexsort((events.start_s[rows], *chain.T))
-    before, after = order[:-1], order[1:]
-    known = (chain[before] == chain[after]).all(axis=1)
+    met, at_s, window = _meetings(found, late, of_pairs)
+    ours, start_s = events.record[rows], events.start_s[rows]
+    if not met.size:
+        return start_s.copy()
+    turn = np.argsort(np.argsort(np.concatenate([at_s, start_s]), kind="stable"), kind="stable")
+    many = turn.size + 1
+    key, wanted = met * many + turn[: met.size], ours * many + turn[met.size :]
+    order = np.argsort(key)
+    at = order[np.maximum(np.searchsorted(key[order], wanted) - 1, 0)]
+    known = (met[at] == ours) & (at_s[at] <= start_s)
     if found.world.level:
-        known &= events.window[rows[before]] == events.window[rows[after]]
-    since = events.start_s[rows].copy()
-    since[after[known]] = np.minimum(found.split.until_s[rows[before[known]]], since[after[known]])
-    return since
+        known &= window[at] == events.window[rows]
+    return np.where(known, at_s[at], start_s)
+
+
+def _meetings(found: Attributed, late: int, of_pairs: bool) -> tuple[Ints, Floats, Ints]:
+    """Records that met the late one, when, and in which window; shape (meetings,) each."""
+    events, groups = found.events, found.groups
+    waits = np.flatnonzero(found.split.reason != NO_EVENT)
+    partner = events.record[found.reasons.other[found.split.reason[waits]]]
+    own = events.record[waits]
+    of_pair = ((own == late) | (partner == late)) & (own != partner) & of_pairs
+    other = np.where(own == late, partner, own)[of_pair]
+    waits = waits[of_pair]
+    needs_all = np.array([NEEDS.get(name.removesuffix("_c")) == Needs.ALL for name in found.world.calls], dtype=bool)
+    kept = needs_all[events.call[groups.event]] if groups.event.size else np.zeros(0, dtype=bool)
+    call, group = groups.event[kept], groups.group[kept]
+    entered_s, number = np.full(groups.groups, -np.inf), np.zeros(groups.groups, dtype=np.int64)
+    np.maximum.at(entered_s, group, events.start_s[call])
+    number[group] = events.window[call]
+    with_late = np.zeros(groups.groups, dtype=bool)
+    with_late[group[events.record[call] == late]] = True
+    member = with_late[group] & (events.record[call] != late)
+    return (
+        np.concatenate([other, events.record[call[member]]]),
+        np.concatenate([found.split.until_s[waits], entered_s[group[member]]]),
+        np.concatenate([events.window[waits], number[group[member]]]),
+    )
 
 
 def _where(inside: float | None) -> str:

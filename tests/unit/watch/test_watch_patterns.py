@@ -87,6 +87,15 @@ def test_datatypes_that_are_never_freed_are_named(count: int, freed: int, is_nam
     assert ("SP057" in rules) is is_named
 
 
+def test_a_receiver_that_computes_since_both_met_begins_the_delay_itself(tmp_path: Path) -> None:
+    """Rank 1 waits for rank 0 in the collective, but not since: it computes before it receives."""
+    results, _ = found("SP076", False, tmp_path)
+    wait = next(wait for wait in results.waits if wait.kind == "late receiver")
+    assert (wait.culprit, wait.began) == (1, "outside MPI")
+    wait = next(wait for wait in results.waits if wait.kind == "collective imbalance")
+    assert (wait.culprit, wait.began) == (0, "inside MPI")  # it computes no longer than rank 1 from one to the next
+
+
 @pytest.mark.parametrize(("away_every", "is_named"), [(1, True), (3, False)])
 def test_a_target_that_is_away_now_and_then_had_no_core(away_every: int, is_named: bool, tmp_path: Path) -> None:
     program = Program(2)

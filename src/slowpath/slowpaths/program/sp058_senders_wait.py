@@ -115,4 +115,5 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
+    is_wait="late receiver",
 )
