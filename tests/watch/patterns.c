@@ -239,8 +239,10 @@ int main(int argc, char** argv) {
     compute_us = atoi(argv[4]);
     if (argc == 6) many = bytes = atoi(argv[5]);
     if (many > most) many = most;
+    int is_known = 0;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         if (strcmp(argv[1], patterns[i].name) != 0) continue;
+        is_known = 1;
         MPI_Barrier(MPI_COMM_WORLD);
         const double start = MPI_Wtime();
         for (int n = atoi(argv[3]); n > 0; n--) {
@@ -248,6 +250,10 @@ int main(int argc, char** argv) {
             patterns[i].run();
         }
         if (rank == 0) printf("loop %.6f s\n", MPI_Wtime() - start);
+    }
+    if (!is_known) {
+        fprintf(stderr, "patterns: %s is no pattern; see the list in main\n", argv[1]);
+        MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (win != MPI_WIN_NULL) MPI_Win_free(&win);
     if (column != MPI_DATATYPE_NULL) MPI_Type_free(&column);

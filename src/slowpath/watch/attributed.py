@@ -207,7 +207,7 @@ def attributed(job: WatchedJob) -> Attributed:
     found = match.matched(events)
     groups = match.collectives(events, world)
     own_s = events.start_s.copy()
-    events, clocks = joined(events, world, found, _barriers(events, world, groups))
+    events, clocks = joined(events, world, found, barriers_of(events, world, groups))
     events = _since_first(events, world)
     shift_s = _shifts(events, world, own_s)
     wrong = match.contradictions(events, found)
@@ -243,8 +243,8 @@ def attributed(job: WatchedJob) -> Attributed:
     )
 
 
-def _barriers(events: Events, world: World, groups: Collectives) -> Collectives:
-    """Blocking collectives that need all, of which all calls were kept."""
+def barriers_of(events: Events, world: World, groups: Collectives) -> Collectives:
+    """Calls of blocking collectives that need all ranks."""
     if not groups.event.size:
         return groups
     needs_all = np.array([NEEDS.get(name.removesuffix("_c")) == Needs.ALL for name in world.calls])

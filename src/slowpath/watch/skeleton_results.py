@@ -39,7 +39,7 @@ class Fidelity(Result, frozen=True, kw_only=True):
     is_faithful: Annotated[bool, means("total within 10 %, each kind within 15 %")]
     reason: Annotated[Text, means("one line")]
     is_open: Annotated[
-        bool, means("ranks share processors, and not even launches of the skeleton agree: settings alone are measured")
+        bool, means("ranks share processors, within 10 % in total and not in each kind: settings alone are measured")
     ] = False
 
 

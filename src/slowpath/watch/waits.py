@@ -9,10 +9,9 @@ from typing import Literal
 import numpy as np
 
 from slowpath.core.units import format_time
-from slowpath.watch.attributed import Attributed, TimePart
+from slowpath.watch.attributed import Attributed, TimePart, barriers_of
 from slowpath.watch.events import NO_SITE, Floats, Ints
 from slowpath.watch.match import NO_EVENT
-from slowpath.watch.reasons import NEEDS, Needs
 from slowpath.watch.results import Wait, WaitKind
 
 Began = Literal["outside MPI", "inside MPI"]
@@ -162,16 +161,14 @@ def _last_met(found: Attributed, late: int, rows: Ints, *, of_pairs: bool) -> Fl
 
 def _meetings(found: Attributed, late: int, of_pairs: bool) -> tuple[Ints, Floats, Ints]:
     """Records that met the late one, when, and in which window; shape (meetings,) each."""
-    events, groups = found.events, found.groups
+    events, groups = found.events, barriers_of(found.events, found.world, found.groups)
     waits = np.flatnonzero(found.split.reason != NO_EVENT)
     partner = events.record[found.reasons.other[found.split.reason[waits]]]
     own = events.record[waits]
     of_pair = ((own == late) | (partner == late)) & (own != partner) & of_pairs
     other = np.where(own == late, partner, own)[of_pair]
     waits = waits[of_pair]
-    needs_all = np.array([NEEDS.get(name.removesuffix("_c")) == Needs.ALL for name in found.world.calls], dtype=bool)
-    kept = needs_all[events.call[groups.event]] if groups.event.size else np.zeros(0, dtype=bool)
-    call, group = groups.event[kept], groups.group[kept]
+    call, group = groups.event, groups.group
     entered_s, number = np.full(groups.groups, -np.inf), np.zeros(groups.groups, dtype=np.int64)
     np.maximum.at(entered_s, group, events.start_s[call])
     number[group] = events.window[call]

@@ -23,6 +23,7 @@ from slowpath.watch.skeleton.measure import (
     PlayedRank,
     SkeletonQuestion,
     SkeletonSession,
+    fidelity_of,
 )
 from slowpath.watch.skeleton.script import Operation, Refused, Script
 from slowpath.watch.skeleton_results import SkeletonResults, read_skeleton, skeleton_lines
@@ -130,6 +131,19 @@ def test_ranks_that_share_processors_excuse_no_other_time(tmp_path: Path) -> Non
         found, machine = crowded(tmp_path / name, takes_s, is_crowded)
         assert not found.is_priced
         assert set(machine.arms) == {"as-it-is", "control"}
+
+
+def test_a_wide_interval_that_holds_the_watched_run_is_no_likeness() -> None:
+    """1.4 times as long on the mean of launches that differ by a factor of five."""
+    recorded = Recorded(({"barrier": (1, 0.3)},) * 2, 1.0)
+    launches = [
+        Played((PlayedRank(round(s * 1e9), {"barrier": PlayedKind(1, 10**9)}),) * 2) for s in (0.6, 1.4, 3.2) * 2
+    ]
+    found = fidelity_of(recorded, launches, is_crowded=True)
+    assert found.ratio.interval is not None
+    assert found.ratio.interval[0] < 1 < found.ratio.interval[1]
+    assert found.ratio.ratio == pytest.approx(1.4, abs=0.1)
+    assert not found.is_open
 
 
 def test_a_change_that_fails_is_dropped_and_a_skeleton_that_fails_is_an_error(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from slowpath.slowpaths import placement
 from slowpath.slowpaths.program import sp056_receives_late
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
 from slowpath.watch.record.layout import EventKind
-from slowpath.watch.results import WatchFinding, WatchResults
+from slowpath.watch.results import WaitKind, WatchFinding, WatchResults
 from support.program_plants import PLANTS, hot_spot, new_buffers
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
 
@@ -29,6 +30,10 @@ def found(code: str, twin: bool, folder: Path) -> tuple[WatchResults, list[Watch
 def test_every_pattern_is_planted() -> None:
     """Those about processors and memory are planted in records: tests/unit/watch/test_watch_shares.py."""
     assert sorted(PLANTS) == [path.code for path in PROGRAM_SLOW_PATHS if path not in placement.FAMILY]
+
+
+def test_waits_that_are_named_are_kinds_of_waits() -> None:
+    assert {path.is_wait for path in PROGRAM_SLOW_PATHS} <= {"", *get_args(WaitKind)}
 
 
 @pytest.mark.parametrize("code", list(PLANTS))

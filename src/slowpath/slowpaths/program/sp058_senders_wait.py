@@ -55,11 +55,8 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
 
 def _waits(calls: ProgramCalls, known: Ints) -> tuple[Floats, Floats]:
     """How long each sender waited for its receive, and how much of that the receiver spent outside MPI before it."""
-    left, posted = calls.messages.left[known], calls.messages.posted[known]
-    post_s = calls.start_s[posted]
-    waits = ~calls.messages.early[known] & (calls.end_s[left] > post_s)
-    wait_s = np.where(waits, np.maximum(post_s - calls.start_s[left], 0.0), 0.0)
-    return wait_s, np.minimum(wait_s, np.where(np.isfinite(calls.gap_s[posted]), calls.gap_s[posted], 0.0))
+    wait_s, gap_s = calls.sender_wait_s(known), calls.gap_s[calls.messages.posted[known]]
+    return wait_s, np.minimum(wait_s, np.where(np.isfinite(gap_s), gap_s, 0.0))
 
 
 def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats) -> SeenPattern:

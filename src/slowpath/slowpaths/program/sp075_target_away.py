@@ -46,7 +46,7 @@ def _pattern(calls: ProgramCalls, rows: Ints, wait_s: Floats, target: Ints) -> S
         change=f"let {who} call MPI now and then while computing (MPI_Iprobe), put and get in windows of "
         "MPI_Win_allocate, or give the library a progress thread if cores are free "
         f"(slowpath prove --remedy {PROGRAM_ASYNCHRONOUS_PROGRESS.key})",
-        basis="a replay of the calls without these waits; low: each takes once more what it took beside its wait",
+        basis="a replay of the calls without these waits; low: the waits less what each call takes besides",
         rows=rows,
         saved_s=np.stack([wait_s, np.maximum(wait_s - rest_s, 0.0), wait_s], axis=1),
     )
@@ -58,8 +58,8 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     title="One-sided calls wait until their target calls MPI",
     what="A rank accesses the memory of another one, and waits until that one has computed and calls MPI again.",
     shows="At one place half of the locks, flushes or unlocks, and ten at least, end only when their target, which was "
-    "outside MPI for 20 us or longer, is back in it, and hardly any of the program ends before; the run is shorter "
-    "without.",
+    "outside MPI for 20 us or longer, is back in it; at most one in twenty of the program ends before; and the run is "
+    "shorter without.",
     why="Where the library carries an access as a message, the target's library has to handle it, and does so inside "
     "MPI calls only. Passive target says that the target's program need not take part; it says nothing of its time.",
     needs="A watched program (docs/reference/watch.md). The saving is that of a replay of the calls' order without "

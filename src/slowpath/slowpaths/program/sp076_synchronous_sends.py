@@ -22,7 +22,7 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
         return ()  # a receiver that shares a processor is late for want of it
     known = np.flatnonzero((messages.sent != NONE) & (messages.left != NONE) & (messages.posted != NONE))
     known = known[calls.is_synchronous[messages.sent[known]] & (messages.bytes[known] <= calls.eager_bytes)]
-    wait_s = calls.start_s[messages.posted[known]] - calls.start_s[messages.left[known]]
+    wait_s = calls.sender_wait_s(known)
     known, wait_s = known[wait_s > SHORT_S], wait_s[wait_s > SHORT_S]
     site = calls.site[messages.left[known]]
     return [
@@ -44,8 +44,8 @@ def _pattern(calls: ProgramCalls, message: Ints, wait_s: Floats) -> SeenPattern:
         count=count,
         text=f"{count:,} messages of {length} by {lead} in {{place}} waited {format_time(float(np.median(wait_s)))} "
         "each (median) for their receive",
-        change=f"send them by {standard}: messages of up to {format_bytes(calls.eager_bytes)} go at once here, unless "
-        "the program relies on it that the receive has begun",
+        change=f"send them by {standard}, which does not wait for a receive up to {format_bytes(calls.eager_bytes)} "
+        "unless a setting says so; check that the program does not rely on the receive having begun",
         basis="a replay of the calls without these waits",
         waited_s=float((wait_s * calls.seconds_weight[left]).sum()) / calls.ranks,
         freed=message,
@@ -60,8 +60,8 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     "have returned at once.",
     shows="At one place ten messages or more by MPI_Ssend or MPI_Issend wait for their receive, of a length that a "
     "standard send of the program, or every library's default, sends before it; and the run is shorter without.",
-    why="A synchronous send needs an answer from the receiver, which comes when the receive is posted. Often it was "
-    "put there to find a deadlock, and stayed.",
+    why="A synchronous send needs an answer from the receiver, which comes when the receive is posted. Programs "
+    "are tested with it for deadlocks that a standard send may hide.",
     needs="A watched program (docs/reference/watch.md). The saving is that of a replay of the calls' order in which "
     "these senders do not wait.",
     remedy="MPI_Send and MPI_Isend, where the program does not rely on the receive having begun.",
