@@ -61,6 +61,18 @@ def test_a_remedy_that_removes_the_gap_while_the_control_stays_is_proven() -> No
     assert low <= found.removed_ratio.value <= high
 
 
+def test_a_control_that_changed_by_a_few_percent_does_not_hide_a_large_effect() -> None:
+    contrasts = [
+        planted_contrast("remedy", 1e-7, 5e-6),
+        planted_contrast("remedy again", 1e-7, 5e-6, seed=2),
+        planted_contrast("negative control", 1e-6, 1.04e-6, seed=4),
+    ]
+    contrasts[2] = replace(contrasts[2], verdict="slower", ratio=1.038, interval=(1.003, 1.049))
+    found = judge_trial(replace(TASK, fast_side="remedied"), results(contrasts=contrasts))
+    assert found.verdict == "proven"
+    assert "hardly changed" in " ".join(found.leg.evidence)
+
+
 @pytest.mark.parametrize(
     ("planted", "verdict", "state", "word"),
     [
@@ -135,7 +147,8 @@ def test_a_control_stays_only_when_half_of_the_effect_is_outside_of_its_interval
     assert not stayed(replace(near, interval=(0.7, 1.5)), 1.3)
     assert not stayed(replace(near, interval=None), 5.0)
     assert not stayed(replace(near, ratio=1.2), 5.0)
-    assert not stayed(replace(near, verdict="slower", ratio=1.08), 5.0)
+    assert stayed(replace(near, verdict="slower", ratio=1.08), 5.0)
+    assert not stayed(replace(near, verdict="slower", ratio=1.08), 1.1)
     assert not stayed(control(None, None, None), 5.0)
 
 

@@ -248,13 +248,15 @@ def _too_little(task: TrialTask, gap: Gap | None) -> tuple[TrialVerdict, LegStat
 
 
 def stayed(control: ContrastResult, least_effect: float) -> bool:
-    """Whether a negative control is "same", or undecided within 10 % with half of the effect outside of its interval.
+    """Whether a negative control is "same", or within 10 % with half of the effect outside of its interval.
+
+    A control that changed a little stays in this sense, too: what made 4 % of difference there did not make 20-fold.
 
     Args: least_effect: lower end of the effect's interval, slow over remedied; its root is half of it in logarithms.
     """
     if control.verdict == "same":
         return True
-    if control.verdict != "undecided" or control.ratio is None or not control.interval:
+    if control.ratio is None or not control.interval:
         return False
     low, high = control.interval
     return _within(control) and max(high, 1 / low) < least_effect**0.5
@@ -344,8 +346,11 @@ def _removed_words(removed: RemovedRatio) -> str:
 def _control_words(task: TrialTask, control: ContrastResult, effect: _Effect) -> str:
     if control.ratio is None:
         return f"negative control: not measured: {control.reason}"
-    undecided = control.verdict == "undecided"
-    word = "unchanged" if stayed(control, effect.low) else "undecided" if undecided else "may have changed"
+    undecided, decided = control.verdict == "undecided", control.verdict in ("slower", "faster")
+    if stayed(control, effect.low):
+        word = "hardly changed" if decided else "unchanged"
+    else:
+        word = "undecided" if undecided else "may have changed"
     return f"negative control: {ratio_words(control.ratio, control.interval)}, {word} ({task.control or ''})"
 
 
