@@ -12,6 +12,8 @@ import pytest
 
 from support.copies import changed, copy_of_sources, python
 
+pytestmark = pytest.mark.needs("minutes")
+
 HERE = Path(__file__).parent
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from support.copies import changed, copy_of_sources, python
 
+pytestmark = pytest.mark.needs("minutes")
+
 RULE = '''# SPDX-License-Identifier: Apache-2.0
 """SP999: a rule of a test."""
 

@@ -13,6 +13,8 @@ from slowpath.core.results import ContrastResult, Results
 from slowpath.record.imports.field import import_logs
 from slowpath.report import render_html, render_text
 
+pytestmark = pytest.mark.needs("minutes")
+
 Runs = dict[str, Results]  # by the name of the folder
 RUNS = Path(__file__).parents[2] / "data" / "gpu"
 

@@ -57,6 +57,7 @@ def test_two_launches_are_too_few_for_a_period() -> None:
     assert simulated({8: 1e-6}, every(64, 1e-4), launches=3)[8].period is not None
 
 
+@pytest.mark.needs("minutes")
 def test_clean_runs_have_no_period() -> None:
     """60 runs of three cells on a machine with bursts of a millisecond."""
     found = [

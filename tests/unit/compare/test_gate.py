@@ -26,6 +26,7 @@ def outcomes(found: Gate) -> dict[int, str]:
     return {one.row.b_cell: one.outcome for one in found.rows}
 
 
+@pytest.mark.needs("minutes")
 def test_on_equal_runs_at_most_four_gates_in_a_hundred_fail() -> None:
     rng = np.random.default_rng(2)
     found = [gate(planted.run_of(rng, "b", CELLS), planted.run_of(rng, "a", CELLS)) for _ in range(TRIALS)]
@@ -34,6 +35,7 @@ def test_on_equal_runs_at_most_four_gates_in_a_hundred_fail() -> None:
     assert sum(one.outcome == "pass" for one in found) >= 0.8 * TRIALS
 
 
+@pytest.mark.needs("minutes")
 @pytest.mark.parametrize("slowdown", [1.08, 1.10])
 def test_one_slow_cell_of_fifty_is_caught(slowdown: float) -> None:
     rng = np.random.default_rng(3)

@@ -210,11 +210,13 @@ def test_what_was_fast_once_by_chance_is_refuted_and_the_search_goes_on() -> Non
     assert findings == []
 
 
+@pytest.mark.needs("minutes")
 def test_each_of_20_screenings_names_it() -> None:
     found = [diagnosed(without_cma, 100 * seed)[0] for seed in range(20)]
     assert [[one.remedies[0].name for one in some] for some in found] == [["smsc cma"]] * 20
 
 
+@pytest.mark.needs("minutes")
 @pytest.mark.parametrize("spread", [0.05, 0.15])
 def test_a_clean_library_has_no_finding(spread: float) -> None:
     assert [seed for seed in range(10) if diagnosed(clean, 100 * seed, spread)[0]] == []

@@ -17,6 +17,8 @@ from slowpath.analyse.build import build_results
 from slowpath.diagnose.records import FILE, SCHEMA
 from slowpath.diagnose.start import resume
 
+pytestmark = pytest.mark.needs("minutes")
+
 DATA = Path(__file__).parents[2] / "data" / "diagnose"
 
 

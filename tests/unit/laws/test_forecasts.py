@@ -55,6 +55,7 @@ def told(sweep: Sweep, name: str) -> tuple[LawForecast, ...]:
     return held_out(sweep, name, own)
 
 
+@pytest.mark.needs("minutes")
 def test_intervals_at_95_percent_hold_93_to_97_of_100() -> None:
     made = [one for name in TRUTHS for sweep in sweeps(name, FLOOR, launches=5) for one in told(sweep, name)]
     assert len(made) > 800
@@ -62,6 +63,7 @@ def test_intervals_at_95_percent_hold_93_to_97_of_100() -> None:
     assert 0.93 <= np.mean(inside) <= 0.97, np.mean(inside)
 
 
+@pytest.mark.needs("minutes")
 def test_true_laws_come_true() -> None:
     verdicts = [verdict(told(sweep, name)) for name in TRUTHS for sweep in sweeps(name, 0.0)]
     assert verdicts.count("held") >= 0.95 * len(verdicts), verdicts

@@ -23,6 +23,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.needs("minutes")
 @pytest.mark.parametrize("launches", [3, 8])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_noise_alone_gives_a_law_in_a_few_per_cent_of_sweeps(design: str, launches: int) -> None:

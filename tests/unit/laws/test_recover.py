@@ -11,6 +11,8 @@ from slowpath.stats.laws.choose import Choice, choose
 from slowpath.stats.laws.registry import LAWS, find
 from slowpath.stats.laws.sweep import Sweep
 
+pytestmark = pytest.mark.needs("minutes")
+
 SEEDS = range(10)
 POWERS = [float(2**k) for k in range(3, 23)]
 

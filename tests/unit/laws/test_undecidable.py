@@ -79,6 +79,7 @@ def test_without_noise_identical_curves_are_refused_in_these_words() -> None:
     assert "measure the separating points" in choice.refused
 
 
+@pytest.mark.needs("minutes")
 def test_wrong_laws_are_not_named_over_many_draws() -> None:
     """Message and allocation nearly tied (a remainder of a page): whichever is true, the other is not claimed."""
     wrong = 0

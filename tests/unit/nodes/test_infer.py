@@ -122,6 +122,7 @@ def test_two_launches_show_nothing_beyond_doubt() -> None:
     assert not found.nodes
 
 
+@pytest.mark.needs("minutes")
 def test_no_healthy_machine_has_a_slow_node_or_link() -> None:
     """100 machines, each with lasting spread, launches that differ, disturbed values, and racks."""
     counts = [2, 3, 4, 6, 8, 12, 16, 24, 32, 64] * 9 + [100] * 8 + [1000] * 2

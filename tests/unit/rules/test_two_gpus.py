@@ -19,6 +19,8 @@ from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.verdict import judge_trial
 
+pytestmark = pytest.mark.needs("minutes")
+
 DATA = Path(__file__).parents[2] / "data" / "diagnose"
 ARCHIVE = DATA / "two-gpus.tar.xz"
 

@@ -25,6 +25,7 @@ def reached(folder: Path, plan: Plan, commands: MpiCommands, limits: RunLimits) 
     return read_launches(folder)
 
 
+@pytest.mark.needs("minutes")
 def test_patience_ends_a_launch_that_does_not_move_by_what_it_was_estimated_to_take(
     run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
@@ -59,6 +60,7 @@ def test_patience_is_never_longer_than_the_cell_timeout(
     assert infos[0].reason == "no progress for 1.5 s (--cell-timeout), so it was ended"
 
 
+@pytest.mark.needs("minutes")
 def test_patience_does_not_end_a_launch_that_is_held_against_others(
     run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from statsmodels.stats.proportion import proportion_confint
 
 from slowpath.stats.modes import launch_modes, wilson
 from slowpath.stats.spread import between, spread, tails, tukey, within
@@ -72,12 +71,6 @@ def test_lottery_is_seen_and_described() -> None:
 )
 def test_no_lottery(medians: list[float]) -> None:
     assert launch_modes(medians) is None
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 8), (2, 8), (8, 8), (30, 100)])
-def test_wilson_as_statsmodels(hits: int, n: int) -> None:
-    found = wilson(hits, n)
-    assert (found.low, found.high) == pytest.approx(proportion_confint(hits, n, method="wilson"), abs=1e-9)
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 8), (2, 8), (8, 8), (30, 100)])

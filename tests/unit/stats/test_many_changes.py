@@ -52,6 +52,7 @@ def test_20_of_20_planted_changes_are_found() -> None:
         assert found[0].ratios[0] == pytest.approx(1.5, rel=0.1)
 
 
+@pytest.mark.needs("minutes")
 def test_100_clean_draws_show_nothing() -> None:
     assert [seed for seed in range(100) if screened(1000 + seed, SLOW, 0.05)] == []
 
