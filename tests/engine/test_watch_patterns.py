@@ -36,12 +36,13 @@ PLANTED = {
     "new-buffers": ("SP059", "new_buffers"),
     "passive": ("SP075", "passive"),
     "synchronous": ("SP076", "synchronous"),
+    "polls": ("SP077", "polls"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
 # Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
-FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous"), 2)
-LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000}
+FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls"), 2)
+LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}
 SIZE = {"late": str(1 << 24)}  # Intel MPI sends 1 MiB without its receive
 ALSO = {"leak": {"SP052"}}  # what is made in each iteration is that in both twins
 

@@ -177,6 +177,25 @@ def synchronous(program: Program, twin: bool) -> None:
         program.all(size=2048, site=ELSEWHERE)
 
 
+def polls(program: Program, twin: bool) -> None:
+    """Rank 1 looks for a message after each 10 us of its work, or after each 500 us."""
+    poll_s, work_s, pieces = 1e-6, 10e-6, 100
+    for _ in range(40):
+        sent = program.now[0] = program.now[0] + work_s * pieces
+        for piece in range(pieces):
+            program.now[1] += work_s
+            if not twin or piece % 50 == 49:
+                at_s = program.now[1]
+                kind = EventKind.NOTHING | EventKind.WAIT
+                program.at(1).event("MPI_Test", at_s, at_s + poll_s, kind, requests=1, site=THERE)
+                program.now[1] += poll_s
+        at = program.send(0, 1)
+        program.at(1).event("MPI_Test", program.now[1], program.now[1] + poll_s, EventKind.WAIT, requests=1, site=THERE)
+        program.now[1] += poll_s
+        program.receive(1, 0, max(sent, at))
+        program.all(size=2048, site=ELSEWHERE)
+
+
 Plant = Callable[[Program, bool], None]
 PLANTS: dict[str, Plant] = {
     "SP049": hot_spot,
@@ -192,4 +211,5 @@ PLANTS: dict[str, Plant] = {
     "SP059": new_buffers,
     "SP075": target_away,
     "SP076": synchronous,
+    "SP077": polls,
 }

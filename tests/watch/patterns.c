@@ -209,6 +209,27 @@ static void synchronous(void) {
     MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
+// A message for every second rank, which computes in small pieces and looks for it after each; or rarely. The sender
+// computes for a part of that time alone.
+static void polls(void) {
+    const int other = rank ^ 1;
+    const double until = MPI_Wtime() + compute_us * 0.4e-6;
+    int is_there = 0;
+    if (other < size && rank % 2 == 0) {
+        while (MPI_Wtime() < until) values[0] += 1e-9;
+        MPI_Send(values, 8, MPI_DOUBLE, other, 1, MPI_COMM_WORLD);
+    } else if (other < size) {
+        MPI_Request request;
+        MPI_Irecv(taken, 8, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, &request);
+        for (int piece = 0; piece < compute_us; piece++) {
+            for (volatile int i = 0; i < 2000; i++) values[0] += 1e-9;
+            if (!is_there && (is_faulty || piece % 500 == 499)) MPI_Test(&request, &is_there, MPI_STATUS_IGNORE);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, values, 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 // Rank 0 alone has something more to compute; of the twin each has its part of it.
 static void serial(void) {
     const double until = MPI_Wtime() + compute_us * 1e-6 / (is_faulty ? 1 : size);
@@ -226,7 +247,7 @@ int main(int argc, char** argv) {
         {"small-reductions", small_reductions}, {"window", window}, {"datatype", datatype}, {"barriers", barriers},
         {"broadcast", broadcast}, {"chain", chain}, {"unexpected", unexpected}, {"leak", leak},
         {"late", late}, {"hot-spot", hot_spot}, {"new-buffers", new_buffers},
-        {"passive", passive}, {"synchronous", synchronous}, {"serial", serial},
+        {"passive", passive}, {"synchronous", synchronous}, {"serial", serial}, {"polls", polls},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -20,6 +20,7 @@ from slowpath.watch.absence import Presence, of_absence, of_probes, of_targets
 from slowpath.watch.clocks import Clocks, joined
 from slowpath.watch.events import Bools, Events, Floats, Ints, World, events_of
 from slowpath.watch.match import NO_EVENT, Collectives, Matched
+from slowpath.watch.polls import with_loops
 from slowpath.watch.reasons import NEEDS, Eager, Needs, Reasons, Why, eager_of, of_collectives, of_messages
 from slowpath.watch.record.job import WatchedJob
 from slowpath.watch.record.layout import EventKind
@@ -203,7 +204,7 @@ class Attributed:
 
 def attributed(job: WatchedJob) -> Attributed:
     """Match, join the clocks, and split each call's time."""
-    events, world = events_of(job)
+    events, world = with_loops(*events_of(job))
     found = match.matched(events)
     groups = match.collectives(events, world)
     own_s = events.start_s.copy()

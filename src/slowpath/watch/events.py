@@ -108,6 +108,7 @@ class World:
     call_of: tuple[Ints, ...]
     members: dict[int, Members]
     notes: tuple[str, ...]
+    polls: tuple[float, ...] = ()  # of each record its calls in loops that wait by polling (`polls.with_loops`)
 
     @property
     def records(self) -> tuple[RankRecord, ...]:

@@ -82,6 +82,7 @@ def program_calls(found: Attributed, order: CallOrder, site_of: Mapping[int, int
         target_wait_s=found.split.parts_s[calls, TimePart.LATE_TARGET],
         target=events.peer[calls],
         eager_bytes=found.eager.longest_bytes,
+        in_vain=events.has(EventKind.NOTHING)[calls],
         names=world.calls,
         messages=_messages(found, place),
         counted=counted,

@@ -69,7 +69,10 @@ class RankTime(Result, frozen=True, kw_only=True):
     rank: Annotated[Count, means("in MPI_COMM_WORLD")]
     host: Annotated[Name, means("it ran on")]
     span_s: Annotated[NotNegative, means("from MPI_Init to MPI_Finalize, or to its last sign")]
-    mpi_s: Annotated[NotNegative, means("in MPI calls; the longest thread's where several call MPI")]
+    mpi_s: Annotated[
+        NotNegative,
+        means("in MPI calls and in loops that wait by polling; the longest thread's where several call MPI"),
+    ]
     late_sender_s: Annotated[
         NotNegative, means("waiting for a message that was not sent yet, or whose sender had to call MPI and computed")
     ]

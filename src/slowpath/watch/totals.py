@@ -217,12 +217,14 @@ def _kept_share(found: Attributed, seconds: CallSeconds) -> float:
 def _own_cost_s(found: Attributed) -> float:
     """The library's own work, a rank, and recorded calls times the cost of one, which each rank measured as it began.
 
-    A call that completes several requests is as many events; one without an event counts as one with it.
+    A call that completes several requests is as many events; one without an event counts as one with it. A loop that
+    waits by polling ends no later for what its polls cost.
     """
     world = found.world
     total = 0.0
-    for record, clock in zip(world.records, world.clocks, strict=True):
+    for i, (record, clock) in enumerate(zip(world.records, world.clocks, strict=True)):
         calls = float(np.maximum(record.lanes["calls"], record.lanes["events_seen"]).sum(dtype=float))
+        calls = max(calls - (world.polls[i] if world.polls else 0.0), 0.0)
         own = clock.duration_s(record.lanes["own_ticks"].sum(dtype=float))
         total += calls * int(record.header["call_cost_ns"]) * 1e-9 + own
     return total / max(len(world.records), 1)

@@ -52,7 +52,7 @@ def test_the_corrected_twin_is_clean(code: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["SP049", "SP050", "SP051", "SP052", "SP053", "SP055", "SP056", "SP058", "SP059", "SP075", "SP076"]
+    "code", ["SP049", "SP050", "SP051", "SP052", "SP053", "SP055", "SP056", "SP058", "SP059", "SP075", "SP076", "SP077"]
 )
 def test_the_estimate_is_the_time_that_the_twin_takes_less(code: str, tmp_path: Path) -> None:
     faulty, findings = found(code, False, tmp_path / "faulty")

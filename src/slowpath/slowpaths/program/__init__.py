@@ -18,6 +18,7 @@ from slowpath.slowpaths.program import (
     sp059_new_buffers,
     sp075_target_away,
     sp076_synchronous_sends,
+    sp077_polls_in_vain,
 )
 
 FAMILY: tuple[SlowPath, ...] = (
@@ -34,4 +35,5 @@ FAMILY: tuple[SlowPath, ...] = (
     sp059_new_buffers.SLOW_PATH,
     sp075_target_away.SLOW_PATH,
     sp076_synchronous_sends.SLOW_PATH,
+    sp077_polls_in_vain.SLOW_PATH,
 )
