@@ -37,6 +37,7 @@ PLANTED = {
     "passive": ("SP075", "passive"),
     "synchronous": ("SP076", "synchronous"),
     "polls": ("SP077", "polls"),
+    "requests": ("SP057", "requests"),
 }
 # Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
 MORE_ITERATIONS = {"chain": 100}
@@ -44,7 +45,7 @@ MORE_ITERATIONS = {"chain": 100}
 FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls"), 2)
 LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}
 SIZE = {"late": str(1 << 24)}  # Intel MPI sends 1 MiB without its receive
-ALSO = {"leak": {"SP052"}}  # what is made in each iteration is that in both twins
+ALSO = {"leak": {"SP052"}, "requests": {"SP050"}}  # what is in both twins: made in each iteration, eight messages
 
 
 @pytest.fixture(scope="module")

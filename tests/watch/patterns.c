@@ -130,6 +130,17 @@ static void leak(void) {
     if (!is_faulty) MPI_Comm_free(&own);
 }
 
+// Requests whose messages arrive and that nobody completes.
+static void requests(void) {
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    for (int i = 0; i < 8; i++) {
+        MPI_Request request;
+        MPI_Isend(&values[i], 1, MPI_DOUBLE, right, 1, MPI_COMM_WORLD, &request);
+        MPI_Recv(&taken[i], 1, MPI_DOUBLE, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!is_faulty) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 static char* old_buffer(int which) {
     static char* kept[most_ranks + 1];
     if (kept[which] == NULL) memset(kept[which] = malloc((size_t)bytes), 1, (size_t)bytes);
@@ -248,6 +259,7 @@ int main(int argc, char** argv) {
         {"broadcast", broadcast}, {"chain", chain}, {"unexpected", unexpected}, {"leak", leak},
         {"late", late}, {"hot-spot", hot_spot}, {"new-buffers", new_buffers},
         {"passive", passive}, {"synchronous", synchronous}, {"serial", serial}, {"polls", polls},
+        {"requests", requests},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

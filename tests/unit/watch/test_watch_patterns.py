@@ -92,6 +92,32 @@ def test_datatypes_that_are_never_freed_are_named(count: int, freed: int, is_nam
     assert ("SP057" in rules) is is_named
 
 
+@pytest.mark.parametrize(
+    ("count", "completed", "freed", "is_named"),
+    [(200, 0, 0, True), (200, 10, 0, True), (200, 200, 0, False), (200, 100, 0, False), (50, 0, 0, False),
+     (200, 0, 200, False)],
+)  # fmt: skip
+def test_requests_that_are_never_completed_are_named(
+    count: int, completed: int, freed: int, is_named: bool, tmp_path: Path
+) -> None:
+    program = Program(2)
+    for number in range(count):
+        program.compute(10e-6)
+        start = program.now[0]
+        request = program.at(0).isend(1, start_s=start, end_s=start + CALL_S, site=HERE)
+        program.now[0] = start + CALL_S + STEP_S
+        if number < completed:
+            program.at(0).wait(request, start_s=program.now[0], end_s=program.now[0] + CALL_S, call="MPI_Wait")
+            program.now[0] += CALL_S
+        program.receive(1, 0, start)
+    if freed:
+        program.at(0).profile_row("MPI_Request_free", 50, freed, site=ELSEWHERE)
+    findings = [finding for finding in program.watched(tmp_path).findings if finding.rule == "SP057"]
+    assert bool(findings) is is_named
+    for finding in findings:
+        assert f"{count - completed:,} requests by MPI_Isend" in finding.text
+
+
 def test_a_receiver_that_computes_since_both_met_begins_the_delay_itself(tmp_path: Path) -> None:
     """Rank 1 waits for rank 0 in the collective, but not since: it computes before it receives."""
     results, _ = found("SP076", False, tmp_path)

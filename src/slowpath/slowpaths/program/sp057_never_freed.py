@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SP057: communicators, windows and datatypes that are made again and again, and never freed."""
+"""SP057: communicators, windows, datatypes and requests that are made again and again, and never freed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from slowpath.findings.program_pattern import NONE, ProgramCalls, ProgramSlowPath, SeenPattern
 from slowpath.slowpaths.program.made import made_anew
@@ -11,10 +13,15 @@ from slowpath.slowpaths.program.made import made_anew
 # Of a rank. Whether datatypes are made in each iteration is not recorded; a program may make some hundred in one loop.
 LEAST = {"communicator": 20, "window": 20, "datatype": 1000}
 FREED = 0.1  # at most that share
+LEAST_REQUESTS = 100  # of a rank at one place: those of a program that was stopped are few
 
 
 def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     """Of each place that makes them in each iteration, where the program frees hardly any."""
+    return [*_made(calls), *_requests(calls)]
+
+
+def _made(calls: ProgramCalls) -> list[SeenPattern]:
     return [
         SeenPattern(
             sites=(one.site,) if one.site != NONE else (),
@@ -30,20 +37,49 @@ def see(calls: ProgramCalls) -> Sequence[SeenPattern]:
     ]
 
 
+def _requests(calls: ProgramCalls) -> Iterator[SeenPattern]:
+    """Sends that were started and neither completed nor freed, at places whose calls were all kept."""
+    messages = calls.messages
+    if calls.counted[calls.name_is("MPI_Request_free")[calls.counted[:, 0]], 3].sum():
+        return  # which requests these were is not recorded
+    sent = messages.sent[messages.sent != NONE]
+    is_open = (messages.left == NONE)[messages.sent != NONE]
+    for site in np.unique(calls.site[sent[is_open]]).tolist():
+        here = calls.site[sent] == site
+        each = np.bincount(calls.rank[sent[here & is_open]])
+        counted = int(calls.counted[calls.counted[:, 1] == site, 3].sum())
+        if site == NONE or counted != here.sum() or each.max() < LEAST_REQUESTS:
+            continue
+        if (here & is_open).sum() < (1 - FREED) * here.sum():
+            continue
+        name = calls.names[int(np.bincount(calls.call[sent[here]]).argmax())]
+        yield SeenPattern(
+            sites=(site,),
+            count=int(each.sum()),
+            text=f"{each.sum():,} requests by {name} in {{place}}, {each.max():,} on a rank, are never completed",
+            change="complete each request by MPI_Wait or MPI_Test before its buffer is used again: until then the "
+            "message may hold what was written later",
+            basis="",
+            reported=True,
+        )
+
+
 SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP057",
     name="never freed",
-    title="Communicators, windows or datatypes are made in each iteration and never freed",
-    what="A program makes a communicator, a window or a datatype again and again, and does not free it.",
+    title="Communicators, windows, datatypes or requests are made in each iteration and never freed",
+    what="A program makes a communicator, a window, a datatype or a request again and again, and does not free it.",
     shows="One place makes twenty or more on a rank, the program communicates between them, and at most a tenth of all "
-    "that it makes is freed; of datatypes a thousand or more at one place.",
+    "that it makes is freed; of datatypes a thousand or more at one place. Of requests: a hundred sends on a rank from "
+    "one place, nine of ten of them, are neither completed nor freed.",
     why="Each holds memory and an identity of which a library has a limited number: MPICH ends a program after some "
     "2,000 communicators. Lists of them become longer, and what walks them slower.",
     needs="A watched program (docs/reference/watch.md): calls that make and free are counted exactly. No time is "
     "claimed.",
-    remedy="MPI_Comm_free, MPI_Win_free, MPI_Type_free after the last use; better, make it once.",
+    remedy="MPI_Comm_free, MPI_Win_free, MPI_Type_free after the last use; better, make it once. MPI_Wait or MPI_Test "
+    "for requests.",
     false_alarms="Calls that give MPI_COMM_NULL on a rank are counted as made.",
-    sources=("MPI-4.1 sections 5.1.9, 7.4.3 and 12.2.5", "docs/reference/watch.md"),
+    sources=("MPI-4.1 sections 3.7.3, 5.1.9, 7.4.3 and 12.2.5", "docs/reference/watch.md"),
     cause="The program never gives back what it makes.",
     needs_law=False,
     kind="property",
