@@ -199,7 +199,7 @@ def _of_rank(
 ) -> Floats:
     """Seconds by name: the rank's own parts, each divided as its calls are."""
     events, record = found.events, found.world.records[i]
-    lane = record.longest_lane
+    lane = record.leading_lane
     rows = events.of(i, lane)
     parts = found.split.parts_s[rows] * weight[rows, None]
     floor_s, rest_s = names.floor_s[rows] * weight[rows], names.rest_s[rows] * weight[rows]

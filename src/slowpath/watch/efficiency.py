@@ -119,7 +119,7 @@ def _windows(found: Attributed, edges: Floats, ideal: Floats, reason: str | None
     moves = events.has(EventKind.SEND | EventKind.RECEIVE | EventKind.COLLECTIVE) & events.is_timed
     moves &= ~events.has(EventKind.NOTHING)
     for i, record in enumerate(records):
-        lane = record.longest_lane
+        lane = record.leading_lane
         rows = events.of(i, lane)
         kept = kept_seconds(found, i, lane, edges)
         in_mpi = in_slices(events.start_s[rows], events.duration_s[rows], edges)

@@ -71,7 +71,10 @@ class RankTime(Result, frozen=True, kw_only=True):
     span_s: Annotated[NotNegative, means("from MPI_Init to MPI_Finalize, or to its last sign")]
     mpi_s: Annotated[
         NotNegative,
-        means("in MPI calls and in loops that wait by polling; the longest thread's where several call MPI"),
+        means(
+            "in MPI calls and in loops that wait by polling; where several threads call MPI, of the one that started "
+            "it, or of the longest if that one does not communicate"
+        ),
     ]
     late_sender_s: Annotated[
         NotNegative, means("waiting for a message that was not sent yet, or whose sender had to call MPI and computed")

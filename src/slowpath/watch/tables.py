@@ -109,7 +109,7 @@ def slices_of(found: Attributed, span_s: float) -> tuple[tuple[Slice, ...], tupl
 
 def _of_rank(found: Attributed, i: int, edges: Floats) -> list[Slice]:
     events, record = found.events, found.world.records[i]
-    lane = record.longest_lane
+    lane = record.leading_lane
     rows = events.of(i, lane)
     parts = found.split.parts_s[rows]
     waiting, transfer = parts[:, WAITS].sum(axis=1), parts[:, TimePart.TRANSFER] + parts[:, TimePart.UNEXPECTED]

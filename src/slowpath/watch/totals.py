@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from slowpath.core.result import LARGEST
+from slowpath.core.units import format_time
 from slowpath.watch.attributed import Attributed, TimePart
 from slowpath.watch.events import Bools, Events, Floats, Ints, World
 from slowpath.watch.kind_weights import is_coarse, profile_seconds
@@ -62,14 +63,14 @@ def unkept_seconds(events: Events, rows: Ints, weight: Floats, in_call_s: Floats
 
 
 def rank_times(found: Attributed, weight: Floats, seconds: CallSeconds) -> tuple[RankTime, ...]:
-    """By rank; the parts of the thread that was longest in MPI."""
+    """By rank; the parts of its leading thread."""
     return tuple(_rank_time(found, weight, seconds, i) for i in range(len(found.world.records)))
 
 
 def _rank_time(found: Attributed, weight: Floats, seconds: CallSeconds, i: int) -> RankTime:
     world, events = found.world, found.events
     record, clock = world.records[i], world.clocks[i]
-    lane = record.longest_lane
+    lane = record.leading_lane
     mpi_s = float(seconds[i, lane].sum()) if record.lanes.size else 0.0
     rows = events.of(i, lane)
     parts = (found.split.parts_s[rows] * weight[rows, None]).sum(axis=0)
@@ -119,6 +120,7 @@ FAMILY: dict[str, Family] = {
 MOST_UNSEEN = 500
 ROUNDING = 1e-6  # of the time in a call
 MOST_NAMED = 8
+MOST_OTHERS = 0.05  # of the run, that another thread may be longer in MPI without a word
 
 
 def coverage_of(
@@ -148,7 +150,7 @@ def coverage_of(
         kept_share=_kept_share(found, seconds),
         clock_error_s=None if np.isinf(error_s) else error_s,
         own_cost_s=_own_cost_s(found),
-        notes=(*notes, *_notes(found)),
+        notes=(*notes, *_notes(found), *_other_threads(found, seconds)),
     )
 
 
@@ -253,6 +255,24 @@ def _notes(found: Attributed) -> list[str]:
     if found.matched.repeated:
         notes.append(f"{found.matched.repeated} messages share their number with another message and are not matched")
     return notes
+
+
+def _other_threads(found: Attributed, seconds: CallSeconds) -> list[str]:
+    """That other threads of ranks were longer in MPI than those whose times are given."""
+    more = []
+    for i, record in enumerate(found.world.records):
+        lead, longest = record.leading_lane, record.longest_lane
+        if lead != longest:
+            others_s, own_s = (float(seconds[i, lane].sum()) for lane in (longest, lead))
+            if others_s - own_s > MOST_OTHERS * _span_s(record, found.world.clocks[i]):
+                more.append((others_s, record.rank))
+    if not more:
+        return []
+    longest_s, rank = max(more)
+    return [
+        f"times are those of the threads that started MPI; other threads were longer in MPI, that of rank {rank} for "
+        f"{format_time(longest_s)}: one that only receives for others costs nothing, one that others wait for does"
+    ]
 
 
 def _without_place(world: World) -> list[str]:

@@ -40,14 +40,14 @@ _SAYS: Mapping[WaitKind, str] = {
 def waits_of(
     found: Attributed, weight: Floats, ranks: int, span_s: float, site_of: Mapping[int, int]
 ) -> tuple[Wait, ...]:
-    """Longest first; of each rank the thread that was longest in MPI, as in RankTime.
+    """Longest first; of each rank its leading thread, as in RankTime.
 
     Args: weight: of each event.  ranks: of the job.  span_s: of the run.  site_of: site -> index in results.
     """
     entries = []
-    longest = np.array([record.longest_lane for record in found.world.records])
-    if longest.size:
-        weight = np.where(found.events.lane == longest[found.events.record], weight, 0.0)
+    leading = np.array([record.leading_lane for record in found.world.records])
+    if leading.size:
+        weight = np.where(found.events.lane == leading[found.events.record], weight, 0.0)
     for kind in dict.fromkeys(_KINDS.values()):
         columns = [int(part) for part, name in _KINDS.items() if name == kind]
         waited = found.split.parts_s[:, columns].sum(axis=1) * weight

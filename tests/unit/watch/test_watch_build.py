@@ -98,6 +98,27 @@ def test_waits_of_threads_do_not_add_up(tmp_path: Path) -> None:
     assert wait.seconds == pytest.approx(sum(one.late_sender_s for one in results.ranks) / 2)
 
 
+@pytest.mark.parametrize("first_communicates", [True, False])
+def test_a_thread_that_receives_for_others_is_not_the_rank(first_communicates: bool, tmp_path: Path) -> None:
+    """Rank 1's second thread waits for 0.3 s, while its first one computes and sends; or does not call MPI."""
+    job = planted(2)
+    for number in range(3):
+        job.ranks[0].send(1, start_s=0.1 * number + 0.099, end_s=0.1 * number + 0.0991)
+        job.ranks[1].receive(0, start_s=0.1 * number, end_s=0.1 * number + 0.0992, lane=1)
+        if first_communicates:
+            job.ranks[1].send(0, start_s=0.1 * number + 0.05, end_s=0.1 * number + 0.051)
+            job.ranks[0].receive(1, start_s=0.1 * number + 0.0995, end_s=0.1 * number + 0.0996)
+    results = watch(tmp_path, job).results
+    noted = [note for note in results.coverage.notes if "other threads were longer in MPI, that of rank 1" in note]
+    if first_communicates:
+        assert results.ranks[1].mpi_s == pytest.approx(0.003, rel=0.01)
+        assert results.ranks[1].late_sender_s == 0.0
+        assert len(noted) == 1
+    else:
+        assert results.ranks[1].late_sender_s == pytest.approx(0.297, rel=0.01)
+        assert not noted
+
+
 def test_a_rank_that_waits_itself_is_not_where_the_delay_begins(tmp_path: Path) -> None:
     """Rank 1 is late since it waits for rank 0."""
     job = planted(3)

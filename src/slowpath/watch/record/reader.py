@@ -22,6 +22,7 @@ from slowpath.core.files import open_regular
 from slowpath.watch.record.layout import NONE_16, NONE_32, RecordSection, RecordState, WatchLayout, watch_layout
 
 RECEIVE_SIDE = 2  # a profile row's flag
+COMMUNICATES = {"point to point", "completion", "collective", "one-sided"}  # families of calls
 MOST_TEXT_LINES = 100_000  # of one rank
 HIGHEST_LEVEL = 40  # of thinning; windows that far apart are longer than any run
 LONGEST_LINE = 4096  # characters
@@ -77,6 +78,17 @@ class RankRecord:
     def longest_lane(self) -> int:
         """The thread that was longest in MPI; 0: there is none."""
         return int(self.lanes["call_ticks"].argmax()) if self.lanes.size else 0
+
+    @property
+    def leading_lane(self) -> int:
+        """The thread whose time is the rank's: that which started MPI, where it communicates; else the longest in MPI.
+
+        A thread that does nothing but receive for others waits all the time, and costs them nothing.
+        """
+        families = watch_layout().families
+        family = self.calls["family"][self.profile["call"][self.profile_lane == 0]]
+        of_first = {families.get(number) for number in np.unique(family).tolist()}
+        return 0 if of_first & COMMUNICATES else self.longest_lane
 
     @property
     def last_sign_ticks(self) -> int:
