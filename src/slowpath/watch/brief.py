@@ -23,6 +23,7 @@ from slowpath.watch.verdict import grouped_lines, own_cost_words, start_words, s
 LEAST_SHARE: Final = 0.01  # of the run, from which a change is worth a line
 LITTLE_MPI: Final = 0.05  # of the run
 LEAST_QUEUED: Final = 0.1  # of the wait for a rank: one that stood in the queue for less is not late for want of a core
+LEAST_ASLEEP: Final = 0.5  # of that: what it slept is what makes it late
 LONG_START: Final = 0.25  # of the run: MPI_Init in addition to it
 MOST_NAMES: Final = 5
 WIDTH: Final = 100
@@ -246,20 +247,36 @@ def _of_wait(wait: Wait, results: WatchResults) -> _Change:
 
 
 def _delay(wait: Wait, results: WatchResults) -> tuple[str, str]:
-    """Why the rank comes last, by how long it stood in the queue for a processor; and what to do.
-
-    A rank that did not queue may compute as well as sleep, or wait for a disk: the record does not distinguish them.
-    """
-    rank = wait.culprit
+    """Why the rank comes last, by how long it stood in the queue for a processor, or wanted none; and what to do."""
+    rank, late_s = wait.culprit, wait.culprit_share * wait.seconds
     queued_s = next((one.waited_s for one in results.resources or () if one.rank == rank), None)
+    asleep_s = _asleep_s(results, rank)
+    if asleep_s >= LEAST_ASLEEP * late_s and asleep_s > (queued_s or 0.0):
+        return (
+            f"rank {rank} sleeps outside MPI",
+            f"look what rank {rank} waits for outside MPI: for {seconds(asleep_s)} or more it wanted no processor "
+            "(sleep, files, pipes)",
+        )
     if queued_s is None:
         return f"rank {rank} computes longer, or has no core", f"give rank {rank} less to compute, or a core of its own"
-    if queued_s < LEAST_QUEUED * wait.culprit_share * wait.seconds:
+    if queued_s < LEAST_QUEUED * late_s:
         return f"rank {rank} is longer outside MPI", f"give rank {rank} less to do outside MPI, where it had a core"
     return (
         f"rank {rank} computes longer, or has no core",
         f"give rank {rank} a core of its own (it lacked one for {seconds(queued_s)}), or less to compute",
     )
+
+
+def _asleep_s(results: WatchResults, rank: int | None) -> float:
+    """How long at least this rank neither ran nor stood in the queue outside MPI; 0: not at all, or not known.
+
+    A library may let its rank sleep in MPI as well, so that all of that time counts as slept there.
+    """
+    of_rank = next((one for one in results.resources or () if one.rank == rank), None)
+    time = next((one for one in results.ranks if one.rank == rank), None)
+    if of_rank is None or time is None or of_rank.ran_s is None or of_rank.waited_s is None:
+        return 0.0
+    return max(time.span_s - of_rank.ran_s - of_rank.waited_s - time.mpi_s, 0.0)
 
 
 def _undecided(results: WatchResults, watch: str) -> str | None:

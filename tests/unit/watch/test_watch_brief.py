@@ -106,6 +106,19 @@ def test_a_rank_that_hardly_stood_in_the_queue_does_not_come_late_for_want_of_a_
     assert said in " ".join(line.strip() for line in lines(found))
 
 
+@pytest.mark.parametrize(("asleep_s", "is_said"), [(2.0, True), (0.2, False)])
+def test_a_rank_that_sleeps_outside_mpi_is_not_said_to_compute(asleep_s: float, is_said: bool) -> None:
+    """What it may have slept in MPI does not count."""
+    wait = a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
+    time = next(one for one in watched().ranks if one.rank == LATE)
+    queued_s = 0.01
+    ran_s = time.span_s - time.mpi_s - queued_s - asleep_s
+    found = watched(waits=(wait,), resources=(replace(a_queue(LATE, queued_s), ran_s=ran_s),))
+    said = " ".join(line.strip() for line in lines(found))
+    assert (f"look what rank {LATE} waits for outside MPI: for {asleep_s:.2f} s or more" in said) is is_said
+    assert ("less to do outside MPI, where it had a core" in said) is not is_said
+
+
 def test_an_estimate_is_called_one_and_names_the_place() -> None:
     one = a_finding(status="estimated", prove=None, change="halo.c:12: send them as one message", prices=())
     said = " ".join(line.strip() for line in lines(watched(findings=(one,))))
