@@ -19,6 +19,8 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 from watchdog import WATCHDOG_S
 
+pytestmark = pytest.mark.needs("minutes")
+
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 SOURCE = Path(__file__).parents[2] / "engine" / "studies" / "counting" / "tests" / "put.c"
 PUTS, WARM_UP = 16, 20

@@ -22,6 +22,8 @@ from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.run.engine.blas import PACKAGED, PLUGIN
 from slowpath.run.engine.cache import Engine
 
+pytestmark = pytest.mark.needs("minutes")
+
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "cannon.md"
 FAULTS = Path(__file__).parents[2] / "engine" / "studies" / "cannon" / "tests"
 # Short, and no waiting for a quiet machine: it is the products that count.

@@ -17,6 +17,8 @@ from ranks import Ranks, ends_of_cells, events_in
 from slowpath.experiments.cannon.runs import PARTS
 from slowpath.record.blocks import BlockIndex, read, scan
 
+pytestmark = pytest.mark.needs("minutes")
+
 ENGINE = Path(__file__).parents[2] / "engine"
 SOURCES = ENGINE / "studies" / "cannon" / "gpu" / "tests"
 STYLES = ("compute_only", "sendrecv", "isend_wait", "shared_copy", "shared_direct")

@@ -15,6 +15,8 @@ import pytest
 from ranks import Process, Ranks
 from test_coll_replaced import SOURCES, Run, Table, library_of, program, replaced, text_of
 
+pytestmark = pytest.mark.needs("minutes")
+
 __all__ = ["program", "replaced"]  # fixtures
 
 EVERYTHING = {"ranks": [1, 1 << 20], "bytes": [0, 1 << 62]}

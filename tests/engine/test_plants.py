@@ -18,6 +18,8 @@ from ranks import Process, Ranks
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.studies.plants.measure import LIBRARY, VARIABLE
 
+pytestmark = pytest.mark.needs("minutes")
+
 LONG_S = 0.04  # of a planted delay: far beyond what a busy machine adds to each of some messages
 MESSAGE = "pattern=one_way message_bytes=4096"
 Planted = Callable[..., BlockIndex]

@@ -22,6 +22,8 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 from watchdog import WATCHDOG_S
 
+pytestmark = pytest.mark.needs("minutes")
+
 HERE = Path(__file__).parent
 FIELD = HERE.parent / "data" / "field"
 OVERALLOC, PINNED = "gpudirect_p2p_overalloc", "intranode_pinned_host_comm"

@@ -8,8 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from slowpath.mpi.find import find_mpi
 from watchdog import WATCHDOG_S
+
+pytestmark = pytest.mark.needs("minutes")
 
 RUN = Path(__file__).parents[2] / "benchmarks" / "real-cases" / "run"
 
