@@ -184,5 +184,5 @@ def _meetings(found: Attributed, late: int, of_pairs: bool) -> tuple[Ints, Float
 
 def _where(inside: float | None) -> str:
     if inside is None:
-        return ", which is outside MPI: it is computing or has no core"
+        return ", which is outside MPI: it computes, sleeps or has no core"
     return f", which lost {inside:.0%} of that time in MPI itself: the delay begins elsewhere"
