@@ -56,8 +56,7 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     what="MPI_Test, MPI_Iprobe and their like are called between pieces of work, and nearly all of them find nothing.",
     shows="At one place ten polls or more find nothing for each that finds something, the rank computes between them, "
     "and they take 1 % of the run.",
-    why="Each poll takes the library through all its queues and networks, which takes as long as sending a short "
-    "message, whether there is something or not.",
+    why="Each poll takes the library through its queues and networks, whether there is something or not.",
     needs="A watched program (docs/reference/watch.md).",
     remedy="Poll a tenth as often, by time or by pieces of work. A rank that has nothing else to do calls MPI_Wait, "
     "MPI_Waitsome or MPI_Probe.",
