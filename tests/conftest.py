@@ -32,11 +32,26 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse needs that tests/needs.py does not list."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --rest, so that no test runs both in `make test` and in `make test-rest`."""
+    parser.addoption("--rest", action="store_true", help="only what `make test` leaves out")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse needs that tests/needs.py does not list, and keep only the rest with --rest."""
     for item in items:
         if unknown := set(needs_of(item)) - set(NEEDS):
             raise pytest.UsageError(f"{item.nodeid} needs {', '.join(sorted(unknown))}: not in tests/needs.py")
+    if config.getoption("--rest"):
+        rest = [item for item in items if needs_of(item) or mpi_of(item) not in (None, "embedded")]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(rest)])
+        items[:] = rest
+
+
+def mpi_of(item: pytest.Item) -> str | None:
+    """Return the MPI under which a test runs, or None if it asks for no MPI."""
+    callspec = getattr(item, "callspec", None)
+    return None if callspec is None else callspec.params.get("mpi")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests may need beyond what the README names: the one list for the marker `needs`.
 
-`make test` leaves out every test with this marker. `make test-all` runs them all, and skips one whose need is not met.
+`make test` leaves out every test with this marker. `make test-rest` runs them, and skips one whose need is not met.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ def is_root() -> bool:
 
 NEEDS = {
     "minutes": Need("a longer time than `make test` may take", lambda: True),
-    "other MPIs": Need("SLOWPATH_TEST_MPIS, as `make test-all` sets it", variable("SLOWPATH_TEST_MPIS")),
-    "CUDA packages": Need("SLOWPATH_TEST_CUDA_PARTS, as `make test-all` sets it", variable("SLOWPATH_TEST_CUDA_PARTS")),
+    "other MPIs": Need("SLOWPATH_TEST_MPIS, as `make test-rest` sets it", variable("SLOWPATH_TEST_MPIS")),
+    "CUDA packages": Need(
+        "SLOWPATH_TEST_CUDA_PARTS, as `make test-rest` sets it", variable("SLOWPATH_TEST_CUDA_PARTS")
+    ),
     "root": Need("root, with the right to make namespaces", is_root),
     "no mpiexec": Need(
         "a machine without an MPI of its own",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in Fortran by the module mpi_f08: watched and replaced they compute what they compute natively.
 
-Of an MPI with a module that gfortran reads, as Debian's; the packages from PyPI have none, so `make test-all` leaves
+Of an MPI with a module that gfortran reads, as Debian's; the packages from PyPI have none, so `make test-rest` leaves
 this out: SLOWPATH_TEST_MPIS=/usr pytest tests/engine/test_f08.py
 """
 
