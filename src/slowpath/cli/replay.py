@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     help="Take prices from this diagnosis or run of the same machine, MPI and settings, and measure nothing.",
 )
-@click.option(
-    "--skeleton",
-    is_flag=True,
-    help="Play the whole program's calls without the program, as they are and changed, and measure what changes save.",
-)
 @click.option("--mpi", help="Path or prefix of the program's MPI.  [default: search for it]")
 @click.option("--rounds", type=click.IntRange(1), help="How often each configuration is launched.  [default: 8]")
 @click.option(
@@ -41,7 +36,6 @@ if TYPE_CHECKING:
 def command(
     watch: Path,
     laws: Path | None,
-    skeleton: bool,
     mpi: str | None,
     rounds: int | None,
     budget: float,
@@ -55,13 +49,7 @@ def command(
     Each kind of message that takes at least 0.1 % of the run, by a rule whose messages take at least 1 %, becomes two
     cells of the engine, measured in interleaved launches of 2 ranks under the program's MPI. The cost is shown first.
     The runs are kept in WATCH/prices, and the watch's report is rebuilt.
-
-    With --skeleton all calls of the program are played on as many ranks. Where that takes what the program took,
-    changes of them are measured: small messages or reductions joined, barriers left out, receives posted early, and
-    others.
     """
-    if skeleton:
-        return _skeleton(watch, laws, mpi, rounds, budget, dry_run, quiet)
     from slowpath.watch.analysis import questions, use_laws
 
     tell = teller(quiet)
@@ -85,29 +73,6 @@ def command(
         return 0
     measured(watch, prepared, ["slowpath", *sys.argv[1:]], cell_timeout, budget, quiet)
     return _show(watch)
-
-
-def _skeleton(
-    watch: Path, laws: Path | None, mpi: str | None, rounds: int | None, budget: float, dry_run: bool, quiet: bool
-) -> int:
-    """Measure the program's skeleton, and print what it shows.  Raises: UsageError: with --laws nothing is measured."""
-    from slowpath.core.errors import UsageError
-    from slowpath.watch.report.write import rebuild
-    from slowpath.watch.skeleton.replay import measured_skeleton, planned
-    from slowpath.watch.skeleton_results import skeleton_lines
-
-    if laws is not None:
-        raise UsageError("--skeleton measures, but --laws does not: give only one of them")
-    tell, plan = teller(quiet), planned(watch)
-    if dry_run:
-        for line in plan.lines():
-            click.echo(line)
-        return 0
-    found = measured_skeleton(watch, plan, os.environ, mpi, rounds, budget, tell)
-    rebuild(watch)
-    for line in skeleton_lines(found):
-        click.echo(line)
-    return 0
 
 
 def _summary(prepared: PreparedRun) -> list[str]:

@@ -81,7 +81,6 @@ class SlowPath:
     In a program:
         prices: the messages that it is about, and the cell that prices them.
         prices_collectives: how the program's collectives are priced by equivalents; None: not by it.
-        skeleton_change: change of a program's skeleton that takes it away (slowpath.watch.skeleton.changes); None: no.
 
     Shown and tested:
         picture: what its card draws instead of the law; None: the law.
@@ -123,7 +122,6 @@ class SlowPath:
     program_remedies: tuple[ProgramRemedy, ...] = ()
     prices: tuple[ProgramPrice, ...] = ()
     prices_collectives: CollectivesPrice | None = None
-    skeleton_change: str | None = None
     picture: Picture | None = None
     depends: frozenset[str] = frozenset()
 

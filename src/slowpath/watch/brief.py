@@ -38,7 +38,6 @@ _SAVEABLE: Final[frozenset[AccountName]] = frozenset(
 _HOW: Final[Mapping[str, str]] = {
     "priced": "priced on this machine",
     "estimated": "estimated",
-    "measured": "measured on the skeleton",
     "proven": "proven by reruns",
     "undecided": "reruns did not decide it",
 }

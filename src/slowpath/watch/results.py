@@ -257,10 +257,10 @@ class WatchFinding(Result, frozen=True, kw_only=True):
     prove: Annotated[str | None, means("arguments of `slowpath prove` that try the first remedy; null: it needs code")]
     change: Annotated[str | None, means("lines to change and where, for a remedy that needs code")]
     status: Annotated[
-        Literal["priced", "estimated", "measured", "proven", "no effect", "undecided"],
+        Literal["priced", "estimated", "proven", "no effect", "undecided"],
         means(
-            "priced: by cells of this machine; estimated: from the program's own calls; measured: by launches of the "
-            "program's skeleton with the change; proven: `slowpath prove` showed it on the program itself"
+            "priced: by cells of this machine; estimated: from the program's own calls; "
+            "proven: `slowpath prove` showed it on the program itself"
         ),
     ]
 

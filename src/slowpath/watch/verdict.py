@@ -150,8 +150,6 @@ def _gain(results: WatchResults, watch: str) -> str:
 def _finding(finding: WatchFinding, watch: str) -> list[str]:
     value = finding.seconds if finding.saved_s is None else finding.saved_s
     lines = [_row(finding.rule, find(finding.rule).name, seconds(value), finding.text)]
-    if finding.status == "measured":
-        lines.append(f"{' ' * (_CODE + 3)}measured on the skeleton")
     if finding.status == "proven":
         lines.append(f"{' ' * (_CODE + 3)}proven on this program")
     elif finding.status == "no effect":

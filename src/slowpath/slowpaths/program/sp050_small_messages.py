@@ -166,5 +166,4 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
-    skeleton_change="aggregate",
 )

@@ -123,5 +123,4 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
-    skeleton_change="drop barriers",
 )

@@ -170,5 +170,4 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     needs_law=False,
     kind="property",
     pattern=see,
-    skeleton_change="use MPI_Bcast",
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a watched program: one file, no network, no script needed, smaller than a megabyte. Pure.
 
-Here are its short parts, NCCL and the skeleton; the others have modules of their own.
+Here is its short part, NCCL; the others have modules of their own.
 """
 
 from __future__ import annotations
@@ -20,62 +20,10 @@ from slowpath.report.figure import FigureTable
 from slowpath.report.shown import PAGE_BYTES
 from slowpath.watch.nccl.results import NcclUse
 from slowpath.watch.nccl.text import HEAD, row_of
-from slowpath.watch.proof import Proof, ProofEffect
+from slowpath.watch.proof import Proof
 from slowpath.watch.report import view_cards, view_messages, view_run, view_time, words
 from slowpath.watch.report.view_cards import cards
 from slowpath.watch.results import WatchResults
-from slowpath.watch.skeleton_results import KindTime, SkeletonChange, SkeletonResults, skeleton_lines
-
-
-@dataclass(frozen=True, slots=True)
-class SkeletonView:
-    """headline: whether it can be believed.  kinds, changes: None: there are none."""
-
-    mark: str
-    headline: str
-    kinds: FigureTable | None
-    changes: FigureTable | None
-    notes: tuple[str, ...]
-
-
-def skeleton_view(found: SkeletonResults | None) -> SkeletonView | None:
-    """None: none was launched."""
-    if found is None:
-        return None
-    kinds = [_kind(row) for row in found.fidelity.kinds] if found.fidelity else []
-    changes = [_change(change) for change in found.changes]
-    return SkeletonView(
-        "same" if found.fidelity is not None and found.fidelity.is_faithful else "undecided",
-        skeleton_lines(found)[0],
-        FigureTable(["Calls", "How many", "Program, a rank", "Skeleton, a rank", "Judged"], kinds) if kinds else None,
-        FigureTable(["Change", "What it shows", "Saves", "Time ratio", "Control", "To check"], changes)
-        if changes
-        else None,
-        found.statements,
-    )
-
-
-def _kind(row: KindTime) -> list[str]:
-    judged = ("near" if row.is_faithful else "off") if row.is_judged else "too short"
-    return [row.kind, words.count(row.calls), words.time(row.program_s), words.time(row.skeleton_s), judged]
-
-
-def _change(change: SkeletonChange) -> list[str]:
-    saved = fmt.MISSING
-    if change.saved_s is not None:
-        ends = fmt.quantity_interval(change.saved_s, "s", change.saved_interval)
-        saved = f"{fmt.time(change.saved_s, change.saved_interval)} {ends or ''}".strip()
-    verdict = {"proven": "measured on the skeleton", None: "not done"}.get(change.verdict, str(change.verdict))
-    said = f"{verdict}: {change.text if change.verdict == 'proven' else change.reason}"
-    return [change.name, said, saved, _ratio(change.effect), _ratio(change.control), change.check or fmt.MISSING]
-
-
-def _ratio(effect: ProofEffect | None) -> str:
-    if effect is None:
-        return fmt.MISSING
-    ends = fmt.ratio_interval(effect.ratio, effect.interval)
-    return f"{fmt.ratio(effect.ratio, effect.interval)} {ends or 'no interval'}"
-
 
 MOST_ROWS: Final = 40
 
@@ -149,17 +97,14 @@ def render_watch_html(
     results: WatchResults,
     folder: str = "WATCH",
     proofs: Sequence[tuple[str, Proof]] = (),
-    skeleton: SkeletonResults | None = None,
 ) -> str:
     """The whole page.
 
     Args: folder: of the watch, as commands to copy name it.  proofs: name of the folder of each, and proof.
-          skeleton: as it was measured; None: it was not.
     """
     document = ""
-    shown: dict[str, Any] = {"skeleton": skeleton_view(skeleton)}
     for most in FEWER_RANKS:
-        shown |= _shown(_fewer(results, most), folder, proofs)
+        shown = _shown(_fewer(results, most), folder, proofs)
         document = pages.render("watch.html.j2", Path(__file__).parent, **shown)
         if len(document.encode()) <= PAGE_BYTES:
             break

@@ -23,7 +23,6 @@ from slowpath.watch.results import CallSite, Price, WatchFinding, WatchResults
 STATUS = {
     "priced": ("info", "priced, not tried"),
     "estimated": ("info", "estimated from the program's own calls"),
-    "measured": ("info", "measured on the skeleton, not tried on the program"),
     "proven": ("faster", "proven on the program itself"),
     "no effect": ("same", "tried on the program: no effect"),
     "undecided": ("undecided", "tried on the program: undecided"),

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The derived files of a watch: results.json, CSV files, the text and the page.
 
-CSV files are unrounded and in SI units, with an empty field where a value is missing; no field is a formula. What a
-skeleton's launches say stands at the findings that a change takes away.
+CSV files are unrounded and in SI units, with an empty field where a value is missing; no field is a formula.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from slowpath.core import clean
 from slowpath.core.clean import line, text
@@ -31,50 +29,9 @@ from slowpath.watch.results import (
     Pair,
     RankTime,
     Wait,
-    WatchFinding,
     WatchResults,
 )
-from slowpath.watch.skeleton_results import SkeletonChange, SkeletonResults, change_words, read_skeleton, skeleton_lines
-from slowpath.watch.verdict import verdict_of, with_proofs
-
-
-def with_measured(results: WatchResults, skeleton: SkeletonResults, watch: str) -> WatchResults:
-    """Estimated findings whose change was measured have what it saves; of one rule, the first stands for all.
-
-    Args: watch: its folder, for commands to copy.
-    """
-    if not skeleton.is_priced:
-        return results
-    changes = {rule: change for change in skeleton.changes if _is_measured(change) for rule in change.rules}
-    findings = []
-    for finding in results.findings:
-        change = changes.pop(finding.rule, None) if finding.status == "estimated" else None
-        findings.append(finding if change is None else _measured(finding, change))
-    found = replace(results, findings=tuple(findings))
-    return replace(found, verdict=verdict_of(found, watch))
-
-
-def with_skeleton_lines(results: WatchResults, skeleton: SkeletonResults) -> WatchResults:
-    """Results whose verdict says behind its headline what the skeleton showed."""
-    head, *rest = results.verdict or ("",)
-    return replace(results, verdict=(head, *(f"  {line}" for line in skeleton_lines(skeleton)), *rest))
-
-
-def _is_measured(change: SkeletonChange) -> bool:
-    return change.verdict == "proven" and change.saved_s is not None and change.saved_interval is not None
-
-
-def _measured(finding: WatchFinding, change: SkeletonChange) -> WatchFinding:
-    check = f" Check: {change.check}." if change.check else ""
-    return replace(
-        finding,
-        text=f"{finding.text} At all places together, {change_words(change)}.{check}",
-        saved_s=change.saved_s,
-        saved_interval=change.saved_interval,
-        saved_reason=None,
-        status="measured",
-    )
-
+from slowpath.watch.verdict import with_proofs
 
 PLACE = ("function", "file", "line", "object", "offset")
 
@@ -163,9 +120,8 @@ def write_watch(
     folder: Path,
     results: WatchResults,
     proofs: Sequence[tuple[str, Proof]] = (),
-    skeleton: SkeletonResults | None = None,
 ) -> list[Path]:
-    """Write the `FILES` into `folder`; existing ones are replaced.  Args: proofs, skeleton: as `render_watch_html`.
+    """Write the `FILES` into `folder`; existing ones are replaced.  Args: proofs: as `render_watch_html`.
 
     Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
     """
@@ -173,7 +129,7 @@ def write_watch(
     contents = {RESULTS_FILE: clean.text(document) + "\n"}
     contents |= {name: render(results) for name, render in CSV_FILES.items()}
     contents |= {TEXT_FILE: render_watch_text(results, str(folder))}
-    contents |= {PAGE_FILE: render_watch_html(results, str(folder), proofs, skeleton)}
+    contents |= {PAGE_FILE: render_watch_html(results, str(folder), proofs)}
     for name, content in contents.items():
         write_atomically(folder / name, content)
     return [folder / name for name in FILES]
@@ -184,23 +140,10 @@ def rebuild(folder: Path) -> WatchResults:
 
     Raises: RecordError: it is no watch.  EnvironmentFailure: a file can't be written.
     """
-    proofs, skeleton = _proofs(folder), _skeleton(folder)
-    results = concluded_watch(folder)
-    if skeleton is not None:
-        results = with_measured(results, skeleton, str(folder))
-    results = with_proofs(results, [proof for _, proof in proofs], str(folder))
-    if skeleton is not None:
-        results = with_skeleton_lines(results, skeleton)
-    write_watch(folder, results, proofs, skeleton)
+    proofs = _proofs(folder)
+    results = with_proofs(concluded_watch(folder), [proof for _, proof in proofs], str(folder))
+    write_watch(folder, results, proofs)
     return results
-
-
-def _skeleton(folder: Path) -> SkeletonResults | None:
-    """As it was measured; a damaged one costs the report nothing else."""
-    try:
-        return read_skeleton(folder)
-    except RecordError:
-        return None
 
 
 def _proofs(folder: Path) -> list[tuple[str, Proof]]:
