@@ -154,20 +154,17 @@ _WRONG_BYTES = frozenset({0, 1, 2, 4})
 _REPORTS = ["", "--format html", "--format json", "--format csv"]
 _REPORT = _reader("report", "report", "{folder}", formats=_REPORTS, own=True, codes=_WRONG_BYTES)
 _REDACT = _reader("report --redact", "report", "{folder}", "--redact", "{out}/copy", codes=_WRONG_BYTES)
-_FORMATS = ["", "--format json", "--format csv --html {out}/compare.html", "--openmetrics {out}/values.txt"]
+_FORMATS = ["", "--format json", "--format csv --html {out}/compare.html"]
 _COMPARE = (
     _reader("compare PRISTINE FOLDER", "compare", "{pristine}", "{folder}", formats=_FORMATS),
     _reader("compare FOLDER PRISTINE", "compare", "{folder}", "{pristine}", formats=_FORMATS),
 )
 _GATES = (
     _reader("gate FOLDER", "gate", "{folder}", "--baseline", "{pristine}", codes=_GATE, formats=[
-        "", "--format json", "--format markdown", "--format github", "--export junit={out}/a.xml",
-        "--export openmetrics={out}/b", "--export bencher={out}/c", "--export action-benchmark={out}/d",
-        "--export github-summary={out}/e"]),
+        "", "--format json", "--junit {out}/a.xml"]),
     _reader("gate --baseline FOLDER", "gate", "{pristine}", "--baseline", "{folder}", codes=_GATE,
-            formats=["", "--format github"]),
+            formats=["", "--format json"]),
 )  # fmt: skip
-_HISTORY = _reader("history", "history", "{folder}", formats=["", "--format json", "--format svg", "--by label"])
 _TABLE = _reader("table", "table", "{folder}", formats=["", "--format csv", "--format json"])
 _REFERENCE = (
     _reader("reference show", "reference", "show", "{folder}", "--in", "{pristine}"),
@@ -182,14 +179,14 @@ _RESUME = Reader("resume, what is left", _guarded(_left_to_do), own=True)
 
 READERS: Mapping[str, tuple[Reader, ...]] = {
     "run": (
-        _REPORT, _REDACT, *_COMPARE, *_GATES, _HISTORY, _TABLE, *_REFERENCE, _OPEN, _RESUME,
+        _REPORT, _REDACT, *_COMPARE, *_GATES, _TABLE, *_REFERENCE, _OPEN, _RESUME,
         _reader("trace --out", "trace", "{folder}", "--out", "{out}/trace", formats=_TRACES),
         _reader("trace", "trace", "{folder}", own=True),
         _reader("summary", "summary", "{folder}"),
     ),
     "results": (*_COMPARE, *_GATES, _TABLE, *_REFERENCE),
-    "history": (_HISTORY, *_REFERENCE),
-    "diagnosis": (_REPORT, _REDACT, *_COMPARE, *_GATES, _HISTORY, _TABLE, _OPEN, _RESUME),
+    "history": _REFERENCE,
+    "diagnosis": (_REPORT, _REDACT, *_COMPARE, *_GATES, _TABLE, _OPEN, _RESUME),
     "logs": (Reader("import", _imports, codes=_WRONG_BYTES),),
     "counts": (Reader("count, what was kept", _guarded(_counts)),),
     "campaigns": (Reader("campaign", _guarded(_campaign)),),

@@ -10,7 +10,7 @@ import pytest
 
 import slowpath
 from slowpath.cli.main import exit_code
-from slowpath.compare.read import read_all, read_source
+from slowpath.compare.read import read_source
 from slowpath.core.errors import RecordError
 from slowpath.diagnose.page.files import contrasts_csv
 from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis
@@ -79,11 +79,8 @@ def test_open_is_the_survey_with_all_steps(folder: Path) -> None:
     assert opened.to_diagnosis_dict()["steps"][0]["why"] == "look"
 
 
-def test_compare_takes_the_survey_and_history_each_step(folder: Path) -> None:
+def test_compare_takes_the_survey(folder: Path) -> None:
     assert read_source(folder).folder == folder / "01-survey"
-    sources, left_out = read_all(folder.parent)
-    assert {one.path.name for one in sources} == {"01-survey", "02-witness"}
-    assert left_out == []
 
 
 def test_a_diagnosis_without_its_steps_is_one_line(folder: Path, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from slowpath.cli.options import (
     json_option,
     metric_option,
     minimum_effect_option,
-    openmetrics_option,
     phase_option,
     phases_of,
 )
@@ -32,7 +31,6 @@ from slowpath.core.errors import UsageError
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write a page with both runs in each picture to this file, too."
 )
-@openmetrics_option()
 def command(
     a: Path,
     b: Path,
@@ -43,7 +41,6 @@ def command(
     full: bool,
     as_json: bool,
     html: Path | None,
-    openmetrics: Path | None,
 ) -> int:
     """Compare two runs cell by cell.
 
@@ -60,8 +57,8 @@ def command(
     from slowpath.watch.compare.measures import is_watch_source
 
     if is_watch_source(a) or is_watch_source(b):
-        if metrics or phase != "all" or html or openmetrics:
-            raise UsageError("--metric, --phase, --html and --openmetrics are not for watches: leave them out")
+        if metrics or phase != "all" or html:
+            raise UsageError("--metric, --phase and --html are not for watches: leave them out")
         return _watches(a, b, minimum_effect, "json" if as_json else format)
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
@@ -74,10 +71,6 @@ def command(
 
         write_atomically(html, render_comparison_html(found, baseline.results, run.results))
         click.echo(f"page: {html}", err=True)
-    if openmetrics is not None:
-        from slowpath.compare.export import openmetrics as exported
-
-        exported.write(openmetrics, exported.render_comparison(found, run))
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     elif format == "csv":

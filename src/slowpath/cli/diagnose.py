@@ -18,7 +18,6 @@ from slowpath.cli.options import (
     cell_timeout_option,
     dry_run_option,
     full_option,
-    openmetrics_option,
     quiet_option,
     take_over_option,
 )
@@ -77,7 +76,6 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @quiet_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
-@openmetrics_option()
 def command(
     budget: float,
     only: tuple[str, ...],
@@ -94,7 +92,6 @@ def command(
     quiet: bool,
     full: bool,
     as_json: bool,
-    openmetrics: Path | None,
 ) -> int:
     """Find slow paths, explain them, and prove what helps.
 
@@ -105,7 +102,7 @@ def command(
     With --for, it covers the calls, lengths and memory of a watched program, and what costs that program most is first.
     """
     begun_s = time.monotonic()
-    from slowpath.cli.finish import exit_code_of, write_openmetrics
+    from slowpath.cli.finish import exit_code_of
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render, render_brief
@@ -153,8 +150,6 @@ def command(
             diagnosis = session.run()
         finally:
             write_derived(session.folder, session.diagnosis)
-    if openmetrics is not None:
-        write_openmetrics(openmetrics, session.folder, diagnosis.findings)
     if as_json:
         click.echo((session.folder / FILE).read_text(encoding="utf-8").rstrip("\n"))
     else:

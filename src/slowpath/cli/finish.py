@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 if TYPE_CHECKING:
-    from slowpath.core.results import Finding, Results
+    from slowpath.core.results import Results
 
 WRITTEN = {"html": "report.html", "json": "results.json", "csv": "contrasts.csv", "text": "report.txt"}
 
@@ -27,17 +26,6 @@ def show(run: Path, results: Results, format_name: str, full: bool = False) -> N
     else:
         click.echo((run / WRITTEN[format_name]).read_text(encoding="utf-8").rstrip("\n"))
     click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)
-
-
-def write_openmetrics(file: Path, folder: Path, findings: Sequence[Finding], results: Results | None = None) -> None:
-    """Write the values of a run, or of a diagnosis' survey, and its findings to an OpenMetrics file.
-
-    Args:   results: results of the run. None makes them from the folder.
-    """
-    from slowpath.compare.export.openmetrics import render_run, write
-    from slowpath.compare.read import RunSource, read_source
-
-    write(file, render_run(RunSource(folder, results, folder) if results else read_source(folder), findings))
 
 
 def exit_code_of(*every: Results) -> int:

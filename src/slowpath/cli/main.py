@@ -69,7 +69,6 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
             ("gate", "slowpath.cli.gate", "Pass or fail a run against a baseline."),
             ("nodes", "slowpath.cli.nodes", "Find the slow node or link of an allocation."),
-            ("history", "slowpath.cli.history", "Show how the cells of many runs changed over time."),
             (
                 "reference",
                 "slowpath.cli.references",

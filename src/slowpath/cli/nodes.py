@@ -34,12 +34,6 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
     help="Write the slow and silent nodes as one line for Slurm's --exclude; empty if there are none.",
 )
 @click.option(
-    "--openmetrics",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Also write the verdict as OpenMetrics (Prometheus).",
-)
-@click.option(
     "--message-bytes", default="1MiB", show_default=True, help="Messages of streams; shorter for slow networks."
 )
 @cell_timeout_option()
@@ -52,7 +46,6 @@ def command(
     out: Path | None,
     fail_above: float | None,
     write_exclude: Path | None,
-    openmetrics: Path | None,
     message_bytes: str,
     cell_timeout: float,
     dry_run: bool,
@@ -108,8 +101,6 @@ def command(
     if write_exclude is not None:
         names_out = verdicts.hostlist(verdicts.excluded(verdict, fail_above))
         write_atomically(write_exclude, names_out + "\n" if names_out else "")
-    if openmetrics is not None:
-        write_atomically(openmetrics, verdicts.openmetrics(verdict))
     if fail_above is not None and verdicts.fails(verdict, fail_above):
         return 1
     if not verdict.compared and not verdict.silent:

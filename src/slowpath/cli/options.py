@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -67,12 +66,6 @@ def format_option(*names: str) -> Decorator:
     """Return the option --format with the first name as default."""
     words = "What to print on stdout."
     return click.option("--format", "format", type=click.Choice(names), default=names[0], show_default=True, help=words)
-
-
-def openmetrics_option() -> Decorator:
-    """Return the option --openmetrics FILE."""
-    words = "Also write the results as OpenMetrics, labelled with host, campaign, cell and date (Prometheus, GitLab)."
-    return click.option("--openmetrics", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=words)
 
 
 def full_option() -> Decorator:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, openmetrics_option, quiet_option
+from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, quiet_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
 from slowpath.core.units import listed
@@ -50,7 +50,6 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @quiet_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
-@openmetrics_option()
 def command(
     campaign: str,
     ranks: tuple[int, ...] | None,
@@ -65,14 +64,13 @@ def command(
     quiet: bool,
     full: bool,
     as_json: bool,
-    openmetrics: Path | None,
 ) -> int:
     """Measure a campaign on this machine and report what is slow.
 
     CAMPAIGN is the name of a shipped campaign (see: slowpath campaigns) or a TOML file. Inside an allocation of a
     batch system the run uses that allocation. The run folder keeps everything that was measured.
     """
-    from slowpath.cli.finish import exit_code_of, show, write_openmetrics
+    from slowpath.cli.finish import exit_code_of, show
     from slowpath.report.write import rebuild
     from slowpath.run.commands import command_lines
     from slowpath.run.limits import RunLimits
@@ -92,8 +90,6 @@ def command(
     tell(f"run folder: {run}")
     measure_prepared(run, prepared, RunLimits(cell_timeout, budget), choose(quiet))
     results = rebuild(run)
-    if openmetrics is not None:
-        write_openmetrics(openmetrics, run, results.findings, results)
     show(run, results, "json" if as_json else "text", full)
     return exit_code_of(results) or int(any(_is_there(what, results) for what in fail_on))
 

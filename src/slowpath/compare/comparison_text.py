@@ -119,8 +119,8 @@ def _row_words(row: ComparisonRow) -> str:
 @cleaned
 def render_gate(found: Gate) -> str:
     """Return the text that `slowpath gate` prints, with a newline at the end."""
-    bad = [judged for judged in found.rows if judged.outcome != "pass" or judged.again]
-    passed = len(found.rows) - sum(judged.outcome != "pass" for judged in found.rows)
+    bad = [judged for judged in found.rows if judged.outcome != "pass"]
+    passed = len(found.rows) - len(bad)
     head = f"{found.outcome.upper()}: {headline(found)}"
     lines = [wrap(doubt_words(doubt), f"  {doubt.kind:<11}") for doubt in found.doubts]
     lines += [wrap(words, "  uncompared ") for words in uncompared_words(found.comparison)]
@@ -135,7 +135,6 @@ def render_gate(found: Gate) -> str:
         _sides(found.comparison),
         _table([judged.row for judged in bad], shared_differences(found.comparison.rows)) if judges(found) else "",
     ]
-    parts.append(f"measured again in: {found.remeasured}" if found.remeasured else "")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -178,12 +177,10 @@ def uncompared_words(found: Comparison, most: int = MOST_UNCOMPARED) -> list[str
 
 def judged_label(judged: JudgedRow) -> str:
     """Return cell, metric, phase, both values and their ratio as text."""
-    again = judged.again
-    a, b = (again.a_value, again.b_value) if again else (judged.row.a_value, judged.row.b_value)
-    ratio, interval = (again.ratio, again.interval) if again else (judged.row.ratio, judged.row.interval)
-    shown = f"{plain(fmt.ratio(ratio, interval))} {plain(fmt.ratio_interval(ratio, interval) or '')}".rstrip()
-    values = f"{plain(fmt.quantity(b, judged.row.unit))} against {plain(fmt.quantity(a, judged.row.unit))}"
-    return f"{row_label(judged.row)}: {values}, {shown}"
+    row = judged.row
+    shown = f"{plain(fmt.ratio(row.ratio, row.interval))} {plain(fmt.ratio_interval(row.ratio, row.interval) or '')}"
+    values = f"{plain(fmt.quantity(row.b_value, row.unit))} against {plain(fmt.quantity(row.a_value, row.unit))}"
+    return f"{row_label(row)}: {values}, {shown.rstrip()}"
 
 
 def row_label(row: ComparisonRow) -> str:

@@ -8,15 +8,11 @@ undecided   everything else: a regression is not excluded
 The two runs must be comparable first (compare.comparable). No row is judged if machine, library, engine, placement or
 settings differ. If one side lacks launches or cells, a regression still counts, but a pass does not. The user can
 accept each of these kinds by name.
-
-A cell that was flagged and measured again is judged by the new launches only, because its old launches were selected
-for being slow (docs/reference/compare.md).
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import msgspec
@@ -26,7 +22,7 @@ from slowpath.compare.comparison import Comparison, ComparisonRow, compare
 from slowpath.compare.pairs import Unmatched
 from slowpath.compare.read import RunSource
 
-SCHEMA = 2
+SCHEMA = 3
 MINIMUM_EFFECT = 0.05
 LAUNCHES = 8
 INCOMPLETE = "incomplete"
@@ -35,29 +31,12 @@ EXIT_CODES = {"pass": 0, "regression": 1, "undecided": 3}
 Outcome = str  # a key of EXIT_CODES
 
 
-class Remeasurement(msgspec.Struct, frozen=True):
-    """The result of measuring a flagged row again. `p_holm` is corrected over all flagged rows."""
-
-    interleaved: bool  # with fresh launches of the baseline's MPI and engine; false: against its old values
-    ratio: float
-    interval: tuple[float, float] | None
-    interval_kind: str
-    a_value: float
-    b_value: float
-    launches: int
-    p_holm: float | None
-    verdict: str
-    outcome: Outcome
-    reason: str
-
-
 class JudgedRow(msgspec.Struct, frozen=True):
     """A row of the comparison with the gate's outcome."""
 
     row: ComparisonRow
     outcome: Outcome
     reason: str
-    again: Remeasurement | None = None
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -71,7 +50,6 @@ class Gate(msgspec.Struct, frozen=True):
     rows: list[JudgedRow]
     doubts: list[Doubt]  # reasons that make the gate undecided unless they are accepted
     wrong: list[Unmatched]  # cells of the run whose messages arrived with wrong bytes: each is a regression
-    remeasured: str | None  # run folder of the fresh launches
     notes: list[str]
 
 
@@ -98,7 +76,7 @@ def gate(
         if cell.wrong_bytes
     ]
     notes = _notes(found)
-    return settle(Gate(SCHEMA, "gate", "undecided", EXIT_CODES["undecided"], found, rows, doubts, wrong, None, notes))
+    return settle(Gate(SCHEMA, "gate", "undecided", EXIT_CODES["undecided"], found, rows, doubts, wrong, notes))
 
 
 def final_exit_code(outcome: Outcome, undecided: Undecided) -> int:
@@ -147,34 +125,6 @@ def settle(found: Gate) -> Gate:
     else:
         outcome = "pass"
     return msgspec.structs.replace(found, outcome=outcome, exit_code=EXIT_CODES[outcome])
-
-
-def flagged(found: Gate) -> list[ComparisonRow]:
-    """Return the rows to measure again before the gate fails."""
-    return [judged.row for judged in found.rows if judged.outcome == "regression"]
-
-
-def with_again(found: Gate, again: Mapping[int, Remeasurement], folder: str, notes: Sequence[str]) -> Gate:
-    """Return the gate after flagged rows were measured again. `again` maps positions in `flagged` to results.
-
-    A flagged row without fresh values keeps its outcome.
-    """
-    positions = itertools.count()
-    rows = []
-    for judged in found.rows:
-        fresh = again.get(next(positions)) if judged.outcome == "regression" else None
-        changed = {"outcome": fresh.outcome, "reason": fresh.reason, "again": fresh} if fresh else {}
-        rows.append(msgspec.structs.replace(judged, **changed))
-    return settle(msgspec.structs.replace(found, rows=rows, remeasured=folder, notes=[*found.notes, *notes]))
-
-
-def not_again(found: Gate, why: str) -> Gate:
-    """Return the gate with its flagged rows undecided, because they can't be measured again."""
-    rows = [
-        msgspec.structs.replace(judged, outcome="undecided", reason=why) if judged.outcome == "regression" else judged
-        for judged in found.rows
-    ]
-    return settle(msgspec.structs.replace(found, rows=rows, notes=[*found.notes, why]))
 
 
 def _notes(found: Comparison) -> list[str]:

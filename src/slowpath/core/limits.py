@@ -25,7 +25,6 @@ MOST_RANKS = 1_000_000  # of a launch, as in a campaign
 MOST_CPUS = 65_536  # numbers of processors of a node; Linux has 8192 at most (CONFIG_NR_CPUS)
 MOST_LAUNCHES = 100_000  # folders in `launches`
 MOST_STEPS = 1000  # of a diagnosis
-MOST_FILES = 100_000  # that are looked at below a folder of runs
 LONGEST_LINE_BYTES = 16 * MIB  # of events.jsonl
 LARGEST_GAP_BYTES = 64 * MIB  # of samples.blk without a block in it, after which the rest counts as lost
 MOST_SAMPLES_BYTES = 256 * MIB  # of the blocks of one cell in one launch

@@ -57,7 +57,7 @@ class CampaignTable(msgspec.Struct, frozen=True):
 
 
 # Steps of other commands, and checks of Slowpath itself: they run by name, and no list shows them.
-INTERNAL = frozenset({"survey", "self-test", "floors"})
+INTERNAL = frozenset({"survey", "floors"})
 
 
 def shipped() -> dict[str, Path]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MPI and the engine that a folder was measured with, found anew on this machine.
+"""The MPI that a folder was measured with, found anew on this machine.
 
 The folder states which they were: name, version, kind of launcher, key of the engine. Where they lie here says this
 machine alone: --mpi, SLOWPATH_MPI, the PATH, known places, and the wrappers for which engines were built here.
@@ -19,10 +19,7 @@ from slowpath.core.machine import MpiFacts
 from slowpath.mpi.find import LAUNCHER_NAMES, find_all, find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.choose import choose_mpis
-from slowpath.run.engine.build import engine_for, kept_engine
-from slowpath.run.engine.cache import Engine, engines_folder
-from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.usable import usable_engine, usable_engines
+from slowpath.run.engine.usable import usable_engines
 
 
 class Stated(MpiFacts, frozen=True):
@@ -59,12 +56,11 @@ def stated(facts: Mapping[str, Any], where: str) -> Stated:
 
 
 def mpi_again(
-    was: Stated, where: str, environ: Mapping[str, str], option: str | None = None, trust: bool | None = False
+    was: Stated, where: str, environ: Mapping[str, str], option: str | None = None, trust: bool = False
 ) -> Mpi:
     """The same library and version on this machine; of several the one at the stated place.
 
-    Args: option: as --mpi; nothing else is then looked at.  trust: where none is found, the stated path is started;
-          None: it never is, and nobody is asked.
+    Args: option: as --mpi; nothing else is then looked at.  trust: where none is found, the stated path is started.
     Raises: EnvironmentFailure: it is not here.  UsageError: the option names nothing.
     """
     found = list(_candidates(was, environ, option))
@@ -80,29 +76,11 @@ def mpi_again(
             f"{where}: was measured with {was.words}, which is now {mpi.identity}; start a new run"
         )
     here = ", ".join(dict.fromkeys(f"{mpi.identity} ({mpi.mpiexec})" for mpi in found)) or "no MPI"
-    other = "" if option or trust is None else ", or use what the folder names with --trust"
+    other = "" if option else ", or use what the folder names with --trust"
     raise EnvironmentFailure(
         f"{where}: was measured with {was.words}, but {'--mpi names' if option else 'found here:'} {here}; name "
         f"that MPI with --mpi PATH{other}"
     )
-
-
-def engine_again(was: Stated, mpi: Mpi, environ: Mapping[str, str], tell: Tell) -> Engine | None:
-    """This machine's engine with the stated key: the one in use, of the cache, or built anew; None: there is none."""
-    key = was.engine_key
-    if not key:
-        return None
-    kept = kept_engine(mpi, environ)
-    if kept is not None and kept.note.key == key:
-        return kept
-    if Path(key).name == key and key not in (".", ".."):
-        cached = usable_engine(engines_folder(environ) / key, environ, tell)
-        if cached is not None and (cached.note.key, cached.note.mpi) == (key, mpi.identity):
-            return cached
-    if kept is not None:
-        return None
-    built = engine_for(mpi, environ, tell)
-    return built if built.note.key == key else None
 
 
 def _candidates(was: Stated, environ: Mapping[str, str], option: str | None) -> Iterator[Mpi]:

@@ -197,7 +197,7 @@ def test_what_cannot_be_compared_is_one_line(folders: tuple[Path, Path], tmp_pat
     a, b = folders
     assert run("compare", a, a)[0::2] == (2, f"slowpath: error: {a} and {a} are the same; name two watches\n")
     code, _, line = run("compare", a, b, "--metric", "bandwidth_bytes_per_s")
-    assert (code, "--metric, --phase, --html and --openmetrics are not for watches" in line) == (2, True)
+    assert (code, "--metric, --phase and --html are not for watches" in line) == (2, True)
     (tmp_path / "empty").mkdir()
     code, _, line = run("compare", a, tmp_path / "empty")
     assert (code, "contains no watch" in line) == (4, True)

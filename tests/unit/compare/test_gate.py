@@ -11,12 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.compare.comparison_text import render_gate
-from slowpath.compare.gate import EXIT_CODES, Gate, flagged, gate, with_again
+from slowpath.compare.gate import EXIT_CODES, Gate, gate
 from slowpath.compare.read import read_source
-from slowpath.compare.remeasure import confirm, mpi_name, remeasure_plan
-from slowpath.core.results import Results
-from slowpath.run.prepare import prepare_plan
-from support.results import an_environment
 
 CELLS = 50
 TRIALS = 200
@@ -111,62 +107,6 @@ def test_a_machine_that_became_faster_may_hide_a_slowdown_and_the_gate_says_so()
     found = gate(planted.run_of(rng, "b", 6, dict.fromkeys(range(5), 0.7)), planted.run_of(rng, "a", 6))
     assert found.notes[0].startswith("the median of all ratios is 0.")
     assert gate(planted.run_of(rng, "b", 6), planted.run_of(rng, "a", 6)).notes == []
-
-
-def flagged_gate(rng: np.random.Generator) -> Gate:
-    found = gate(planted.run_of(rng, "b", 3, {0: 1.3, 2: 1.3}), planted.run_of(rng, "a", 3))
-    assert [row.b_cell for row in flagged(found)] == [0, 2]
-    return found
-
-
-def test_fresh_pairs_confirm_or_acquit() -> None:
-    rng = np.random.default_rng(8)
-    found = flagged_gate(rng)
-    drift = np.exp(rng.normal(0, 0.2, 8))  # of the machine, common to both halves of a pair
-    fresh = {
-        0: (planted.values(rng) * drift, planted.values(rng, 1.3) * drift),
-        1: (planted.values(rng) * drift, planted.values(rng) * drift),
-    }
-    again = confirm(flagged(found), fresh, True, 0.05)
-    after = with_again(found, again, "gate-1", ["a note"])
-    assert outcomes(after) == {0: "regression", 1: "pass", 2: "pass"}
-    assert after.outcome == "regression"
-    assert after.remeasured == "gate-1"
-    assert after.rows[2].again is not None
-    assert after.rows[2].again.verdict in ("same", "undecided")
-    assert "measured again" in render_gate(after)
-    acquitted = with_again(found, confirm(flagged(found), {0: fresh[1], 1: fresh[1]}, True, 0.05), "gate-1", [])
-    assert acquitted.outcome == "pass"
-
-
-def test_a_flagged_row_without_fresh_values_stays_flagged() -> None:
-    found = flagged_gate(np.random.default_rng(8))
-    assert with_again(found, {}, "gate-1", []).outcome == "regression"
-
-
-def test_the_reduced_plan_holds_the_flagged_cells_alone_in_interleaved_launches() -> None:
-    rng = np.random.default_rng(9)
-    base = planted.run_of(rng, "a", 3, environments=[an_environment(variables={"X": "1"})])
-    run = planted.run_of(rng, "b", 3, {1: 1.3})
-    assert flagged(gate(run, base)) == []  # under other variables nothing is judged
-    rows = flagged(gate(run, base, accept=["settings"]))
-    names = [mpi_name(side, "mpich") for side in ("now", "baseline")]
-    plan = remeasure_plan(rows, run.results, base.results, {name: name for name in names}, 2, 1, 0.05)
-    assert [(one.mpi, one.key) for one in plan.cells] == [(names[0], "key1"), (names[1], "key1")]
-    assert plan.environment("default", names[1]).variables == {"X": "1"}
-    assert plan.environment("default", names[0]).variables == {}
-    assert plan.rounds == 8
-    assert [(one.nodes, one.ranks_per_node) for one in plan.placements] == [(2, 1)]
-    by_round: dict[int, list[str | None]] = {}
-    for launch in prepare_plan(plan, b"", [], {}).plan.launches:
-        by_round.setdefault(launch.round, []).append(launch.mpi)
-    assert {tuple(sorted(map(str, order))) for order in by_round.values()} == {tuple(sorted(names))}
-    assert len({tuple(map(str, order)) for order in by_round.values()}) == 2  # both orders occur
-    assert len(plan.contrasts) == len(rows) == 1
-    alone = remeasure_plan(rows, run.results, None, {names[0]: "x"}, 2, 1, 0.05)
-    assert len(alone.cells) == 1
-    assert alone.contrasts == []
-    assert isinstance(run.results, Results)
 
 
 def test_exit_codes() -> None:

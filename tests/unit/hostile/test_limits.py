@@ -216,7 +216,7 @@ def test_each_limit_names_a_file_that_is_read_by_it(tmp_path: Path) -> None:
 
 
 def test_names_that_are_no_utf8_are_refused_before_anything_is_done(capfd: pytest.CaptureFixture[str]) -> None:
-    for argv in (["run", "--out", "a\udcff"], ["report", "a\udcff"], ["history", "\udc80"]):
+    for argv in (["run", "--out", "a\udcff"], ["report", "a\udcff"], ["table", "\udc80"]):
         assert exit_code(argv) == 2
         assert "is not UTF-8, which records are written in; rename it" in capfd.readouterr().err
     with pytest.raises(UsageError, match=r"a\\udcff: is not UTF-8"):
@@ -256,9 +256,7 @@ def test_cells_of_slowpath_ipc_that_have_nothing_in_common_are_refused(tmp_path:
         build_results(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "argv", [["import", "{loop}"], ["report", "{folder}"], ["table", "{folder}"], ["history", "{folder}"]]
-)
+@pytest.mark.parametrize("argv", [["import", "{loop}"], ["report", "{folder}"], ["table", "{folder}"]])
 def test_a_link_to_itself_is_one_line(argv: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "run.json").symlink_to("run.json")

@@ -26,14 +26,10 @@ from slowpath.compare.comparison_text import (
     render_csv,
     render_gate,
 )
-from slowpath.compare.export import FORMATS
-from slowpath.compare.export.gate_formats import render_github_commands
 from slowpath.compare.gate import Gate, gate
-from slowpath.compare.history import history
-from slowpath.compare.history_views import render_history, render_svg
+from slowpath.compare.junit import render_junit
 from slowpath.compare.read import RunSource
 from slowpath.compare.reference import hold, render_reference
-from slowpath.compare.self_test import render_self_test, self_test
 from slowpath.core.results import Results
 from slowpath.diagnose.page import files, text
 from slowpath.mpi.batch_systems import SCRIPTED, script_for
@@ -82,32 +78,20 @@ def a_diagnosis_page() -> str:
     return files.page(planted(found, WORDS), {name: planted(one, WORDS) for name, one in runs.items()})
 
 
-def a_history() -> str:
-    return render_history(history(f"folder{WORDS}", list(sources()), [], 0.03))
-
-
 LINES: dict[str, Callable[[], str]] = {
     "comparison": lambda: render_comparison(compare(*sources(), 0.03)),
     "comparison, brief": lambda: render_comparison_brief(compare(*sources(), 0.03)),
     "gate": lambda: render_gate(a_gate()),
-    "history": a_history,
     "reference": lambda: render_reference(hold(sources()[1], [sources()[0]] * 6, 0.05)),
-    "self test": lambda: render_self_test(self_test(sources()[0], trials=2)),
     "tables": tables,
     "diagnosis": a_diagnosis,
     "diagnosis, brief": lambda: text.render_brief(planted(diagnosed.diagnosis()[0], WORDS), f"folder{WORDS}"),
-    "annotations": lambda: render_github_commands(a_gate()),
-    "github-summary": lambda: FORMATS["github-summary"].render(a_gate(), sources()[1], "undecided"),
-    "openmetrics": lambda: FORMATS["openmetrics"].render(a_gate(), sources()[1], "undecided"),
 }
 OTHERS: dict[str, Callable[[], str]] = {
     "comparison.csv": lambda: render_csv(compare(*sources(), 0.03)),
     "comparison.html": lambda: render_comparison_html(compare(*sources(), 0.03), *(one.results for one in sources())),
-    "history.svg": lambda: render_svg(history(f"folder{WORDS}", list(sources()), [], 0.03)),
     "diagnosis.html": a_diagnosis_page,
-    "junit": lambda: FORMATS["junit"].render(a_gate(), sources()[1], "undecided"),
-    "bencher": lambda: FORMATS["bencher"].render(a_gate(), sources()[1], "undecided"),
-    "action-benchmark": lambda: FORMATS["action-benchmark"].render(a_gate(), sources()[1], "undecided"),
+    "junit": lambda: render_junit(a_gate()),
 }
 
 
@@ -122,7 +106,7 @@ def test_no_line_acts_and_none_is_forged(name: str) -> None:
     said = LINES[name]()
     assert controls_in(said) == set()
     assert not any(line.startswith(FORGED) for line in said.splitlines())
-    if name not in ("reference", "self test", "diagnosis"):  # their own words alone, or wrapped ones
+    if name not in ("reference", "diagnosis"):  # their own words alone, or wrapped ones
         assert "\\u001b" in said, "the words were planted where nobody sees them"
 
 
@@ -158,15 +142,13 @@ def test_comparisons_and_studies_have_no_formula_and_no_markup() -> None:
     assert_no_formula(OTHERS["comparison.csv"]())
     rows = study_rows(planted(report_studies.put_results(), WORDS))
     assert_no_formula(study_csv(rows))
-    for said in (study_markdown(rows), LINES["github-summary"]()):
-        for acting in ("![i]", "[l](", "<img", " www.e.x"):
-            assert acting not in said
+    for acting in ("![i]", "[l](", "<img", " www.e.x"):
+        assert acting not in study_markdown(rows)
 
 
-def test_xml_and_pictures_are_read() -> None:
-    for name in ("junit", "history.svg"):
-        found = ElementTree.fromstring(OTHERS[name]())
-        assert not [one for one in found.iter() if str(one.tag).endswith(("img", "script"))]
+def test_xml_is_read() -> None:
+    found = ElementTree.fromstring(OTHERS["junit"]())
+    assert not [one for one in found.iter() if str(one.tag).endswith(("img", "script"))]
 
 
 @pytest.mark.parametrize("name", SCRIPTED)

@@ -8,27 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.cli.gate import RemeasureOptions, measured_again
-from slowpath.compare import remeasure
-from slowpath.compare.gate import gate
-from slowpath.compare.read import RunSource
 from slowpath.core.campaign import Campaign, CellsTable
-from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
-from slowpath.core.results import EnvironmentResult, MpiResult
 from slowpath.diagnose import bench
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.run import find_again, reopen
+from slowpath.run import reopen
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.engine.usable import seal
-from slowpath.run.find_again import engine_again, mpi_again, stated
+from slowpath.run.find_again import mpi_again, stated
 from slowpath.run.prepare import PreparedRun
 from slowpath.run.reopen import Terms
 
@@ -150,21 +143,6 @@ def built(folder: Path, key: str, **note: str) -> None:
     seal(folder, EngineNote(**{**fields, "key": key, **note}))
 
 
-def test_an_engine_is_this_machines_by_its_key(
-    tmp_path: Path, environ: dict[str, str], marks: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mpi = mpi_again(stated(facts(launcher(tmp_path / "path", tmp_path / "mine")), "run"), "run", environ)
-    kept = Engine(Path("kept"), EngineNote("key", mpi.identity, "", "", "", "", ""))
-    monkeypatch.setattr(find_again, "kept_engine", lambda mpi, environ: kept)
-    planted_engine = launcher(tmp_path / "evil", marks)
-    (tmp_path / "cache/engines").mkdir(parents=True)
-    built(tmp_path / "evil", "../../evil", mpi=mpi.identity)
-    for key, engine in (("key", kept), ("other", None), ("../../evil", None), ("..", None), (None, None)):
-        was = stated(facts(mpi.mpiexec, engine={"key": key, "path": str(planted_engine)}), "run")
-        assert engine_again(was, mpi, environ, lambda _: None) == engine
-    assert not marks.exists()
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -241,72 +219,3 @@ def test_a_step_of_a_diagnosis_that_would_load_code_is_refused(monkeypatch: pyte
     with pytest.raises(UsageError, match="sets UCX_MODULE_DIR=evil"):
         bench.Bench(**fields).prepare(trial, "trial")
     assert bench.Bench(**fields, trust=True).prepare(trial, "trial").plan == made
-
-
-@pytest.fixture
-def now(tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> RunSource:
-    """A run of this machine, with an MPI on the PATH and its engine in the cache; it is slow against its baseline."""
-    mine = launcher(tmp_path / "path", tmp_path / "mine")
-    monkeypatch.setattr(remeasure, "machine_facts", lambda environ: planted.MACHINE)
-    kept = Engine(Path("kept"), EngineNote("key", f"mpich {VERSION}", "", "", "", "", ""))
-    monkeypatch.setattr(find_again, "kept_engine", lambda mpi, environ: kept)
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    run = tmp_path / "now"
-    run.mkdir()
-    write_plan(run / "plan.json", plan())
-    return RunSource(run, planted.results([cell(2.0)], id="now", **about(facts(mine))), run)
-
-
-def cell(factor: float) -> CellResult:
-    return planted.cell(0, [factor * (1e-5 + 1e-8 * i) for i in range(8)])
-
-
-def about(mpi: dict[str, Any], variables: dict[str, str] | None = None) -> dict[str, Any]:
-    stated = MpiResult(name=mpi["name"], version=VERSION, mpiexec=mpi["mpiexec"], engine=mpi["engine"])
-    given = EnvironmentResult(
-        name="default", mpi=None, setting=None, variables=variables or {}, unset=[], witness=False, unavailable=None
-    )
-    return {"mpi": stated, "mpis": [stated], "environments": [given]}
-
-
-OPTIONS = RemeasureOptions(True, None, None, None, 60.0, True)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"version": "1.1"}, "the baseline's side is missing"),
-        (
-            {"engine": {"key": "other", "path": "{evil}"}},
-            "was measured with the engine other, which is not in this machine's cache",
-        ),
-        ({"variables": {"LD_PRELOAD": "/tmp/evil.so"}}, "sets LD_PRELOAD=/tmp/evil.so"),
-    ],
-)
-def test_a_baseline_can_t_have_its_own_programs_run(
-    tmp_path: Path,
-    now: RunSource,
-    marks: Path,
-    changes: dict[str, Any],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A changed baseline in a pull request: undecided in one line, exit code 3, and nothing of it was started."""
-    monkeypatch.chdir(tmp_path)
-    evil = launcher(tmp_path / "evil", marks, "1.1")
-    mpi = facts(evil)
-    if "engine" in changes:
-        mpi["engine"] = {"key": "other", "path": str(evil)}
-    made = about(mpi, changes.get("variables"))
-    if "version" in changes:
-        made["mpi"] = made["mpis"][0] = replace(made["mpi"], version="1.1")
-    base = RunSource(tmp_path / "base", planted.results([cell(1.0)], id="base", **made))
-    assert gate(now, base).outcome == "undecided"  # under another MPI, engine or other settings nothing is judged
-    before = gate(now, base, accept=["mpi", "engine", "settings"])
-    assert before.outcome == "regression"
-    found = measured_again(before, now, base, OPTIONS)
-    assert (found.outcome, found.exit_code, found.remeasured) == ("undecided", 3, None)
-    assert said in found.notes[-1]
-    assert not marks.exists()
-    assert not Path("slowpath-runs").exists()

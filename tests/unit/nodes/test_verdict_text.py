@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict in words, Slurm's list of nodes, exit by ratio, OpenMetrics."""
+"""The verdict in words, Slurm's list of nodes, exit by ratio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from slowpath.studies.nodes.verdict import (
     excluded,
     fails,
     hostlist,
-    openmetrics,
     verdict_lines,
 )
 
@@ -92,13 +91,6 @@ def test_the_lower_end_of_an_interval_decides() -> None:
     assert fails(one, 1.85)
     assert not fails(one, 1.95)
     assert fails(verdict(nodes=(), links=(), silent={"n9": "no route"}), 10)
-
-
-def test_openmetrics_has_each_measure_and_ends() -> None:
-    text = openmetrics(verdict())
-    assert 'slowpath_node_slow_ratio{node="n3",measure="sends"} 2.0\n' in text
-    assert 'slowpath_link_slow_ratio{a="n1",b="n2",ways="1",measure="stream"} 3.0\n' in text
-    assert text.endswith("slowpath_nodes_pairs 28\n# EOF\n")
 
 
 def test_a_silent_node_is_found_in_two_steps() -> None:

@@ -142,12 +142,3 @@ def test_internal_campaigns_run_by_name_and_are_in_no_list() -> None:
     assert INTERNAL.isdisjoint(listed)
     assert {"checkup", "overalloc", "pinned-host", "cannon", "put-overhead", "numbers", "gpu"} <= set(listed)
     assert load("survey").name == "survey"
-
-
-def test_self_test_is_200_contrasts_of_nothing(description: dict[str, object]) -> None:
-    mpi = MpiInUse("mpich", "mpich 5.0.2", lambda setting: ({}, None))
-    plan = expand(load("self-test"), description, [mpi], seed=1)
-    assert len(plan.contrasts) == 200
-    assert all(contrast.control for contrast in plan.contrasts)
-    assert [contrast.axis for contrast in plan.contrasts].count("copy") == 100
-    assert not any(environment.variables for environment in plan.environments)

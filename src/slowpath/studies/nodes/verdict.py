@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """verdict.json of `slowpath nodes`: what is slow, and how much of the allocation was compared; and its words. Pure.
 
-Words are the verdict of at most 12 lines, Slurm's list of nodes to exclude, and OpenMetrics.
+Words are the verdict of at most 12 lines, and Slurm's list of nodes to exclude.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from slowpath.core.openmetrics import document, family
 from slowpath.core.units import format_time, ratio_words
 from slowpath.studies.nodes.infer import Slow, SlowLink, SlowNode
 from slowpath.studies.nodes.schedule import MINIMUM_EFFECT, Coverage
@@ -244,29 +243,3 @@ def fails(verdict: NodesVerdict, above: float) -> bool:
 def _surely(slow: Sequence[Slow]) -> float:
     """Return the largest lower end of the intervals."""
     return max((one.interval[0] for one in slow), default=0.0)
-
-
-def openmetrics(verdict: NodesVerdict) -> str:
-    """Return the verdict as OpenMetrics."""
-    nodes = [({"node": node.node, "measure": one.measure}, one.ratio) for node in verdict.nodes for one in node.slow]
-    links = [
-        ({"a": link.a, "b": link.b, "ways": str(link.ways), "measure": one.measure}, one.ratio)
-        for link in verdict.links
-        for one in link.slow
-    ]
-    counts = (
-        ("silent", "nodes that do not answer", len(verdict.silent)),
-        ("compared", "nodes that were compared", verdict.compared),
-        ("pairs", "pairs that were measured", verdict.pairs),
-    )
-    return document(
-        [
-            *family("slowpath_node_slow", "ratio", "time of a slow node over that of the others", nodes),
-            *family("slowpath_link_slow", "ratio", "time of a slow pair over that of the others", links),
-            *(
-                line
-                for name, means, count in counts
-                for line in family(f"slowpath_nodes_{name}", None, means, [({}, count)])
-            ),
-        ]
-    )

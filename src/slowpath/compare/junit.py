@@ -1,35 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gates as JUnit XML, as Markdown for GitHub's step summary, and as GitHub workflow commands (annotations).
+"""Gates as JUnit XML.
 
-In JUnit, a regression or wrong bytes is a failure. An undecided, doubtful or uncompared cell follows the exit code:
+A regression or wrong bytes is a failure. An undecided, doubtful or uncompared cell follows the exit code:
 an error by default (3), skipped with `--undecided pass` (0), a failure with `--undecided fail` (1). Readers show errors
 and failures as failed, and a skipped test as neither: GitLab, issue 29032. So a document without failures and errors
 is a gate that ended with 0. Elements and their order follow the schemas of Jenkins' xUnit plugin (junit-10.xsd) and of
 Ant.
-
-Source: GitHub Docs, "Workflow commands for GitHub Actions": data escapes % CR LF, properties also colon and comma.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from slowpath.compare.comparison_text import (
-    difference,
-    doubt_words,
-    headline,
-    judged_label,
-    open_kinds,
-    row_label,
-    uncompared_words,
-    what_to_do,
-)
-from slowpath.compare.gate import INCOMPLETE, judges
-from slowpath.core.clean import markdown, text
-from slowpath.report import format as fmt
+from slowpath.compare.comparison_text import difference, headline, judged_label
+from slowpath.compare.gate import INCOMPLETE
+from slowpath.core.clean import text
 
 if TYPE_CHECKING:
     from slowpath.compare.comparable import Doubt
@@ -87,8 +75,7 @@ def _case(judged: JudgedRow, undecided: Undecided) -> ElementTree.Element:
 
 def _numbers(judged: JudgedRow) -> list[str]:
     names = ("a_value", "b_value", "unit", "ratio", "interval", "interval_kind", "p_adjusted", "family", "family_size")
-    lines = [f"{name}: {getattr(judged.row, name)}" for name in names]
-    return lines + ([f"again: {judged.again}"] if judged.again else [])
+    return [f"{name}: {getattr(judged.row, name)}" for name in names]
 
 
 def _wrong(cell: Unmatched) -> ElementTree.Element:
@@ -145,84 +132,3 @@ def _facts(found: Gate) -> Iterable[tuple[str, str]]:
 
 def _clean(words: str) -> str:
     return _NOT_XML.sub("?", text(words))
-
-
-TITLE = "slowpath gate"
-MOST_ROWS = 200  # a step summary holds 1 MiB at most
-_SIGN = {"pass": "✅", "regression": "❌", "undecided": "⚠️"}
-
-
-def render_github_summary(found: Gate) -> str:
-    """Return Markdown: the outcome and all comparisons that did not pass, with the others and differences folded."""
-    loud = [judged for judged in found.rows if judged.outcome != "pass" or judged.again]
-    lines = [f"{doubt.kind}: {doubt_words(doubt)}" for doubt in found.doubts]
-    lines += [f"not compared: {words}" for words in uncompared_words(found.comparison, MOST_ROWS)]
-    lines += [f"{cell.label}: {cell.reason}" for cell in found.wrong]
-    lines += [f"A is the baseline, B the run. {what_to_do(found)}"] if open_kinds(found) else []
-    quiet = [judged for judged in found.rows if judged.outcome == "pass" and not judged.again]
-    parts = [f"## {_SIGN[found.outcome]} {TITLE}: {found.outcome}", markdown(headline(found))]
-    parts += ["\n".join(f"- {_cell(line)}" for line in lines)]
-    parts += [_table(loud)] if loud else []
-    parts += [_folded(f"{len(quiet)} passed", _table(quiet))] if quiet else []
-    differences = "\n".join(f"- {_cell(difference(differing))}" for differing in found.comparison.differences)
-    parts += [_folded("What differs between the runs", differences)] if differences else []
-    parts += [markdown(words) for words in [found.comparison.caution, *found.notes] if words]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def render_github_commands(found: Gate) -> str:
-    """Return `::error` for regressions, `::warning` for undecided or uncompared cells, and `::notice` for a pass."""
-    lines = [
-        _command("error", judged_label(judged), judged.reason)
-        for judged in found.rows
-        if judged.outcome == "regression"
-    ]
-    lines += [_command("error", cell.label, cell.reason) for cell in found.wrong]
-    lines += [_command("warning", doubt.kind, doubt_words(doubt)) for doubt in found.doubts]
-    lines += [_command("warning", "not compared", words) for words in uncompared_words(found.comparison)]
-    undecided = [judged for judged in found.rows if judged.outcome == "undecided"] if judges(found) else []
-    lines += [_command("warning", *one) for one in _by_reason(undecided)]
-    level = {"pass": "notice", "regression": "error", "undecided": "warning"}[found.outcome]
-    return "\n".join([*lines, _command(level, found.outcome, headline(found))]) + "\n"
-
-
-def _by_reason(undecided: Sequence[JudgedRow]) -> Iterator[tuple[str, str]]:
-    """What is undecided, and why: a reason that many cells share is one warning, not one for each."""
-    alike: dict[str, list[str]] = {}
-    for judged in undecided:
-        alike.setdefault(judged.reason, []).append(row_label(judged.row))
-    for reason, labels in alike.items():
-        more = f" and {len(labels) - 1} more cells" if len(labels) > 1 else ""
-        yield labels[0] + more, reason
-
-
-def _command(level: str, what: str, why: str) -> str:
-    return f"::{level} title={_escaped(TITLE).replace(':', '%3A').replace(',', '%2C')}::{_escaped(f'{what}: {why}')}"
-
-
-def _escaped(words: str) -> str:
-    return text(words).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _table(rows: list[JudgedRow]) -> str:
-    lines = ["| | cell | run | baseline | ratio | why |", "|---|---|--:|--:|--:|---|"]
-    lines += [f"| {' | '.join(_cell(words) for words in _row(judged))} |" for judged in rows[:MOST_ROWS]]
-    lines += [f"| | {len(rows) - MOST_ROWS} more | | | | |"] if len(rows) > MOST_ROWS else []
-    return "\n".join(lines)
-
-
-def _row(judged: JudgedRow) -> list[str]:
-    row, fresh = judged.row, judged.again
-    a, b = (fresh.a_value, fresh.b_value) if fresh else (row.a_value, row.b_value)
-    ratio, interval = (fresh.ratio, fresh.interval) if fresh else (row.ratio, row.interval)
-    shown = f"{fmt.ratio(ratio, interval)} {fmt.ratio_interval(ratio, interval) or 'no interval'}"
-    quantities = [fmt.quantity(value, row.unit) for value in (b, a)]
-    return [f"{_SIGN[judged.outcome]} {judged.outcome}", row_label(row), *quantities, shown, judged.reason]
-
-
-def _cell(words: str) -> str:
-    return markdown(words)
-
-
-def _folded(title: str, content: str) -> str:
-    return f"<details><summary>{title}</summary>\n\n{content}\n\n</details>"
