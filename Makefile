@@ -1,7 +1,7 @@
 # make run       virtual environment, package, embedded MPI and BLAS, engine; then the check-up of this machine and its report
 # make check     while you work: formatters, linters, types, and the tests that start no MPI
 # make test      make check, the engine's tests in C++, and tests with ranks of the embedded MPI
-# make test-rest every test that make test leaves out: two more MPIs, Slurm, Chromium, Fortran, wheels (tests/needs.py)
+# make test-rest every test that make test leaves out: two more MPIs, Slurm, Chromium, Fortran (tests/needs.py)
 # make fuzz      the readers under libFuzzer and Atheris for MINUTES=10 (needs clang); keeps what reaches more
 # Needs what README.md names: git, Python >= 3.11 with venv, a C++20 compiler, make; `make test` GoogleTest as well. No root.
 PYTHON ?= python3

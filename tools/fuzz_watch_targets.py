@@ -15,7 +15,7 @@ from fuzz_target import Defect, Target, always, of_file
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from slowpath.run.engine.elf import dynamic, symbols  # noqa: E402
+from slowpath.run.engine.elf import dynamic  # noqa: E402
 from slowpath.watch.folder import WATCH_FILE, WatchInfo, read_watch, write_watch  # noqa: E402
 from slowpath.watch.proof import PROOF_FILE, read_proof  # noqa: E402
 from slowpath.watch.record.reader import read_rank  # noqa: E402
@@ -81,7 +81,6 @@ def _read_object(content: bytes, folder: Path) -> None:
     path = folder / "program"
     path.write_bytes(content)
     dynamic(path)
-    symbols(path)
     held = Object(path)
     try:
         offsets = [1, 0x100, 0x200, 0x1000, 0x1010, 0x1040, len(content)]

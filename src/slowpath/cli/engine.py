@@ -17,8 +17,8 @@ EPILOG = "Example: srun -n 2 $(slowpath engine path) p2p --message-bytes 8"
 def command() -> None:
     """Build, list and find the compiled engines.
 
-    The engine is the program that MPI starts. It comes with the wheel from which Slowpath was installed, or is compiled
-    once for each MPI. Either way it is kept in the cache (SLOWPATH_CACHE_DIR, else the user's cache folder).
+    The engine is the program that MPI starts. It is compiled once for each MPI and kept in the cache
+    (SLOWPATH_CACHE_DIR, else the user's cache folder).
     """
 
 
@@ -34,8 +34,7 @@ def list_() -> int:
         click.echo(f"no engine in {engines_folder()}; to build one: slowpath engine build", err=True)
     for engine in engines:
         note = engine.note
-        origin = "prebuilt, from the wheel" if note.origin == "wheel" else "compiled here"
-        click.echo(f"{engine.program}\n  {note.mpi}, {note.abi} ABI, {note.compiler}, built {note.built}, {origin}")
+        click.echo(f"{engine.program}\n  {note.mpi}, {note.abi} ABI, {note.compiler}, built {note.built}")
         if reason := why_not_usable(engine.program.parent, os.environ):
             click.echo(f"  not used: {reason}")
     return 0
@@ -48,7 +47,6 @@ def list_() -> int:
 def build(mpi: str | None, force: bool, abi: bool) -> int:
     """Compile the engine for an MPI unless the cache has it, and print its path.
 
-    An engine compiled here is preferred to the wheel's until it is removed. SLOWPATH_ENGINE=prebuilt uses the wheel's.
     An engine built with --abi runs under every library with libmpi_abi.so.1. SLOWPATH_ENGINE=abi uses it.
     """
     from slowpath.mpi.find import find_mpi
@@ -58,7 +56,7 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
     if abi:
         engine = engine_of_standard(found, tell=teller(), rebuild=force)
     else:
-        engine = engine_for(found, tell=teller(), rebuild=force, compiled=True)
+        engine = engine_for(found, tell=teller(), rebuild=force)
     click.echo(engine.program)
     return 0
 

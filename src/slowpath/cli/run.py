@@ -146,9 +146,7 @@ def _yielding(library: Library) -> str | None:
 
 
 def _mpi_line(library: Library) -> str:
-    origin = library.engine.facts.get("origin")
-    engine = ", engine of the wheel" if origin == "wheel" else ""
-    return f"MPI: {library.identity} ({library.mpi.source}) {shlex.quote(str(library.mpi.mpiexec))}{engine}"
+    return f"MPI: {library.identity} ({library.mpi.source}) {shlex.quote(str(library.mpi.mpiexec))}"
 
 
 def _either(counts: Sequence[int]) -> str:

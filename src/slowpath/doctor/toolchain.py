@@ -17,8 +17,7 @@ from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import output_of
 from slowpath.run.engine.blas import PLUGIN, BlasInSight, blas_in_sight, package_version
-from slowpath.run.engine.build import kept_engine, wheel_engine
-from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.build import kept_engine
 from slowpath.run.engine.toolchain import find_cmake, find_compiler
 
 # The BLAS that the experiment cannon multiplies with.
@@ -106,16 +105,13 @@ def _asked(plugin: Path, environ: Mapping[str, str]) -> tuple[str, str, str] | N
     return (lines[-3], lines[-2], lines[-1]) if len(lines) >= 3 else None
 
 
-NOT_NEEDED = "none needed: the wheel's engine for the {} interface fits this MPI"
-
-
 def mpi_in_use() -> Check:
     """The MPI that `slowpath run` takes."""
     try:
         mpi = find_mpi(None)
     except SlowpathError as error:
         return Check("MPI", None, "missing", str(error), "install an MPI, or: pip install 'slowpath[mpich]'")
-    if mpi.lacks is not None and _prebuilt() is None:
+    if mpi.lacks is not None:
         means = f"it has no {mpi.lacks}, so the engine can't be compiled for it"
         do = f"{mpi.install_what_it_lacks}, or choose another MPI with --mpi"
         return Check("MPI", _line(mpi), "missing", means, do)
@@ -165,8 +161,6 @@ def compiler() -> Check:
     try:
         found = find_compiler(os.environ, _compiler_of_mpi())
     except SlowpathError as error:
-        if (engine := _prebuilt()) is not None:
-            return Check("C++20 compiler", None, "ok", NOT_NEEDED.format(engine.note.abi))
         return Check("C++20 compiler", None, "missing", str(error), "install GCC 10 or later, or set CXX")
     return Check("C++20 compiler", f"{shlex.join(found.command)}: {found.line}", "ok", "compiles the engine")
 
@@ -185,20 +179,8 @@ def cmake() -> Check:
     try:
         found = find_cmake(os.environ)
     except SlowpathError as error:
-        if (engine := _prebuilt()) is not None:
-            return Check("CMake", None, "ok", NOT_NEEDED.format(engine.note.abi))
         return Check("CMake", None, "missing", str(error), "pip install cmake")
     return Check("CMake", str(found), "ok", "builds the engine")
-
-
-def _prebuilt() -> Engine | None:
-    """The wheel's engine for the MPI that `slowpath run` takes, None if none fits."""
-    try:
-        mpi = find_mpi(None)
-        found = wheel_engine(mpi, mpi.environ(os.environ))
-    except SlowpathError:
-        return None
-    return found if isinstance(found, Engine) else None
 
 
 def _line(mpi: Mpi) -> str:

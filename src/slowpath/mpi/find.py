@@ -19,7 +19,6 @@ from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
-from slowpath.core.resources import data_folder
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.identify import identify
 from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest, why_not_started
@@ -66,7 +65,7 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
     passed: Mpi | None = None
     for path in _candidates(environ, ask):
         mpi = _inspect(path, _source_of(path), environ, ask)
-        if not mpi.no_header or has_prebuilt():
+        if not mpi.no_header:
             return mpi if passed is None else replace(mpi, doubt=_passed_over(passed, mpi))
         passed = passed or mpi
     if passed is not None:
@@ -80,11 +79,6 @@ def find_mpi(option: str | None, environ: Mapping[str, str] | None = None, ask: 
 def _passed_over(first: Mpi, taken: Mpi) -> str:
     said = f"{first.mpiexec}, the first on the PATH ({first.identity}), has {first.why_not_built}, to measure it"
     return "; ".join(filter(None, [said, taken.doubt]))
-
-
-def has_prebuilt() -> bool:
-    """Whether Slowpath was installed from a wheel with engines, which may fit an MPI without headers."""
-    return data_folder("engines").is_dir()
 
 
 def find_all(environ: Mapping[str, str] | None = None, ask: Ask = output_of) -> list[Mpi]:

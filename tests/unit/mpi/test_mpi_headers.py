@@ -33,7 +33,6 @@ def install(prefix: Path, version: str, has_header: bool) -> Path:
 def nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find, "embedded_folders", lambda: [tmp_path / "python" / "bin"])
     monkeypatch.setattr(find, "WELL_KNOWN", ())
-    monkeypatch.setattr(find, "has_prebuilt", lambda: False)
     monkeypatch.setattr("slowpath.mpi.mpi._HEADERS", ())
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("SLOWPATH_CACHE_DIR", str(tmp_path / "cache"))
@@ -65,13 +64,6 @@ def test_alone_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Monke
     assert check.do.startswith("install libopenmpi-dev")
     with pytest.raises(EnvironmentFailure, match=r"no mpi\.h: install libopenmpi-dev"):
         engine_for(find_mpi(None))
-
-
-def test_engines_of_the_wheel_may_fit_without_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bare, whole = install(tmp_path / "ompi", OPEN_MPI, False), install(tmp_path / "mpich", MPICH, True)
-    on_path(monkeypatch, bare, whole)
-    monkeypatch.setattr(find, "has_prebuilt", lambda: True)
-    assert find_mpi(None).prefix == bare
 
 
 def test_one_with_headers_is_the_first_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

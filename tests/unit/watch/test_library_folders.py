@@ -24,4 +24,3 @@ def test_the_engine_that_the_user_names_comes_first_where_it_is_for_this_mpi(
     environ = {"SLOWPATH_ENGINE": str(program)}
     assert library.library_folders(environ, "mpich 5.0.2") == [program.parent]
     assert library.library_folders(environ, "openmpi 5.0.11") == []
-    assert library.library_folders({"SLOWPATH_ENGINE": "prebuilt"}, "mpich 5.0.2") == []

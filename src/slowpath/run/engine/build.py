@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine for the MPI in use: kept in the cache, taken from the wheel, or compiled now, once."""
+"""The engine for the MPI in use: kept in the cache, or compiled now, once."""
 
 from __future__ import annotations
 
@@ -31,10 +31,8 @@ from slowpath.run.engine.cache import (
 from slowpath.run.engine.compile import BUILD_LIMIT_S, BuildTools, collect, compile_engine
 from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.pairing import require_pair
-from slowpath.run.engine.prebuilt import WORD, fitting, has_prebuilt, take
 from slowpath.run.engine.toolchain import Compiler, find_compiler
 from slowpath.run.engine.usable import (
-    built_for,
     discard,
     kept_now,
     seal,
@@ -53,48 +51,16 @@ def engine_for(
     tell: Tell = lambda _: None,
     source: Path | None = None,
     rebuild: bool = False,
-    compiled: bool = False,
 ) -> Engine:
-    """The engine for `mpi`: from the cache, else the wheel's, else built now.
+    """The engine for `mpi`: from the cache, or built now.
 
     Args: tell: takes one line before a build, which lasts up to a minute, and lines of its progress.
-          source, rebuild, compiled: each of them leaves the wheel's out.
     Raises: EnvironmentFailure: no compiler wrapper, compiler or CMake, a failed build, a cache that can't be written.
     """
     environ = mpi.environ(os.environ if environ is None else environ)
     if environ.get(CHOICE) and source is None:
         return chosen_engine(mpi, environ)
-    unfit = None
-    if not (source or rebuild or compiled) and has_prebuilt():
-        ready = _kept_without_building(mpi, environ, tell)
-        if isinstance(ready, Engine):
-            return ready
-        unfit = ready
-    try:
-        return _kept_or_built(mpi, environ, tell, source or data_folder("engine"), rebuild)
-    except EnvironmentFailure as error:
-        if unfit is None:
-            raise
-        raise EnvironmentFailure(f"{error} (the engine of the wheel does not fit: {unfit})") from error
-
-
-def _kept_without_building(mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | str:
-    """Return what was compiled here before, else the wheel's engine; or why that one does not fit."""
-    if built_for(mpi, source_hash(data_folder("engine")), processor_features(), environ) is not None:
-        with contextlib.suppress(EnvironmentFailure):  # the compiler may be gone
-            kept = compiled_engine(mpi, environ)
-            if kept is not None:
-                return kept
-    return wheel_engine(mpi, environ, tell)
-
-
-def wheel_engine(mpi: Mpi, environ: Mapping[str, str], tell: Tell = lambda _: None) -> Engine | str:
-    """The wheel's engine, in the cache; or why it does not fit."""
-    found = fitting(mpi, environ)
-    if isinstance(found, str):
-        return found
-    with _kept_in(trusted_folder(environ)):
-        return take(found, mpi, environ, tell)
+    return _kept_or_built(mpi, environ, tell, source or data_folder("engine"), rebuild)
 
 
 @contextlib.contextmanager
@@ -139,11 +105,6 @@ def standard(mpi: Mpi) -> Mpi:
 def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
     """The engine that SLOWPATH_ENGINE names.  Raises: EnvironmentFailure: none there, or it can't run under `mpi`."""
     words = environ[CHOICE]
-    if words == WORD:
-        ready = wheel_engine(mpi, environ)
-        if isinstance(ready, str):
-            raise EnvironmentFailure(f"{CHOICE}={WORD}: no prebuilt engine fits {mpi.identity}: {ready}")
-        return ready
     if words != "abi":
         engine = engine_at(Path(words).expanduser().absolute())
         if reason := why_damaged(engine.program.parent, engine.note.files):
@@ -200,9 +161,6 @@ def kept_engine(mpi: Mpi, environ: Mapping[str, str] | None = None) -> Engine | 
     environ = mpi.environ(os.environ if environ is None else environ)
     if environ.get(CHOICE):
         return chosen_engine(mpi, environ)
-    if has_prebuilt():
-        ready = _kept_without_building(mpi, environ)
-        return ready if isinstance(ready, Engine) else None
     return compiled_engine(mpi, environ)
 
 

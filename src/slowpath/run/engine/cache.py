@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -17,7 +17,7 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.mpi.mpi import Mpi
 
 VARIABLE = "SLOWPATH_CACHE_DIR"
-CHOICE = "SLOWPATH_ENGINE"  # an engine's path, `abi` or `prebuilt`; without it each MPI gets an engine of its own
+CHOICE = "SLOWPATH_ENGINE"  # an engine's path, or `abi`; without it each MPI gets an engine of its own
 PROGRAM = "slowpath-engine"
 NOTE = "engine.json"
 STANDARD_ABI = "mpi-5"  # EngineNote.abi of an engine that runs under every library with the ABI of MPI-5
@@ -30,7 +30,6 @@ class EngineNote(msgspec.Struct, frozen=True):
 
     blas       as CMake reports; None: there was none, or the engine is from before it was asked
     processor  what the machine can do that it was compiled for; empty: it runs on each of its architecture
-    origin     compiled here, or taken out of the wheel that Slowpath was installed from
     files      SHA-256 of each file beside this one, by name; empty: an earlier version put them there
     """
 
@@ -43,7 +42,6 @@ class EngineNote(msgspec.Struct, frozen=True):
     built: str
     blas: str | None = None
     processor: str = ""
-    origin: Literal["compiled here", "wheel"] = "compiled here"
     files: dict[str, str] = {}
 
 
@@ -58,7 +56,7 @@ class Engine:
     def facts(self) -> dict[str, str]:
         """Return what run.json states of it."""
         note = self.note
-        built = {"origin": note.origin, "abi": note.abi}
+        built = {"abi": note.abi}
         return {"key": note.key, "compiler": note.compiler, "path": str(self.program), **built}
 
 

@@ -25,7 +25,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import Answer, ask, output_of
 from slowpath.record.plan_files import engine_cells_text
 from slowpath.run.engine.blas import processor_features
-from slowpath.run.engine.build import chosen_engine, wheel_engine
+from slowpath.run.engine.build import chosen_engine
 from slowpath.run.engine.cache import CHOICE, Engine, UsableEngine, source_hash
 from slowpath.run.engine.meter import Tell
 from slowpath.run.engine.usable import built_for, checksum
@@ -194,9 +194,6 @@ def planned_engine(
     built = built_for(mpi, source_hash(data_folder("engine")), processor_features(), environ)
     if built is not None:
         return built
-    found = wheel_engine(mpi, environ)
-    if isinstance(found, Engine):
-        return found
     if mpi.mpicxx is None or mpi.no_header:
         raise EnvironmentFailure(
             f"{mpi.identity} at {mpi.prefix} has {mpi.why_not_built} to compile the engine, or use another MPI "

@@ -132,7 +132,7 @@ def why_damaged(folder: Path, sums: Mapping[str, str]) -> str | None:
 
 def built_for(mpi: Mpi, source: str, processor: str, environ: Mapping[str, str]) -> Engine | None:
     """The newest engine that was compiled here for this MPI from this source, whichever compiler and BLAS made it."""
-    facts = (mpi.identity, mpi.abi, str(mpi.mpicxx), source, processor, "compiled here")
+    facts = (mpi.identity, mpi.abi, str(mpi.mpicxx), source, processor)
     return next(usable_engines(environ, lambda engine: _facts(engine.note) == facts), None)
 
 
@@ -142,7 +142,7 @@ def standard_engines(source: str, environ: Mapping[str, str]) -> Iterator[Engine
 
 
 def _facts(note: EngineNote) -> tuple[str, ...]:
-    return (note.mpi, note.abi, note.mpicxx, note.source, note.processor, note.origin)
+    return (note.mpi, note.abi, note.mpicxx, note.source, note.processor)
 
 
 def _why_not_files(folder: Path, note: EngineNote, environ: Mapping[str, str]) -> str | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libslowpath-watch.so, and libslowpath-nccl.so next to it: by an engine of the cache, in the wheel, or compiled now.
+"""libslowpath-watch.so, and libslowpath-nccl.so next to it: by an engine of the cache, or compiled now.
 
 One library serves every MPI, so any engine's will do that was made of this source.
 """
@@ -20,7 +20,6 @@ from slowpath.run.engine.cache import CHOICE, Engine, engine_at, engines_folder,
 from slowpath.run.engine.cache import VARIABLE as CACHE
 from slowpath.run.engine.compile import BUILD_LIMIT_S
 from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.prebuilt import wheel_folder
 from slowpath.run.engine.toolchain import Compiler, find_cmake, find_compiler
 from slowpath.run.engine.usable import usable_engines
 from slowpath.run.engine.workplace import workplace
@@ -83,9 +82,7 @@ def why_not_preloaded(library: Path) -> str | None:
 
 
 def _ready(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Those that are there, and of this version: of the wheel, then of engines that were compiled."""
-    if wheel_folder().is_dir():
-        yield from sorted(wheel_folder().rglob(LIBRARY))
+    """Those that are there, and of this version: of engines that were compiled."""
     source = source_hash(data_folder("engine"))
     for engine in usable_engines(environ, lambda known: known.note.source == source):
         if (engine.program.parent / LIBRARY).is_file():
