@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The budgets of docs/internals/budgets.md, measured: start-up, 10^8 samples, report size, the engine's share.
+"""The budgets of docs/internals/record.md, measured: start-up, 10^8 samples, report size, the engine's share.
 
     python benchmarks/budgets.py [RUN]        RUN: a run folder, for the last two lines
 

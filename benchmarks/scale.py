@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of 4096 ranks, simulated: written, analysed, and measured against the budgets of docs/internals/budgets.md.
+"""A run of 4096 ranks, simulated: written, analysed, and measured against the budgets of docs/internals/record.md.
 
     python benchmarks/scale.py [--ranks 4096] [--launches 8] [--cells 44]
 
@@ -28,7 +28,7 @@ from slowpath.record.plan_files import write_plan
 
 RANKS_A_NODE = 64
 SAMPLES = 200
-# docs/internals/budgets.md. Of one record: seconds and bytes.
+# docs/internals/record.md. Of one record: seconds and bytes.
 BUDGETS = {
     "pairs": {"write_s": 10.0, "analyse_s": 30.0, "memory_bytes": 256 << 20, "record_bytes": 32 << 20},
     "all ranks": {"write_s": 60.0, "analyse_s": 90.0, "memory_bytes": 256 << 20, "record_bytes": 256 << 20},

@@ -3,7 +3,7 @@
 
 Writes a samples.blk of 10 000 blocks x 10 000 samples (800 MB) into a temporary folder, then scans, verifies
 and summarises it in a fresh process, so that the peak memory is that of the reader alone. Fails when it
-exceeds the budget of docs/internals/budgets.md.
+exceeds the budget of docs/internals/record.md.
 
     python benchmarks/summarise_1e8.py [--blocks N] [--samples N] [--folder DIR] [--repeat N]
 """

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AMD's HIP runtime as a GpuDriver. Not run on hardware so far: docs/reference/gpu-memory.md.
+// AMD's HIP runtime as a GpuDriver. Not run on hardware so far: docs/results/gpu.md.
 #include <array>
 
 #include "memory/gpu_driver.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a witnessed launch (docs/internals/witnesses.md) writes in addition to its events: the library's own
+/// What a witnessed launch (docs/internals/statistics.md) writes in addition to its events: the library's own
 /// settings and counters.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What the messages of a launch would cost without MPI, measured between the same ranks after the last cell
-/// (docs/internals/yardsticks.md).
+/// (docs/internals/statistics.md).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libslowpath-witness.so: what it counted in this process. Preloaded (LD_PRELOAD), never linked: a program
  * finds slowpath_witness_read by dlsym(RTLD_DEFAULT, ...); nullptr: nobody counts.
- * docs/internals/witnesses.md */
+ * docs/internals/statistics.md */
 #ifndef SLOWPATH_WITNESS_H
 #define SLOWPATH_WITNESS_H
 

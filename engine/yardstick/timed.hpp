@@ -10,7 +10,7 @@
 namespace slowpath::yardstick {
 
 struct Timed {
-    std::string name;             ///< docs/internals/yardsticks.md
+    std::string name;             ///< docs/internals/statistics.md
     std::int64_t bytes = 0;       ///< of the message; 0: it has no length
     std::int64_t operations = 1;  ///< in each sample
     std::vector<std::int64_t> samples_ns{};

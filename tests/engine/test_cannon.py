@@ -108,7 +108,7 @@ def assert_right(done: Done, cells: list[str]) -> None:
         said = f"{cell}: {end['reason']}"
         if "variant=partitioned" in cell and end["status"] != "ok":
             # Open MPI 5.0.11 mixes up the first starts of two requests between the same two ranks now and then, on 9
-            # ranks and more (docs/studies/cannon.md): found, as it must be.
+            # ranks and more (docs/results/cannon.md): found, as it must be.
             known = done.library.startswith("Open MPI v5.0.") and "wrong product" in end["reason"]
             assert known or "no MPI_Psend_init" in end["reason"], said
             continue

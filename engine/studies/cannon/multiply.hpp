@@ -17,7 +17,7 @@ class Multiply {
   public:
     /// @param panel_columns Length of a piece of k between two pokes; a multiple of the BLAS's own K block
     /// (OpenBLAS's GEMM_Q, 384), since shorter pieces pack A again and cost 3 to 7 %
-    /// (docs/studies/cannon.md).  A panel that is no longer is cut in two.
+    /// (docs/results/cannon.md).  A panel that is no longer is cut in two.
     /// @param loop Multiplies; null: the BLAS does.
     Multiply(const Layout& layout, const Blas* blas, Loop* loop, Timeline& timeline,
              std::int64_t panel_columns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a communication style of Cannon's algorithm is to the skeleton.  Adding one: its file in variants/, a
-/// line in variants.cpp, a row in docs/studies/cannon.md; the tests run over the registry.
+/// line in variants.cpp, a row in docs/results/cannon.md; the tests run over the registry.
 #pragma once
 
 #include <mpi.h>

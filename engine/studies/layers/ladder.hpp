@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The ladder: what a full MPI adds to a bare store, put back one piece at a time
-/// (docs/studies/put-ladder.md).
+/// (docs/results/put.md).
 ///
 /// Rung n is a function of libslowpath-layers.so that does all that rung n - 1 does, and one piece more, so
 /// that the difference of two neighbours, in instructions or in time, is what that piece costs.

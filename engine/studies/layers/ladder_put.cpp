@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rungs: each piece is in all rungs from its number on (docs/studies/put-ladder.md).
+// The rungs: each piece is in all rungs from its number on (docs/results/put.md).
 #include <atomic>
 #include <cstdio>
 

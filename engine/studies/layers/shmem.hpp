@@ -70,7 +70,7 @@ template <bool checked>
 
 /// Where that byte lies at another processing element. The compiler is kept from adding object and offset
 /// first: offset and difference are one addition from memory, and the store adds the object's address by
-/// itself. Left alone, GCC 12 needs one instruction more (docs/studies/put-layers.md).
+/// itself. Left alone, GCC 12 needs one instruction more (docs/results/put.md).
 [[gnu::always_inline]] inline std::byte* symmetric_at(std::byte* object, std::uint64_t offset_bytes, int pe) {
     std::uint64_t moved_bytes =
         offset_bytes + static_cast<std::uint64_t>(symmetric.deltas_bytes[static_cast<std::size_t>(pe)]);

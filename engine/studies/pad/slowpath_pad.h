@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libslowpath-pad.so, to be preloaded: docs/studies/padding.md. A program that wants the numbers finds the function
+ * libslowpath-pad.so, to be preloaded: docs/how-to/padding.md. A program that wants the numbers finds the function
  * by dlsym.
  */
 #ifndef SLOWPATH_PAD_H

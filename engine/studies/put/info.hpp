@@ -16,7 +16,7 @@ struct WindowInfo {
     std::string_view meaning;
 };
 
-/// All of them, the default first; docs/reference/put.md has the same table, and a test compares the two.
+/// All of them, the default first; docs/results/put.md has the same table, and a test compares the two.
 std::span<const WindowInfo> window_infos();
 
 /// @param name One of the table: the parameter's choices are its names.

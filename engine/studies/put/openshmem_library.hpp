@@ -3,7 +3,7 @@
 /// the MPI job and ended with it.
 ///
 /// Open MPI only, whose OpenSHMEM shares its processes with MPI.  The program has to be linked with
-/// `--export-dynamic-symbol=_end` (docs/studies/put-ladder.md says why): without it there is no OpenSHMEM,
+/// `--export-dynamic-symbol=_end` (docs/results/put.md says why): without it there is no OpenSHMEM,
 /// and the reason.
 #pragma once
 

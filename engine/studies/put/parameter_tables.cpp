@@ -145,7 +145,7 @@ std::vector<Parameter> table() {
             .role = setting,
             .default_value = "default",
             .choices = window_info_names(),
-            .meaning = "design=mpi: an info key of the window, by its name in docs/reference/put.md",
+            .meaning = "design=mpi: an info key of the window, by its name in docs/results/put.md",
         },
         {
             .name = "order",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The quantile that stands for bursts under load (docs/reference/put.md).
+/// The quantile that stands for bursts under load (docs/results/put.md).
 #pragma once
 
 #include <algorithm>

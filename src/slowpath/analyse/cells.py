@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cells of results.json (docs/reference/results.md), each with its counted calls of the C library.
 
-Calls come from witnessed launches (docs/internals/witnesses.md), per operation of the timed cell.
+Calls come from witnessed launches (docs/internals/statistics.md), per operation of the timed cell.
 """
 
 from __future__ import annotations

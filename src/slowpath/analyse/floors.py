@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each cell's floors: what the same bytes cost without MPI in the same launches, and how far its message lies above.
 
-The ways by which bytes go from one rank to another without MPI are those of docs/internals/yardsticks.md; the engine's
+The ways by which bytes go from one rank to another without MPI are those of docs/internals/statistics.md; the engine's
 part `yardstick` times them. Pure.
 """
 

@@ -82,7 +82,7 @@ def command(
     slowpath count ... -- ./app lets each process show itself. Each call is stepped through, instruction by
     instruction: exact, without privileges or hardware counters, and slow for the calls that are counted only.
 
-    With --compare, each process is judged by its calls' median and mean: docs/studies/counting.md has a recipe that
+    With --compare, each process is judged by its calls' median and mean: docs/how-to/count.md has a recipe that
     finds the commit of a library which made a call more expensive.
 
     Exit codes: 0 counted, or the function was never called; 2 wrong usage; 4 no process had the function, none of

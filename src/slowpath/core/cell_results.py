@@ -177,7 +177,7 @@ class RoleWitness(Result, frozen=True, kw_only=True, omit_defaults=True):
     user_time_s_per_op: Annotated[Number | None, means("time in the program and its libraries, waits that spin")] = None
     involuntary_switches: Annotated[Count | None, means("how often it was switched out, in all")]
     operations: Annotated[Count | None, means("over which this was counted")] = None
-    calls: Annotated[dict[str, CallCounts] | None, means("by kind; docs/internals/witnesses.md")] = None
+    calls: Annotated[dict[str, CallCounts] | None, means("by kind; docs/internals/statistics.md")] = None
 
 
 class Distribution(Result, frozen=True, kw_only=True):
@@ -277,7 +277,7 @@ class Allocations(Result, frozen=True, kw_only=True):
 class Floor(Result, frozen=True, kw_only=True):
     """What the same bytes cost this machine by one way without MPI, in the launches that measured the cell."""
 
-    name: Annotated[Name, means("the way; docs/internals/yardsticks.md")]
+    name: Annotated[Name, means("the way; docs/internals/statistics.md")]
     text: Annotated[Text, means("the way in words")]
     time_s: Annotated[Positive | None, means("median over launches; null: see reason")]
     interval: Annotated[Interval | None, means("of time_s")]

@@ -55,7 +55,7 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unavailable: Text | None = None  # why this MPI can't be put into this state; its cells are skipped
     mpi: Name | None = None  # the MPI for which this holds; None: for every MPI of the run
     unset: list[Name] = []  # names that are taken out of the user's own variables
-    witness: bool = False  # its launches count calls (docs/internals/witnesses.md), and their times stand for nothing
+    witness: bool = False  # its launches count calls (docs/internals/statistics.md), and their times stand for nothing
     stated: dict[Name, Text] = {}  # of an imported log: what the user states of its launch (nodes, transport, bind)
 
 

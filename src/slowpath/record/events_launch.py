@@ -41,7 +41,7 @@ class FixedWork(msgspec.Struct, frozen=True, tag_field="event", tag="fixed_work"
 
 
 class Yardstick(msgspec.Struct, frozen=True, tag_field="event", tag="yardstick"):
-    """What moving bytes from one rank to another costs without MPI, by one way (docs/internals/yardsticks.md).
+    """What moving bytes from one rank to another costs without MPI, by one way (docs/internals/statistics.md).
 
     samples_ns: each spans `operations` of them. bytes: 0 where the way has no length. reason: why there are no samples.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts next to a cell's times: calls of the C library and page faults (docs/internals/witnesses.md)."""
+"""Counts next to a cell's times: calls of the C library and page faults (docs/internals/statistics.md)."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def sides(slow: CellResult, under: Condition, fast: CellResult | None = None, ax
 def test_the_survey_expands_and_stays_within_its_budget(description: Json) -> None:
     plan = made(survey_campaign(load("survey"), [], 0), description)
     assert plan.rounds == 5
-    assert 5 < estimate(plan).wall_s < 35  # docs/internals/budgets.md
+    assert 5 < estimate(plan).wall_s < 35  # docs/internals/record.md
     assert any(contrast.control for contrast in plan.contrasts)
 
 

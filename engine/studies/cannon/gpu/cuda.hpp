@@ -104,7 +104,7 @@ class Event {
 };
 
 /// cuMemAlloc in whole pages of 2 MiB: opening the handle of another length is many times slower on GPUs
-/// whose driver maps such memory in smaller granules (docs/reference/gpu-memory.md).
+/// whose driver maps such memory in smaller granules (docs/results/gpu.md).
 class DeviceMemory {
   public:
     /// @param bytes 0: no memory at all.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is known of this process, one line of JSON an event (docs/studies/counting.md); written as it becomes
+/// What is known of this process, one line of JSON an event (docs/how-to/count.md); written as it becomes
 /// known, so that a crash loses nothing.  Safe in signal handlers; callers hold the lock.
 #pragma once
 

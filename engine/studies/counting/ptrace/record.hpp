@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The file of one process, in the form that libslowpath-count.so writes too (docs/studies/counting.md).
+/// The file of one process, in the form that libslowpath-count.so writes too (docs/how-to/count.md).
 #pragma once
 
 #include <sys/types.h>

@@ -181,7 +181,7 @@ TEST(LayerBursts, OddSlotsAreRefused) {
     }
 }
 
-/// The names that the experiment's parameters have (docs/reference/put.md), each layer in its four ways.
+/// The names that the experiment's parameters have (docs/results/put.md), each layer in its four ways.
 TEST(LayerBursts, TheRegistryIsWhole) {
     std::set<std::tuple<std::string_view, Call, bool, int>> found;
     for (const Design& design : designs())

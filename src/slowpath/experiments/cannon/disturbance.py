@@ -3,7 +3,7 @@
 
 None is dropped: they are counted, and the value over all repetitions is given with that over clean ones. On a shared
 machine ratios of medians over all repetitions vary by a factor, over clean ones by a few percent
-(docs/studies/cannon.md).
+(docs/results/cannon.md).
 """
 
 from __future__ import annotations

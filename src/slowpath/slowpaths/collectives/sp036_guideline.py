@@ -128,7 +128,7 @@ REPLACED_COLLECTIVE = Remedy(
     "library's collective, in this range only.",
     ("way",),
     side_effects=("a mock-up's first call on a communicator sets up its workspace",),
-    sources=("docs/internals/collectives.md",),
+    sources=("docs/results/collectives.md",),
     variables={"SLOWPATH_COLL": "tuning.json"},
     replaces_calls=True,
     untried="needs more than one run; slowpath diagnose tries it if libslowpath-coll.so is next to the engine",
@@ -139,7 +139,7 @@ PROGRAM_COLLECTIVES = ProgramRemedy(
     COLLECTIVES,
     "Replace collectives that the replay found slow by equivalents built from other MPI calls.",
     "collectives report",
-    "docs/internals/collectives.md",
+    "docs/results/collectives.md",
     preload=COLL_LIBRARY,
     screened=False,
 )
@@ -150,7 +150,7 @@ SLOW_PATH: SlowPath = SlowPath(
     title="A collective is slower than an equivalent built from other MPI calls",
     what="A collective can be made of other calls: a broadcast is a scatter and an allgather, an allgather a gather "
     "and a broadcast. The library's own call knows the machine and should never be slower than such a mock-up "
-    "(docs/internals/collectives.md). The same holds for a message in pieces, for nonblocking and persistent forms, in "
+    "(docs/results/collectives.md). The same holds for a message in pieces, for nonblocking and persistent forms, in "
     "place, with a built-in op and with one big type.",
     shows=f"The library's own call takes more than {100 * (LEAST - 1):.0f} % longer than another way to the same "
     f"result, in the same launches. From {FAULT:g} times on, by the low end with 2 ranks, it is a fault: healthy "
@@ -167,7 +167,7 @@ SLOW_PATH: SlowPath = SlowPath(
     sources=(
         "Träff, Gropp, Thakur 2010, doi 10.1109/TPDS.2009.53",
         "Hunold, Carpen-Amarie 2018, doi 10.1145/3242661",
-        "docs/internals/collectives.md",
+        "docs/results/collectives.md",
     ),
     observe=observe,
     cause="The library's own other calls do the same in less time.",

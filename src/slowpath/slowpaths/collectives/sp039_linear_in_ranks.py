@@ -238,7 +238,7 @@ SLOW_PATH: SlowPath = SlowPath(
     remedy="Force the logarithmic algorithm, or use a mock-up of it; look at the rounds again.",
     false_alarms="Few rounds more at few ranks are not named: below twice the logarithm an algorithm counts as "
     "logarithmic. Rounds are no times: inside a node a linear algorithm through shared memory may be the faster one.",
-    sources=("docs/internals/collectives.md", "docs/results/collectives.md"),
+    sources=("docs/results/collectives.md", "docs/results/collectives.md"),
     observe=observe,
     cause="The library's algorithm sends one message after the other, as many as there are ranks.",
     witnesses=witnesses,

@@ -19,7 +19,7 @@ PREDEFINED_DATATYPE = Remedy(
     ("datatype",),
     Control("MPI_Put_c of the same bytes with a predefined datatype has no blocks either", without="large_count"),
     (),
-    ("docs/reference/put.md",),
+    ("docs/results/put.md",),
     parameter="datatype",
     change=_predefined,
     code="MPI_Put(data, count, MPI_DOUBLE, target, place, count, MPI_DOUBLE, window);",

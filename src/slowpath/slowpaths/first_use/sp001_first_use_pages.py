@@ -40,7 +40,7 @@ SLOW_PATH: SlowPath = SlowPath(
     remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; keep buffers.",
     false_alarms="Memory that is first touched inside the message (touch=none) costs by pages, too: that is "
     "SP012's, wherever the same buffers were measured touched as well.",
-    sources=("docs/results/gpu.md", "docs/studies/padding.md", "NVIDIA open-gpu-kernel-modules, uvm_map_external.c"),
+    sources=("docs/results/gpu.md", "docs/how-to/padding.md", "NVIDIA open-gpu-kernel-modules, uvm_map_external.c"),
     observe=observe,
     cause="The buffer is mapped or pinned page by page at its first use.",
     witnesses=first_use_witness,

@@ -44,7 +44,7 @@ SLOW_PATH: SlowPath = SlowPath(
     remedy="Send from a dedicated communication buffer that is no longer than needed, and keep it.",
     false_alarms="With buffers as long as their messages, allocation and message can't be distinguished: no law is "
     "named.",
-    sources=("docs/internals/laws.md", "MPICH src/mpid/ch4/shm/ipc"),
+    sources=("docs/internals/statistics.md", "MPICH src/mpid/ch4/shm/ipc"),
     observe=observe,
     cause="The whole allocation is mapped or registered at its first use.",
     witnesses=first_use_witness,

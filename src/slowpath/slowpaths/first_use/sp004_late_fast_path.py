@@ -161,7 +161,7 @@ SLOW_PATH: SlowPath = SlowPath(
     "Explained when system time or counted calls change at the same n.",
     remedy="Keep few buffers and use them often; send some messages before the time that counts.",
     false_alarms="Processors that raise their clock make early messages slower too, but gradually.",
-    sources=("MPICH src/mpid/ch4/shm/ipc/xpmem", "docs/internals/laws.md"),
+    sources=("MPICH src/mpid/ch4/shm/ipc/xpmem", "docs/internals/statistics.md"),
     observe=observe,
     cause="The library takes another path from the n-th use of a buffer on.",
     witnesses=cost_witness,

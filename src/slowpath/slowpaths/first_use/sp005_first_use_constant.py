@@ -60,7 +60,7 @@ SLOW_PATH: SlowPath = SlowPath(
     "excess. Without such a sweep the finding has no law and lists what it may be.",
     remedy="Keep communication buffers, and send one message from each before the time that counts.",
     false_alarms="Cold caches make any first message a little slower; without a law nothing below 1.25x is reported.",
-    sources=("docs/reference/metrics.md", "docs/internals/laws.md"),
+    sources=("docs/reference/metrics.md", "docs/internals/statistics.md"),
     observe=observe,
     cause="The library sets something up at the first use of a buffer, whatever its length.",
     witnesses=witnesses,

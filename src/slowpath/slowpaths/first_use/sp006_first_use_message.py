@@ -30,7 +30,7 @@ SLOW_PATH: SlowPath = SlowPath(
     "excess. Explained when system time or page faults grow alike.",
     remedy="Keep communication buffers, and send each message length once before the time that counts.",
     false_alarms="Cold caches cost by the byte, too: up to the time of one pass through memory.",
-    sources=("docs/internals/laws.md", "docs/reference/metrics.md"),
+    sources=("docs/internals/statistics.md", "docs/reference/metrics.md"),
     observe=observe,
     cause="What is sent for the first time is registered, mapped or staged byte by byte.",
     witnesses=first_use_witness,

@@ -46,7 +46,7 @@ SLOW_PATH: SlowPath = SlowPath(
     "'allocation'. Explained by calls of ioctl, page faults or system time at first alone.",
     remedy="Keep communication buffers; check that the registration cache is on (docs/reference/remedies.md).",
     false_alarms="TCP needs no registration: there a slow first message has another cause, and no witness agrees.",
-    sources=("fi_mr(3), FI_MR_CACHE_MONITOR", "docs/internals/laws.md"),
+    sources=("fi_mr(3), FI_MR_CACHE_MONITOR", "docs/internals/statistics.md"),
     observe=observe,
     cause="Memory is registered with the network card at the first use of a buffer.",
     witnesses=witnesses,

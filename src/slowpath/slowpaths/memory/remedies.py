@@ -56,7 +56,7 @@ PROGRAM_PAD_HOST = ProgramRemedy(
     "pad-host",
     "Blocks of 4 MiB or more from malloc begin on 2 MiB, in multiples of it, on huge pages where those are enabled.",
     "pad report",
-    "docs/studies/padding.md",
+    "docs/how-to/padding.md",
     variables={"SLOWPATH_PAD_HOST": "1"},
     preload=PAD_LIBRARY,
 )

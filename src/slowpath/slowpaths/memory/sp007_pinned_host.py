@@ -124,7 +124,7 @@ PAGEABLE_HOST_MEMORY = Remedy(
     ("memory", "environment"),
     SHORT,
     ("copies between this memory and a GPU get slower",),
-    ("docs/reference/gpu-memory.md",),
+    ("docs/results/gpu.md",),
     parameter="memory",
     change=set_to("memory", "host"),
     code="void* buffer = aligned_alloc(2u << 20, length);  /* in place of cudaMallocHost */",

@@ -127,7 +127,7 @@ SLOW_PATH: SlowPath = SlowPath(
     "puts go through sockets.",
     remedy="Allocate windows with MPI_Win_allocate, use predefined datatypes, or send two-sided messages.",
     false_alarms="A put includes its share of the synchronisation: in a burst of few puts that is most of it.",
-    sources=("MPI-4.1 chapter 12", "docs/reference/put.md"),
+    sources=("MPI-4.1 chapter 12", "docs/results/put.md"),
     observe=observe,
     cause="The library carries out puts as messages that the other side handles.",
     witnesses=witnesses,

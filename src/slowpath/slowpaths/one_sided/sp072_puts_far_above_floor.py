@@ -34,7 +34,7 @@ class HealthyPuts:
         return limit_of(self.highest)
 
 
-# Surveys of docs/results/floors.md, rounded up.  Memory that only the target has needs a message for each put.
+# Surveys of docs/internals/statistics.md, rounded up.  Memory that only the target has needs a message for each put.
 HEALTHY: tuple[HealthyPuts, ...] = (
     HealthyPuts("allocate", {"mpich": 6, "openmpi": 2, "intelmpi": 4}),
     HealthyPuts("create", {"mpich": 13, "openmpi": 6, "intelmpi": 8}),
@@ -175,9 +175,9 @@ SLOW_PATH: SlowPath = SlowPath(
     "how far, not why: it is never explained by itself.",
     remedy="Run `slowpath diagnose`: it compares your settings with none of them, and kinds of windows with each "
     "other. Where the calls allow it, use MPI_Win_allocate, or messages.",
-    false_alarms="A machine whose libraries are slower by nature than those of docs/results/floors.md; compare with "
+    false_alarms="A machine whose libraries are slower by nature than those of docs/internals/statistics.md; compare with "
     "another library on the same machine.",
-    sources=("docs/results/floors.md", "docs/internals/yardsticks.md"),
+    sources=("docs/internals/statistics.md", "docs/internals/statistics.md"),
     observe=observe,
     cause="Puts take a path that is far slower than the machine.",
     hypotheses=(

@@ -265,7 +265,7 @@ SLOW_PATH: SlowPath = SlowPath(
     remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
     false_alarms="Every protocol pays for what the next one saves: a small step where two protocols cost the same is "
     "right.",
-    sources=("MPI-4.1 section 15.3", "docs/internals/laws.md"),
+    sources=("MPI-4.1 section 15.3", "docs/internals/statistics.md"),
     observe=observe,
     cause="The library changes its protocol at this length.",
     witnesses=witnesses,

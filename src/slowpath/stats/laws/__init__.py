@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws: time as a function of a swept quantity, per launch, with its runner-up (docs/internals/laws.md). Pure."""
+"""Laws: time as a function of a swept quantity, per launch, with its runner-up (docs/internals/statistics.md). Pure."""

@@ -38,7 +38,7 @@ class Choice:
 
 
 def choose(sweep: Sweep, laws: Sequence[Law] = LAWS, minimum_effect: float = MINIMUM_EFFECT) -> Choice:
-    """The law of a sweep among `laws`, or why there is none to name. Rules: docs/internals/laws.md.
+    """The law of a sweep among `laws`, or why there is none to name. Rules: docs/internals/statistics.md.
 
     The last choices are kept: a diagnosis asks its rules again after each step that adds evidence, of the same times.
     """

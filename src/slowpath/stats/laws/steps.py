@@ -67,7 +67,7 @@ def _stepping(name: str, formula: str, covariate: str, term: str, *, rising: boo
 
 # More buffers are in use than a cache of handles or registrations holds. Buffers used in turn miss a cache with
 # least-recently-used replacement either never or every time, so the cost does not grow: it begins. Known capacities:
-# docs/internals/laws.md.
+# docs/internals/statistics.md.
 LIVE = "live_buffers"
 LIVE_BUFFERS = _stepping("live buffers", "t = a + b [live_buffers > K]", LIVE, "miss", rising=True)
 

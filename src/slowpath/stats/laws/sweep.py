@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slowpath.core.errors import UsageError
 from slowpath.stats.inputs import Floats
 
-Covariates = Mapping[str, Floats]  # name (docs/internals/laws.md) -> its value at each point, shape (points,)
+Covariates = Mapping[str, Floats]  # name (docs/internals/statistics.md) -> its value at each point, shape (points,)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
 from slowpath.studies.counting.model import AddressRange, Call, ProcessCount, SteppedFunction, Trouble
 
-# The lines of a process's file (docs/studies/counting.md), and from addresses to places in files.
+# The lines of a process's file (docs/how-to/count.md), and from addresses to places in files.
 
 VERSION = 1
 MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S{4} ([0-9a-f]+) \S+ \d+ *(.*)")

@@ -154,7 +154,7 @@ MOST_VALUES = 8
 def as_json(
     counts: Sequence[ProcessCount], function: str, exit_code: int, comparison: CountComparison | None = None
 ) -> str:
-    """One object: docs/studies/counting.md."""
+    """One object: docs/how-to/count.md."""
     about = {"schema": SCHEMA, "function": function, "exit_code": exit_code}
     compared = {} if comparison is None else {"comparison": comparison}
     return msgspec.json.encode({**about, "processes": [_object(count) for count in counts], **compared}).decode()

@@ -2,7 +2,7 @@
 """Two sides of watches compared, and judged by a gate. Pure.
 
 What is counted is exact; times have an interval only with several watches a side. Source of the intervals: Welch 1947,
-as for runs (docs/reference/compare.md).
+as for runs (docs/how-to/gate-in-ci.md).
 """
 
 from __future__ import annotations
