@@ -175,9 +175,9 @@ SLOW_PATH: SlowPath = SlowPath(
     "how far, not why: it is never explained by itself.",
     remedy="Run `slowpath diagnose`: it compares your settings with none of them, and kinds of windows with each "
     "other. Where the calls allow it, use MPI_Win_allocate, or messages.",
-    false_alarms="A machine whose libraries are slower by nature than those of docs/internals/statistics.md; compare with "
+    false_alarms="A machine whose libraries are slower by nature than those measured so far; compare with "
     "another library on the same machine.",
-    sources=("docs/internals/statistics.md", "docs/internals/statistics.md"),
+    sources=("docs/internals/statistics.md",),
     observe=observe,
     cause="Puts take a path that is far slower than the machine.",
     hypotheses=(

@@ -119,7 +119,7 @@ SLOW_PATH: SlowPath = SlowPath(
     remedy="Bind ranks, reserve huge pages, set the transport by name; then start as many launches again.",
     false_alarms="A machine that is shared is slow for minutes: its launches follow each other, and fixed work is slow "
     "in them too.",
-    sources=("docs/internals/statistics.md", "docs/internals/statistics.md"),
+    sources=("docs/internals/statistics.md",),
     observe=observe,
     cause="What is drawn when a launch starts decides how fast it is.",
     hypotheses=(

@@ -3,7 +3,7 @@
 
 Each stretch is a straight line in linear space, fitted with relative weights; the places of the switches are found by
 dynamic programming over all of them. Straight lines in a plot of logarithms would not do: a + b n is curved there, and
-the bend is taken for a switch. docs/internals/statistics.md has how well switches are found and how often none is invented.
+the bend is taken for a switch.
 """
 
 from __future__ import annotations
