@@ -96,7 +96,6 @@ WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 # Structs of both schemas: the page of a run has them, and the page of a watch links there.
 SHARED = ("RemedyResult", "Snippet", "RemovedRatio", "SideEffect")
-_OLD = "; null: of an older version"  # the page says it once
 Node = Mapping[str, Any]
 _LISTED = {name for group in IN_SCHEMA for name in GROUPS[group]} | {
     name for group in WATCH_IN_SCHEMA for name in WATCH_GROUPS[group]
@@ -147,7 +146,7 @@ def _is_reason_of(field: str, node: Node) -> bool:
 
 
 def _meaning(field: str, node: Node) -> str:
-    text = node.get("description", "").replace(_OLD, "").removesuffix(f"; null: see {field}_reason")
+    text = node.get("description", "").removesuffix(f"; null: see {field}_reason")
     return f": {text}" if text else ""
 
 

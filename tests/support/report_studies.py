@@ -134,7 +134,7 @@ def put_results() -> Results:
         contrasts,
         run=replace(checkup.run(), title="What MPI_Put costs", mpis=mpis, mpi=mpis[0]),
         put=build_put(cells, contrasts),
-        verdict=Verdict(headline="Puts were measured", lines=[]),
+        verdict=Verdict(headline="Puts were measured", lines=[], state="clear", answer="Puts were measured"),
     )
 
 
@@ -271,5 +271,5 @@ def cannon_results() -> Results:
         cells,
         run=replace(checkup.run(), title="Cannon"),
         cannon=CannonResults(groups=[_cannon_group(numbers)], distribution=[]),
-        verdict=Verdict(headline="Cannon was measured", lines=[]),
+        verdict=Verdict(headline="Cannon was measured", lines=[], state="clear", answer="Cannon was measured"),
     )

@@ -316,7 +316,12 @@ def results(cells: Sequence[CellResult] = (), contrasts: Sequence[ContrastResult
     whole = Results(
         schema=RESULTS_SCHEMA,
         run=a_run(),
-        verdict=Verdict(headline="Measured; this run asks for no comparison", lines=[]),
+        verdict=Verdict(
+            headline="Measured; this run asks for no comparison",
+            lines=[],
+            state="clear",
+            answer="Measured; this run asks for no comparison",
+        ),
         cells=list(cells),
         contrasts=list(contrasts),
         findings=[],

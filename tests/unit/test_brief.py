@@ -27,6 +27,7 @@ def test_what_is_cut_is_marked_as_cut() -> None:
 
 def test_the_profile_is_counted() -> None:
     for number, words in ((1, "1 row in"), (2, "2 rows in")):
-        verdict = Verdict(headline="Fine.", lines=[], answer="Fine.", properties=number)
+        verdict = Verdict(headline="Fine.", lines=[], answer="Fine.", properties=number, state="clear")
         assert words in Brief.of(verdict, None).lines()[1]
-    assert Brief.of(Verdict(headline="Fine.", lines=[], answer="Fine.", properties=0), None).lines() == ["Fine."]
+    verdict = Verdict(headline="Fine.", lines=[], answer="Fine.", properties=0, state="clear")
+    assert Brief.of(verdict, None).lines() == ["Fine."]

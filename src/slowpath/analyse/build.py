@@ -204,7 +204,7 @@ def _differs(mpi: MpiResult) -> bool:
 def build_results(run: Path) -> Results:
     """Everything that can be concluded from a run folder, or from a folder that slowpath-ipc wrote.
 
-    Raises: RecordError when run.json or plan.json is missing, damaged or from a newer version.
+    Raises: RecordError when run.json or plan.json is missing, damaged or of another version.
     """
     recorded = read_recorded(run)
     info, plan, launches = recorded.info, recorded.plan, recorded.launches
@@ -235,7 +235,7 @@ def build_results(run: Path) -> Results:
     results = Results(
         schema=RESULTS_SCHEMA,
         run=about,
-        verdict=Verdict(headline="not concluded yet", lines=[]),
+        verdict=Verdict(headline="not concluded yet", lines=[], state="not measured", answer="not concluded yet"),
         cells=cells,
         contrasts=contrasts,
         findings=[],

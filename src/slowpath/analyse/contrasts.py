@@ -57,7 +57,7 @@ def _compare(
     the interval's kind says so.
     """
     why = not_comparable(cells[contrast.a.cell].experiment, contrast.metric, contrast.axis)
-    if why is not None:  # a plan of an older version
+    if why is not None:
         return f"can't be compared along {contrast.axis}: {why}"
     a = measured.get((contrast.a.cell, contrast.metric, contrast.a.phase), {})
     b = measured.get((contrast.b.cell, contrast.metric, contrast.b.phase), {})

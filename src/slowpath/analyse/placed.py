@@ -20,7 +20,7 @@ Groups = Mapping[str, Sequence[frozenset[int]]]
 
 
 def groups_of(machine: Mapping[str, Any]) -> Groups:
-    """Processor groups by level, from run.json's machine; empty where an older slowpath did not write them."""
+    """Processor groups by level, from run.json's machine; empty where they were not found."""
     reported = machine.get("processor_groups") or {}
     return {level: [parse_cpu_list(one) for one in each] for level, each in reported.items()}
 

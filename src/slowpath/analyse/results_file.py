@@ -5,17 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.decoding import DAMAGE, why
+from slowpath.core.decoding import DAMAGE, require_schema, why
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
-from slowpath.core.limits import FILE_BYTES, Whole
+from slowpath.core.limits import FILE_BYTES
 from slowpath.core.results import RESULTS_SCHEMA, Results
-from slowpath.record.folder import redacted_by_notes
 from slowpath.record.plan_files import require_parameters
 
 _ANEW = "build it anew from the run folder: slowpath report RUN"
@@ -28,21 +26,9 @@ def read_results(path: Path) -> Results:
 
 def decode_results(content: bytes, path: Path) -> Results:
     """Results from the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
+    require_schema(content, path, RESULTS_SCHEMA, "name a run folder or its results.json", "is not a results.json")
     try:
-        schema = msgspec.json.decode(content, type=_Versioned).schema
-    except DAMAGE as error:
-        raise RecordError(
-            f"{path}: is not a results.json: {why(error)}; name a run folder or its results.json"
-        ) from error
-    if schema < RESULTS_SCHEMA:
-        raise RecordError(
-            f"{path}: has the old schema {schema}, but this slowpath reads {RESULTS_SCHEMA}; rebuild it "
-            "from the run folder: slowpath report RUN"
-        )
-    if schema > RESULTS_SCHEMA:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
-    try:
-        results = msgspec.convert(_completed(msgspec.json.decode(content)), type=Results)
+        results = msgspec.json.decode(content, type=Results)
         require_consistent(results)
     except (*DAMAGE, ValueError) as error:
         raise RecordError(f"{path}: is damaged: {why(error)}; {_ANEW}") from error
@@ -81,18 +67,3 @@ def _require_known(cells: Iterable[int], asked: Iterable[int], who: str) -> None
     unknown = next((one for one in asked if one not in cells), None)
     if unknown is not None:
         raise ValueError(f"{who} is about cell {unknown}, which is not there")
-
-
-def _completed(document: Any) -> Any:
-    """A results.json with what later versions of slowpath added to its schema, and what it lacks is null."""
-    run = document.get("run") if isinstance(document, dict) else None
-    if isinstance(run, dict) and isinstance(run.get("mpi"), dict):
-        run["mpi"] = {"mpi": None, "unavailable": None, **run["mpi"]}
-    if isinstance(run, dict) and "redacted" not in run:
-        notes = document.get("notes")
-        run["redacted"] = redacted_by_notes([str(note) for note in notes] if isinstance(notes, list) else [])
-    return document
-
-
-class _Versioned(msgspec.Struct):
-    schema: Whole

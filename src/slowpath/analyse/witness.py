@@ -81,7 +81,7 @@ def _role(
 
 
 def tells_processor_time_apart(launch: LaunchRecord) -> bool:
-    """Whether the kernel distinguished user from system time; a launch of an older engine did not ask: believed."""
+    """Return whether the kernel distinguished user from system time."""
     return all(processor_time.is_distinguished for processor_time in launch.events.of(ProcessorTime))
 
 

@@ -44,7 +44,7 @@ class Brief:
         notes: Sequence[str] = (),
         measured: Sequence[str] = (),
     ) -> Brief:
-        """The verdict of a run or a diagnosis; one that an older version wrote says its headline alone.
+        """Return the brief of a run's or a diagnosis' verdict.
 
         Args: open_ways: sentences on what was left open beside questions.  notes, measured: see `Brief`.
         """
@@ -52,7 +52,7 @@ class Brief:
         rows = "1 row" if verdict.properties == 1 else f"{verdict.properties} rows"
         profile = f"What this library costs here: {rows} in the report's profile, or --full."
         return cls(
-            answer=verdict.answer or verdict.headline,
+            answer=verdict.answer,
             measured=tuple(measured),
             actions=tuple(verdict.actions),
             undecided=" ".join(left_open) or None,

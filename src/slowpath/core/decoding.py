@@ -34,16 +34,18 @@ def decoded(content: bytes, kind: type[Decoded], path: Path, advice: str, proble
         raise RecordError(f"{path}: {problem}: {why(error)}; {advice}") from error
 
 
-def schema_in(content: bytes, path: Path, newest: int, advice: str, problem: str = "is damaged") -> int:
-    """The version of a file that states one.
+def require_schema(content: bytes, path: Path, schema: int, advice: str, problem: str = "is damaged") -> None:
+    """Refuse a file of another format than this slowpath reads.
 
-    Args: newest: version that this slowpath reads.  advice, problem: as of `decoded`.
-    Raises: RecordError: it states none, or a newer one.
+    Args: schema: version that is read.  advice, problem: as of `decoded`.
+    Raises: RecordError: it states no version, or another one.
     """
-    schema = decoded(content, Versioned, path, advice, problem).schema
-    if schema > newest:
-        raise RecordError(f"{path}: was written by a newer slowpath (schema {schema}); update slowpath to read it")
-    return schema
+    written = decoded(content, Versioned, path, advice, problem).schema
+    if written != schema:
+        raise RecordError(
+            f"{path}: was written by another version of slowpath (its format is {written}, this slowpath reads "
+            f"{schema}); use that version, or make the file again"
+        )
 
 
 def why(error: Exception) -> str:

@@ -207,7 +207,7 @@ class RemedyResult(Result, frozen=True, kw_only=True):
 
     name: Annotated[Text, means("as in the table of remedies")]
     text: Annotated[Text, means("what to do")]
-    phrase: Annotated[Text | None, means("what to use, as after 'Use'; null: of an older version")] = optional()
+    phrase: Annotated[Text | None, means("what to use, as after 'Use'; null: its name")] = optional()
     snippet: Annotated[Snippet, means("lines to copy")]
     removed_ratio: Annotated[RemovedRatio | None, means("share of the gap that it removed; null: not tried")]
     side_effects: Annotated[list[str | SideEffect], means("what to watch, and what a trial measured")]
@@ -278,12 +278,12 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     )
     run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None
     kind: Annotated[
-        FindingKind | None,
+        FindingKind,
         means(
             "fault: this machine or its configuration is slower than it has to be; opportunity: another setting or "
-            "call gives the same result faster; property: how the library works everywhere; absent: of an older version"
+            "call gives the same result faster; property: how the library works everywhere"
         ),
-    ] = None
+    ]
     needs_cause: Annotated[bool, means("a fault only once it is explained: a busy machine, or others, look so")] = False
     above_range: Annotated[bool, means("a property: healthy machines showed less, so it may be a fault")] = False
     concerns: Annotated[Text | None, means("what a program must use for it to matter; absent: any message")] = None

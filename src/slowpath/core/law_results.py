@@ -40,7 +40,7 @@ class LimitBracket(Result, frozen=True, kw_only=True, omit_defaults=True):
     first_seen: Annotated[Interval | None, means("above and up_to before it was refined")] = None
     confirmed: Annotated[bool, means("exact, and measured a second time")] = False
     attributed_to: Annotated[str | None, means("what moves it, in words; several with and: the lower one's")] = None
-    movers: Annotated[tuple[str, ...], means("those variables one by one; absent: none, or of an older version")] = ()
+    movers: Annotated[tuple[str, ...], means("those variables one by one; absent: none")] = ()
     only_together: Annotated[bool, means("these move it only both at once")] = False
     attribution: Annotated[str | None, means("what setting that variable to another value showed")] = None
 

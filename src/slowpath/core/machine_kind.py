@@ -48,7 +48,7 @@ def memory(machine: Machine) -> str | None:
 
 
 def gpus(machine: Machine) -> str | None:
-    """`8 x NVIDIA H200`; "none" where there is none; None: not stated, as by older versions."""
+    """`8 x NVIDIA H200`; "none" where there is none; None: not stated."""
     names = machine.get("gpus")
     if names is None:
         return None

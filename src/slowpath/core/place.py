@@ -15,7 +15,7 @@ _Count = Annotated[int, Meta(ge=0, le=LARGEST)]
 
 
 class PlaceFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a place gives to ranks. None: it can't be read or tried there, or an older version wrote the record.
+    """What a place gives to ranks. None: it can't be read or tried there.
 
     copy_errno     errno of copying 8 KiB from one process to another that is neither its parent nor its child, as ranks
                    are; 0: it went.  asked_errno: the same where the other one allowed it (PR_SET_PTRACER); None: no

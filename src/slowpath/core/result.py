@@ -31,7 +31,7 @@ Calls = dict[Annotated[str, Meta(pattern="^[0-9]+$")], AtLeastOne]  # instructio
 
 
 def optional() -> Any:
-    """A field that files of older versions lack: None there, and always written."""
+    """Return a field that is None unless given, and always written."""
     return msgspec.field(default_factory=type(None))
 
 

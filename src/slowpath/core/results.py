@@ -116,39 +116,24 @@ class Verdict(Result, frozen=True, kw_only=True):
 
     headline: Annotated[Text, means("one sentence: what to do first, or what is not decided")]
     lines: Annotated[list[Line], means("one for each question of the campaign, the strongest effect first")]
-    state: Annotated[VerdictState | None, means("what the headline says; null: of an older version")] = optional()
-    place: Annotated[Text | None, means("host, library and date; null: of an older version")] = optional()
-    count: Annotated[Text | None, means("slow paths and questions, counted; null: of an older version")] = optional()
+    state: Annotated[VerdictState, means("what the headline says")]
+    place: Annotated[Text | None, means("host, library and date; null: not recorded")] = None
+    count: Annotated[Text | None, means("slow paths and questions, counted; null: there are none")] = None
     slow_paths: Annotated[
-        Count | None,
-        means(
-            "faults, proven opportunities and, of a campaign that asks for them, clear losses that no finding names; "
-            "null: of an older version"
-        ),
-    ] = optional()
-    off_default: Annotated[
-        Count | None, means("findings under settings alone that nobody chose; null: of an older version")
-    ] = optional()
-    questions: Annotated[
-        Count | None, means("that ask for slow paths: no controls, no prices; null: of an older version")
-    ] = optional()
-    undecided: Annotated[Count | None, means("questions that are still open; null: of an older version")] = optional()
-    answer: Annotated[
-        Text | None, means("whether something is wrong here, in one sentence; null: of an older version")
-    ] = optional()
+        Count,
+        means("faults, proven opportunities and, of a campaign that asks for them, clear losses that no finding names"),
+    ] = 0
+    off_default: Annotated[Count, means("findings under settings alone that nobody chose")] = 0
+    questions: Annotated[Count, means("that ask for slow paths: no controls, no prices")] = 0
+    undecided: Annotated[Count, means("questions that are still open")] = 0
+    answer: Annotated[Text, means("whether something is wrong here, in one sentence")]
     actions: Annotated[
         list[Text], means("what to do, the most valuable first: faults, then what a trial here has proven")
     ] = msgspec.field(default_factory=list)
     still_open: Annotated[Text | None, means("what could not be decided, and what would; null: nothing")] = optional()
-    faults: Annotated[
-        Count | None, means("findings of this machine or its configuration; null: of an older version")
-    ] = optional()
-    opportunities: Annotated[
-        Count | None, means("other settings or calls that a trial here proved faster; null: of an older version")
-    ] = optional()
-    properties: Annotated[
-        Count | None, means("findings that say how this library works everywhere; null: of an older version")
-    ] = optional()
+    faults: Annotated[Count, means("findings of this machine or its configuration")] = 0
+    opportunities: Annotated[Count, means("other settings or calls that a trial here proved faster")] = 0
+    properties: Annotated[Count, means("findings that say how this library works everywhere")] = 0
 
 
 class Results(Result, frozen=True, kw_only=True):
@@ -165,17 +150,9 @@ class Results(Result, frozen=True, kw_only=True):
     node_pairs: Annotated[
         list[NodePairs], means("one for each group of cells that differ in their pair of nodes alone")
     ]
-    shapes: Annotated[
-        list[CellShapes] | None,
-        means("what the order of single messages shows, a cell each; null: of an older version"),
-    ] = optional()
-    launch_kinds: Annotated[
-        list[LaunchKinds] | None,
-        means("launches that fall into two groups, from 12 launches on; null: of an older version"),
-    ] = optional()
-    scalings: Annotated[
-        list[RankScaling] | None, means("counts over the number of ranks, a law each; null: of an older version")
-    ] = optional()
+    shapes: Annotated[list[CellShapes], means("what the order of single messages shows, a cell each")] = []  # noqa: RUF012
+    launch_kinds: Annotated[list[LaunchKinds], means("launches that fall into two groups, from 12 launches on")] = []  # noqa: RUF012
+    scalings: Annotated[list[RankScaling], means("counts over the number of ranks, a law each")] = []  # noqa: RUF012
     skipped: Annotated[list[SkippedRow], means("what was not measured, and why")]
     notes: Annotated[list[str], means("what importers and the engine noted")]
 

@@ -282,12 +282,12 @@ def kinds_words(findings: Sequence[Finding]) -> str:
 
 
 def group_of(finding: Finding) -> Group:
-    """How a finding is counted and shown. An older version did not say what kind it is: it counts as a fault."""
+    """Return how a finding is counted and shown."""
     if finding.affects_default is False:
         return "apart"
     if finding.kind == "opportunity" and finding.program_s == 0:
         return "apart"  # the program that was asked about has no such calls; a fault of the machine concerns it anyway
-    if finding.kind in ("fault", None):
+    if finding.kind == "fault":
         return "fault" if _is_sure(finding) else "suspicion"
     if finding.kind == "opportunity":
         return "proven" if finding.status == "proven" else "untried"

@@ -133,7 +133,7 @@ def spent(role: str, slow: CellResult, slow_phase: str, fast: CellResult, fast_p
     if system is not None and waiting is not None:
         kernel = max(0.0, system - waiting)
     elif many:
-        kernel = None  # of an older engine, which did not time its waits
+        kernel = None  # its waits were not timed
     return Spent(kernel, user, waiting, asleep, many)
 
 

@@ -9,16 +9,14 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import replace
 
-from slowpath.core.decoding import decoded, schema_in
+from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import cannot, inside, json_bytes, read_bytes, require_utf8, write_atomically
 from slowpath.core.limits import FILE_BYTES, LONGEST_ID, MOST_LAUNCHES, Name, Text, Whole
@@ -192,19 +190,13 @@ def _json(info: RunInfo | LaunchInfo) -> bytes:
 
 
 def read_run(run: Path) -> RunInfo:
-    """run.json of a run folder.  Raises: RecordError if it is missing, damaged or from a newer version."""
+    """run.json of a run folder.  Raises: RecordError if it is missing, damaged or of another version."""
     if not run.is_dir():
         raise RecordError(f"{run}: {'is not a folder' if run.exists() else 'does not exist'}; name a run folder")
     path = run / "run.json"
     content = read_bytes(path, FILE_BYTES["run.json"], within=run)
-    schema_in(content, path, RUN_SCHEMA, _ADVICE)
-    info = decoded(content, RunInfo, path, _ADVICE)
-    return replace(info, redacted=info.redacted or redacted_by_notes(info.notes))
-
-
-def redacted_by_notes(notes: Sequence[str]) -> bool:
-    """Whether it is a redacted copy of an older version, which said so in a note alone."""
-    return any(note.startswith("Redacted: names of ") for note in notes)
+    require_schema(content, path, RUN_SCHEMA, _ADVICE)
+    return decoded(content, RunInfo, path, _ADVICE)
 
 
 def read_launches(run: Path) -> list[LaunchInfo]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from slowpath.core.decoding import decoded, schema_in
+from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.engine_description import Parameter, recorded
 from slowpath.core.errors import RecordError
 from slowpath.core.files import json_bytes, read_bytes, write_atomically
@@ -27,10 +27,10 @@ def write_plan(path: Path, plan: Plan) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """Reads plan.json.  Raises: RecordError: missing, damaged, beyond the limits, or from a newer version."""
+    """Reads plan.json.  Raises: RecordError: missing, damaged, beyond the limits, or of another version."""
     content = read_bytes(path, FILE_BYTES["plan.json"])
     advice = "measure again, or restore the file from a copy"
-    schema_in(content, path, PLAN_SCHEMA, advice, "is not a plan")
+    require_schema(content, path, PLAN_SCHEMA, advice, "is not a plan")
     plan = decoded(content, Plan, path, advice, "is not a valid plan")
     try:
         require_consistent(plan)

@@ -332,9 +332,9 @@ class DiagnosisRun(Run):
 
     @property
     def findings(self) -> list[Finding]:
-        """Return the findings of all steps.  Raises: RecordError: the file has an older schema."""
+        """Return the findings of all steps.  Raises: RecordError: the file is damaged."""
         path = self.folder / DIAGNOSIS_FILE
-        advice = "if an older slowpath wrote it: slowpath diagnose --resume"
+        advice = "diagnose again: slowpath diagnose"
         return decoded(
             read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=self.folder), _Findings, path, advice
         ).findings

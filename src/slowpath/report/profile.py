@@ -22,7 +22,7 @@ LATENCY = "half_round_trip_latency_s"
 class ProfileRow:
     """what: the title.  code: of the slow path; empty: a plain time.  cost: in words, with intervals.  law: how it
     grows; empty: one point, or no law holds.  expected: what the library is known for, in words.  mpi: short name of
-    the library, as in `run.mpis`; None: of an old run.  about: what the slow path is about, the same for each library.
+    the library, as in `run.mpis`.  about: what the slow path is about, the same for each library.
     """
 
     what: str

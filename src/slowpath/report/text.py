@@ -76,8 +76,7 @@ def _wrap(words: str, first: str = "", rest: str | None = None) -> str:
 
 def _verdict(results: Results) -> str:
     verdict = results.verdict
-    lines = [_wrap(verdict.answer)] if verdict.answer else []
-    lines += [_wrap(line) for line in (verdict.actions if verdict.answer else [verdict.headline])]
+    lines = [_wrap(line) for line in (verdict.answer, *verdict.actions)]
     lines += [_wrap(line) for line in (verdict.still_open, verdict.place, verdict.count) if line]
     lines += [_wrap(", ".join(view_run.summary(results)))]
     notes = (

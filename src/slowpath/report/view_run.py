@@ -74,9 +74,7 @@ def numbers(results: Results) -> list[Number]:
 
 
 def counted(verdict: Verdict) -> list[Number]:
-    """Return the numbers of faults, proven opportunities and open questions, if the file has them."""
-    if verdict.faults is None or verdict.opportunities is None:
-        return []
+    """Return the numbers of faults, proven opportunities and open questions."""
     found = [(str(verdict.faults), "faults" if verdict.faults != 1 else "fault")]
     found.append(
         (str(verdict.opportunities), "proven opportunities" if verdict.opportunities != 1 else "proven opportunity")

@@ -138,7 +138,7 @@ def watched(folder: Path) -> AttributedWatch:
 def _wrong_place(info: WatchInfo, results: WatchResults) -> tuple[PlaceFault, ...]:
     own = program_resources(results)
     known = named_in(results.program.library)
-    return wrong_place(info, known[0].name if known else None, results.resources or (), own.ranks if own else ())
+    return wrong_place(info, known[0].name if known else None, results.resources, own.ranks if own else ())
 
 
 def _standstill(found: Attributed, info: WatchInfo) -> Standstill | None:

@@ -70,12 +70,12 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
         count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"
         return Brief(
             answer=f"{program.program}, {count}, {stood_still(results.standstill)}",
-            account=account_words(results.accounts or ()),
+            account=account_words(results.accounts),
             actions=tuple(grouped_lines(results.standstill)),
             notes=tuple(map(_sentence, results.coverage.notes)),
             report=report,
         )
-    answer, account = _answer(results, changes), account_words(results.accounts or ())
+    answer, account = _answer(results, changes), account_words(results.accounts)
     if wrong:
         answer, account = " ".join(one.sentence for one in wrong), f"{answer}."
     return Brief(
@@ -131,7 +131,7 @@ def _files_share(results: WatchResults) -> float:
 
 def _most(results: WatchResults, changes: list[_Change], mpi_s: float) -> tuple[float, str | None]:
     """What no change could exceed, seconds, and the largest part of it; None: there is nothing."""
-    accounts = [one for one in results.accounts or () if one.name in _SAVEABLE]
+    accounts = [one for one in results.accounts if one.name in _SAVEABLE]
     findings_s = sum(_ends(finding)[1] for finding in results.findings if finding.status != "no effect")
     most_s = min(sum(one.seconds for one in accounts) + max(findings_s, 0.0), mpi_s)
     most_s = max(most_s, min(_outside_s(changes, mpi_s), run_seconds(results)))
@@ -248,7 +248,7 @@ def _of_wait(wait: Wait, results: WatchResults) -> _Change:
 def _delay(wait: Wait, results: WatchResults) -> tuple[str, str]:
     """Why the rank comes last, by how long it stood in the queue for a processor, or wanted none; and what to do."""
     rank, late_s = wait.culprit, wait.culprit_share * wait.seconds
-    queued_s = next((one.waited_s for one in results.resources or () if one.rank == rank), None)
+    queued_s = next((one.waited_s for one in results.resources if one.rank == rank), None)
     asleep_s = _asleep_s(results, rank)
     if asleep_s >= LEAST_ASLEEP * late_s and asleep_s > (queued_s or 0.0):
         return (
@@ -271,7 +271,7 @@ def _asleep_s(results: WatchResults, rank: int | None) -> float:
 
     A library may let its rank sleep in MPI as well, so that all of that time counts as slept there.
     """
-    of_rank = next((one for one in results.resources or () if one.rank == rank), None)
+    of_rank = next((one for one in results.resources if one.rank == rank), None)
     time = next((one for one in results.ranks if one.rank == rank), None)
     if of_rank is None or time is None or of_rank.ran_s is None or of_rank.waited_s is None:
         return 0.0

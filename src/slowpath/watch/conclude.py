@@ -60,7 +60,7 @@ def asking(results: WatchResults, kept: KeptOrder | None, variables: Mapping[str
     loads = loads_of(results.classes, results.calls, pairs)
     program = ProgramFacts(frozenset(call.name for call in results.calls), variables, results.program.thread_level)
     questions, left = questions_of(loads, program, run_seconds(results), len(results.ranks))
-    collectives, none = collective_questions(results.collectives or (), run_seconds(results))
+    collectives, none = collective_questions(results.collectives, run_seconds(results))
     return Asking(tuple(loads), tuple(questions), (*left, *none), tuple(collectives))
 
 
@@ -122,7 +122,7 @@ def concluded(
         saved_interval=together.interval,
         unpriced=tuple(is_measured),
         not_measured=sum(not measured for measured in is_measured.values()),
-        collectives=tuple(known.get(collective.id, collective) for collective in results.collectives or ()),
+        collectives=tuple(known.get(collective.id, collective) for collective in results.collectives),
     )
     floors = floors_in([source.results for source in sources])
     found = with_floors(found, floors)

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.decoding import decoded, schema_in
+from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import Name, Text, Whole
 from slowpath.core.place import PlaceFacts
@@ -47,8 +47,8 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     library       path of the preloaded library.  notes: what its start made clear, a line each
     until         CLOCK_REALTIME in seconds when it was asked to stop, else when it ended; None: as wall_s
     hang_after_s  it was to be stopped when nothing moved for so long; None: never.  hung: and that happened
-    place         where it was started; None: an older version wrote the file, or it was started by hand
-    launcher      the one that the command names; None: none, or an older version wrote the file
+    place         where it was started; None: it was started by hand
+    launcher      the one that the command names; None: none
     """
 
     schema: Whole = SCHEMA
@@ -82,7 +82,7 @@ def read_watch(folder: Path) -> WatchInfo:
     """Raises: RecordError: it is missing, damaged, or from a newer version."""
     path = folder / WATCH_FILE
     content = read_bytes(path, within=folder)
-    schema_in(content, path, SCHEMA, _ADVICE)
+    require_schema(content, path, SCHEMA, _ADVICE)
     return decoded(content, WatchInfo, path, _ADVICE)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 
 from slowpath.core.brief import Brief
 from slowpath.core.clean import line, shell_assignments
-from slowpath.core.decoding import decoded, schema_in
+from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Share, Text, means
 
@@ -112,7 +112,7 @@ def read_proof(folder: Path) -> Proof:
     """Raises: RecordError: it is missing, damaged, or from a newer version."""
     path, advice = folder / PROOF_FILE, "remove the folder, and prove again"
     content = read_bytes(path, within=folder)
-    schema_in(content, path, PROOF_SCHEMA, advice)
+    require_schema(content, path, PROOF_SCHEMA, advice)
     return decoded(content, Proof, path, advice)
 
 

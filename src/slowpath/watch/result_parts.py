@@ -72,10 +72,8 @@ class FileTime(Result, frozen=True, kw_only=True):
     text: Annotated[Text, means("one line")]
 
 
-Files = Annotated[FileTime | None, means("MPI-IO; null: the program makes no such call, or an older version wrote it")]
-StartTime = Annotated[
-    NotNegative | None, means("in MPI_Init, a rank, before the run; null: not recorded, or an older version wrote it")
-]
+Files = Annotated[FileTime | None, means("MPI-IO; null: the program makes no such call")]
+StartTime = Annotated[NotNegative | None, means("in MPI_Init, a rank, before the run; null: not recorded")]
 
 
 StandstillCause = Literal["mismatch", "circle", "missing", "not known"]
@@ -119,7 +117,7 @@ WhyStill = Annotated[
 
 WrongPlace = Annotated[
     tuple[PlaceFault, ...] | None,
-    means("what is wrong with where the ranks ran, of the first node where anything is; null: an older version"),
+    means("what is wrong with where the ranks ran, of the first node where anything is; null: nothing"),
 ]
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from slowpath.core.decoding import DAMAGE, schema_in, why
+from slowpath.core.decoding import DAMAGE, require_schema, why
 from slowpath.core.errors import RecordError
 from slowpath.core.files import read_bytes
 from slowpath.core.finding_results import RemedyResult
@@ -169,7 +169,7 @@ class MessageClass(Result, frozen=True, kw_only=True):
     is_odd: Annotated[bool | None, means("the allocation's length is no multiple of its page; null: not known")]
     start: Annotated[str, means("of the buffer: page, line, elsewhere, not known")]
     block_bytes: Annotated[Count | None, means("mean contiguous stretch of its datatype; null: contiguous")]
-    is_uneven: Annotated[bool, means("its blocks or gaps are unequal; an older version: false")] = False
+    is_uneven: Annotated[bool, means("its blocks or gaps are unequal")] = False
     peers: Annotated[Count, means("distinct peers over all ranks")]
     ranks: Annotated[Count, means("that have messages of this class")]
     count: Annotated[Count, means("messages or calls, all ranks")]
@@ -217,10 +217,10 @@ class Wait(Result, frozen=True, kw_only=True):
     share: Annotated[Share, means("of the run")]
     site: Annotated[Count | None, means("index in sites; where most of it is waited")]
     text: Annotated[Text, means("one line")]
-    longest_s: Annotated[
-        NotNegative | None, means("of the rank that waited longest; null: an older version wrote it")
-    ] = optional()
-    longest_rank: Annotated[int | None, means("that rank; null: an older version wrote it")] = optional()
+    longest_s: Annotated[NotNegative | None, means("of the rank that waited longest; null: no rank waited")] = (
+        optional()
+    )
+    longest_rank: Annotated[int | None, means("that rank; null: no rank waited")] = optional()
     began: Annotated[
         Literal["outside MPI", "inside MPI"] | None,
         means("where that rank was meanwhile: computing, or without a core; or waiting itself; null: no one rank"),
@@ -318,21 +318,15 @@ class WatchResults(Result, frozen=True, kw_only=True):
     pairs: Annotated[tuple[Pair, ...], means("that exchanged messages; the largest 4096 by bytes")]
     allocations: Annotated[tuple[AllocationKind, ...], means("most bytes first")]
     slices: Annotated[tuple[Slice, ...], means("for the picture; at most 200 a rank, 64 ranks")]
-    collectives: Annotated[
-        tuple[CollectiveClass, ...] | None, means("blocking ones, most time first; null: an older version wrote it")
-    ] = optional()
-    resources: Annotated[
-        tuple[RankResources, ...] | None, means("what each rank had to work with; null: an older version wrote it")
-    ] = optional()
+    collectives: Annotated[tuple[CollectiveClass, ...], means("blocking ones, most time first")] = ()
+    resources: Annotated[tuple[RankResources, ...], means("what each rank had to work with")] = ()
     shown_ranks: Annotated[tuple[Count, ...] | None, means("ranks with slices; null: all")] = optional()
     not_measured: Annotated[
         Count | None,
         means("of unpriced, those that a replay can price: nothing was measured for them yet; null: not counted"),
     ] = optional()
-    accounts: Annotated[
-        tuple[Account, ...] | None, means("the ranks' time in MPI by name, longest first; null: an older version")
-    ] = optional()
-    efficiency: Annotated[Efficiency | None, means("of the whole run; null: an older version, or no rank")] = optional()
+    accounts: Annotated[tuple[Account, ...], means("the ranks' time in MPI by name, longest first")] = ()
+    efficiency: Annotated[Efficiency | None, means("of the whole run; null: no rank")] = optional()
     windows: Annotated[tuple[Efficiency, ...] | None, means("at most 60 of its time; null: too short")] = optional()
     phases: Annotated[tuple[Phase, ...] | None, means("at another level than most; null: too short")] = optional()
     place: WrongPlace = optional()
@@ -362,7 +356,7 @@ def read_watch_results(folder: Path) -> WatchResults:
 
 def decode_watch_results(content: bytes, path: Path) -> WatchResults:
     """From the bytes of a results.json; `path` names it in errors.  Raises: RecordError."""
-    schema_in(content, path, WATCH_SCHEMA, "name a folder that slowpath watch wrote", "is not a results.json")
+    require_schema(content, path, WATCH_SCHEMA, "name a folder that slowpath watch wrote", "is not a results.json")
     try:
         results = msgspec.json.decode(content, type=WatchResults)
         require_whole(results)

@@ -44,7 +44,7 @@ def _spent(results: WatchResults) -> Iterator[ProgramSpent]:
             is_strided=alike.block_bytes is not None,
             is_nonblocking=alike.call.startswith("MPI_I"),
         )
-    for call in results.collectives or ():
+    for call in results.collectives:
         # One call is a call on each of its ranks: a rank outside of its communicator spends nothing there.
         seconds = call.work_s * call.count * call.ranks / max(1, results.program.ranks)
         if seconds > 0:
@@ -67,7 +67,7 @@ def collective_uses(results: WatchResults, library: str) -> tuple[list[Use], dic
     world, known = max(1, results.program.ranks), set(tunable(library))
     found: dict[tuple[str, int, int], Use] = {}
     others: dict[str, float] = {}
-    for kind in results.collectives or ():
+    for kind in results.collectives:
         seconds = kind.work_s * kind.count * kind.ranks / world
         if kind.collective not in known:
             others[kind.call] = others.get(kind.call, 0.0) + seconds

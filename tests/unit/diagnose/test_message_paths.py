@@ -122,7 +122,7 @@ def test_nothing_is_said_where_the_path_was_asked_for_without_a_setting(survey: 
 
 
 def test_the_verdict_keeps_a_line_for_them() -> None:
-    verdict = Verdict(headline="h", lines=[], actions=["one", "two", "three"])
+    verdict = Verdict(headline="h", lines=[], actions=["one", "two", "three"], state="clear", answer="h")
     assert with_settings_without_effect(verdict, []) == verdict
     assert with_settings_without_effect(verdict, ["idle"]).actions == ["one", "two", "idle"]
     assert with_settings_without_effect(replace(verdict, actions=[]), ["idle"]).actions == ["idle"]

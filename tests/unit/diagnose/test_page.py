@@ -188,13 +188,6 @@ def test_what_the_budget_left_out_is_named_with_the_command_that_goes_on() -> No
     assert "2 steps not made; continue with: slowpath diagnose --resume d --budget 5m." in render_brief(made, "d")
 
 
-def test_one_that_an_older_version_wrote_says_what_to_do_first() -> None:
-    old = replace(VERDICT, answer=None, actions=[], faults=None, opportunities=None, properties=None)
-    made = diagnosis(verdict=old, status="settled", next=[])
-    assert render_brief(made, "d").splitlines() == [VERDICT.headline, "Report: d/report.html"]
-    assert view.headline(made) == VERDICT.headline
-
-
 def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> None:
     cells = [cell(number, {}, [time_s] * 8) for number, time_s in enumerate((45e-9, 26e-9, 36e-9, 19e-9))]
     pairs = [contrast("remedy", [(26e-9, 45e-9)] * 8, 1, 0), contrast("fast side", [(19e-9, 36e-9)] * 8, 3, 2)]

@@ -92,7 +92,7 @@ def test_run_and_launches_are_read_back(tmp_path: Path) -> None:
         (b'{"schema": 1}', "is damaged"),
         (b'{"schema": "1"}', "is damaged"),
         (b"\xff", "is damaged"),
-        (b'{"schema": 99, "other": 1}', "was written by a newer slowpath"),
+        (b'{"schema": 99, "other": 1}', "was written by another version"),
     ],
 )
 def test_run_json_that_cannot_be_read(tmp_path: Path, content: bytes | None, expected: str) -> None:

@@ -200,7 +200,15 @@ def test_imported_run_says_that_the_spread_is_unknown(imported: Results) -> None
 
 
 def test_empty_run_renders(imported: Results) -> None:
-    page = render_html(replace(imported, cells=[], contrasts=[], notes=[], verdict=Verdict(headline="No", lines=[])))
+    page = render_html(
+        replace(
+            imported,
+            cells=[],
+            contrasts=[],
+            notes=[],
+            verdict=Verdict(headline="No", lines=[], state="clear", answer="No"),
+        )
+    )
     assert Page(page).open == []
     for name in ("contrasts", "first", "sizes", "spread"):
         assert f'id="{name}"' not in page

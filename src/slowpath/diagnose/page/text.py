@@ -31,7 +31,8 @@ _STATUS: Mapping[Status, str] = {
 @cleaned
 def render_brief(diagnosis: Diagnosis, folder: str, width: int = 100) -> str:
     """What is wrong and what to do, on one screen; `render` has all of it."""
-    verdict = diagnosis.verdict or Verdict(headline=f"Diagnosis of {diagnosis.mpi}", lines=[])
+    none = f"Diagnosis of {diagnosis.mpi}"
+    verdict = diagnosis.verdict or Verdict(headline=none, lines=[], state="not measured", answer=none)
     open_ways = []
     if diagnosis.status in ("budget", "interrupted", "named") and diagnosis.next:
         steps = plural(len(diagnosis.next), "step")
@@ -67,8 +68,7 @@ def _scope(diagnosis: Diagnosis, width: int) -> Iterator[str]:
 def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     verdict = diagnosis.verdict
     if verdict is not None:
-        advice = verdict.actions if verdict.answer else [verdict.headline]
-        for line in (verdict.answer, *advice, verdict.still_open, verdict.place, verdict.count):
+        for line in (verdict.answer, *verdict.actions, verdict.still_open, verdict.place, verdict.count):
             yield from _wrapped(line, width, "") if line else ()
     else:
         yield f"Diagnosis of {diagnosis.mpi}"

@@ -174,10 +174,8 @@ def _with_words(finding: Finding, status: str) -> Finding:
 
 
 def headline(diagnosis: Diagnosis) -> str:
-    """Whether something is wrong, by the judge of every run; of an older version what to do first, or nothing."""
-    if diagnosis.verdict and diagnosis.verdict.answer:
-        return diagnosis.verdict.answer
-    return diagnosis.verdict.headline if diagnosis.verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
+    """Return whether something is wrong, by the judge of every run."""
+    return diagnosis.verdict.answer if diagnosis.verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
 
 
 def place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:

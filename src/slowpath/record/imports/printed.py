@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.decoding import decoded, schema_in
+from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES
 from slowpath.record.imports.table_plan import Planned
@@ -71,11 +71,11 @@ def write_printed(folder: Path, planned: Sequence[Planned]) -> None:
 def read_printed(folder: Path) -> list[PrintedTable]:
     """The tables of one launch's folder; [] where there is no printed.json.
 
-    Raises: RecordError if it is damaged or from a newer version.
+    Raises: RecordError if it is damaged or of another version.
     """
     path = folder / FILE
     if not path.exists():
         return []
     content, advice = read_bytes(path, FILE_BYTES[FILE], within=folder), "import the log again"
-    schema_in(content, path, PRINTED_SCHEMA, advice)
+    require_schema(content, path, PRINTED_SCHEMA, advice)
     return decoded(content, Printed, path, advice).tables

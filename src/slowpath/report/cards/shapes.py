@@ -129,7 +129,7 @@ def shape_pictures(finding: Finding, results: Results) -> list[Made]:
 
 
 def _periodic(finding: Finding, results: Results) -> list[Made]:
-    shapes = next((shape for shape in results.shapes or () if shape.cell == finding.slow_cells[0]), None)
+    shapes = next((shape for shape in results.shapes if shape.cell == finding.slow_cells[0]), None)
     if shapes is None or shapes.drawn is None or shapes.period is None:
         return []
     drawn, every = shapes.drawn, shapes.period.every
@@ -166,7 +166,7 @@ def _tail(shapes: CellShapes, finding: Finding) -> Made:
 
 def _launches(finding: Finding, results: Results) -> list[Made]:
     wanted = set(finding.slow_cells)
-    kinds = next((kinds for kinds in results.launch_kinds or () if wanted & {cell.cell for cell in kinds.cells}), None)
+    kinds = next((kinds for kinds in results.launch_kinds if wanted & {cell.cell for cell in kinds.cells}), None)
     if kinds is None:
         return []
     points: dict[bool, list[Point]] = {False: [], True: []}

@@ -137,7 +137,7 @@ def scaling_view(results: Results) -> ScalingView | None:
 
 def _by_where(results: Results) -> dict[Where, list[RankScaling]]:
     found: dict[Where, list[RankScaling]] = {}
-    for scaling in results.scalings or []:
+    for scaling in results.scalings:
         if scaling.quantity == QUANTITY:
             found.setdefault((scaling.mpi or "", scaling.environment), []).append(scaling)
     return found

@@ -99,4 +99,4 @@ class NcclUse(Result, frozen=True, kw_only=True):
         return min(self.busy_s / self.run_s, 1.0)
 
 
-NcclPart = Annotated[NcclUse | None, means("calls of NCCL or RCCL; null: none was seen, or an older version wrote it")]
+NcclPart = Annotated[NcclUse | None, means("calls of NCCL or RCCL; null: none was seen")]

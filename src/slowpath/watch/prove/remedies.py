@@ -288,7 +288,7 @@ def with_tuning(remedy: ProgramRemedy, watch: Path, results: WatchResults | None
 
 def tuning_rows(results: WatchResults | None) -> tuple[TuningRow, ...]:
     """One for each kind of collective with a price."""
-    kinds = (results.collectives or ()) if results is not None else ()
+    kinds = results.collectives if results is not None else ()
     return tuple(_row(kind, kind.way) for kind in kinds if kind.way is not None)
 
 

@@ -49,7 +49,7 @@ class RankRecord:
     profile_lane: NDArray[np.int64]
     events: NDArray[Any]
     event_lane: NDArray[np.int64]
-    current: NDArray[Any]  # what each thread does now, by lane; empty: an older library wrote the record
+    current: NDArray[Any]  # what each thread does now, by lane; empty: not recorded
     lost: Mapping[str, int]  # elements that found no room, by section
     text: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...]

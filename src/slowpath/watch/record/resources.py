@@ -61,7 +61,7 @@ class RecordedResources:
 
 
 def resources_in(record: RankRecord) -> RecordedResources:
-    """Of one rank; all empty for a record of an older version."""
+    """Of one rank; all empty where nothing was recorded."""
     moments = [_words(line) for line in record.text.get("at", ())]
     begin = next((words for moment, words in moments if moment == "begin"), {})
     end = next((words for moment, words in reversed(moments) if moment == "end"), {})

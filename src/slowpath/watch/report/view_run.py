@@ -160,7 +160,7 @@ MOST_RESOURCES = 32
 
 def resources(results: WatchResults) -> tuple[FigureTable, str] | None:
     """What each rank had to work with, and which ranks are shown; None: no record says it."""
-    every = results.resources or ()
+    every = results.resources
     if not every:
         return None
     shown = sorted(every, key=lambda one: one.waited_s or 0.0, reverse=True)[:MOST_RESOURCES]

@@ -213,7 +213,7 @@ EFFICIENCIES: tuple[tuple[str, Callable[[Efficiency], float | None], str], ...] 
 
 
 def efficiency(results: WatchResults) -> FigureTable | None:
-    """The POP model's factors of the run, and their range over its windows; None: an older version, or no rank."""
+    """The POP model's factors of the run, and their range over its windows; None: no rank."""
     whole = results.efficiency
     if whole is None:
         return None
@@ -288,7 +288,7 @@ def rank_bars(results: WatchResults) -> Figure | None:
 
 
 def accounts(results: WatchResults) -> FigureTable | None:
-    """The time in MPI by name; None: an older version wrote it, or no rank was recorded."""
+    """The time in MPI by name; None: no rank was recorded."""
     if not results.accounts:
         return None
     rows = [

@@ -85,7 +85,7 @@ def accounts_csv(results: WatchResults) -> str:
     ranks = [rank.rank for rank in results.ranks]
     rows = (
         [account.name, rank, value]
-        for account in results.accounts or ()
+        for account in results.accounts
         for rank, value in zip(ranks, account.by_rank, strict=False)
     )
     return as_csv(["name", "rank", "seconds"], rows)

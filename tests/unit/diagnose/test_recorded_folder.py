@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders that earlier versions wrote are loaded, and the rules of this version judge what was recorded in them."""
+"""A diagnosis that goes on judges what was recorded by the rules of today."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -33,45 +32,30 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def _steps(schema: int, about: dict[str, Any]) -> list[dict[str, Any]]:
-    said = "said" if schema == 1 else "summary"
-    steps = [
-        {"number": 1, "folder": "01-survey", "why": "w", "estimate_s": 1.0, "wall_s": 2.0, said: "1 finding"},
-        {"number": 2, "folder": "02-trial", "why": "w", "estimate_s": 1.0, "wall_s": 2.0, said: "an old outcome"},
-    ]
-    tasks: list[dict[str, Any]] = [{"kind": "survey"}, {"kind": "trial", **about}]
-    if schema > 1:
-        return [{**step, "task": task} for step, task in zip(steps, tasks, strict=True)]
-    abouts: list[dict[str, Any]] = [{}, about]
-    return [
-        {**step, "kind": task["kind"], "about": about} for step, task, about in zip(steps, tasks, abouts, strict=True)
-    ]
-
-
-@pytest.mark.parametrize("schema", [1, 2, SCHEMA])
-def test_a_recorded_folder_is_judged_anew(schema: int, recorded: Path) -> None:
+def test_a_recorded_folder_is_judged_anew(recorded: Path) -> None:
     survey = build_results(recorded / "01-survey")
     [pages] = [one for one in survey.findings if one.rule == "SP001"]
-    fast = "fast" if schema == 1 else "fast_side"
     about = {
         "finding": pages.id, "remedy": "pad to 2 MiB", "axis": "overalloc_bytes", "slow": "4096",
         "remedied": "2097152", "metric": "one_way_s", "phase": "first", "constant_s": 0.00032,
-        "control": "it is paid for once", "uncontrolled": None, fast: None if schema == 1 else "none",
+        "control": "it is paid for once", "uncontrolled": None, "fast_side": "none",
     }  # fmt: skip
     stale = msgspec.to_builtins(finding("SP001", text="An earlier rule said so."))
-    if schema == 1:
-        stale = {name: value for name, value in stale.items() if name != "kind"}
+    step = {"why": "w", "estimate_s": 1.0, "wall_s": 2.0}
+    steps = [
+        {**step, "number": 1, "folder": "01-survey", "summary": "1 finding", "task": {"kind": "survey"}},
+        {**step, "number": 2, "folder": "02-trial", "summary": "an old outcome", "task": {"kind": "trial", **about}},
+    ]
     content = {
-        "schema": schema, "slowpath": "0", "command": [], "started": "now", "budget_s": 60.0, "spent_s": 4.0,
-        "mpi": Bench.identity, "status": "settled", "findings": [stale], "steps": _steps(schema, about),
+        "schema": SCHEMA, "slowpath": "0", "command": [], "started": "now", "budget_s": 60.0, "spent_s": 4.0,
+        "mpi": Bench.identity, "status": "settled", "findings": [stale], "steps": steps,
     }  # fmt: skip
     (recorded / FILE).write_text(json.dumps(content))
     loaded = resume(recorded, Bench(results()), 0.0, 0.0).diagnosis  # type: ignore[arg-type]
     assert loaded.schema == SCHEMA
     assert {one.id for one in loaded.findings} == {one.id for one in survey.findings}
     [proven] = [one for one in loaded.findings if one.id == pages.id]
-    assert [one.name for one in proven.remedies if one.verdict == "proven"] == (["pad to 2 MiB"] if schema > 1 else [])
-    assert [one.name for one in proven.remedies if one.verdict != "not tried"] == ["pad to 2 MiB"]
+    assert [one.name for one in proven.remedies if one.verdict == "proven"] == ["pad to 2 MiB"]
     assert [step.summary for step in loaded.steps] == ["1 finding", "an old outcome"]
     assert loaded.verdict is not None
     assert "An earlier rule" not in str(loaded.verdict)
