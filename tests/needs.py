@@ -56,7 +56,6 @@ NEEDS = {
     "gfortran": Need("Debian: gfortran", programs("gfortran")),
     "groff": Need("Debian: groff", programs("groff")),
     "iproute2": Need("Debian: iproute2", programs("ip", "tc")),
-    "otf2-print": Need("Debian: otf2-tools", programs("otf2-print")),
     "slurm": Need("Debian: slurm-wlm munge libpmix-dev", programs("slurmctld", "slurmd", "munged", "srun")),
     "tclsh": Need("Debian: tcl", programs("tclsh")),
     "tun": Need("/dev/net/tun, for a network in user space", lambda: Path("/dev/net/tun").exists()),

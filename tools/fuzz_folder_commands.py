@@ -153,7 +153,6 @@ _GATE = frozenset({0, 1, 2, 3, 4})
 _WRONG_BYTES = frozenset({0, 1, 2, 4})
 _REPORTS = ["", "--format html", "--format json", "--format csv"]
 _REPORT = _reader("report", "report", "{folder}", formats=_REPORTS, own=True, codes=_WRONG_BYTES)
-_REDACT = _reader("report --redact", "report", "{folder}", "--redact", "{out}/copy", codes=_WRONG_BYTES)
 _FORMATS = ["", "--format json", "--format csv --html {out}/compare.html"]
 _COMPARE = (
     _reader("compare PRISTINE FOLDER", "compare", "{pristine}", "{folder}", formats=_FORMATS),
@@ -174,19 +173,18 @@ _REFERENCE = (
     _reader("reference add", "reference", "add", "{folder}", "--in", "{out}/references"),
 )
 _OPEN = Reader("slowpath.open", _guarded(_walk))
-_TRACES = ["", "--format otf2", "--format perfetto"]
 _RESUME = Reader("resume, what is left", _guarded(_left_to_do), own=True)
 
 READERS: Mapping[str, tuple[Reader, ...]] = {
     "run": (
-        _REPORT, _REDACT, *_COMPARE, *_GATES, _TABLE, *_REFERENCE, _OPEN, _RESUME,
-        _reader("trace --out", "trace", "{folder}", "--out", "{out}/trace", formats=_TRACES),
+        _REPORT, *_COMPARE, *_GATES, _TABLE, *_REFERENCE, _OPEN, _RESUME,
+        _reader("trace --out", "trace", "{folder}", "--out", "{out}/trace"),
         _reader("trace", "trace", "{folder}", own=True),
         _reader("summary", "summary", "{folder}"),
     ),
     "results": (*_COMPARE, *_GATES, _TABLE, *_REFERENCE),
     "history": _REFERENCE,
-    "diagnosis": (_REPORT, _REDACT, *_COMPARE, *_GATES, _TABLE, _OPEN, _RESUME),
+    "diagnosis": (_REPORT, *_COMPARE, *_GATES, _TABLE, _OPEN, _RESUME),
     "logs": (Reader("import", _imports, codes=_WRONG_BYTES),),
     "counts": (Reader("count, what was kept", _guarded(_counts)),),
     "campaigns": (Reader("campaign", _guarded(_campaign)),),

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a diagnosis is a run folder to report, --redact, slowpath.open, history and compare."""
+"""The folder of a diagnosis is a run folder to report, slowpath.open, history and compare."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -50,22 +49,6 @@ def test_report_writes_its_files_and_those_of_its_steps(folder: Path, capfd: pyt
     head, *rows = contrasts_csv(folder).splitlines()
     assert head.startswith(CSV_HEAD)
     assert {row.partition(",")[0] for row in rows} <= {"01-survey", "02-witness"}
-
-
-def test_a_copy_without_names_has_one_stand_in_for_a_name_in_all_steps(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "copy"
-    assert exit_code(["report", str(folder), "--redact", str(out)]) == 0
-    assert "Diagnosis of mpich 5.0.2" in capfd.readouterr().out
-    texts = [path.read_text(errors="replace") for path in out.rglob("*") if path.suffix in (".json", ".html", ".txt")]
-    assert not [text for text in texts if "alice" in text]
-    survey, whole = (json.loads((out / name).read_text()) for name in ("01-survey/run.json", "diagnosis.json"))
-    assert any(note.startswith("Redacted") for note in survey["notes"])
-    assert whole["command"][-1].rpartition("/")[2].startswith("path")
-    opened = slowpath.open(out)
-    assert isinstance(opened, Opened)
-    assert [one.id for one in opened.findings] == [one.id for one in slowpath.open(folder).findings]
 
 
 def test_open_is_the_survey_with_all_steps(folder: Path) -> None:

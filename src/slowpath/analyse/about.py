@@ -165,7 +165,6 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
         engine=info.engine,
         slowpath=info.slowpath,
         imported=info.imported,
-        redacted=info.redacted,
         mpi=_first_there(mpis),
         mpis=mpis,
         machine=without_secrets(info.machine),

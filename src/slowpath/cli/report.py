@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -21,15 +20,7 @@ EXIT_NOTHING = 4  # no rank left a record
     show_default=True,
     help="What to print on stdout. All files are written in any case. csv prints the contrasts.",
 )
-@click.option(
-    "--redact",
-    type=click.Path(path_type=Path),
-    help="Copy RUN to this new folder without names of hosts, users, paths and addresses, and report the copy.",
-)
-@click.option(
-    "--redact-also", metavar="WORD", multiple=True, help="With --redact: another word to replace; repeatable."
-)
-def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str, ...]) -> int:
+def command(run: Path, format: str) -> int:
     """Rebuild the report of a run, a diagnosis or a watch.
 
     RUN may be unfinished: the report covers what was measured so far. Only derived files are written: results.json,
@@ -44,25 +35,13 @@ def command(run: Path, format: str, redact: Path | None, redact_also: tuple[str,
     from slowpath.run.ownership import measured_by
     from slowpath.watch.folder import is_watch
 
-    def tell(line: str) -> None:
-        click.echo(line, err=True)
-
-    if redact_also and redact is None:
-        raise click.UsageError("--redact-also needs --redact FOLDER, where the copy without names goes")
     if is_watch(run):
-        if redact is not None:
-            raise click.UsageError("--redact is for runs and diagnoses; a watch names hosts, paths and functions")
         return _watch(run, format)
     if (busy := measured_by(run)) is not None:
         click.echo(f"{busy}; this reports what is there so far", err=True)
     if is_diagnosis(run):
-        return _diagnosis(run, format, redact, redact_also, tell)
-    if redact is not None:
-        from slowpath.report.redact import redact_and_report
-
-        run, results = redact_and_report(run, redact, redact_also, tell)
-    else:
-        results = rebuild(run)
+        return _diagnosis(run, format)
+    results = rebuild(run)
     show(run, results, format, full=True)
     return exit_code_of(results)
 
@@ -79,17 +58,12 @@ def _watch(folder: Path, format: str) -> int:
     return 0 if results.program.recorded_ranks else EXIT_NOTHING
 
 
-def _diagnosis(
-    folder: Path, format: str, redact: Path | None, redact_also: tuple[str, ...], tell: Callable[[str], None]
-) -> int:
+def _diagnosis(folder: Path, format: str) -> int:
     """Rebuild the reports of a diagnosis and of its steps, print the first, and return the exit code."""
     from slowpath.cli.finish import exit_code_of
     from slowpath.diagnose.page.files import contrasts_csv, rebuild
     from slowpath.diagnose.page.text import render
-    from slowpath.report.redact import redact_run
 
-    if redact is not None:
-        folder, _ = redact_run(folder, redact, redact_also, tell)
     diagnosis, results = rebuild(folder)
     if format == "csv":
         click.echo(contrasts_csv(folder).rstrip("\n"))

@@ -8,20 +8,10 @@ from pathlib import Path
 import click
 
 
-@click.command(
-    "trace", epilog="Example: slowpath trace slowpath-runs/cannon-20260131-120000 --cell 7 --format perfetto"
-)
+@click.command("trace", epilog="Example: slowpath trace slowpath-runs/cannon-20260131-120000 --cell 7")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--cell", type=click.IntRange(min=0), help="One cell, by its number.  [default: all with start times]")
 @click.option("--launch", type=click.IntRange(min=0), help="By its number.  [default: the one with most styles]")
-@click.option(
-    "--format",
-    "format",
-    type=click.Choice(["otf2", "perfetto", "both"]),
-    default="both",
-    show_default=True,
-    help="otf2: for Vampir and other tools of the field. perfetto: for a browser.",
-)
 @click.option(
     "--begin", type=click.FloatRange(min=0), metavar="S", help="Of a watch: calls from here, seconds since MPI_Init."
 )
@@ -33,12 +23,11 @@ def command(
     run: Path,
     cell: int | None,
     launch: int | None,
-    format: str,
     begin: float | None,
     end: float | None,
     out: Path | None,
 ) -> int:
-    """Write a timeline of all ranks for trace viewers.
+    """Write a timeline of all ranks for ui.perfetto.dev.
 
     The timeline of one launch has every recorded interval of every rank, with its step and repetition. Cells of cannon
     and of p2p pattern=one_way have start times; other cells record durations only.
@@ -46,8 +35,7 @@ def command(
     RUN may be a watch: the timeline then has MPI calls by name, a track per rank and thread, and messages as arrows.
     """
     from slowpath.core.files import inside
-    from slowpath.report.trace.read import read_trace
-    from slowpath.report.trace.write import FORMATS, write_trace
+    from slowpath.report.trace import read_trace, write_trace
     from slowpath.watch.folder import is_watch
 
     if is_watch(run):
@@ -61,11 +49,10 @@ def command(
     else:
         trace = read_trace(run, cell, launch)
         name = ("all" if cell is None else f"cell-{cell}") + ("" if launch is None else f"-launch-{launch}")
-    folder = out or inside(run, Path("traces") / (name if format == "both" else f"{name}-{format}"))
+    folder = out or inside(run, Path("traces") / name)
     for note in trace.notes:
         click.echo(f"note: {note}", err=True)
-    for path, how in write_trace(trace, folder, list(FORMATS) if format == "both" else [format]):
-        click.echo(f"{path}   {how}")
+    click.echo(f"{write_trace(trace, folder)}   open it at ui.perfetto.dev, in a browser")
     click.echo(f"{trace.title}: {trace.ranks} ranks, {trace.spans} intervals, {trace.messages} messages", err=True)
     return 0
 

@@ -71,7 +71,6 @@ def _hardware(a: RunResult, b: RunResult) -> Iterator[str]:
 
 
 def _mpis(a: Results, b: Results, pairs: Iterable[CellPair]) -> Iterator[str]:
-    redacted = a.run.redacted or b.run.redacted  # the library's own line may name a user
     for mine, yours in _each(a.run, b.run, pairs, lambda run, cell: mpi_of(run, cell.mpi)):
         name_a, name_b = mpi_identity(mine), mpi_identity(yours)
         if not name_a or not name_b:
@@ -79,7 +78,7 @@ def _mpis(a: Results, b: Results, pairs: Iterable[CellPair]) -> Iterator[str]:
             yield f"{' and '.join(silent)} {_do(silent)} not state the MPI library"
         elif name_a != name_b:
             yield f"{name_a} in A, {name_b} in B"
-        elif mine.library and yours.library and mine.library != yours.library and not redacted:
+        elif mine.library and yours.library and mine.library != yours.library:
             yield f"the library's version string is '{mine.library}' in A, '{yours.library}' in B"
 
 
@@ -139,18 +138,18 @@ def _settings(a: Results, b: Results, pairs: Iterable[CellPair]) -> Iterator[str
     for mine, yours in _each(a.run, b.run, pairs, environment_of):
         if mine and yours and mine.setting and mine.setting == yours.setting:
             continue  # a setting that is independent of the library: other MPIs use other variables for it
-        set_a, set_b = (_set(each, names_alone=a.run.redacted or b.run.redacted) for each in (mine, yours))
+        set_a, set_b = (_set(each) for each in (mine, yours))
         if set_a != set_b:
             name = next((each.name for each in (mine, yours) if each), "?")
             yield f"environment {name}: {set_a} in A, {set_b} in B"
 
 
-def _set(environment: EnvironmentResult | None, names_alone: bool) -> str:
-    """Return the environment as text. A redacted copy is described by names, since its values are replaced."""
+def _set(environment: EnvironmentResult | None) -> str:
+    """Return the environment as text."""
     if environment is None:
         return "not stated"
     given = {**environment.variables, **(environment.stated or {})}
-    words = [name if names_alone else f"{name}={value}" for name, value in sorted(given.items())]
+    words = [f"{name}={value}" for name, value in sorted(given.items())]
     return " ".join([*words, *(f"unset {name}" for name in sorted(environment.unset))]) or "no variables"
 
 

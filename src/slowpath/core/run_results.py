@@ -191,7 +191,6 @@ class RunResult(Result, frozen=True, kw_only=True):
     environments: Annotated[list[EnvironmentResult], means("in the campaign's order")]
     placements: Annotated[list[PlacementResult], means("in the campaign's order")]
     quantum_ns: Annotated[NotNegative | None, means("coarsest clock of any rank; null: not known")]
-    redacted: Annotated[bool, means("a copy in which stand-ins replace names")] = False
 
     def __post_init__(self) -> None:
         require_machine(self.machine)

@@ -161,7 +161,7 @@ def _gathered(facts: Facts) -> Facts:
     return [*kept, (_NOT_RECORDED, ", ".join(missing))] if missing else kept
 
 
-_ELSEWHERE = ("redacted", "mpi", "mpis", "machine", "launches", "command", "environments", "placements")
+_ELSEWHERE = ("mpi", "mpis", "machine", "launches", "command", "environments", "placements")
 _VARIABLES = ("control_variables", "performance_variables", "protocols")
 
 

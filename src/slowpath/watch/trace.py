@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace from the folder of a watch: the calls of each thread that were kept, both sides of messages, collectives."""
+"""A trace from the folder of a watch: the calls of each thread that were kept, and both sides of messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.units import format_time
-from slowpath.report.trace.model import Collective, Communicator, Span, Trace, TraceMessage, TraceThread
+from slowpath.report.trace import Span, Trace, TraceMessage, TraceThread
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.events import Bools, Events, Ints, World
 from slowpath.watch.folder import WatchInfo, read_watch
@@ -37,7 +37,6 @@ class _KeptCalls:
     wait_s: NDArray[np.float64]
     chosen: Bools
     messages: Mapping[int, list[TraceMessage]]
-    collectives: Mapping[int, Collective]
 
 
 def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | None = None) -> Trace:
@@ -52,12 +51,10 @@ def read_watch_trace(folder: Path, begin_s: float | None = None, end_s: float | 
     chosen, notes = _chosen(events, begin_s, end_s)
     if not chosen.any():
         raise UsageError(f"{folder}: no recorded call is in this time range; calls end at {_last(events)}")
-    communicators, numbers = _communicators(events, world)
-    kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found, numbers, communicators),
-                 _collectives(events, numbers, communicators))  # fmt: skip
+    kept = _KeptCalls(events, world, found.split.wait_s, chosen, _messages(found))
     notes = [*world.job.notes, *world.notes, *notes, *_doubts(events, world, found.clocks.largest_error_s)]
     program = world.records[0].words("program").rpartition("/")[2]
-    return Trace(f"{program}: watched", _began_ns(world, info), _rows(kept), notes, communicators)
+    return Trace(f"{program}: watched", _began_ns(world, info), _rows(kept), notes)
 
 
 def _chosen(events: Events, begin_s: float | None, end_s: float | None) -> tuple[Bools, list[str]]:
@@ -78,34 +75,7 @@ def _last(events: Events) -> str:
     return format_time(float(events.end_s.max()))
 
 
-def _communicators(events: Events, world: World) -> tuple[list[Communicator], dict[int, int]]:
-    """All ranks first; then each whose members are known, by its identity.  Returns: and identity -> number."""
-    everybody = tuple(range(world.job.size))
-    names = {
-        int(row["identity"]): bytes(row["name"]).split(b"\0", 1)[0].decode("utf-8", "replace")
-        for record in world.records
-        for row in record.communicators
-    }
-    found, numbers = [Communicator("MPI_COMM_WORLD", everybody)], dict[int, int]()
-    for identity in np.unique(events.communicator).tolist():
-        known = world.members.get(int(identity), ())
-        if isinstance(known, range):  # of all ranks
-            numbers[int(identity)] = 0
-            continue
-        members = tuple(int(rank) for rank in known)
-        if not members or any(not 0 <= rank < world.job.size for rank in members) or len(set(members)) < len(members):
-            continue
-        if members == everybody:
-            numbers[int(identity)] = 0
-            continue
-        numbers[int(identity)] = len(found)
-        found.append(Communicator(names.get(int(identity)) or f"communicator {len(found)}", members))
-    return found, numbers
-
-
-def _messages(
-    whole: Attributed, numbers: Mapping[int, int], known: list[Communicator]
-) -> Mapping[int, list[TraceMessage]]:
+def _messages(whole: Attributed) -> Mapping[int, list[TraceMessage]]:
     """Messages by the call that started them and by the call in which they were complete."""
     hung: dict[int, list[TraceMessage]] = defaultdict(list)
     events, world, found, parents = whole.events, whole.world, whole.matched, whole.parents
@@ -116,37 +86,14 @@ def _messages(
             parent = int(parents[call]) if call != NO_EVENT else NO_EVENT
             if parent == NO_EVENT:
                 continue
-            number = _shared(events, reported, numbers, known)
-            flow = (pairs[row],) if row in pairs else ()
             tag = min(max(int(events.tag[reported]), 0), _LARGEST_TAG)
-            hung[parent].append(
-                TraceMessage(kind, int(events.peer[reported]), tag, int(events.bytes[reported]), flow, number)
-            )
+            peer, length = int(events.peer[reported]), int(events.bytes[reported])
+            hung[parent].append(TraceMessage(kind, peer, tag, length, pairs.get(row)))
     for event in np.flatnonzero(events.has(EventKind.ONE_SIDED) & (events.peer >= 0) & events.is_timed).tolist():
         kind_ = _MOVES.get(world.calls[events.call[event]].removesuffix("_c"))
         if kind_:
             hung[event].append(TraceMessage(kind_, int(events.peer[event]), 0, int(events.bytes[event])))
     return hung
-
-
-def _shared(events: Events, reported: int, numbers: Mapping[int, int], known: list[Communicator]) -> int:
-    """The communicator of a message; that of all ranks where its own is not known or does not hold both."""
-    number = numbers.get(int(events.communicator[reported]), 0)
-    members = known[number].members
-    return number if number == 0 or {int(events.rank[reported]), int(events.peer[reported])} <= set(members) else 0
-
-
-def _collectives(events: Events, numbers: Mapping[int, int], known: list[Communicator]) -> Mapping[int, Collective]:
-    found = {}
-    for event in np.flatnonzero(events.has(EventKind.COLLECTIVE) & events.is_timed).tolist():
-        number = numbers.get(int(events.communicator[event]))
-        if number is None or int(events.rank[event]) not in known[number].members:
-            continue
-        root = int(events.peer[event])
-        members = known[number].members
-        place = members.index(root) if root in members else None
-        found[event] = Collective(number, place, int(events.bytes[event]))
-    return found
 
 
 def _rows(kept: _KeptCalls) -> list[TraceThread]:
@@ -179,8 +126,8 @@ def _spans(kept: _KeptCalls, rows: Ints) -> Iterator[Span]:
         attributes = _attributes(events, world, event)
         if kept.wait_s[event] > 0:
             attributes["waiting ns"] = round(1e9 * float(kept.wait_s[event]))
-        yield Span(world.calls[events.call[event]], begin_ns, last_ns, True, attributes,
-                   tuple(kept.messages.get(event, ())), kept.collectives.get(event))  # fmt: skip
+        messages = tuple(kept.messages.get(event, ()))
+        yield Span(world.calls[events.call[event]], begin_ns, last_ns, True, attributes, messages)
 
 
 def _attributes(events: Events, world: World, event: int) -> dict[str, int]:

@@ -23,7 +23,6 @@ from slowpath.core.cpu_list import count_cpus
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.machine_kind import alike, described, unlike
 from slowpath.core.results import LaunchCounts
-from slowpath.report.redact import redact_run
 from support.results import a_placement, a_skipped_row, an_environment, an_mpi
 
 GIB = 2**30
@@ -261,19 +260,6 @@ def test_a_copy_of_a_run_is_no_baseline_of_it(tmp_path: Path) -> None:
     renamed = replace(run.run, id="other", started="2026-05-05T00:00:00+00:00")
     with pytest.raises(UsageError, match="is a copy of"):
         gate(RunSource(Path("x.json"), replace(run.results, run=renamed)), run)
-
-
-def test_a_redacted_baseline_is_as_good_as_it_was(tmp_path: Path) -> None:
-    """What tells machines and libraries apart has no names in it; the library's own line may have."""
-    run = planted.folder(tmp_path / "run", 2)
-    folder, _ = redact_run(planted.folder(tmp_path / "base", 1), tmp_path / "redacted")
-    found = gate(read_source(run), read_source(folder))
-    assert (found.outcome, found.doubts) == ("pass", [])
-    mine, yours = new(mpis=[an_mpi(library="Open MPI user@n1")]), base(mpis=[an_mpi(library="Open MPI user1@host1")])
-    assert kinds(gate(mine, yours)) == ["mpi"]
-    run_of_copy = replace(yours.results.run, redacted=True)
-    noted = replace(yours, results=replace(yours.results, run=run_of_copy))
-    assert gate(mine, noted).outcome == "pass"
 
 
 def test_imported_logs_that_state_no_machine_are_judged_only_if_accepted() -> None:

@@ -6,13 +6,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import planted
 import pytest
 
-from slowpath.core.errors import RecordError
 from slowpath.core.secrets import KnownSecrets
 from slowpath.findings.sweeps import _allocation
-from slowpath.report.redact import redact_run
 from slowpath.run.hide import MOST_BYTES, hide_secrets
 
 SECRETS = KnownSecrets({"SLURM_JWT": "a-secret-of-mine"})
@@ -48,13 +45,3 @@ def test_output_elsewhere_is_not_fetched(tmp_path: Path) -> None:
     hide_secrets(folder, SECRETS)
     assert (folder / "stderr").is_symlink()
     assert elsewhere.read_text() == "a-secret-of-mine"
-
-
-def test_a_text_above_its_limit_is_not_copied(tmp_path: Path) -> None:
-    run = planted.make_run(tmp_path / "run")
-    text = next((run / "launches").iterdir()) / "stdout"
-    text.touch()
-    os.truncate(text, 2**30)
-    with pytest.raises(RecordError, match="stdout: has 1073741824 bytes, more than the 67108864 that are read"):
-        redact_run(run, tmp_path / "copy")
-    assert not (tmp_path / "copy").exists()

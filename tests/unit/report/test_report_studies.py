@@ -15,7 +15,7 @@ from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report import render_html
 from slowpath.report.studies import VIEWS, answers_of, views_of
 from slowpath.report.text import render_brief, render_text
-from slowpath.report.trace.read import KINDS
+from slowpath.report.trace import KINDS
 from slowpath.report.view_run import missing_note
 from support.change import change
 from support.results import a_skipped_row

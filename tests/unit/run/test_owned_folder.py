@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run, `resume`, `report` and a redacted copy do with a folder that another process measures."""
+"""What a run, `resume` and `report` do with a folder that another process measures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from slowpath.core.plan import Plan
 from slowpath.record.folder import RunInfo, launch_folder, read_launches, write_run
 from slowpath.record.owner import Owner, latest, record_path
 from slowpath.record.plan_files import write_plan
-from slowpath.report.redact import redact_run
 from slowpath.run import measure
 from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution
@@ -141,10 +140,3 @@ def test_a_file_whose_name_is_no_number_is_no_record(run_folder: Path) -> None:
     with owned(run_folder, "slowpath run"):
         pass
     assert sorted(os.listdir(run_folder / "owner")) == ["000001.json", "\u00b2.json"]
-
-
-def test_a_redacted_copy_has_no_owner(measured: Path, tmp_path: Path) -> None:
-    with owned(measured, "slowpath run"):
-        copy, _ = redact_run(measured, tmp_path / "copy")
-    assert not (copy / "owner").exists()
-    assert os.listdir(measured / "owner") == ["000001.json"]

@@ -24,7 +24,7 @@ def cannon_intervals(rank: int) -> list[Interval]:
     """Of one repetition: made inputs, then two products around a wait; rank 1 is 10 ns late."""
     late = 10 * rank
     return [("generate", late, 100 + late), (LABEL, 200 + late, 1200 + late), ("dgemm", 200 + late, 600 + late),
-            ("MPI_Waitall", 600 + late, 700 + late), ("dgemm", 700 + late, 1200 + late)]  # fmt: skip
+            ("wait", 600 + late, 700 + late), ("dgemm", 700 + late, 1200 + late)]  # fmt: skip
 
 
 def expected(rank: int) -> list[Interval]:
@@ -36,7 +36,7 @@ def expected(rank: int) -> list[Interval]:
 
 
 def _blocks(rank: int) -> list[Block]:
-    parts = {"generate": 10, LABEL: 0, "dgemm": 1, "MPI_Waitall": 4}
+    parts = {"generate": 10, LABEL: 0, "dgemm": 1, "wait": 4}
     found = []
     for name, part in parts.items():
         spans = [one for one in expected(rank) if one[0] == name]

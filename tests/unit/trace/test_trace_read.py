@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -13,8 +14,7 @@ from slowpath.cli.main import exit_code
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.record.blocks import Block
 from slowpath.record.folder import LaunchInfo, launch_folder, write_launch
-from slowpath.report.trace.model import Span, TraceThread, edges
-from slowpath.report.trace.read import read_trace
+from slowpath.report.trace import TraceThread, read_trace, write_trace
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def test_attributes_say_where_an_interval_belongs(run: Path) -> None:
     first, *later = [span for span in spans if span.name == "MPI_Send"]
     assert first.attributes == {"cell": ONE_WAY, "allocation": 0, "message": 0, "steady": 0}
     assert [span.attributes["message"] for span in later] == [1, 2]
-    assert {span.name: span.mpi for span in spans if span.name in ("dgemm", "MPI_Waitall", "MPI_Send")} == {
-        "dgemm": False, "MPI_Waitall": True, "MPI_Send": True}  # fmt: skip
+    assert {span.name: span.mpi for span in spans if span.name in ("dgemm", "wait", "MPI_Send")} == {
+        "dgemm": False, "wait": True, "MPI_Send": True}  # fmt: skip
 
 
 def test_one_cell_alone_begins_at_zero(run: Path) -> None:
@@ -94,29 +94,28 @@ def test_blocks_without_start_times_and_unmeasured_cells(tmp_path: Path) -> None
         read_trace(run, cell=ONE_WAY)
 
 
-def test_edges_nest() -> None:
-    outer, first, second = Span("outer", 0, 100), Span("first", 0, 40), Span("second", 40, 100)
-    found = [
-        (when, span.name, entered) for when, span, entered in edges(TraceThread(0, "n", None, [second, first, outer]))
-    ]
-    assert found == [(0, "outer", True), (0, "first", True), (40, "first", False), (40, "second", True),
-                     (100, "second", False), (100, "outer", False)]  # fmt: skip
-
-
-def test_overlap_is_refused() -> None:
-    with pytest.raises(RecordError, match="rank 3: 'a' and 'b' overlap in time"):
-        list(edges(TraceThread(3, "n", None, [Span("a", 0, 50), Span("b", 40, 60)])))
+def test_every_interval_is_a_slice_of_its_rank(run: Path, tmp_path: Path) -> None:
+    document = json.loads(write_trace(read_trace(run), tmp_path / "t").read_text())
+    slices = [event for event in document["traceEvents"] if event["ph"] == "X"]
+    for rank in range(2):
+        own = [event for event in slices if event["pid"] == rank + 1]
+        found = [(event["name"], 1000 * event["ts"], 1000 * (event["ts"] + event["dur"])) for event in own]
+        assert sorted(found) == [(name, pytest.approx(a), pytest.approx(b)) for name, a, b in sorted(expected(rank))]
+    second = [event for event in slices if event["name"] == "wait"][1]
+    assert second["cat"] == "mpi"
+    assert second["args"] == {"cell": 0, "steady": 1, "repetition": 1, "step": 0}
+    names = [event["args"]["name"] for event in document["traceEvents"] if event["name"] == "process_name"]
+    assert names == ["rank 0 (n1, process 40)", "rank 1 (n1, process 41)"]
 
 
 def test_command_writes_names_and_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code(["trace", str(run)]) == 0
     told = capsys.readouterr()
-    paths = [Path(line.split("   ")[0]) for line in told.out.splitlines()]
-    assert [path.name for path in paths] == ["traces.otf2", "trace.perfetto-trace"]
-    assert all(path.is_file() for path in paths)
+    assert Path(told.out.split("   ")[0]).name == "trace.json"
+    assert Path(told.out.split("   ")[0]).is_file()
     assert "2 ranks, 26 intervals" in told.err
     assert exit_code(["trace", str(run)]) == 4
     assert "is not empty" in capsys.readouterr().err
     assert exit_code(["trace", str(run), "--cell", "2"]) == 2
-    assert exit_code(["trace", str(run), "--format", "perfetto", "--out", str(run / "run.json")]) == 4
+    assert exit_code(["trace", str(run), "--out", str(run / "run.json")]) == 4
     assert capsys.readouterr().err.count("\n") == 2

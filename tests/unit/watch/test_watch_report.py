@@ -71,11 +71,6 @@ def test_a_proof_stands_on_the_page_and_a_damaged_one_does_not(watch: Path) -> N
     assert "proof-proof-2" not in page
 
 
-def test_a_copy_without_names_is_refused(watch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code(["report", str(watch), "--redact", str(tmp_path / "copy")]) == 2
-    assert "--redact is for runs and diagnoses" in capsys.readouterr().err
-
-
 def test_a_table_of_a_runs_messages_names_the_command_for_a_watch(
     watch: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
