@@ -103,11 +103,6 @@ REFUSED: list[tuple[str, str, int, str]] = [
     ("cannon", 'n = 65538\nnumbers = "integer"', 2, "exact up to n=65536"),
     ("cannon", 'skew = "moved"\nsource = "root"', 2, "skew=moved"),
     ("cannon", 'skew = "moved"\nsource = "file"', 2, "skew=moved"),
-    ("cannon", 'n = 65538\nnumbers = "bfloat16"\nmemory = "device"\nvariant = "sendrecv"', 2, "exact up to"),
-    ("cannon", 'numbers = "bfloat16"', 2, "memory=device"),
-    ("cannon", 'memory = "device"\nskew = "moved"\nvariant = "sendrecv"', 2, "memory=device"),
-    ("cannon", 'memory = "device"\nsource = "root"\nvariant = "sendrecv"', 2, "memory=device"),
-    ("cannon", 'memory = "device"\nvariant = "pscw"', 2, "these have: compute_only"),
 ]
 
 
@@ -138,11 +133,6 @@ def test_a_refused_cell_is_one_line(plan_of: PlanOf, experiment: str, lines: str
         ("cannon", "n = 65536\nnumbers = 'integer'", 2),
         ("cannon", "skew = 'moved'", 4),
         ("cannon", "source = ['root', 'file']", 1),
-        (
-            "cannon",
-            "memory = 'device'\nnumbers = ['real', 'integer', 'bfloat16']\nvariant = ['sendrecv', 'shared_direct']",
-            4,
-        ),
     ],
 )
 def test_what_can_go_together_is_taken(plan_of: PlanOf, experiment: str, lines: str, ranks: int) -> None:

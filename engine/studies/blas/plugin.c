@@ -5,9 +5,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#ifdef SLOWPATH_BLAS_SYMBOL
-#define SLOWPATH_BLAS_PREFIXED
-#else
+#ifndef SLOWPATH_BLAS_SYMBOL
 #define SLOWPATH_BLAS_SYMBOL dgemm_
 #endif
 
@@ -20,16 +18,6 @@ void slowpath_blas_dgemm(const char* transpose_a, const char* transpose_b, const
                          const int* ldb, const double* beta, double* c, const int* ldc) {
     SLOWPATH_BLAS_SYMBOL(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
-
-#ifdef SLOWPATH_BLAS_PREFIXED
-/* Its usual name, for a ScaLAPACK that is loaded later (experiments/cannon/scalapack.cpp). */
-Dgemm dgemm_;
-void dgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n, const int* k,
-            const double* alpha, const double* a, const int* lda, const double* b, const int* ldb,
-            const double* beta, double* c, const int* ldc) {
-    SLOWPATH_BLAS_SYMBOL(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-#endif
 
 /* Names of one function under the prefixes that builds of OpenBLAS have. */
 static void* openblas_function(const char* plain, const char* prefixed) {

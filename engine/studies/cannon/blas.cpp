@@ -52,7 +52,6 @@ const Blas& Blas::loaded() {
                                      "; install OpenBLAS, BLIS, MKL or AOCL for developers, or: pip install "
                                      "'slowpath[blas]', then: slowpath engine build");
         Blas made;
-        made.plugin_ = path;
         made.dgemm_ = symbol<decltype(made.dgemm_)>(plugin, "slowpath_blas_dgemm");
         made.name_ = text_of(symbol<const char* (*)()>(plugin, "slowpath_blas_name")());
         made.core_ = text_of(symbol<const char* (*)()>(plugin, "slowpath_blas_core")());
@@ -61,12 +60,6 @@ const Blas& Blas::loaded() {
         return made;
     }();
     return blas;
-}
-
-void Blas::show_to_all() const {
-    // Opening again with RTLD_GLOBAL adds a library and all that it needs to the global scope (dlopen(3)).
-    if (dlopen(plugin_.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL) == nullptr)
-        throw EnvironmentFailure("the BLAS can't be shown to other libraries: " + text_of(dlerror()));
 }
 
 void Blas::multiply(int m, int n, int k, const double* a, const double* b, int ldb, double* c) const {

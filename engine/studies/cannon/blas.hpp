@@ -18,20 +18,16 @@ class Blas {
     /// c += a b, column-major, leading dimensions m, ldb, m.
     void multiply(int m, int n, int k, const double* a, const double* b, int ldb, double* c) const;
 
-    /// Its dgemm_ becomes the one of every library that is loaded later.  @throws EnvironmentFailure.
-    void show_to_all() const;
-
     const std::string& name() const { return name_; }  ///< "OpenBLAS 0.3.21", as the library says
     const std::string& core() const {
         return core_;
     }  ///< kernel's processor type, "SkylakeX"; empty: unknown
     int threads() const { return threads_; }
-    const std::string& file() const { return file_; }      ///< of the BLAS itself, as loaded
-    const std::string& plugin() const { return plugin_; }  ///< libslowpath-blas.so
+    const std::string& file() const { return file_; }  ///< of the BLAS itself, as loaded
 
   private:
     Blas() = default;
-    std::string name_, core_, file_, plugin_;
+    std::string name_, core_, file_;
     int threads_ = 1;
     void (*dgemm_)(const char*, const char*, const int*, const int*, const int*, const double*, const double*,
                    const int*, const double*, const int*, const double*, double*, const int*) = nullptr;

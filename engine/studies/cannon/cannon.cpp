@@ -5,8 +5,6 @@
 
 #include "cannon/blas.hpp"
 #include "cannon/contest.hpp"
-#include "cannon/gpu/contest.hpp"
-#include "cannon/gpu/style.hpp"
 #include "mpi/agree.hpp"
 
 namespace slowpath::cannon {
@@ -28,15 +26,13 @@ std::optional<std::string> no_whole_panels(const Layout& layout) {
 
 std::optional<std::string> known_obstacle(const Assignment& assignment, std::optional<int> ranks) {
     const Config config = configure(assignment);
-    if (ranks)
-        if (const auto reason = no_whole_panels(layout_of(config, *ranks, 0))) return reason;
-    return config.on_devices ? gpu::no_such_style(config.variant->name) : std::nullopt;
+    return ranks ? no_whole_panels(layout_of(config, *ranks, 0)) : std::nullopt;
 }
 
 /// What keeps all variants of a cell from running; local.
 std::optional<std::string> obstacle(const Config& config, const Layout& layout) {
     if (const auto reason = no_whole_panels(layout)) return reason;
-    if (config.on_devices || config.kernel->loop != nullptr) return std::nullopt;
+    if (config.kernel->loop != nullptr) return std::nullopt;
     try {
         Blas::loaded();
     } catch (const std::exception& error) {
@@ -55,10 +51,7 @@ void run_together(Context& context, std::span<GroupMember> members) {
         }
         return;
     }
-    if (config.on_devices)
-        gpu::run_on_devices(context, config, layout, members);
-    else
-        Contest(context, config, layout, members).run();
+    Contest(context, config, layout, members).run();
 }
 
 std::optional<double> median(std::vector<double> values) {

@@ -117,10 +117,7 @@ void Contest::repeat(Contestant& contestant, std::int64_t number) {
     if (timeline_.overflowed()) overflow = "more intervals than there was room for, in one repetition";
     if (const auto first = mpi::first_text(communicator_, overflow)) fail(contestant, *first);
     recorder.add(timeline_, after.involuntary_switches - before.involuntary_switches, other_s, clock);
-    if (checked) {
-        if (!distribution_->timed()) contestant.variant->deliver(c_.data());
-        check(contestant, number, inputs_before);
-    }
+    if (checked) check(contestant, number, inputs_before);
     barrier_.wait();
 }
 
@@ -131,7 +128,6 @@ void Contest::timed_part(Contestant& contestant) {
     }
     if (config_.move_skew && contestant.kind.placement == Placement::skewed) move_skew(contestant);
     contestant.variant->run(c_.data());
-    if (distribution_->timed()) contestant.variant->deliver(c_.data());
     distribution_->take(c_.data());
 }
 

@@ -77,22 +77,12 @@ std::vector<Parameter> table() {
             .meaning = "memory of windows: MPI_Win_allocate, or MPI_Win_create on memory of our own",
         },
         {
-            .name = "memory",
-            .type = choice,
-            .role = setting,
-            .default_value = "host",
-            .choices = {"host", "device"},
-            .meaning = "device: matrices in GPU memory, one rank a GPU, multiplied by cuBLAS; for "
-                       "compute_only, sendrecv, isend_wait, shared_copy and shared_direct",
-        },
-        {
             .name = "numbers",
             .type = choice,
             .role = setting,
             .default_value = "real",
-            .choices = {"real", "integer", "bfloat16"},
-            .meaning = "integer: all sums are exact, so that all variants must agree bit for bit; bfloat16: "
-                       "the same integers as bfloat16, summed as float, with memory=device",
+            .choices = {"real", "integer"},
+            .meaning = "integer: all sums are exact, so that all variants must agree bit for bit",
         },
         {
             .name = "kernel",
@@ -280,9 +270,7 @@ Config configure(const Assignment& assignment) {
     config.ring = assignment.text("grid") == "ring";
     config.move_skew = assignment.text("skew") == "moved";
     config.window = assignment.text("window") == "create" ? WindowMemory::create : WindowMemory::allocate;
-    config.on_devices = assignment.text("memory") == "device";
     config.numbers = assignment.text("numbers") == "real" ? Numbers::real : Numbers::integer;
-    config.bfloat16 = assignment.text("numbers") == "bfloat16";
     for (const Source source : {Source::in_place, Source::root, Source::file})
         if (assignment.text("source") == name(source)) config.source = source;
     const char* const folder = std::getenv("TMPDIR");
@@ -294,18 +282,8 @@ Config configure(const Assignment& assignment) {
     config.validate = assignment.flag("validate");
     constexpr std::int64_t exact_up_to = 65536;
     if (config.numbers == Numbers::integer && config.n > exact_up_to)
-        throw UsageError("numbers=" + std::string(assignment.text("numbers")) +
-                         " is exact up to n=65536, not n=" + std::to_string(config.n) +
+        throw UsageError("numbers=integer is exact up to n=65536, not n=" + std::to_string(config.n) +
                          "; take numbers=real");
-    if (config.bfloat16 && !config.on_devices)
-        throw UsageError("numbers=bfloat16 needs memory=device; take it, or numbers=integer");
-    if (config.on_devices && (config.move_skew || config.source != Source::in_place))
-        throw UsageError(
-            "memory=device goes with skew=in_place and source=in_place: inputs are made on the CPU and "
-            "copied to where step 0 needs them");
-    if (config.on_devices && config.kernel->loop != nullptr)
-        throw UsageError("memory=device multiplies by cuBLAS; take kernel=blas, not kernel=" +
-                         std::string(config.kernel->name));
     if (config.move_skew && config.source != Source::in_place)
         throw UsageError(
             "skew=moved goes with source=in_place: rank 0 and files give each rank what it needs first");

@@ -24,9 +24,7 @@ struct Config {
     bool ring;       ///< 1 x P instead of a grid as square as can be
     bool move_skew;  ///< the initial alignment is moved and timed, not made in place
     WindowMemory window;
-    bool on_devices;  ///< the matrices lie in GPU memory
     Numbers numbers;
-    bool bfloat16;  ///< integers, as bfloat16; on devices only
     Source source;
     std::string folder;  ///< of files
     std::int64_t repetitions;

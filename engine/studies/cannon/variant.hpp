@@ -60,8 +60,6 @@ class Variant {
     /// After run(), outside the timed region and before the barrier that ends a repetition.  Collective.
     virtual void settle() {}
 
-    /// Brings the product into c where run() leaves it elsewhere; outside the timed region.  Collective.
-    virtual void deliver(double* /*c*/) {}
     /// What a reader of the numbers should know in addition to the name; empty: nothing.
     virtual std::string remark() const { return {}; }
 };

@@ -6,25 +6,10 @@
 namespace slowpath::cannon {
 
 std::span<const VariantKind> variants() {
-    static const std::array all{compute_only,
-                                sendrecv_replace,
-                                sendrecv,
-                                isend_wait,
-                                isend_test,
-                                isend_test_apart,
-                                persistent,
-                                partitioned,
-                                neighbourhood,
-                                put_fence,
-                                put_fence_two_windows,
-                                pscw,
-                                put_flag,
-                                get_from_home,
-                                shared_copy,
-                                shared_direct,
-                                two_level,
-                                pdgemm,
-                                dgemm_alone};
+    static const std::array all{compute_only,  sendrecv_replace, sendrecv,      isend_wait,
+                                isend_test,    isend_test_apart, put_fence,     put_fence_two_windows,
+                                pscw,          put_flag,         get_from_home, shared_copy,
+                                shared_direct, dgemm_alone};
     return all;
 }
 

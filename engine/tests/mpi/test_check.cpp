@@ -92,11 +92,8 @@ TEST(Check, PutAndCannonCellsAreRefused) {
     EXPECT_TRUE(refused("put design=ladder rung=6 datatype=vector", "take datatype=predefined"));
     EXPECT_TRUE(accepted("put design=ladder rung=7 datatype=vector", ""));
     EXPECT_TRUE(refused("cannon numbers=integer n=65537", "take numbers=real"));
-    EXPECT_TRUE(refused("cannon numbers=bfloat16", "memory=device"));
-    EXPECT_TRUE(refused("cannon memory=device skew=moved", "skew=in_place"));
     EXPECT_TRUE(refused("cannon skew=moved source=root", "source=in_place"));
-    EXPECT_TRUE(refused("cannon memory=device variant=pscw", "no form for memory=device"));
-    EXPECT_TRUE(accepted("cannon memory=device variant=shared_copy", ""));
+    EXPECT_TRUE(accepted("cannon variant=shared_copy", ""));
 }
 
 TEST(Check, MetricsAreThoseThatTheCellYields) {

@@ -122,7 +122,7 @@ class CannonVariant(Result, frozen=True, kw_only=True):
 
 
 class CannonBest(Result, frozen=True, kw_only=True):
-    """The fastest variant at one n; the ceiling, `pdgemm` and `dgemm_alone` do not compete."""
+    """The fastest variant at one n; the ceiling and `dgemm_alone` do not compete."""
 
     n: Annotated[AtLeastOne, means("order of the matrices")]
     variant: Annotated[str | None, means("name; null: see reason")]

@@ -26,7 +26,7 @@ EXPOSED = {
     "put_flag": {128: 0.1, 256: 0.1, 512: 0.02},
     "shared_direct": {128: 0.3, 256: 0.01, 512: 0.02},
 }
-VARIANTS = (*EXPOSED, "partitioned")  # the last one is skipped by the engine
+VARIANTS = (*EXPOSED, "pscw")  # the last one is skipped by the engine
 ALONE = ("dgemm_alone", 512)  # rank 0 multiplies, this much faster than with the other rank
 ALONE_RATIO = 0.9
 MOVED = ("sendrecv_replace", 512)  # with source=root as well: this much longer, twice, than its computed time

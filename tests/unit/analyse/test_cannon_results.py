@@ -278,7 +278,7 @@ def test_each_style_has_its_critical_n_and_its_move(results: Results) -> None:
     assert tenth.move is not None
     assert (tenth.move.word, tenth.move.over) == ("undecided", None)
     assert "sendrecv_replace: it is still" in tenth.move.reason
-    missing = styles["partitioned"]["half"]
+    missing = styles["pscw"]["half"]
     assert missing.n is None
     assert missing.move is not None
     assert missing.move.word == "undecided"
@@ -335,7 +335,7 @@ def test_a_busy_machine_is_told_of(results: Results) -> None:
 
 
 def test_a_variant_that_does_not_run_here_says_why(results: Results) -> None:
-    (found,) = [one for one in group(results).variants if one.variant == "partitioned"]
+    (found,) = [one for one in group(results).variants if one.variant == "pscw"]
     assert found.points == []
     assert [(one.n, one.reason) for one in found.missing] == [(n, "no MPI_Psend_init here") for n in truth.SIZES]
 

@@ -7,8 +7,7 @@
 namespace slowpath::cannon {
 
 extern const VariantKind compute_only, sendrecv_replace, sendrecv, isend_wait, isend_test, isend_test_apart,
-    persistent, partitioned, neighbourhood, put_fence, put_fence_two_windows, pscw, put_flag, get_from_home,
-    shared_copy, shared_direct, two_level, pdgemm, dgemm_alone;
+    put_fence, put_fence_two_windows, pscw, put_flag, get_from_home, shared_copy, shared_direct, dgemm_alone;
 
 /// For kinds that can run everywhere.
 inline std::optional<std::string> no_obstacle(const Stage&) {

@@ -37,10 +37,6 @@ def grid_of(ranks: int, shape: str) -> RankGrid:
     return RankGrid(rows, ranks // rows)
 
 
-# cuBLAS on one GPU, by numbers; a data-centre GPU of some years ago. Integers are multiplied as doubles.
-DEVICE_FLOPS_PER_S = {"real": 5e12, "integer": 5e12, "bfloat16": 80e12}
-
-
 # The BLAS, and the plain loop under each set of compiler options.
 FLOPS_PER_S = {"blas": 45e9, "loop_O0": 0.4e9, "loop_O2": 1.5e9, "loop_O3": 2e9, "loop_native": 3e9}
 
@@ -56,16 +52,11 @@ class CannonCost:
     checked_element_s: float = 20e-9  # Freivalds' check of one repetition, inputs made anew
     repetition_s: float = 0.5e-3  # barriers, readings of the load
     waited_ratio: float = 0.2  # of the time that a repetition may wait for quiet
-    device_cell_s: float = 1.5  # a context, cuBLAS, memory of the GPU, opening that of the peers
-    device_flops_per_s: Mapping[str, float] = field(default_factory=lambda: dict(DEVICE_FLOPS_PER_S))
-    upload_element_s: float = 2e-9  # made on the CPU, copied through pinned memory, once a cell
 
 
 def cannon_seconds(parameters: Parameters, ranks: int) -> float:
     """Seconds that one cell takes in one launch, where each rank has a core."""
     cost = CannonCost()
-    if parameters.get("memory") == "device":
-        return _device_seconds(parameters, ranks, cost)
     n = int(parameters["n"])
     moved = 0.0 if parameters["source"] == "in_place" else cost.moved_element_s
     flops_per_s = cost.flops_per_s[parameters.get("kernel", "blas")]
@@ -73,16 +64,6 @@ def cannon_seconds(parameters: Parameters, ranks: int) -> float:
     one_s += cost.repetition_s + cost.waited_ratio * float(parameters["quiet_wait_s"])
     checked_s = 2 * n**2 * cost.checked_element_s / ranks if parameters["validate"] == "on" else 0.0
     return cost.cell_s + repetitions(parameters) * one_s + checked_s
-
-
-def _device_seconds(parameters: Parameters, ranks: int, cost: CannonCost) -> float:
-    """One rank a GPU. Freivalds' check is some products of a matrix and a vector, in the GPU's memory."""
-    n = int(parameters["n"])
-    one_s = 2 * n**3 / (ranks * cost.device_flops_per_s[parameters["numbers"]]) + cost.repetition_s
-    one_s += cost.waited_ratio * float(parameters["quiet_wait_s"])
-    uploaded_s = n**2 * cost.upload_element_s
-    checked_s = 2 * n**2 * cost.checked_element_s / ranks if parameters["validate"] == "on" else 0.0
-    return cost.device_cell_s + uploaded_s + repetitions(parameters) * one_s + checked_s
 
 
 def repetitions(parameters: Parameters) -> int:

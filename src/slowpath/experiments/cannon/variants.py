@@ -5,9 +5,8 @@ from __future__ import annotations
 
 REFERENCE = "sendrecv_replace"  # the textbook form, which speed-ups are over
 CEILING = "compute_only"  # the local multiplications alone; no way to communicate, so it does not compete
-LIBRARY = "pdgemm"  # what a program would call instead of any style; compared with, but no style to take
 ALONE = "dgemm_alone"  # rank 0's local multiplications while the other ranks sleep: one core alone
-YARDSTICKS = (CEILING, LIBRARY, ALONE)
+YARDSTICKS = (CEILING, ALONE)
 
 # Variant -> whether it runs with ranks on several nodes; engine/studies/cannon/variants/.
 ACROSS_NODES: dict[str, bool] = {
@@ -17,9 +16,6 @@ ACROSS_NODES: dict[str, bool] = {
     "isend_wait": True,
     "isend_test": True,
     "isend_test_apart": True,
-    "persistent": True,
-    "partitioned": True,
-    "neighbourhood": True,
     "put_fence": True,
     "put_fence_two_windows": True,
     "pscw": True,
@@ -27,7 +23,5 @@ ACROSS_NODES: dict[str, bool] = {
     "get_from_home": True,
     "shared_copy": False,
     "shared_direct": False,
-    "two_level": True,
-    LIBRARY: True,
     ALONE: True,
 }

@@ -49,15 +49,11 @@ def _whole(point: CannonPoint) -> tuple[Value | None, str | None]:
 
 
 def _communication(point: CannonPoint) -> tuple[Value | None, str | None]:
-    return point.exposed or _bare(
-        point.exposed_s, point
-    ), "it multiplies and communicates in the same call, or has no samples"
+    return point.exposed or _bare(point.exposed_s, point), "it has no samples"
 
 
 def _computation(point: CannonPoint) -> tuple[Value | None, str | None]:
-    return point.parts.get("dgemm") or _bare(
-        point.parts_s.get("dgemm"), point
-    ), "it multiplies and communicates in the same call, or has no samples"
+    return point.parts.get("dgemm") or _bare(point.parts_s.get("dgemm"), point), "it has no samples"
 
 
 def _bare(value_s: float | None, point: CannonPoint) -> Value | None:

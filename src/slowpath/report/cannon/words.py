@@ -7,13 +7,10 @@ from slowpath.core.cannon_results import CannonGrid, CannonGroup, CannonPoint
 
 # Panels of curves: variants that communicate alike.
 FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "two-sided",
-        ("sendrecv", "isend_wait", "isend_test", "isend_test_apart", "persistent", "partitioned", "neighbourhood"),
-    ),
+    ("two-sided", ("sendrecv", "isend_wait", "isend_test", "isend_test_apart")),
     ("one-sided", ("put_fence", "put_fence_two_windows", "pscw", "put_flag", "get_from_home")),
-    ("shared memory", ("shared_copy", "shared_direct", "two_level")),
-    ("yardsticks", ("pdgemm", "dgemm_alone")),
+    ("shared memory", ("shared_copy", "shared_direct")),
+    ("yardsticks", ("dgemm_alone",)),
 )
 
 # In the order in which a bar stacks them. Words: what a rank does meanwhile.
