@@ -11,9 +11,6 @@ from types import ModuleType
 
 import pytest
 
-from slowpath.mpi.alternatives.table import ALTERNATIVES
-from slowpath.mpi.libraries import words_of
-
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
@@ -43,39 +40,6 @@ def test_generated_tables_are_current_and_hold_every_entry() -> None:
     assert generate.current("<!-- generated: remedies -->\nold\n<!-- end -->").count(" | ") >= 5 * sum(
         not remedy.unset for remedy in generate.REMEDIES
     )
-
-
-def test_each_alternative_has_one_row_below_its_library_and_says_what_shows_it() -> None:
-    generate = tool("generate-docs")
-    block = generate.BLOCKS["alternatives"]()
-    sections = dict(part.split("\n", 1) for part in f"\n{block}".split("\n## ")[1:])
-    for row in ALTERNATIVES:
-        library = words_of(row.applies).lower()
-        section = next(text for title, text in sections.items() if title.lower() == library)
-        mark = "\\*" if row.known == "documented" else ""
-        jobs = [f"**{part}" for part in section.split("\n**")[1:]]
-        prefix, _, value = row.name.rpartition(" ")
-        names = (f"[{row.name}]({row.source}){mark}", f"[{prefix}]({row.source}) VALUES{mark}")
-        pattern = "|".join(
-            re.escape(name).replace("VALUES", rf"[^|]*\b{re.escape(value)}(?:, [^|]*?)?") for name in names
-        )
-        found = [
-            (job, line)
-            for job in jobs
-            if (line := re.search(rf"^(?:{pattern})(?: \(seen by (.+?)\))? \| (.*) \| ", job, re.MULTILINE))
-        ]
-        ((job, line),) = [one for one in found if row.where.text in one[0].splitlines()[0]]
-        other, variables = line.groups()
-        written = [f"{name}={setting}" for name, setting in row.variables.items()]
-        assert variables.strip("`").split() in (written, [*written[:-1], f"{written[-1].partition('=')[0]}=VALUE"])
-        _, where, usual = job.splitlines()[0].split(" | ")
-        assert where == row.where.text
-        witness, _, does = row.seen.partition(" ")
-        if row.seen.startswith("MPI_T reads ") or "=" not in witness:
-            assert (other or usual.removeprefix("seen by ")) in {row.seen, "MPI_T"}
-        else:
-            assert (other or usual.removeprefix("seen by ")) == witness
-            assert re.search(rf"{re.escape(witness)}(, \S+)* {does}[;.]", section)
 
 
 def test_a_source_that_names_a_page_that_is_not_there_is_a_fault(check: ModuleType) -> None:

@@ -17,7 +17,6 @@ from slowpath.analyse.run_facts import run_facts, wrong_place
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
 from slowpath.core.results import ContrastResult, Finding, Results, Verdict
-from slowpath.diagnose.alternatives import changes_start, screening_of
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import Bench
 from slowpath.diagnose.clock import BudgetClock
@@ -28,6 +27,7 @@ from slowpath.diagnose.own_state import first_by_cost, of_own_state, set_aside
 from slowpath.diagnose.program import ProgramUse, priced, with_program
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, write_diagnosis
 from slowpath.diagnose.state import EVERYTHING, MeasuredStep, Proposal, State, survey_of
+from slowpath.diagnose.steps.alternatives import changes_start, screening_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.path import paths_of, with_settings_without_effect, without_effect

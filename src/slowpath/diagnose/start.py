@@ -36,7 +36,6 @@ from slowpath.run.measure import new_folder
 from slowpath.run.ownership import now, require_free
 from slowpath.run.place import place_here
 from slowpath.run.reopen import launcher_again
-from slowpath.stats.many_changes import HALF
 
 
 def wrong_place(bench: Bench) -> list[PlaceFault]:
@@ -262,10 +261,9 @@ def _alternatives_lines(bench: Bench, asked: Asked) -> list[str]:
     cost = bench.prepare(proposal.campaign, proposal.task.kind).cost
     launch_s = cost.wall_s / max(1, cost.launches)
     rows = sum(map(bool, proposal.task.environments.values()))
-    whole = cost.launches + 1 + 2 * HALF
     return [
-        f"library defaults: {rows} rows ({len(proposal.task.left_out)} others have no effect here): {whole} "
-        f"launches, about {launch_s * whole:.0f} s; each suspect about "
+        f"library defaults: {rows} rows ({len(proposal.task.left_out)} others have no effect here): "
+        f"{cost.launches} launches, about {cost.wall_s:.0f} s; each suspect about "
         f"{launch_s * alternatives.CONFIRM_ROUNDS:.0f} s more, and its trial"
     ]
 

@@ -78,9 +78,6 @@ class SettingsTask(TaskBase, frozen=True, kw_only=True, tag="settings"):
 
 
 # Each alternative by itself; once more where it looked slower; several at once; what looks faster, in fresh launches.
-AlternativesStage = Literal["alone", "evident", "again", "together", "confirm", "likely"]
-
-
 class AlternativesTask(TaskBase, frozen=True, kw_only=True, tag="alternatives"):
     """Screen what the library chooses by itself. environments: name -> alternatives that are on in it.
 
@@ -88,7 +85,7 @@ class AlternativesTask(TaskBase, frozen=True, kw_only=True, tag="alternatives"):
     itself sets to start the library quickly.
     """
 
-    stage: AlternativesStage
+    stage: Literal["alone", "confirm"]
     environments: dict[Name, list[Name]]
     left_out: dict[Name, str] = {}
     as_library_is: bool = False

@@ -1,62 +1,231 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alternatives: is what the library chose by itself slower than another choice that it has?
 
-Each alternative alone; what is many times as fast there goes into fresh launches at once, since a default that slows
-down every launch leaves no time for more. Else once more where it looked slower; then those that work and slow nothing
-down in mixes; then what looks faster in fresh launches, as the best of many looks better than it is. Where mixes show
-nothing beyond their noise, those that were fastest alone get such launches, too: some choices work only by themselves.
-A trial proves what is left.
+Each alternative is launched alone. Those that were faster than every launch as the library is get fresh launches, as
+the best of many looks better than it is. A trial proves what is left.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable
-from slowpath.core.results import Finding, Results
-from slowpath.diagnose.alternatives import (
-    AS_IT_IS,
-    CELLS,
-    CONTROL,
-    CONTROLS,
-    LIBRARY_START,
-    LIKELY_RATIO,
-    MEASURED,
-    QUICK_ROW,
-    STARTS,
-    Screening,
-    screening_of,
-    with_cause,
-)
-from slowpath.diagnose.state import Proposal, State
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, Values
+from slowpath.core.results import Finding, Leg, RemedyResult, Results, Snippet
+from slowpath.diagnose.records import AlternativesOutcome, ScreenedSuspect
+from slowpath.diagnose.sides import Condition
+from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
-from slowpath.diagnose.tasks import AlternativesStage, AlternativesTask
-from slowpath.findings.difference import INSTEAD
-from slowpath.mpi.alternatives.alternative import Alternative, PlaceFacts
-from slowpath.mpi.alternatives.table import Applicable, alternatives_of
+from slowpath.diagnose.tasks import AlternativesTask
+from slowpath.findings.difference import CLEAR_RATIO, INSTEAD
+from slowpath.findings.finding import legs_missing
+from slowpath.findings.remedy import Remedy, modulefile_lines, of_environment, shell_lines
+from slowpath.mpi.alternatives import Alternative, Applicable, Operation, PlaceFacts, all_alternatives, alternatives_of
 from slowpath.mpi.mpi import QUICK_VARIABLE
 from slowpath.run.limits import Against
 from slowpath.slowpaths.registry import codes_refined_by
-from slowpath.stats.many_changes import Suspect, mixes
+from slowpath.stats.inputs import Floats
 
 LEAST_BUDGET_S = 300.0  # of a diagnosis that was asked for nothing in particular
-CONFIRM_ROUNDS, LIKELY_ROUNDS = 6, 10
-LIKELY_SIGNIFICANCE = 0.002  # of one choice in one cell: 6 choices in 1 or 2 cells each are tried
-FEWEST_MIXED = 3
-SEED = 29
+CONFIRM_ROUNDS = 10
+SIGNIFICANCE = 0.002  # of one choice in one cell: 6 choices in 1 or 2 cells each are tried
+MOST_SUSPECTS = 6
+LEAST_RATIO = 1.1  # alone over each launch as it is, and as confirmed: less is no candidate
+SLOWER_RATIO = 1.25  # alone over the launches as the library is: it slows down that cell
+AS_IT_IS = "default"
+# A variable that nothing reads: launches with it are as it is, and show what launches of one kind differ by.
+CONTROL, CONTROLS = "SLOWPATH_CONTROL", 6
+# Launches without the variable that Slowpath sets to start the library quickly, and the row that it is like.
+LIBRARY_START, STARTS, QUICK_ROW = "library's own start", 2, "btl ^ofi"
 _PLACE = PlacementTable("bound", "core")
 # A choice that takes so long is no better one. A launch takes less than 1 s: while no launch as the library is has
 # ended, one that takes 12 s hangs.
 _LIMIT = Against(AS_IT_IS, _PLACE.name, 8.0, 3.0, 12.0)
+_BRIEF: Mapping[str, Values] = {"time_limit_s": 0.02, "warmup_s": 0.003}
+_PING: Mapping[str, Values] = {**_BRIEF, "pattern": "ping_pong"}
+
+
+@dataclass(frozen=True)
+class ScreeningCell:
+    """One short cell. shows: the operations that it is about."""
+
+    cells: CellsTable
+    metric: str
+    shows: tuple[Operation, ...]
+
+
+CELLS: tuple[ScreeningCell, ...] = (
+    ScreeningCell(
+        CellsTable("8 B", "p2p", {**_PING, "message_bytes": "8", "samples": 100}),
+        "half_round_trip_latency_s",
+        ("short messages",),
+    ),
+    ScreeningCell(
+        CellsTable("64 KiB", "p2p", {**_PING, "message_bytes": "64KiB", "samples": 60}),
+        "half_round_trip_latency_s",
+        ("long messages",),
+    ),
+    ScreeningCell(
+        CellsTable("1 MiB", "p2p", {**_PING, "message_bytes": "1MiB", "samples": 20}),
+        "half_round_trip_latency_s",
+        ("long messages",),
+    ),
+    ScreeningCell(
+        CellsTable("allreduce", "coll", {**_BRIEF, "collective": "allreduce", "message_bytes": "8", "samples": 60}),
+        "collective_work_s",
+        ("MPI_Allreduce",),
+    ),
+    ScreeningCell(
+        CellsTable("put", "put", {**_BRIEF, "design": "mpi", "instructions": 0, "puts": 200, "samples": 20}),
+        "time_per_put_s",
+        ("one-sided",),
+    ),
+)
+MEASURED: tuple[Operation, ...] = tuple(dict.fromkeys(one for cell in CELLS for one in cell.shows))
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An alternative that was faster alone. cells: places in CELLS, the most first.  ratios: as it is over with it."""
+
+    name: str
+    cells: tuple[int, ...]
+    ratios: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What was measured of alternatives so far. steps: task and results of each stage."""
+
+    steps: Sequence[tuple[AlternativesTask, Results]]
+
+    @cached_property
+    def alone(self) -> tuple[AlternativesTask, Results] | None:
+        """The launches with one alternative each; None: not made yet."""
+        return next((made for made in self.steps if made[0].stage == "alone"), None)
+
+    @cached_property
+    def failed(self) -> Mapping[str, str]:
+        """Alternative -> why no launch with it alone measured anything: it is not slower, it does not work."""
+        failed: dict[str, str] = {}
+        if self.alone is None:
+            return failed
+        task, results = self.alone
+        for environment, names in task.environments.items():
+            cells = [cell for cell in results.cells if cell.environment == environment]
+            if names and cells and not any(cell.metrics for cell in cells):
+                numbers = {cell.cell for cell in cells}
+                rows = (row.launch_reason or row.reason for row in results.skipped if row.cell in numbers)
+                failed[names[0]] = next(rows, "no launch with it worked")
+        return failed
+
+    @cached_property
+    def slower(self) -> list[str]:
+        """Alternatives that slow down some cell by themselves."""
+        limit = np.nanmedian(self._plain, axis=0) + math.log(SLOWER_RATIO)
+        return [name for name, logs in self._logs.items() if np.any(logs > limit)]
+
+    @cached_property
+    def suspects(self) -> list[Suspect]:
+        """Alternatives that were faster in some cell than each launch as the library is; those that slow down another
+        cell come last, and of those that set the same variable only the first is there.
+        """
+        least = np.fmin.reduce(self._plain)
+        suspects = [
+            suspect
+            for name, logs in self._logs.items()
+            if (suspect := _suspect(name, least - logs, math.log(LEAST_RATIO))) is not None
+        ]
+        suspects.sort(key=lambda suspect: (suspect.name in self.slower, -suspect.ratios[0]))
+        return [*self._of_start, *(one for one in suspects if one.name != QUICK_ROW or not self._of_start)]
+
+    @cached_property
+    def _of_start(self) -> list[Suspect]:
+        """The row that is like the quick start, where each launch without it is slower than all that are as usual."""
+        if self.alone is None or QUICK_ROW not in self._logs:
+            return []
+        task, results = self.alone
+        started = [_logs(results, name) for name in task.environments if name.startswith(LIBRARY_START)]
+        if not started:
+            return []
+        least = np.min(started, axis=0)
+        gains = np.where(least > np.nanmax(self._plain, axis=0), least - np.nanmedian(self._plain, axis=0), 0.0)
+        suspect = _suspect(QUICK_ROW, gains, math.log(CLEAR_RATIO))
+        return [] if suspect is None else [suspect]
+
+    @cached_property
+    def outcome(self) -> AlternativesOutcome | None:
+        """For diagnosis.json; None: nothing was measured yet."""
+        if self.alone is None:
+            return None
+        return AlternativesOutcome(
+            rows=sum(map(bool, self.alone[0].environments.values())),
+            failed=dict(self.failed),
+            slower=self.slower,
+            suspects=[
+                ScreenedSuspect(
+                    name=suspect.name,
+                    cells=[CELLS[place].cells.name for place in suspect.cells],
+                    ratios=list(suspect.ratios),
+                )
+                for suspect in self.suspects[:MOST_SUSPECTS]
+            ],
+            left_out=self.alone[0].left_out,
+        )
+
+    @cached_property
+    def _logs(self) -> Mapping[str, Floats]:
+        """Alternative that works -> logs of its times in CELLS, alone."""
+        if self.alone is None:
+            return {}
+        task, results = self.alone
+        return {
+            names[0]: _logs(results, environment)
+            for environment, names in task.environments.items()
+            if names and names[0] not in self.failed
+        }
+
+    @cached_property
+    def _plain(self) -> Floats:
+        """The same of launches as the library is, shape (launches, cells)."""
+        if self.alone is None:
+            return np.empty((0, len(CELLS)))
+        task, results = self.alone
+        plain = [name for name, on in task.environments.items() if not on and not name.startswith(LIBRARY_START)]
+        return np.array([_logs(results, environment) for environment in plain], dtype=np.float64)
+
+
+def _suspect(name: str, gains: Floats, least: float) -> Suspect | None:
+    """Args: gains: log ratio of each cell.  least: of them that counts."""
+    cells = [place for place in np.argsort(-gains).tolist() if gains[place] > least]
+    return Suspect(name, tuple(cells), tuple(float(math.exp(gains[place])) for place in cells)) if cells else None
+
+
+def screening_of(measured: Sequence[MeasuredStep]) -> Screening:
+    """Return what the steps so far have of it."""
+    return Screening([(one.step.task, one.results) for one in measured if isinstance(one.step.task, AlternativesTask)])
+
+
+def _logs(results: Results, environment: str) -> Floats:
+    """Return the logs of its times in CELLS; nan: it has none."""
+    logs = []
+    for screening_cell in CELLS:
+        cells = (c for c in results.cells if (c.environment, c.group) == (environment, screening_cell.cells.name))
+        estimates = (cell.estimate(screening_cell.metric, "steady") for cell in cells)
+        value = next((estimate.value for estimate in estimates if estimate is not None), None)
+        logs.append(math.log(value) if value else math.nan)
+    return np.array(logs, dtype=np.float64)
 
 
 def applicable(state: State) -> Applicable:
     """The alternatives of this library that may change something here, and why others can't."""
-    facts = PlaceFacts(state.ranks, state.job.nodes, state.gpus, (), state.listed() if state.listed else None)
+    facts = PlaceFacts(state.ranks, state.job.nodes, state.gpus, state.listed() if state.listed else None)
     library = state.library
     return alternatives_of(library.name, library.version, library.transport, facts, state.environ, MEASURED)
 
@@ -68,48 +237,23 @@ def propose(state: State) -> Iterator[Proposal]:
         return
     screening = screening_of(state.measured)
     done = {task.stage for task, _ in screening.steps}
-    found = applicable(state)
-    by_name = {row.name: row for row in found.rows}
-    if not done:
-        if found.rows:
-            yield _alone(found, state.ranks)
-        return
-    # A row that applied when it was measured may not do so any more: the user has set its variable since.
-    evident, suspects = (
-        [one for one in some if screening.names[one.change] in by_name]
-        for some in (screening.evident, screening.suspects)
-    )
-    slower = [name for name in screening.slower if name in by_name]
-    evident = [one for one in evident if screening.names[one.change] not in slower] or evident
-    if "evident" not in done and len(done) == 1 and evident:
+    applies = applicable(state)
+    by_name = {row.name: row for row in applies.rows}
+    if not done and applies.rows:
+        yield _alone(applies, state.ranks)
+    elif done == {"alone"}:
+        # A row that applied when it was measured may not do so any more: the user has set its variable since.
+        suspects, taken = list[Suspect](), set[str]()
+        for suspect in screening.suspects:
+            row = by_name.get(suspect.name)
+            if row is not None and not taken & row.variables.keys():
+                suspects.append(suspect)
+                taken |= row.variables.keys()
+        suspects = suspects[:MOST_SUSPECTS]
         yield from (  # as many as time is left for
-            _confirm("evident", evident[:most], screening, by_name, state.ranks)
-            for most in dict.fromkeys((len(evident), 3, 1))
-            if most <= len(evident)
-        )
-        return
-    named = [one for one in state.findings if one.rule in codes_refined_by("alternatives")]
-    if "evident" in done and any(one.about not in slower for one in named):
-        return  # what others change beside it shows once it is set
-    if "again" not in done and "together" not in done and slower:
-        yield _again([by_name[name] for name in slower], state.ranks)
-        return
-    if "together" not in done:
-        chosen = screening.best_of_each_variable({name: row.variables for name, row in by_name.items()})
-        if len(chosen) >= FEWEST_MIXED:
-            yield _together([by_name[name] for name in chosen], state.ranks)
-            return
-    if "confirm" not in done and suspects:
-        yield _confirm("confirm", suspects, screening, by_name, state.ranks)
-        return
-    if "likely" not in done and not named:
-        likely = screening.likely({name: row.variables for name, row in by_name.items()})
-        tried = {name for task, _ in screening.steps if task.stage == "confirm" for name in task.environments}
-        likely = [one for one in likely if f"{INSTEAD}{screening.names[one.change]}" not in tried]
-        yield from (
-            _confirm("likely", likely[:most], screening, by_name, state.ranks)
-            for most in dict.fromkeys((len(likely), 3))
-            if 0 < most <= len(likely)
+            _confirm(suspects[:most], by_name, state.ranks)
+            for most in dict.fromkeys((len(suspects), 3, 1))
+            if 0 < most <= len(suspects)
         )
 
 
@@ -125,48 +269,17 @@ def _alone(found: Applicable, ranks: int) -> Proposal:
     on |= {f"{INSTEAD}{row.name}": [row.name] for row in found.rows}
     task = AlternativesTask(stage="alone", environments=on, left_out=dict(found.left_out))
     why = f"is one of the library's {len(found.rows)} other choices faster?"
-    return Proposal(task, _campaign("alone", environments, ranks, 1, why), why)
+    return Proposal(task, _campaign(task, environments, ranks, 1, why), why)
 
 
-def _again(rows: Sequence[Alternative], ranks: int) -> Proposal:
-    environments = [
-        EnvironmentTable(AS_IT_IS),
-        *(EnvironmentTable(f"{INSTEAD}{row.name}", dict(row.variables)) for row in rows),
-    ]
-    on = {AS_IT_IS: list[str](), **{f"{INSTEAD}{row.name}": [row.name] for row in rows}}
-    why = f"{len(rows)} of them looked slower: once more"
-    task = AlternativesTask(stage="again", environments=on)
-    return Proposal(task, _campaign("again", environments, ranks, 1, why), why)
-
-
-def _together(rows: Sequence[Alternative], ranks: int) -> Proposal:
-    environments = [EnvironmentTable(AS_IT_IS)]
-    on: dict[str, list[str]] = {AS_IT_IS: []}
-    for number, chosen in enumerate(mixes(len(rows), SEED), start=1):
-        some = [row for row, is_on in zip(rows, chosen, strict=True) if is_on]
-        name = f"mix {number}"
-        variables = {key: value for row in some for key, value in row.variables.items()}
-        environments.append(EnvironmentTable(name, variables or {CONTROL: name}))
-        on[name] = [row.name for row in some]
-    why = f"{len(rows)} of these choices, half of them at a time"
-    task = AlternativesTask(stage="together", environments=on)
-    return Proposal(task, _campaign("together", environments, ranks, 1, why), why)
-
-
-def _confirm(
-    stage: AlternativesStage,
-    found: Sequence[Suspect],
-    screening: Screening,
-    by_name: Mapping[str, Alternative],
-    ranks: int,
-) -> Proposal:
-    suspects = [(screening.names[one.change], one.cells) for one in found]
+def _confirm(suspects: Sequence[Suspect], by_name: Mapping[str, Alternative], ranks: int) -> Proposal:
+    rows = [by_name[suspect.name] for suspect in suspects]
     environments = [EnvironmentTable(AS_IT_IS), EnvironmentTable("control", {CONTROL: "1"})]
-    environments += [EnvironmentTable(f"{INSTEAD}{name}", dict(by_name[name].variables)) for name, _ in suspects]
+    environments += [EnvironmentTable(f"{INSTEAD}{row.name}", row.variables) for row in rows]
     on = {environment.name: list[str]() for environment in environments}
-    on |= {f"{INSTEAD}{name}": [name] for name, _ in suspects}
-    pairs = [(f"{INSTEAD}{name}", place, False) for name, cells in suspects for place in cells]
-    pairs += [("control", place, True) for place in sorted({place for _, cells in suspects for place in cells})]
+    on |= {f"{INSTEAD}{row.name}": [row.name] for row in rows}
+    pairs = [(f"{INSTEAD}{suspect.name}", place, False) for suspect in suspects for place in suspect.cells]
+    pairs += [("control", place, True) for place in sorted({place for one in suspects for place in one.cells})]
     contrasts = [
         ContrastTable(
             f"{CELLS[place].cells.name}, {environment}"[:70],
@@ -180,15 +293,14 @@ def _confirm(
         )
         for environment, place, is_control in pairs
     ]
-    why = f"in fresh launches: {', '.join(name for name, _ in suspects)}"
-    rounds = LIKELY_ROUNDS if stage == "likely" else CONFIRM_ROUNDS
-    changes_start = any(QUICK_VARIABLE in by_name[name].variables for name, _ in suspects)
-    task = AlternativesTask(stage=stage, environments=on, as_library_is=changes_start)
-    return Proposal(task, _campaign(stage, environments, ranks, rounds, why, contrasts), why)
+    why = f"in fresh launches: {', '.join(row.name for row in rows)}"
+    changes_start = any(QUICK_VARIABLE in row.variables for row in rows)
+    task = AlternativesTask(stage="confirm", environments=on, as_library_is=changes_start)
+    return Proposal(task, _campaign(task, environments, ranks, CONFIRM_ROUNDS, why, contrasts), why)
 
 
 def _campaign(
-    stage: AlternativesStage,
+    task: AlternativesTask,
     environments: Sequence[EnvironmentTable],
     ranks: int,
     rounds: int,
@@ -200,7 +312,7 @@ def _campaign(
         CellsTable(one.cells.name, one.cells.experiment, one.cells.parameters, names, [_PLACE.name]) for one in CELLS
     ]
     return Campaign(
-        name=f"alternatives-{stage}",
+        name=f"alternatives-{task.stage}",
         title="Is the library's own choice slower than its alternatives?",
         ranks=[ranks],
         rounds=rounds,
@@ -213,22 +325,18 @@ def _campaign(
 
 
 def apply(before: StepConclusion, task: AlternativesTask, results: Results, history: StepHistory) -> StepConclusion:
-    """What fresh launches show to be faster is a finding, with the variable as its cause."""
-    if task.stage not in ("evident", "confirm", "likely"):
+    """Return findings for what fresh launches show to be faster, with the variable as its cause."""
+    if task.stage == "alone":
         return before
-    found = [one for one in judged(results, history) if one.rule in codes_refined_by("alternatives")]
-    if task.stage == "likely":  # nothing spoke for it before: these launches alone have to
-        found = [one for one in found if one.interval and one.interval[0] >= LIKELY_RATIO and _is_apart(one, results)]
-    again = set().union(*task.environments.values())
-    for earlier in before.findings:  # what it says of a choice that is measured again is replaced, but for a proof
-        if earlier.rule not in codes_refined_by("alternatives") or earlier.about not in again:
-            continue
-        if earlier.status == "proven":
-            found = [one for one in found if one.id != earlier.id]
-        else:
-            before = before.without(earlier.id)
-    made = [replace(with_cause(one, results), run=history.step.folder) for one in found]
-    return before.with_findings(made)
+    confirmed = [
+        finding
+        for finding in judged(results, history)
+        if finding.rule in codes_refined_by("alternatives")
+        and finding.interval
+        and finding.interval[0] >= LEAST_RATIO
+        and _is_apart(finding, results)
+    ]
+    return before.with_findings([replace(with_cause(one, results), run=history.step.folder) for one in confirmed])
 
 
 def _is_apart(finding: Finding, results: Results) -> bool:
@@ -247,7 +355,7 @@ def _is_apart(finding: Finding, results: Results) -> bool:
     groups = {cell.group for cell in results.cells if cell.cell in finding.slow_cells}
     sides = [(values.get((group, True)), values.get((group, False))) for group in groups]
     return any(
-        fast and slow and stats.mannwhitneyu(fast, slow, alternative="less").pvalue < LIKELY_SIGNIFICANCE
+        fast and slow and stats.mannwhitneyu(fast, slow, alternative="less").pvalue < SIGNIFICANCE
         for fast, slow in sides
     )
 
@@ -257,12 +365,72 @@ def summary(task: AlternativesTask, before: StepConclusion, after: StepConclusio
     if task.stage == "alone":
         less = f"; {len(task.left_out)} others of this library have no effect here" if task.left_out else ""
         return f"{sum(map(bool, task.environments.values()))} other choices, each alone{less}"
-    if task.stage == "again":
-        return f"{sum(map(bool, task.environments.values()))} once more"
-    if task.stage == "together":
-        return f"{len(set().union(*task.environments.values()))} of them at once"
     fresh = after.findings[len(before.findings) :]
     return " ".join(one.text for one in fresh) or "none is faster in fresh launches"
 
 
 ALTERNATIVES = StepKind(AlternativesTask, apply, summary, against=lambda _: _LIMIT)
+
+
+def with_cause(finding: Finding, results: Results) -> Finding:
+    """A finding about the library's choice with its cause and what a trial sets.
+
+    Args: results: of the run in which it was seen: the environment that is faster states the variables.
+    """
+    there = next((one for one in results.run.environments if one.name == f"{INSTEAD}{finding.about}"), None)
+    if there is None:
+        return finding
+    words = " ".join(f"{name}={value}" for name, value in there.variables.items())
+    shown = Leg(
+        state="shown",
+        text="the launches differ in this variable alone",
+        evidence=[f"with {words} it is faster", *_controls(results), *_how_seen(finding.about, results)],
+    )
+    legs = replace(finding.legs, explained=shown)
+    listed = RemedyResult(
+        name=finding.about,
+        text=f"Set {words}.",
+        phrase=words,
+        snippet=Snippet(shell=shell_lines(there.variables, []), modulefile=modulefile_lines(there.variables, [])),
+        removed_ratio=None,
+        side_effects=["the library's choices elsewhere: set it only where it was measured"],
+        verdict="not tried",
+        reason="no trial was run",
+    )
+    return replace(
+        finding,
+        status="explained",
+        cause=f"The library is slower here without {words}.",
+        hypotheses=[],
+        legs=legs,
+        missing=legs_missing(legs),
+        remedies=[listed],
+        next=["try the remedy in interleaved pairs, with a control"],
+    )
+
+
+def _controls(results: Results) -> list[str]:
+    """What a variable that nothing reads did in the same launches."""
+    found = []
+    for one in results.contrasts:
+        if one.control and one.ratio is not None and one.interval is not None:
+            low, high = one.interval
+            found.append(f"with a variable that nothing reads: {one.ratio:.2f}x [{low:.2f}, {high:.2f}], {one.verdict}")
+    return found
+
+
+def _how_seen(name: str, results: Results) -> list[str]:
+    """How one sees that the library takes the choice."""
+    library = results.run.mpi.name
+    rows = (row for row in all_alternatives() if row.name == name and row.applies.library in (None, library))
+    return [f"how one sees that it is taken: {row.seen}" for row in rows][:1]
+
+
+def remedies_of(finding: Finding, fast_under: Condition) -> list[Remedy]:
+    """What a trial sets.  Args: fast_under: the environment in which it was seen to be faster."""
+    return [of_environment(listed, fast_under.variables) for listed in finding.remedies]
+
+
+def changes_start(finding: Finding) -> bool:
+    """Whether it is about a variable that Slowpath itself sets to start the library quickly."""
+    return any(QUICK_VARIABLE in row.variables for row in all_alternatives() if row.name == finding.about)

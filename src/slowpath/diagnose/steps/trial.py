@@ -16,12 +16,12 @@ import msgspec
 import numpy as np
 
 from slowpath.core.results import ContrastResult, Finding, RemedyResult, Results, SideEffect, Snippet
-from slowpath.diagnose.alternatives import remedies_of as alternative_remedies
 from slowpath.diagnose.limits.attribution import movers_of, remedies_of
 from slowpath.diagnose.limits.variables import MOST_HEADER_BYTES, limits_of
 from slowpath.diagnose.own_settings.named import remedies_of as own_remedies
 from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
+from slowpath.diagnose.steps.alternatives import remedies_of as alternative_remedies
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask, LeftOut, Task, TrialTask
 from slowpath.diagnose.trials.design import design

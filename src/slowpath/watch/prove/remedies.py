@@ -18,8 +18,7 @@ from slowpath.core.errors import UsageError
 from slowpath.core.files import json_bytes, write_atomically
 from slowpath.findings.library_remedies import variables_for
 from slowpath.findings.remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, Witness
-from slowpath.mpi.alternatives.alternative import Operation, PlaceFacts
-from slowpath.mpi.alternatives.table import alternatives_of
+from slowpath.mpi.alternatives import Operation, PlaceFacts, alternatives_of
 from slowpath.mpi.applies import version_tuple
 from slowpath.mpi.control_variables import read_control_variables
 from slowpath.mpi.launchers import launcher_named
