@@ -91,7 +91,6 @@ WATCH_GROUPS: Mapping[str, tuple[str, ...]] = {
         "Standing",
     ),
     "messages": ("MessageClass", "CollectiveClass", "CallSite", "Pair", "AllocationKind", "Fine"),
-    "nccl": ("NcclUse", "NcclOperation", "NcclLateRank", "NcclFirstUse", "NcclProcess"),
     "findings": ("WatchFinding", "Price"),
 }
 # Structs of both schemas: the page of a run has them, and the page of a watch links there.
@@ -154,7 +153,7 @@ def title(name: str) -> str:
     """MetricEstimate -> Metric estimate; CellResult -> Cell."""
     short = name if name == "Results" else name.removesuffix("Result")
     spaced = re.sub(r"(?<=[a-z])([A-Z])", lambda found: f" {found[1].lower()}", short)
-    return re.sub("Mpi|Ucx|Nccl", lambda found: found[0].upper(), spaced)
+    return re.sub("Mpi|Ucx", lambda found: found[0].upper(), spaced)
 
 
 def _anchor(heading: str) -> str:

@@ -9,7 +9,6 @@
 #include "core/nearest.hpp"
 #include "exchange/exchange.hpp"
 #include "first_use/first_use.hpp"
-#include "nccl/nccl.hpp"
 #include "nodes/nodes.hpp"
 #include "p2p/p2p.hpp"
 #include "put/put.hpp"
@@ -17,9 +16,9 @@
 namespace slowpath {
 namespace {
 
-const std::array<const Experiment*, 8> all{
+const std::array<const Experiment*, 7> all{
     &p2p::experiment,   &exchange::experiment, &coll::experiment,   &first_use::experiment,
-    &nodes::experiment, &put::experiment,      &cannon::experiment, &nccl::experiment,
+    &nodes::experiment, &put::experiment,      &cannon::experiment,
 };
 
 }  // namespace

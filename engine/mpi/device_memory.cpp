@@ -45,12 +45,4 @@ std::optional<std::string> messages_refuse_device() {
     return std::string("the MPI library does not say that it takes device memory") + advice;
 }
 
-std::optional<std::string> collectives_refuse_device() {
-    if (const auto reason = messages_refuse_device()) return reason;
-    if (override_of_user() == "on" || says_yes()) return std::nullopt;
-    return "the MPI library's UCX takes device memory, and the library itself does not say so: its "
-           "collectives "
-           "copy and reduce on the processor and would crash; if they do not, SLOWPATH_MPI_TAKES_DEVICE=on";
-}
-
 }  // namespace slowpath::mpi

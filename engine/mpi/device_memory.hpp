@@ -12,8 +12,4 @@ namespace slowpath::mpi {
 /// what the library says.
 std::optional<std::string> messages_refuse_device();
 
-/// Why collectives can't: they copy and reduce in the library itself, whatever carries its messages, so that
-/// a UCX with CUDA is not enough.  SLOWPATH_MPI_TAKES_DEVICE overrides here as well.
-std::optional<std::string> collectives_refuse_device();
-
 }  // namespace slowpath::mpi

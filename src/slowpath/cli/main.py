@@ -29,7 +29,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             (
                 "watch",
                 "slowpath.cli.watch",
-                "Run an MPI or NCCL program and show what it loses to communication, and where.",
+                "Run an MPI program and show what it loses to communication, and where.",
             ),
             ("doctor", "slowpath.cli.doctor", "Show what this machine has and what can be measured on it."),
         ),

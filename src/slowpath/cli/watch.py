@@ -74,10 +74,9 @@ def command(
     quiet: bool,
     command_words: tuple[str, ...],
 ) -> int:
-    """Run an MPI or NCCL program and show what it loses to communication, and where.
+    """Run an MPI program and show what it loses to communication, and where.
 
-    The program runs unchanged under any launcher, with a library preloaded into its ranks, and another one as NCCL's
-    profiler. Its stdin, stdout and
+    The program runs unchanged under any launcher, with a library preloaded into its ranks. Its stdin, stdout and
     stderr are untouched. The verdict goes to stderr after its output, at most twelve lines of it unless --full is
     given, the report into the folder.
 

@@ -15,7 +15,6 @@ from slowpath.experiments.ipc.folder import IPC
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import NO_SAMPLES, Derived, SampleBlock, per_operation
 from slowpath.experiments.metric import Metric
-from slowpath.experiments.nccl.experiment import NCCL
 from slowpath.experiments.nodes import NODES
 from slowpath.experiments.p2p.experiment import P2P
 from slowpath.experiments.put.experiment import PUT
@@ -43,7 +42,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     NODES,
     PUT,
     CANNON,
-    NCCL,
     IPC,
     PRINTED,
 )

@@ -11,7 +11,6 @@ from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report.cannon.view import cannon_answers, cannon_lines, cannon_view
 from slowpath.report.coll.ways import coll_files, coll_lines, coll_view
 from slowpath.report.first_use.view import first_use_files, first_use_lines, first_use_view
-from slowpath.report.nccl.view import nccl_lines, nccl_view
 from slowpath.report.put.study_table import study_files
 from slowpath.report.put.text import put_answers, put_lines
 from slowpath.report.put.view import put_view
@@ -51,7 +50,6 @@ VIEWS: dict[str, StudyView] = {
             files=first_use_files,
         ),
         StudyView("cannon", "Cannon", "cannon/cannon.html.j2", cannon_view, cannon_lines, cannon_answers),
-        StudyView("nccl", "First use", "nccl/nccl.html.j2", nccl_view, nccl_lines),
     )
 }
 

@@ -29,7 +29,6 @@ from slowpath.watch.folder import WatchInfo, read_watch
 from slowpath.watch.kind_weights import time_weights
 from slowpath.watch.match import NO_EVENT
 from slowpath.watch.misstart import alone_note, misstart
-from slowpath.watch.nccl.use import nccl_use
 from slowpath.watch.patterns import NO_PATTERNS, Patterns, patterns_of
 from slowpath.watch.place import wrong_place
 from slowpath.watch.program_calls import in_calls, kept_calls, one_place, program_calls
@@ -99,11 +98,10 @@ def watched(folder: Path) -> AttributedWatch:
     alone = filter(None, [alone_note(info, job)])
     resources = resources_of(job.records)
     queued_s = {one.rank: one.waited_s for one in resources if one.waited_s is not None}
-    nccl = nccl_use(folder, info.wall_s)
     results = WatchResults(
         schema=WATCH_SCHEMA,
         slowpath=__version__,
-        program=_program(info, job, span_s if ranks else None, nccl.program if nccl else ""),
+        program=_program(info, job, span_s if ranks else None),
         coverage=coverage_of(found, calls, seconds, (*info.notes, *alone, *job.notes, *found.world.notes)),
         verdict=(),
         saved_s=None,
@@ -124,7 +122,6 @@ def watched(folder: Path) -> AttributedWatch:
         shown_ranks=shown,
         accounts=accounts_of(found, weight, seconds, ranks, queued_s),
         standstill=_standstill(found, info),
-        nccl=nccl,
     )
     results = replace(
         results,
@@ -149,14 +146,13 @@ def _standstill(found: Attributed, info: WatchInfo) -> Standstill | None:
     return standstill(found, info.until, least_s, info.interrupted or info.hung)
 
 
-def _program(info: WatchInfo, job: WatchedJob, span_s: float | None, by_nccl: str) -> WatchedProgram:
-    """Args: by_nccl: name of the program by its NCCL records; empty: there are none."""
+def _program(info: WatchInfo, job: WatchedJob, span_s: float | None) -> WatchedProgram:
     first = job.records[0] if job.records else None
     level = int(first.header["thread_level"]) if first is not None else -1
     wrong = misstart(info, job)
     return WatchedProgram(
         command=info.command,
-        program=Path(first.words("program")).name if first is not None else by_nccl,
+        program=Path(first.words("program")).name if first is not None else "",
         ranks=job.size,
         recorded_ranks=len(job.records),
         hosts=tuple(dict.fromkeys(record.words("host") for record in job.records)),

@@ -16,7 +16,6 @@ from slowpath.core.units import format_bytes, format_interval, format_ratio, lis
 from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.slowpaths.registry import known
 from slowpath.watch.findings import MOST_UNEXPLAINED, place_words, unexplained_share
-from slowpath.watch.nccl.text import headline, sentences
 from slowpath.watch.results import BEFORE_THE_RUN, Account, AccountName, Wait, WatchFinding, WatchResults
 from slowpath.watch.verdict import grouped_lines, own_cost_words, start_words, stood_still
 
@@ -56,10 +55,6 @@ class _Change:
 def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = None) -> Brief:
     """Return at most twelve lines.  Args: watch: its folder, for commands.  report: path of the page."""
     program = results.program
-    by_nccl = sentences(results.nccl) if results.nccl is not None else []
-    if not results.ranks and results.nccl is not None:
-        notes = (*results.nccl.notes, *results.coverage.notes)
-        return Brief(answer=headline(results.nccl), actions=tuple(by_nccl), notes=notes, report=report)
     if not results.ranks:
         return Brief(answer=f"{program.program}: no rank left a record", report=report)
     if program.misstart is not None:
@@ -83,7 +78,7 @@ def brief_of(results: WatchResults, watch: str = "WATCH", report: str | None = N
         account=account,
         actions=(*(one.action for one in wrong), *(change.text for change in changes)),
         undecided=_undecided(results, watch),
-        notes=(*by_nccl, *_phases(results), *_apart(results), *map(_sentence, results.coverage.notes)),
+        notes=(*_phases(results), *_apart(results), *map(_sentence, results.coverage.notes)),
         report=report,
     )
 

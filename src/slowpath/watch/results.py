@@ -20,7 +20,6 @@ from slowpath.core.finding_results import RemedyResult
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
 from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
-from slowpath.watch.nccl.results import NcclPart
 from slowpath.watch.result_parts import Efficiency, Files, Phase, RankResources, Slice, StartTime, WhyStill, WrongPlace
 
 WATCH_SCHEMA: Final = 1
@@ -331,7 +330,6 @@ class WatchResults(Result, frozen=True, kw_only=True):
     phases: Annotated[tuple[Phase, ...] | None, means("at another level than most; null: too short")] = optional()
     place: WrongPlace = optional()
     standstill: WhyStill = optional()
-    nccl: NcclPart = optional()
     start_s: StartTime = optional()
     files: Files = optional()
 

@@ -14,8 +14,6 @@ from slowpath.core.result import Interval
 from slowpath.core.units import format_interval, format_ratio, listed, seconds
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find
 from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
-from slowpath.watch.nccl.text import headline as nccl_headline
-from slowpath.watch.nccl.text import sentences, table_lines
 from slowpath.watch.proof import Proof
 from slowpath.watch.result_parts import Efficiency, Standing, Standstill
 from slowpath.watch.results import Wait, WaitKind, WatchFinding, WatchResults, tried_remedy
@@ -28,11 +26,6 @@ _CODE, _NAME, _SECONDS = 6, 24, 8
 def verdict_of(results: WatchResults, watch: str = "WATCH") -> tuple[str, ...]:
     """Lines. Args: results: complete but for the verdict.  watch: the folder, for the commands to copy."""
     lines = [*(f"{one.sentence} {one.action}" for one in results.place or ()), headline(results, watch)]
-    if results.nccl is not None:
-        lines += [f"  {line}" for line in (*sentences(results.nccl), *table_lines(results.nccl))]
-        lines += [f"  note: {note}" for note in results.nccl.notes]
-        if not results.ranks:
-            return (*lines, *(f"  note: {note}" for note in results.coverage.notes))
     if results.standstill is not None:
         lines += [f"  {line}" for line in grouped_lines(results.standstill)]
     for finding in results.findings:
@@ -107,8 +100,6 @@ def headline(results: WatchResults, watch: str = "WATCH") -> str:
     program = results.program
     if program.misstart is not None:
         return f"{program.misstart}. {program.start_with}"
-    if not results.ranks and results.nccl is not None:
-        return nccl_headline(results.nccl)
     if not results.ranks:
         return f"{program.program}: no rank left a record"
     count = f"{program.ranks} rank{'s' if program.ranks != 1 else ''}"

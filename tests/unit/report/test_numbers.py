@@ -15,7 +15,7 @@ from slowpath.core.errors import UsageError
 from slowpath.findings.conclude import conclude
 from slowpath.report.csv import rows_as_csv
 from slowpath.report.numbers.cells import cell_lines
-from slowpath.report.numbers.kinds import BANDWIDTH, bus_factor
+from slowpath.report.numbers.kinds import BANDWIDTH
 from slowpath.report.numbers.text import as_records, as_text, missing_kinds, missing_words, tables_of
 from slowpath.report.text import render_brief, render_text
 from support.results import a_cell, a_metric, a_run, an_estimate, an_mpi, results
@@ -163,13 +163,6 @@ def test_overlap_is_the_part_of_the_communication_that_computing_hides() -> None
     metrics = {name: a_metric(an_estimate(value_s)) for name, value_s in times_s.items()}
     made = results([a_cell(0, experiment="coll", parameters=given, metrics=metrics)], run=RUN)
     assert tables_of(made)[0].rows[0].columns == pytest.approx((14.0, 10.0, 8.0, 50.0))
-
-
-def test_bus_bandwidth_counts_what_each_link_carries() -> None:
-    assert [bus_factor("allreduce", ranks) for ranks in (2, 8)] == [1.0, 1.75]
-    assert bus_factor("alltoall", 4) == 0.75
-    assert bus_factor("send", 4) == 1.0
-    assert bus_factor("barrier", 4) is None
 
 
 def test_one_line_says_what_is_missing_and_what_to_run() -> None:

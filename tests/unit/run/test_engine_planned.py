@@ -102,7 +102,7 @@ def test_an_engine_that_is_there_is_planned_with(mpi: Mpi, environ: dict[str, st
 
 def test_the_shipped_description_stands_for_an_engine_that_is_not_built(environ: dict[str, str]) -> None:
     named = {one["name"] for one in describe(UnbuiltEngine(), environ)["experiments"]}
-    assert named == {"p2p", "exchange", "coll", "first_use", "nodes", "put", "cannon", "nccl"}
+    assert named == {"p2p", "exchange", "coll", "first_use", "nodes", "put", "cannon"}
     assert checker(UnbuiltEngine(), environ)([], 2) == {}
 
 

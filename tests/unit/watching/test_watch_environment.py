@@ -89,36 +89,3 @@ def test_a_watch_is_named_by_its_program(tmp_path: Path) -> None:
     assert program_name(["mpiexec", "-n", "4", "env", "A=b", str(app), "in.lj"], ENVIRON) == "lmp"
     assert program_name(["sh", "-c", "x"], ENVIRON) == "sh"
     assert program_name([], ENVIRON) == "watch"
-
-
-PROFILER = Path("/cache/libslowpath-nccl.so")
-
-
-def with_profiler(words: str, environ: dict[str, str] | None = None, profiler: Path = PROFILER) -> WatchedCommand:
-    return watched(words.split(), "orterun", LIBRARY, FOLDER, {**ENVIRON, **(environ or {})}, profiler)
-
-
-def test_nccl_is_told_of_its_profiler_on_each_node() -> None:
-    found = with_profiler("mpirun -n 4 ./app")
-    assert found.variables["NCCL_PROFILER_PLUGIN"] == str(PROFILER)
-    assert found.argv[5:7] == ("-x", "NCCL_PROFILER_PLUGIN")
-    assert found.notes == ()
-
-
-@pytest.mark.parametrize("own", ["none", "/mine.so"])
-def test_a_profiler_of_the_users_stays_and_a_line_says_so(own: str) -> None:
-    by_command = with_profiler(f"env NCCL_PROFILER_PLUGIN={own} ./app")
-    for found in (with_profiler("./app", {"NCCL_PROFILER_PLUGIN": own}), by_command):
-        assert "NCCL_PROFILER_PLUGIN" not in found.variables
-        (note,) = found.notes
-        assert note.startswith("NCCL calls are not watched: NCCL_PROFILER_PLUGIN is already set")
-
-
-def test_a_path_that_nccl_would_cut_off_is_not_set() -> None:
-    found = with_profiler("./app", profiler=Path("/" + 251 * "a"))
-    assert "NCCL_PROFILER_PLUGIN" not in found.variables
-    assert "is too long for NCCL" in found.notes[0]
-
-
-def test_without_the_plugin_nothing_is_set() -> None:
-    assert "NCCL_PROFILER_PLUGIN" not in made("./app", "").variables

@@ -15,7 +15,7 @@ _LABEL = 28  # characters of a cell's label
 _HEAD = ("", "value", "95 % interval", "min", "median", "p99", "launches")
 _WIDTHS = (_LABEL, 10, 19, 9, 9, 9, 8)  # below 100 columns, with a blank between two
 # Metrics that say what a call costs, before the order in which the experiment lists them.
-_FIRST = {"coll": ("collective_own_s",), "nccl": ("gpu_call_s",)}
+_FIRST = {"coll": ("collective_own_s",)}
 
 
 def cell_lines(results: Results, without: Collection[str] = (), most: int | None = MOST_ROWS) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that OSU's benchmarks or nccl-tests print: which cells they take, and what their columns are. Pure."""
+"""Tables that OSU's benchmarks print: which cells they take, and what their columns are. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 
-US, MB, GB = 1e-6, 1e6, 1e9
+US, MB = 1e-6, 1e6
 
 Numbers = tuple[float | int | None, ...]
 
@@ -151,37 +151,6 @@ def _overlap(given: Given) -> Values | None:
     return Values(columns, _scaled(whole.interval, US), whole.launches)
 
 
-def bus_factor(operation: str, ranks: int) -> float | None:
-    """Return what nccl-tests multiply a bandwidth by, so that it compares with that of the links; None: not defined."""
-    factors = {
-        "send": 1.0,
-        "bcast": 1.0,
-        "reduce": 1.0,
-        "allreduce": 2 * (ranks - 1) / ranks,
-        "allgather": (ranks - 1) / ranks,
-        "reduce_scatter": (ranks - 1) / ranks,
-        "alltoall": (ranks - 1) / ranks,
-    }
-    return factors.get(operation)
-
-
-def _is_gpu_call(cell: CellResult) -> bool:
-    return cell.experiment == "nccl" and cell.parameters.get("pattern") == "calls"
-
-
-def _bus(given: Given) -> Values | None:
-    found = given.cell.estimate("gpu_call_s", "steady")
-    factor = bus_factor(given.cell.parameters.get("operation", ""), given.ranks) if given.ranks else None
-    if found is None or factor is None:
-        return None
-    bytes_ = int(given.cell.parameters["message_bytes"])
-    busy = (
-        (factor * bytes_ / found.interval[1] / GB, factor * bytes_ / found.interval[0] / GB) if found.interval else None
-    )
-    rate = bytes_ / found.value / GB
-    return Values((factor * rate, found.value / US, rate), busy, found.launches)
-
-
 _COPIES = {
     "gpu_from_host": "host to device",
     "gpu_to_host": "device to host",
@@ -293,20 +262,6 @@ OVERLAP = TableKind(
     own=("collective",),
     by="collective",
 )
-BUS = TableKind(
-    name="bus",
-    title="bandwidth between the GPUs of a node, as nccl-tests define it",
-    columns=("Busbw(GB/s)", "Time(us)", "Algbw(GB/s)"),
-    keys=("value", "time_us", "algbw_gb_per_s"),
-    unit="GB/s",
-    means="Busbw: Algbw times what the operation moves over each link (all-reduce of n ranks: 2 (n - 1) / n); Algbw: "
-    "message_bytes over the median time, 10^9 bytes per second",
-    takes=_is_gpu_call,
-    values=_bus,
-    needs="nccl cells with pattern=calls, on GPUs",
-    own=("operation", "library"),
-    by="operation",
-)
 COPIES = TableKind(
     name="copies",
     title="copies by the GPU's driver",
@@ -319,7 +274,7 @@ COPIES = TableKind(
     needs="p2p cells with memory=host:device or device:host, in an MPI that takes GPU memory",
     own=("memory",),
 )
-KINDS = (LATENCY, BANDWIDTH, BIDIRECTIONAL, MESSAGE_RATE, COLLECTIVE, OVERLAP, BUS, COPIES)
+KINDS = (LATENCY, BANDWIDTH, BIDIRECTIONAL, MESSAGE_RATE, COLLECTIVE, OVERLAP, COPIES)
 
 
 def kinds_named(name: str) -> Sequence[TableKind]:

@@ -74,7 +74,6 @@ OTHER_PROGRAMS = (
     "libslowpath-count.so",
     "libslowpath-witness.so",
     "libslowpath-watch.so",
-    "libslowpath-nccl.so",
     "slowpath-count-ptrace",
     "slowpath-count-names",
     "libslowpath-plant.so",

@@ -1,90 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a watched program: one file, no network, no script needed, smaller than a megabyte. Pure.
-
-Here is its short part, NCCL; the others have modules of their own.
-"""
+"""The page of a watched program: one file, no network, no script needed, smaller than a megabyte. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
 from slowpath.report import format as fmt
 from slowpath.report import page as pages
-from slowpath.report.figure import FigureTable
 from slowpath.report.shown import PAGE_BYTES
-from slowpath.watch.nccl.results import NcclUse
-from slowpath.watch.nccl.text import HEAD, row_of
 from slowpath.watch.proof import Proof
-from slowpath.watch.report import view_cards, view_messages, view_run, view_time, words
+from slowpath.watch.report import view_cards, view_messages, view_run, view_time
 from slowpath.watch.report.view_cards import cards
 from slowpath.watch.results import WatchResults
-
-MOST_ROWS: Final = 40
-
-
-@dataclass(frozen=True, slots=True)
-class WatchedNcclView:
-    """Tables of NCCL's calls."""
-
-    lead: str
-    operations: FigureTable
-    late: FigureTable
-    first: FigureTable
-    processes: FigureTable
-    notes: tuple[str, ...]
-
-
-def nccl_view(use: NcclUse | None) -> WatchedNcclView | None:
-    """None: no process called NCCL."""
-    if use is None:
-        return None
-    by = "the GPU's timer" if use.timer == "GPU" else "NCCL's proxy thread, on the host"
-    timed = "NCCL's kernels were not timed" if use.timer == "host only" else f"Times are by {by}"
-    shown = min(MOST_ROWS, len(use.operations))
-    return WatchedNcclView(
-        f"As NCCL's profiler interface reports it. {timed}, mean of a rank; bytes and bus bandwidth as in "
-        f"nccl-tests. The {shown} of {len(use.operations)} kinds with the most time; first calls are separate.",
-        FigureTable([name[0].upper() + name[1:] for name in HEAD], [row_of(one) for one in use.operations[:MOST_ROWS]]),
-        FigureTable(
-            ["Rank", "Host", "Of ranks", "Others wait", "Of the run", "Most in", "Last in", "Of calls", "By"],
-            [
-                [
-                    *(str(late.rank), late.host, str(late.ranks), words.time(late.waited_s), fmt.percent(late.share)),
-                    *(f"{late.function}, {fmt.count_bytes(late.bytes)}", fmt.percent(late.last_share)),
-                    *(words.count(late.calls), words.seconds(late.late_s, late.late_interval)),
-                ]
-                for late in use.late
-            ],
-        ),
-        FigureTable(
-            ["First call", "Bytes", "Of ranks", "Held up", "Rank", "Later ones"],
-            [
-                [
-                    *(first.function, fmt.count_bytes(first.bytes), str(first.ranks), words.time(first.launch_s)),
-                    *(str(first.rank), words.time(first.later_launch_s)),
-                ]
-                for first in use.first_uses
-            ],
-        ),
-        FigureTable(
-            ["Rank", "Host", "Calls", "NCCL's kernels ran", "Ends not seen", "Ended"],
-            [
-                [
-                    *(str(process.rank), process.host, words.count(process.calls), words.time(process.busy_s)),
-                    *(words.count(process.unfinished), process.ended),
-                ]
-                for process in use.processes[:MOST_ROWS]
-            ],
-        ),
-        use.notes,
-    )
-
 
 _UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
 _COLUMNS = re.compile(r"\s{2,}")
@@ -159,7 +91,6 @@ def _shown(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof
         "unpriced": _unsaid(results, results.unpriced),
         "standing": view_run.standing(results),
         "resources": view_run.resources(results),
-        "nccl": nccl_view(results.nccl),
         "waits": view_run.waits(results),
         "bars": view_time.rank_bars(results),
         "accounts": view_time.accounts(results),

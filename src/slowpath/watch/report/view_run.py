@@ -50,7 +50,7 @@ def numbers(results: WatchResults) -> list[tuple[str, str]]:
 def warnings(results: WatchResults) -> list[str]:
     """What a reader has to know before anything else."""
     program, found = results.program, []
-    if not program.recorded_ranks and results.nccl is None:
+    if not program.recorded_ranks:
         found.append("No rank left a record.")
     elif program.recorded_ranks < program.ranks:
         found.append(f"{program.recorded_ranks} of {fmt.plural(program.ranks, 'rank')} left a readable record.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.mpi.identify import identify
@@ -21,8 +21,6 @@ from slowpath.watch.folder import RANKS_FOLDER, WatchLauncher
 PRELOAD = "LD_PRELOAD"
 VARIABLE = "SLOWPATH_WATCH"  # folder of the records; without it the library does nothing
 SANITIZER = "ASAN_OPTIONS"  # the last of several values of an option counts
-NCCL_PROFILER = "NCCL_PROFILER_PLUGIN"
-LONGEST_PROFILER = 250  # characters of the path: NCCL has room for 254
 _ANY_ORDER = "verify_asan_link_order=0"
 # AddressSanitizer as a shared library (GCC, clang -shared-libasan) starts no program in which it is not the first
 # library. It works behind the one that watches, whose malloc goes on to the sanitizer's. Linked into the program, as
@@ -53,34 +51,16 @@ def watched(
     library: Path,
     folder: Path,
     environ: Mapping[str, str],
-    profiler: Path | None = None,
 ) -> WatchedCommand:
     """The user's command with the library preloaded, behind what the user preloads.
 
     Args: launcher: name in mpi.launchers of the command's first word; empty: it is none, or not known.
-          folder: of the watch.  environ: the user's.  profiler: that NCCL is to open; None: there is none.
+          folder: of the watch.  environ: the user's.
     """
     mine = {VARIABLE: str(folder.absolute() / RANKS_FOLDER)}
-    notes = _with_profiler(mine, command, profiler, environ)
     if any(needs_sanitizer_option(path) for path in programs_in(command, environ)):
         mine[SANITIZER] = ":".join(filter(None, [environ.get(SANITIZER, ""), _ANY_ORDER]))
-    found = _handed_on(command, launcher, str(library), mine, environ)
-    return replace(found, notes=(*found.notes, *notes))
-
-
-def _with_profiler(
-    mine: dict[str, str], command: Sequence[str], profiler: Path | None, environ: Mapping[str, str]
-) -> list[str]:
-    """Add the profiler to `mine`, unless the user has one; a program without NCCL never reads the variable."""
-    if profiler is None:
-        return []
-    if environ.get(NCCL_PROFILER) or any(word.startswith(f"{NCCL_PROFILER}=") for word in command):
-        own = environ.get(NCCL_PROFILER) or "in the command"
-        return [f"NCCL calls are not watched: {NCCL_PROFILER} is already set ({own}), and NCCL opens only one profiler"]
-    if len(str(profiler)) > LONGEST_PROFILER:
-        return [f"NCCL calls are not watched: the path {profiler} is too long for NCCL"]
-    mine[NCCL_PROFILER] = str(profiler)
-    return []
+    return _handed_on(command, launcher, str(library), mine, environ)
 
 
 def with_preloaded(command: Sequence[str], launcher: str, library: str, environ: Mapping[str, str]) -> WatchedCommand:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libslowpath-watch.so, and libslowpath-nccl.so next to it: by an engine of the cache, or compiled now.
+"""libslowpath-watch.so: by an engine of the cache, or compiled now.
 
 One library serves every MPI, so any engine's will do that was made of this source.
 """
@@ -25,8 +25,7 @@ from slowpath.run.engine.usable import usable_engines
 from slowpath.run.engine.workplace import workplace
 
 LIBRARY = "libslowpath-watch.so"
-NCCL_LIBRARY = "libslowpath-nccl.so"  # next to it
-_TARGETS = ("slowpath-watch", "slowpath-nccl")
+_TARGET = "slowpath-watch"
 _WITHOUT_MPI = ("-DCMAKE_BUILD_TYPE=Release", "-DSLOWPATH_MPI=OFF", "-DSLOWPATH_TESTS=OFF")
 _KEPT = "watch"  # folder of the cache, next to that of the engines
 
@@ -96,8 +95,7 @@ def _kept_or_compiled(environ: Mapping[str, str], tell: Tell) -> Path:
     folder = engines_folder(environ).parent / _KEPT / hashlib.sha256(identity.encode()).hexdigest()[:12]
     require_place(folder.parent, "libraries", CACHE, environ)
     kept = folder / LIBRARY
-    whole = kept.is_file() and (folder / NCCL_LIBRARY).is_file()
-    if whole and all(why_not_trusted(path.stat(), environ) is None for path in (folder, kept, folder / NCCL_LIBRARY)):
+    if kept.is_file() and all(why_not_trusted(path.stat(), environ) is None for path in (folder, kept)):
         return kept
     loadable(kept)
     tell(f"building {LIBRARY} (once, about 15 s of one processor; kept in {folder})")
@@ -106,11 +104,10 @@ def _kept_or_compiled(environ: Mapping[str, str], tell: Tell) -> Path:
         with workplace(folder) as work:
             build = _compile(source, work, compiler, environ)
             folder.mkdir(mode=0o755, exist_ok=True)
-            for name in (NCCL_LIBRARY, LIBRARY):
-                part = work / "kept"
-                shutil.copy2(_built(build, name), part)
-                shut(part)
-                part.replace(folder / name)
+            part = work / "kept"
+            shutil.copy2(next(path for path in build.rglob(LIBRARY) if path.is_file()), part)
+            shut(part)
+            part.replace(kept)
     except OSError as error:
         raise EnvironmentFailure(
             f"{LIBRARY} can't be stored in {folder}: {error.strerror or error}; set {CACHE} to a writable folder"
@@ -121,7 +118,7 @@ def _kept_or_compiled(environ: Mapping[str, str], tell: Tell) -> Path:
 def _hash(source: Path) -> str:
     """Of what the library is made of."""
     digest = hashlib.sha256()
-    folders = ("cmake", "watch", "profiler")
+    folders = ("cmake", "watch")
     parts = [source / "CMakeLists.txt", *(path for name in folders for path in (source / name).rglob("*"))]
     for path in sorted(parts):
         if path.is_file() and "tests" not in path.relative_to(source).parts:
@@ -136,7 +133,7 @@ def _compile(source: Path, work: Path, compiler: Compiler, environ: Mapping[str,
     if len(compiler.command) == 1:  # CMake takes a launcher such as ccache by a variable of its own
         configure.append(f"-DCMAKE_CXX_COMPILER={compiler.command[0]}")
     jobs = str(max(1, min(8, len(os.sched_getaffinity(0)))))
-    for argv in (configure, [cmake, "--build", str(build), "--target", *_TARGETS, "-j", jobs]):
+    for argv in (configure, [cmake, "--build", str(build), "--target", _TARGET, "-j", jobs]):
         done = ask(argv, {"CCACHE_BASEDIR": str(build), **environ}, BUILD_LIMIT_S, together=True)
         if done.return_code != 0:
             lines = done.stdout.decode("utf-8", "replace").splitlines()
@@ -145,13 +142,3 @@ def _compile(source: Path, work: Path, compiler: Compiler, environ: Mapping[str,
                 f"{LIBRARY} did not compile with {compiler.line}: {why}; set CXX to another C++20 compiler"
             )
     return build
-
-
-def _built(build: Path, name: str) -> Path:
-    return next(path for path in build.rglob(name) if path.is_file())
-
-
-def nccl_library(library: Path) -> Path | None:
-    """What NCCL opens as its profiler, next to the library that is preloaded; None: it is not there."""
-    found = library.parent / NCCL_LIBRARY
-    return found if found.is_file() else None

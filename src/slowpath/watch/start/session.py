@@ -21,7 +21,6 @@ from slowpath.mpi.recorded_variables import recorded_variables
 from slowpath.run.engine.meter import Tell
 from slowpath.run.place import place_here
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher, read_watch, write_watch
-from slowpath.watch.nccl.record import nccl_files
 from slowpath.watch.place import started_in
 from slowpath.watch.start.command import CommandEnd, remember, require_program, run_to_end
 from slowpath.watch.start.environment import (
@@ -32,7 +31,7 @@ from slowpath.watch.start.environment import (
     programs_in,
     watched,
 )
-from slowpath.watch.start.library import find_library, nccl_library
+from slowpath.watch.start.library import find_library
 from slowpath.watch.start.records import (
     headers,
     missing_ranks,
@@ -75,7 +74,7 @@ def prepare(
     require_utf8(folder)
     launcher = launcher_in(command, environ)
     first = launcher.name if launcher is not None and is_launcher(command[0]) else ""
-    ready = watched(command, first, found, folder, environ, nccl_library(found))
+    ready = watched(command, first, found, folder, environ)
     return PreparedWatch(tuple(command), found, folder, ready, launcher)
 
 
@@ -156,8 +155,6 @@ def troubles(folder: Path, environ: Mapping[str, str]) -> tuple[bool, list[str]]
     """Whether any rank left a record, and lines on what is missing.  Raises: RecordError."""
     info, found = read_watch(folder), headers(folder)
     short = truncated(folder)
-    if not found and nccl_files(folder):
-        return True, []
     if not found and short:
         return False, [f"no rank left a record: {short}"]
     if not found:
