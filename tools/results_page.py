@@ -61,7 +61,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("RemovedRatio", "SideEffect"),
     ),
     "laws": ("LawCoefficient", "LawPoint", "LawForecast", "LawSource", "LimitBracket"),
-    "put": ("PutResults", "PutCondition", "PutRow", "RateShare", "PutRung", "PutSplit", "PutPart"),
+    "put": ("PutResults", "PutCondition", "PutRow", "RateShare", "PutSplit", "PutPart"),
     "cannon": (
         *("CannonResults", "CannonGroup", "CannonGrid", "CannonBlas", "CannonVariant", "CannonPoint", "CannonMissing"),
         *("Value", "CriticalN", "CannonBest", "GroupRepetitions", "CannonTimeline", "TimelineInterval", "TimelineWait"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of the two studies for the report's tests: puts under two MPIs, and Cannon's algorithm on 2 x 2 ranks.
 
-The numbers are invented; those of the puts and of the ladder are whole, so that a test can name them.
+The numbers are invented; those of the puts are whole, so that a test can name them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ MPIS = ("mpich", "openmpi")
 INSIDE = {"mpich": 650, "openmpi": 250}  # instructions in the call of the libraries
 LAYERS = {"complex": (60, 4.0e-9), "shmem_p": (15, 2.5e-9), "empty_call": (2, 2.4e-9), "empty_call_5": (2, 2.4e-9),
           "store": (None, 0.3e-9)}  # fmt: skip
-RUNGS = (8, 17, 58, 66, 77, 100, 115, 168, 206, 216, 272, 383, 442)
 LOOP = 20.0
 ONE_LAUNCH = LaunchInstructions(launch=0, calls=16, stepped={}, retired={}, region_instructions=None)
 
@@ -82,7 +81,7 @@ def _put(
     group: str = "designs",
     **given: str,
 ) -> CellResult:
-    usual = {"pattern": "burst", "design": "mpi", "call": "library", "checks": "on", "rung": "0", "operation": "put",
+    usual = {"pattern": "burst", "design": "mpi", "call": "library", "checks": "on", "operation": "put",
              "window": "allocate", "message_bytes": "8", "puts": "1000", "instructions": "16"}  # fmt: skip
     words = ", ".join(f"{name} {value}" for name, value in given.items()) or "design mpi"
     instructions = InstructionCounts(put=_region(inside, shares or [], most), synchronisation=_region(41, []))
@@ -108,7 +107,7 @@ def _with_rate(one: MetricEstimate) -> MetricEstimate:
 
 
 def put_results() -> Results:
-    """Two libraries; layers, limits and the ladder in the launches of each; another window."""
+    """Two libraries; layers and limits in the launches of each; another window."""
     rng = random.Random(7)
     cells: list[CellResult] = []
     contrasts: list[ContrastResult] = []
@@ -120,8 +119,6 @@ def put_results() -> Results:
         by_design = {name: _put(rng, cells, mpi, count, seconds, design=name)
                      for name, (count, seconds) in LAYERS.items()}  # fmt: skip
         _put(rng, cells, mpi, None, 2e-9, design="complex", call="inlined", checks="off")
-        for rung, count in enumerate(RUNGS):
-            _put(rng, cells, mpi, count, 2.4e-9 + count * 5e-11, group="ladder", design="ladder", rung=str(rung))
         _put(rng, cells, mpi, INSIDE[mpi] + 100, 1e-6, group="window", window="create")
         for a, b in ((by_design["empty_call"], by_design["complex"]), (own, by_design["empty_call"])):
             sides = [(one.cell, "steady", one.parameters["design"]) for one in (a, b)]

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What every design of a put is given, and what it gives: one interface for layers, limits and the ladder.
+/// What every design of a put is given, what it gives, and the loop around it: one interface for layers,
+/// limits and OpenSHMEM.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "layers/datatype.hpp"
+#include "layers/error.hpp"
 #include "layers/window.hpp"
 
 namespace slowpath::layers {
@@ -51,13 +55,107 @@ struct Design {
     std::string_view meaning;  ///< one line
     Call call;
     bool checked;
-    int rung;                           ///< of the ladder; -1: no rung
     std::array<RunPuts, orders> puts;   ///< by Order; null where the design has no such order
     void (*synchronise)(const Burst&);  ///< ends the burst: the data is visible at the target
     bool takes_datatypes;               ///< false: bytes only
 };
 
-/// All designs but real libraries: layers, limits and the ladder's rungs.
+/// All designs but real libraries: layers and limits.
 std::span<const Design> designs();
+
+inline constexpr std::uint64_t line_bytes = 64;
+
+/// std::has_single_bit counts bits, by a call where the processor's instruction for it can't be relied upon.
+constexpr bool is_power_of_two(std::uint64_t value) {
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+/// The loop around every burst. What it does apart from the put is the same for all designs, so that rates
+/// compare: a slot's place comes from the put's number and a mask, not from the last place, which would be a
+/// chain of dependent instructions; and the compiler may assume nothing about memory from one put to the
+/// next.
+///
+/// Run `put` for each slot of the burst in this order.
+/// @param unit_bytes What places are counted in: 1, or the target's displacement unit.
+/// @param put int(std::uint64_t place): 0, or a code that ends the burst.
+template <Order order, class Put>
+[[gnu::always_inline]] inline int run_puts(const Burst& burst, std::uint64_t unit_bytes, Put put) {
+    if (!is_power_of_two(burst.slot_bytes) || burst.slot_bytes % unit_bytes != 0) [[unlikely]]
+        return error_slots;
+    const auto puts = static_cast<std::uint64_t>(burst.puts);
+    const std::uint64_t slot = burst.slot_bytes / unit_bytes;
+    if constexpr (order == Order::sequential || order == Order::line) {
+        const std::uint64_t step = order == Order::line ? std::max(slot, line_bytes / unit_bytes) : slot;
+        const std::uint64_t mask = burst.mask * slot;
+        const std::uint64_t end = puts * step;
+        for (std::uint64_t place = 0; place != end; place += step) {
+            asm volatile("" ::: "memory");
+            if (const int code = put(place & mask)) [[unlikely]]
+                return code;
+        }
+    } else {
+        const std::uint32_t* const shuffled = burst.shuffled;
+        const std::uint64_t mask = burst.mask;
+        for (std::uint64_t i = 0; i != puts; ++i) {
+            asm volatile("" ::: "memory");
+            const std::uint64_t place = order == Order::random ? shuffled[i & mask] * slot : 0;
+            if (const int code = put(place)) [[unlikely]]
+                return code;
+        }
+    }
+    return success;
+}
+
+/// The four instances of a burst, by Order.
+/// @tparam Puts Has `template <Order> static int run(const Burst&)`.
+template <class Puts>
+constexpr std::array<RunPuts, orders> in_all_orders() {
+    return {Puts::template run<Order::same>, Puts::template run<Order::sequential>,
+            Puts::template run<Order::line>, Puts::template run<Order::random>};
+}
+
+// The bursts copy what the loop needs out of the Burst, so that it stays in registers: a reference to the
+// Burst would be followed again after each store, which might have changed it.
+
+/// Bursts of a put with MPI_Put's arguments.
+template <auto put>
+struct FullPuts {
+    template <Order order>
+    static int run(const Burst& burst) {
+        const std::uint64_t unit_bytes = burst.window->peers[burst.target].displacement_unit_bytes;
+        return run_puts<order>(burst, unit_bytes,
+                               [unit_bytes, origin = burst.origin, count = burst.count,
+                                from = burst.origin_type, target = burst.target, to = burst.target_type,
+                                window = static_cast<const Window*>(burst.window)](std::uint64_t place) {
+                                   return put(origin + place * unit_bytes, count, from, target,
+                                              static_cast<std::ptrdiff_t>(place), count, to, window);
+                               });
+    }
+};
+
+/// Bursts of a put of bytes to an offset.
+/// @tparam constant Whether a length of 8 bytes is written down at the call, as programs do that inline a
+/// put.
+template <auto put, bool constant>
+struct SmallPuts {
+    template <Order order>
+    static int run(const Burst& burst) {
+        if constexpr (constant) {
+            constexpr std::integral_constant<std::size_t, sizeof(std::uint64_t)> word{};
+            if (burst.message_bytes == word) return run_with<order>(burst, word);
+        }
+        return run_with<order>(burst, burst.message_bytes);
+    }
+
+  private:
+    template <Order order, class Bytes>
+    [[gnu::always_inline]] static int run_with(const Burst& burst, Bytes bytes) {
+        return run_puts<order>(burst, 1,
+                               [bytes, origin = burst.origin, target = burst.target,
+                                window = static_cast<const Window*>(burst.window)](std::uint64_t place) {
+                                   return put(origin + place, bytes, target, place, window);
+                               });
+    }
+};
 
 }  // namespace slowpath::layers

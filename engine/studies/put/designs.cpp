@@ -13,10 +13,7 @@ const char* word(layers::Call call) {
 }
 
 std::string spelt(const layers::Design& design) {
-    std::string text =
-        "call=" + std::string(word(design.call)) + " checks=" + (design.checked ? "on" : "off");
-    if (design.rung >= 0) text += " rung=" + std::to_string(design.rung);
-    return text;
+    return "call=" + std::string(word(design.call)) + " checks=" + (design.checked ? "on" : "off");
 }
 
 bool fits(const layers::Design& design, const Config& config) {
@@ -28,18 +25,15 @@ bool fits(const layers::Design& design, const Config& config) {
 const layers::Design& find_layer_design(const Config& config) {
     std::vector<const layers::Design*> named;
     for (const layers::Design& design : layers::designs())
-        if (design.name == config.design && (design.rung < 0 || design.rung == config.rung))
-            named.push_back(&design);
+        if (design.name == config.design) named.push_back(&design);
     for (const layers::Design* const design : named)
         if (fits(*design, config)) return *design;
     const bool defaults = config.call == layers::Call::library && config.checks;
     if (named.size() == 1 && defaults) return *named.front();
     std::string there;
-    for (const layers::Design& design : layers::designs())
-        if (design.name == config.design) there += (there.empty() ? "" : ", ") + spelt(design);
+    for (const layers::Design* const design : named) there += (there.empty() ? "" : ", ") + spelt(*design);
     throw UsageError("design=" + config.design + " has no call=" + word(config.call) +
                      " checks=" + (config.checks ? "on" : "off") +
-                     (config.design == "ladder" ? " rung=" + std::to_string(config.rung) : "") +
                      (there.empty() ? "; this engine was built without it" : "; it has: " + there));
 }
 

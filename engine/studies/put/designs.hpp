@@ -6,7 +6,7 @@
 
 namespace slowpath::put {
 
-/// The registered design with the cell's name, call, checks and rung.  A design that exists in one form only,
+/// The registered design with the cell's name, call and checks.  A design that exists in one form only,
 /// as the limits do, is found whatever call and checks say, if they are at their defaults.
 /// @throws UsageError: there is none; says which there are.
 const layers::Design& find_layer_design(const Config& config);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Layers, limits and the ladder, as a runner: over the memory of an MPI_Win_allocate_shared window.
+/// Layers and limits, as a runner: over the memory of an MPI_Win_allocate_shared window.
 #pragma once
 
 #include "put/runner.hpp"

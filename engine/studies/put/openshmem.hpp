@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// OpenSHMEM as a runner: puts to symmetric memory, and the store that shmem_ptr makes possible.
+/// OpenSHMEM as a runner: puts to symmetric memory.
 #pragma once
 
-#include "put/openshmem_library.hpp"
 #include "put/runner.hpp"
 
 namespace slowpath::put {

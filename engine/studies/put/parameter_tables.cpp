@@ -31,11 +31,10 @@ std::vector<Parameter> table() {
             .type = choice,
             .role = setting,
             .default_value = "mpi",
-            .choices = {"mpi", "complex", "simple", "small_args", "shmem_put", "shmem_p", "ladder",
-                        "openshmem_put", "openshmem_p", "openshmem_put_nbi", "openshmem_ptr", "empty_call",
-                        "empty_call_5", "store", "load_store", "unrolled_stores", "memcpy", "fenced_store"},
-            .meaning =
-                "who puts: the MPI library, a reference layer, a rung of the ladder, OpenSHMEM, or a limit",
+            .choices = {"mpi", "complex", "simple", "small_args", "shmem_put", "shmem_p", "openshmem_put",
+                        "openshmem_p", "empty_call", "empty_call_5", "store", "load_store", "unrolled_stores",
+                        "memcpy", "fenced_store"},
+            .meaning = "who puts: the MPI library, a reference layer, OpenSHMEM, or a limit",
         },
         {
             .name = "call",
@@ -51,16 +50,6 @@ std::vector<Parameter> table() {
             .role = setting,
             .default_value = "on",
             .meaning = "layers: check the arguments",
-        },
-        {
-            .name = "rung",
-            .type = count,
-            .role = covariate,
-            .unit = "rungs",
-            .default_value = "0",
-            .minimum = "0",
-            .maximum = "1000",
-            .meaning = "ladder: how many of the pieces of an MPI are put back",
         },
         {
             .name = "operation",

@@ -22,7 +22,6 @@ Config configure(const Assignment& assignment) {
     config.design = assignment.text("design");
     config.call = chosen<layers::Call>(assignment, "call");
     config.checks = assignment.flag("checks");
-    config.rung = static_cast<int>(assignment.integer("rung"));
     config.operation = chosen<Operation>(assignment, "operation");
     config.window = chosen<WindowKind>(assignment, "window");
     config.synchronisation = chosen<Synchronisation>(assignment, "synchronise");

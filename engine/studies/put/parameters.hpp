@@ -29,7 +29,6 @@ struct Config {
     std::string design;
     layers::Call call;
     bool checks;
-    int rung;
     Operation operation;
     WindowKind window;
     Synchronisation synchronisation;

@@ -43,8 +43,8 @@ constexpr std::array common_rules{
 
 /// Of the real library.
 constexpr std::array mpi_rules{
-    Rule{[](const Config& c) { return c.call != layers::Call::library || !c.checks || c.rung != 0; },
-         "call, checks and rung are for the layers; design=mpi is the library as it is, leave them out"},
+    Rule{[](const Config& c) { return c.call != layers::Call::library || !c.checks; },
+         "call and checks are for the layers; design=mpi is the library as it is, leave them out"},
     Rule{[](const Config& c) { return c.operation == Operation::rput && c.active_target(); },
          "operation=rput needs a passive target (MPI-4.1 section 12.3.5); take synchronise=flush_all, "
          "flush_local or lock"},
@@ -62,7 +62,7 @@ constexpr std::array mpi_rules{
          "window_info=no_locks promises that no lock is taken; take synchronise=fence or pscw"},
 };
 
-/// Of layers, limits, the ladder and OpenSHMEM.
+/// Of layers, limits and OpenSHMEM.
 constexpr std::array other_rules{
     Rule{[](const Config& c) { return c.operation != Operation::put; },
          "only design=mpi has other operations than put"},
@@ -75,8 +75,6 @@ constexpr std::array other_rules{
          "only design=mpi has info keys; leave window_info out"},
     Rule{[](const Config& c) { return c.datatype == DatatypeKind::large_count; },
          "datatype=large_count is MPI_Put_c, which only design=mpi has"},
-    Rule{[](const Config& c) { return c.rung != 0 && c.design != "ladder"; },
-         "rung is for design=ladder; leave it out"},
 };
 
 /// Longest message of the functions with int counts, in elements of 8 bytes.

@@ -82,15 +82,12 @@ TEST(Check, TheJobIsJudgedOnlyWhereItIsKnown) {
 TEST(Check, PutAndCannonCellsAreRefused) {
     EXPECT_TRUE(refused("put message_bytes=12", "no multiple of 8"));
     EXPECT_TRUE(refused("put message_bytes=1TiB", "take datatype=large_count"));
-    EXPECT_TRUE(refused("put rung=1", "leave them out"));
     EXPECT_TRUE(refused("put operation=rput synchronise=fence", "passive target"));
     EXPECT_TRUE(refused("put operation=accumulate datatype=contiguous", "one basic type"));
     EXPECT_TRUE(refused("put operation=fetch_and_op message_bytes=16", "one element"));
     EXPECT_TRUE(refused("put window_info=no_locks", "take synchronise=fence or pscw"));
     EXPECT_TRUE(refused("put design=store datatype=vector", "take datatype=predefined"));
     EXPECT_TRUE(refused("put design=openshmem_put datatype=vector", "take datatype=predefined"));
-    EXPECT_TRUE(refused("put design=ladder rung=6 datatype=vector", "take datatype=predefined"));
-    EXPECT_TRUE(accepted("put design=ladder rung=7 datatype=vector", ""));
     EXPECT_TRUE(refused("cannon numbers=integer n=65537", "take numbers=real"));
     EXPECT_TRUE(refused("cannon skew=moved source=root", "source=in_place"));
     EXPECT_TRUE(accepted("cannon variant=shared_copy", ""));

@@ -22,25 +22,10 @@ class PutRow(Result, frozen=True, kw_only=True):
     design: Annotated[str, means("as the parameter of this name")]
     mpi: Annotated[str | None, means("null in a run of one MPI without a name")]
     cell: Annotated[Count, means("number")]
-    rung: Annotated[Count, means("of the ladder; 0 for any other design")]
     instructions_with_loop: Annotated[
         Number | None, means("of a put: inside the call (median), call site and loop; null: not counted")
     ]
     of_empty: Annotated[RateShare | None, means("null: it is the empty call, or none was measured")]
-
-
-class PutRung(Result, frozen=True, kw_only=True):
-    """One rung of the ladder in the launches of one MPI: with its piece, and what the piece adds."""
-
-    rung: Annotated[Count, means("number, from 0")]
-    mpi: Annotated[str | None, means("short name as in run.mpis")]
-    cell: Annotated[Count, means("number")]
-    instructions: Annotated[Number | None, means("median inside the call; null: not counted")]
-    instructions_added: Annotated[
-        Number | None, means("over the rung below; null: none is below, or one was not counted")
-    ]
-    time_s: Annotated[NotNegative, means("of one put")]
-    time_added_s: Annotated[Number | None, means("over the rung below; null: none is below")]
 
 
 class PutCondition(Result, frozen=True, kw_only=True):
@@ -48,7 +33,7 @@ class PutCondition(Result, frozen=True, kw_only=True):
 
     settings: Annotated[dict[str, str], means("what its cells share: parameters, environment, placement")]
     differs: Annotated[dict[str, str], means("settings that the first condition does not have")]
-    rows: Annotated[list[PutRow], means("libraries, layers, limits, then the ladder, rung by rung")]
+    rows: Annotated[list[PutRow], means("libraries, layers, limits")]
 
 
 class PutPart(Result, frozen=True, kw_only=True):
@@ -74,5 +59,4 @@ class PutResults(Result, frozen=True, kw_only=True):
 
     cells: Annotated[list[Count], means("every measured cell of the experiment")]
     conditions: Annotated[list[PutCondition], means("two designs or more meet; most designs first")]
-    ladder: Annotated[list[PutRung], means("of the first condition")]
     splits: Annotated[list[PutSplit], means("one for each library that was counted")]

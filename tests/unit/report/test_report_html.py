@@ -269,7 +269,7 @@ def test_hostile_words_of_studies_stay_words(puts: Results, cannon: Results) -> 
     assert cannon.cannon is not None
     for cell in puts.cells:
         change(cell, label=HOSTILE, mpi=HOSTILE + str(cell.mpi))
-    for row in (*puts.put.conditions[0].rows, *puts.put.ladder, *puts.put.splits):
+    for row in (*puts.put.conditions[0].rows, *puts.put.splits):
         change(row, mpi=HOSTILE + str(row.mpi))
     for row in puts.put.conditions[0].rows:
         change(row, design=row.design + (HOSTILE if row.design == "shmem_p" else ""))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -12,13 +11,10 @@ from msgspec.structs import replace
 from slowpath.core.results import Results
 from slowpath.experiments.put.table import build_put
 from slowpath.report import render_html, render_text
-from slowpath.report.put.ladder import LadderStep, ladder_scale, ladder_track
-from slowpath.report.put.rows import PIECES, DesignRow, rows_of
+from slowpath.report.put.rows import DesignRow, rows_of
 from slowpath.report.put.study_table import STUDY
 from slowpath.report.put.view import Bar, bars_scale, bars_track, put_view
 from support.change import change
-
-ROOT = Path(__file__).parents[3]
 
 
 def rows(document: Results) -> list[DesignRow]:
@@ -32,18 +28,13 @@ def row(document: Results, words: str, mpi: str) -> DesignRow:
     return found[0]
 
 
-def test_pieces_are_those_of_the_engine() -> None:
-    source = (ROOT / "engine" / "studies" / "layers" / "ladder.cpp").read_text(encoding="utf-8")
-    assert re.findall(r'\{\d+, "([^"]+)"', source) == list(PIECES)
-
-
 def test_history_is_the_study() -> None:
     assert [(one.instructions, one.rate_per_s) for one in STUDY] == [
         (272, 10.16e6), (84, 43.07e6), (58, 53.55e6), (48, 59.38e6)]  # fmt: skip
 
 
 def test_rows_are_in_words(puts: Results) -> None:
-    words = [one.words for one in rows(puts) if one.mpi == "mpich" and one.kind != "ladder"]
+    words = [one.words for one in rows(puts) if one.mpi == "mpich"]
     assert words == ["MPI_Put", "complex, called, checked", "complex, inlined, unchecked", "shmem_p, called, checked",
                      "empty call, 8 arguments", "empty call, 5 arguments", "store"]  # fmt: skip
 
@@ -63,22 +54,9 @@ def test_table_says_all_of_it(puts: Results) -> None:
     assert library[3][1].startswith("[")
     assert library[5][1] == "41 instructions"
     assert numbers["store", "in launches of openmpi"][0][0] == "– nothing is called"
-    assert "ladder" not in str(view.rows)
     assert view.others is not None
     assert [cells[0] for cells in view.others.rows if "window" in cells[0]] == [
         "mpich, window create", "openmpi, window create"]  # fmt: skip
-
-
-def test_ladder_adds_up_and_names_the_libraries(puts: Results) -> None:
-    view = put_view(puts)
-    assert view is not None
-    counts, times = view.ladder
-    assert [row.label for row in counts.rows][2] == "2: argument checks"
-    assert [row.value for row in counts.rows][:3] == ["8", "17, +9", "58, +41"]
-    assert "MPI_Put of mpich: 650" in counts.group
-    assert counts.axis is not None
-    assert "MPI_Put of openmpi at 250" in counts.axis
-    assert "ns" in times.rows[0].value
 
 
 def test_split_keeps_the_sum(puts: Results) -> None:
@@ -107,7 +85,6 @@ def test_text_has_every_library_and_one_set_of_layers(puts: Results) -> None:
     assert "MPI_Put of mpich" in text
     assert "MPI_Put of openmpi" in text
     assert sum(line.lstrip().startswith("complex, called, checked") for line in text.splitlines()) == 1
-    assert "bare store 8, signature 17" in text
     assert "another decade" in text
     assert max(map(len, text.splitlines())) <= 100
     assert text.isascii()
@@ -122,7 +99,6 @@ def test_uncounted_and_unnamed(puts: Results) -> None:
     assert view is not None
     assert {cells[1][0] for cells in view.rows} == {"– not counted"}
     assert [figure.title for figure in view.figures] == ["Rate of puts"]
-    assert len(view.ladder) == 1
     assert view.split == []
 
 
@@ -143,11 +119,3 @@ def test_bars_are_logarithmic_and_ordered() -> None:
     assert whole > ten > 5  # the shortest bar is seen, too
     assert widths[2][0] - widths[1][0] == pytest.approx(widths[1][0] - ten, abs=0.3)
     assert 'class="history"' in bars_track(rows[2], scale, "g", "w")
-
-
-def test_a_rung_that_saves_goes_back() -> None:
-    scale = ladder_scale([LadderStep(0, 0, 100)], [])
-    assert scale(50) == pytest.approx(scale(100) / 2)
-    back = ladder_track([LadderStep(0, 80, 60)], scale, "g", "w")
-    assert places(back, "x") == pytest.approx([scale(60)], abs=0.06)
-    assert "beyond" in back

@@ -114,7 +114,7 @@ def test_text_has_one_unit_a_column(puts: Results) -> None:
     assert float(rate) == pytest.approx(250, rel=0.05)
     assert shown(text, "small args") == ["-", "-", "58", "53.55"]
     assert f"small args of mpich: {NOT_MEASURED}." in " ".join(text.split())
-    section = text[text.index("The study's table") : text.index("The ladder")]
+    section = text[text.index("The study's table") : text.index("Cost of a put")]
     assert not re.search(r"\d (ns|us|M/s|G/s)", section)
     assert max(map(len, text.splitlines())) <= 100
 
@@ -145,10 +145,10 @@ def test_cells_skipped_for_one_reason_are_one_line(puts: Results) -> None:
     """The engine names the cell's own design before the reason."""
     rows = [SkippedRow(cell=number, label=f"design {name}", status="skipped", launches=8, log=None, output=None,
                        reason=f"design={name}: this MPI brings none")
-            for number, name in enumerate(("openshmem_p", "openshmem_ptr"))]  # fmt: skip
+            for number, name in enumerate(("openshmem_p", "openshmem_put"))]  # fmt: skip
     [group] = skipped_groups(replace(puts, skipped=rows))
     assert (group.label, group.reason) == (
-        "2 cells: design openshmem_p; design openshmem_ptr", "this MPI brings none"
+        "2 cells: design openshmem_p; design openshmem_put", "this MPI brings none"
     )  # fmt: skip
     [alone] = skipped_groups(replace(puts, skipped=rows[:1]))
     assert alone.reason == "design=openshmem_p: this MPI brings none"

@@ -118,9 +118,9 @@ void check(const Design& design, const Case& given, Order order) {
     const bool right = code == success && bench.memory == bench.expected(order, leaves(design));
     if (!right) {
         std::fprintf(stderr,
-                     "%s, call %d, checked %d, rung %d, order %d, %lu bytes in slots of %lu: code %d\n",
+                     "%s, call %d, checked %d, order %d, %lu bytes in slots of %lu: code %d\n",
                      std::string(design.name).c_str(), static_cast<int>(design.call), design.checked,
-                     design.rung, static_cast<int>(order), given.message_bytes, given.slot_bytes, code);
+                     static_cast<int>(order), given.message_bytes, given.slot_bytes, code);
     }
     EXPECT_TRUE(right);
 }
@@ -171,7 +171,6 @@ TEST(LayerBursts, CheckedDesignsAnswerTheFirstError) {
 
 TEST(LayerBursts, OddSlotsAreRefused) {
     for (const Design& design : designs()) {
-        if (design.rung >= 0) continue;
         Bench bench({8, 8, 64, 1, 8});
         Burst burst = bench.burst();
         burst.slot_bytes = 24;
@@ -183,17 +182,16 @@ TEST(LayerBursts, OddSlotsAreRefused) {
 
 /// The names that the experiment's parameters have (docs/results/put.md), each layer in its four ways.
 TEST(LayerBursts, TheRegistryIsWhole) {
-    std::set<std::tuple<std::string_view, Call, bool, int>> found;
+    std::set<std::tuple<std::string_view, Call, bool>> found;
     for (const Design& design : designs())
-        EXPECT_TRUE(found.emplace(design.name, design.call, design.checked, design.rung).second);
+        EXPECT_TRUE(found.emplace(design.name, design.call, design.checked).second);
     for (const std::string_view layer : {"complex", "simple", "small_args", "shmem_put", "shmem_p"})
         for (const Call call : {Call::library, Call::inlined})
-            for (const bool checked : {false, true}) EXPECT_TRUE(found.contains({layer, call, checked, -1}));
+            for (const bool checked : {false, true}) EXPECT_TRUE(found.contains({layer, call, checked}));
     for (const std::string_view name : {"empty_call", "empty_call_5", "memcpy"})
-        EXPECT_TRUE(found.contains({name, Call::library, false, -1}));
+        EXPECT_TRUE(found.contains({name, Call::library, false}));
     for (const std::string_view name : {"store", "load_store", "unrolled_stores", "fenced_store"})
-        EXPECT_TRUE(found.contains({name, Call::inlined, false, -1}));
-    EXPECT_TRUE(found.contains({"ladder", Call::library, false, 0}));
+        EXPECT_TRUE(found.contains({name, Call::inlined, false}));
 }
 
 }  // namespace

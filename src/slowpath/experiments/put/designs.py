@@ -8,7 +8,7 @@ from typing import Literal
 
 from slowpath.core.roles import Roles
 
-Kind = Literal["library", "layer", "limit", "ladder"]
+Kind = Literal["library", "layer", "limit"]
 EMPTY_CALLS = {8: "empty_call", 5: "empty_call_5"}  # by the number of arguments
 
 
@@ -25,8 +25,6 @@ DESIGNS: tuple[Design, ...] = (
     Design("mpi", "library", 8),
     Design("openshmem_put", "library", 5),
     Design("openshmem_p", "library", 5),
-    Design("openshmem_put_nbi", "library", 5),
-    Design("openshmem_ptr", "library", 5),
     Design("complex", "layer", 8),
     Design("simple", "layer", 8),
     Design("small_args", "layer", 5),
@@ -39,7 +37,6 @@ DESIGNS: tuple[Design, ...] = (
     Design("store", "limit", 5),
     Design("unrolled_stores", "limit", 5),
     Design("fenced_store", "limit", 5),
-    Design("ladder", "ladder", 8),
 )
 ORDER = {design.name: place for place, design in enumerate(DESIGNS)}
 _BY_NAME = {design.name: design for design in DESIGNS}
@@ -55,7 +52,6 @@ ROLES: Roles = {
     "design": "setting",
     "call": "setting",
     "checks": "setting",
-    "rung": "covariate",
     "operation": "setting",
     "window": "setting",
     "synchronise": "setting",

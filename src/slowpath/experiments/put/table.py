@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 from slowpath.core.cell_results import CellResult, InstructionRegion, MetricEstimate
-from slowpath.core.put_results import PutCondition, PutPart, PutResults, PutRow, PutRung, PutSplit, RateShare
+from slowpath.core.put_results import PutCondition, PutPart, PutResults, PutRow, PutSplit, RateShare
 from slowpath.core.results import ContrastResult
 from slowpath.core.roles import is_effort
 from slowpath.experiments.put.designs import EMPTY_CALLS, ORDER, ROLES, design_of
 
 EXPERIMENT = "put"
 METRIC = "time_per_put_s"
-_NOT_SET = ("design", "call", "checks", "rung", "pattern")
+_NOT_SET = ("design", "call", "checks", "pattern")
 
 
 def build_put(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> PutResults | None:
@@ -24,11 +23,9 @@ def build_put(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) 
         return None
     conditions = _conditions(measured, contrasts)
     by_number = {cell.cell: cell for cell in measured}
-    first = conditions[0].rows if conditions else []
     return PutResults(
         cells=[cell.cell for cell in measured],
         conditions=conditions,
-        ladder=_ladder([row for row in first if design_of(row.design).kind == "ladder"], by_number),
         splits=_splits([row for condition in conditions for row in condition.rows], by_number),
     )
 
@@ -69,7 +66,7 @@ def _who(cell: CellResult) -> tuple[str, ...]:
     design = design_of(given.get("design", "mpi"))
     if design.kind == "layer":
         return design.name, given.get("call", "library"), given.get("checks", "on")
-    return (design.name, given.get("rung", "0")) if design.kind == "ladder" else (design.name,)
+    return (design.name,)
 
 
 def _conditions(cells: Sequence[CellResult], contrasts: Sequence[ContrastResult]) -> list[PutCondition]:
@@ -113,17 +110,16 @@ def _row(cell: CellResult, share: RateShare | None) -> PutRow:
         design=cell.parameters.get("design", "mpi"),
         mpi=cell.mpi,
         cell=cell.cell,
-        rung=int(cell.parameters.get("rung", "0")),
         instructions_with_loop=_with_loop(cell),
         of_empty=share,
     )
 
 
-def _place(cell: CellResult, row: PutRow) -> tuple[int, bool, bool, int, int]:
+def _place(cell: CellResult, row: PutRow) -> tuple[int, bool, bool, int]:
     """Rows that differ in the MPI alone follow one another; called before inlined, checked before unchecked."""
     given = cell.parameters
     order = ORDER.get(row.design, len(ORDER))
-    return order, given.get("call") == "inlined", given.get("checks") == "off", row.rung, row.cell
+    return order, given.get("call") == "inlined", given.get("checks") == "off", row.cell
 
 
 def _has_interval(share: RateShare | None) -> bool:
@@ -155,29 +151,6 @@ def _share(contrast: ContrastResult, turned: bool) -> RateShare:
         ratio, ends = 1 / ratio, (1 / ends[1], 1 / ends[0]) if ends else None
     kind = contrast.interval_kind or contrast.reason or "no reason was recorded"
     return RateShare(ratio=ratio, interval=ends, interval_kind=kind)
-
-
-def _ladder(rows: Sequence[PutRow], cells: dict[int, CellResult]) -> list[PutRung]:
-    """Each rung next to the one below it in the launches of the same MPI."""
-    by_place = {(row.mpi, row.rung): cells[row.cell] for row in rows}
-    rungs = sorted({row.rung for row in rows})
-    below = dict(itertools.pairwise(reversed(rungs)))
-    return [_rung(row, cells[row.cell], by_place.get((row.mpi, below.get(row.rung, -1)))) for row in rows]
-
-
-def _rung(row: PutRow, cell: CellResult, below: CellResult | None) -> PutRung:
-    time_s, counted = cell.metrics[METRIC].phases["steady"].value, _inside(cell)
-    under = steady(below) if below else None
-    under_counted = _inside(below) if below else None
-    return PutRung(
-        rung=row.rung,
-        mpi=row.mpi,
-        cell=row.cell,
-        instructions=counted,
-        instructions_added=None if counted is None or under_counted is None else counted - under_counted,
-        time_s=time_s,
-        time_added_s=time_s - under.value if under else None,
-    )
 
 
 def _splits(rows: Sequence[PutRow], cells: dict[int, CellResult]) -> list[PutSplit]:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the comparison of puts, each with its cell and its name.
-
-The ladder's pieces are those of the engine's ladder.cpp; a test compares the two.
-"""
+"""Rows of the comparison of puts, each with its cell and its name."""
 
 from __future__ import annotations
 
@@ -30,8 +27,6 @@ WORDINGS: dict[str, DesignWording] = {
     "mpi": DesignWording("MPI_Put"),
     "openshmem_put": DesignWording("OpenSHMEM put"),
     "openshmem_p": DesignWording("OpenSHMEM p"),
-    "openshmem_put_nbi": DesignWording("OpenSHMEM put_nbi"),
-    "openshmem_ptr": DesignWording("OpenSHMEM ptr and store"),
     "complex": DesignWording("complex", "both datatypes are decoded in every call"),
     "simple": DesignWording("simple", "the basic datatype's properties are in its handle"),
     "small_args": DesignWording("small_args", "no datatypes in the call"),
@@ -44,30 +39,7 @@ WORDINGS: dict[str, DesignWording] = {
     "store": DesignWording("store"),
     "unrolled_stores": DesignWording("unrolled stores"),
     "fenced_store": DesignWording("store and fence"),
-    "ladder": DesignWording("ladder"),
 }
-
-# What each rung adds to the one below.
-PIECES: tuple[str, ...] = (
-    "bare store",
-    "signature",
-    "argument checks",
-    "error handler",
-    "thread level",
-    "window handle",
-    "target lookup",
-    "datatype decode",
-    "GPU pointer query",
-    "operation counters",
-    "dispatch",
-    "generic copy",
-    "request per put",
-)
-
-
-def piece(rung: int) -> str:
-    """Return what rung number `rung` adds."""
-    return PIECES[rung] if rung < len(PIECES) else f"piece {rung}"
 
 
 def design_words(name: str) -> str:

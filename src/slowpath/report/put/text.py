@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
-from slowpath.report.put.rows import DesignRow, piece, rows_of
+from slowpath.report.put.rows import DesignRow, rows_of
 from slowpath.report.put.study_table import (
     MILLION,
     NAMES,
@@ -24,12 +24,12 @@ HEAD = ("who puts", "instructions", "with loop", "ns a put", "M puts/s", "of emp
 
 
 def put_lines(results: Results) -> list[str]:
-    """Return the tables and the ladder as lines, not wrapped, or [] in a run without puts to compare."""
+    """Return the tables as lines, not wrapped, or [] in a run without puts to compare."""
     if results.put is None or not results.put.conditions:
         return []
     rows = rows_of(results.put.conditions[0], results)
     first = next((row.mpi for row in rows if row.kind == "library"), rows[0].mpi)
-    shown = [row for row in rows if row.kind == "library" or (row.mpi == first and row.kind != "ladder")]
+    shown = [row for row in rows if row.kind == "library" or row.mpi == first]
     lines = _study(study_rows(results))
     lines.append(
         "Cost of a put: instructions in the call, then with call site and loop; rate over that of the empty call."
@@ -41,7 +41,7 @@ def put_lines(results: Results) -> list[str]:
     lines.append(
         "  In a program of yours: slowpath count --call MPI_Put --skip 20 --campaign RUN -- mpiexec -n 2 ./app"
     )
-    return [*lines, *_ladder([row for row in rows if row.kind == "ladder" and row.mpi == first])]
+    return lines
 
 
 def put_answers(results: Results) -> list[str]:
@@ -124,11 +124,3 @@ def _row(row: DesignRow) -> tuple[str, ...]:
         millions(estimate.message_rate_per_s, estimate.message_rate_interval) if estimate else "-",
         "-" if of_empty is None else fmt.ratio(of_empty.ratio, of_empty.interval),
     )
-
-
-def _ladder(rungs: list[DesignRow]) -> list[str]:
-    known = [(row.found.rung, row.inside.median) for row in rungs if row.inside]
-    if len(known) < 2:
-        return []
-    steps = ", ".join(f"{piece(rung)} {count:g}" for rung, count in known)
-    return [f"  The ladder, instructions in the call with each piece: {steps}."]

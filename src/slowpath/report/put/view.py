@@ -10,12 +10,12 @@ from itertools import groupby
 from markupsafe import Markup
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.put_results import PutSplit
 from slowpath.core.results import Results
 from slowpath.experiments.put.table import puts, steady
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, FigureTable, TrackRow
-from slowpath.report.put.ladder import ladder_figures, split_figures
-from slowpath.report.put.rows import KINDS, WORDINGS, DesignRow, inside, rows_of, where
+from slowpath.report.put.rows import KINDS, WORDINGS, DesignRow, design_words, inside, rows_of, where
 from slowpath.report.put.study_table import (
     MILLION,
     SOURCE,
@@ -30,7 +30,7 @@ from slowpath.report.put.study_table import (
 )
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture
-from slowpath.report.svg.scale import LogScale, spanning
+from slowpath.report.svg.scale import LinearScale, LogScale, spanning
 from slowpath.report.svg.size_curves import STYLES
 
 
@@ -104,7 +104,6 @@ class PutView:
     head: list[str]
     rows: list[list[Numbers]]
     figures: list[Figure]
-    ladder: list[Figure]
     split: list[Figure]
     study: FigureTable
     meanings: list[tuple[str, str]]
@@ -122,9 +121,8 @@ def put_view(results: Results) -> PutView | None:
     tables = [(where(condition), rows_of(condition, results)) for condition in found.conditions]
     charts = [figure for place, (words, rows) in enumerate(tables) for figure in _charts(place, words, rows, mpis)]
     first = tables[0][1] if tables else []
-    listed = [row for row in first if row.kind != "ladder"]
-    kinds = list(dict.fromkeys(row.estimate.interval_kind for row in listed if row.estimate))
-    shares = [row.found.of_empty for row in listed]
+    kinds = list(dict.fromkeys(row.estimate.interval_kind for row in first if row.estimate))
+    shares = [row.found.of_empty for row in first]
     of_ratios = {share.interval_kind for share in shares if share and share.interval}
     return PutView(
         [mpi or "this MPI" for mpi in mpis],
@@ -132,10 +130,9 @@ def put_view(results: Results) -> PutView | None:
         sorted(of_ratios),
         [(wording.words, wording.meaning) for wording in WORDINGS.values() if wording.meaning],
         _HEAD,
-        [_numbers(row, len(kinds) > 1, len(of_ratios) > 1) for row in listed],
+        [_numbers(row, len(kinds) > 1, len(of_ratios) > 1) for row in first],
         charts,
-        ladder_figures(found, first, mpis),
-        split_figures(found),
+        [_split_figure(f"grid-put-s{place}", split) for place, split in enumerate(found.splits)],
         _study(results),
         [(variant.design, variant.meaning) for variant in STUDY],
         f"{WHAT_IT_IS}; {SOURCE}",
@@ -210,8 +207,7 @@ def _share(row: DesignRow, with_kind: bool) -> Numbers:
     return fmt.ratio(share.ratio, share.interval), shown
 
 
-def _charts(place: int, words: str, every: Sequence[DesignRow], mpis: Sequence[str]) -> list[Figure]:
-    rows = [row for row in every if row.kind != "ladder"]
+def _charts(place: int, words: str, rows: Sequence[DesignRow], mpis: Sequence[str]) -> list[Figure]:
     kinds = {row.kind for row in rows}
     title = ", ".join(KINDS[kind].lower() for kind in KINDS if kind in kinds)
     caption = f"{title}; {words or 'the usual put'}"
@@ -336,3 +332,33 @@ def _others(cells: Sequence[CellResult], shown: set[int]) -> FigureTable | None:
             numbers = [_inside(cell), *_costs(cell), _synchronisation(cell)]
             rows.append([cell.label, *("; ".join(part for part in cells if part) for cells in numbers)])
     return FigureTable(["Cell", _HEAD[1], _HEAD[3], _HEAD[4], _HEAD[6]], rows) if rows else None
+
+
+SHOWN_FUNCTIONS = 8  # the rest is one row, and the table has them all
+
+
+def _split_figure(grid: str, split: PutSplit) -> Figure:
+    """Return the functions in which a library's put spends its instructions."""
+    entries = [(part.function, part.library, part.per_call, part.ratio) for part in split.parts[:SHOWN_FUNCTIONS]]
+    if rest := split.parts[SHOWN_FUNCTIONS:]:
+        shares = sum(part.ratio or 0.0 for part in rest)
+        entries.append((fmt.plural(len(rest), "other function"), "", sum(part.per_call for part in rest), shares))
+    scale = LinearScale(0.0, max((per_call for _, _, per_call, _ in entries), default=1.0) * 1.04 or 1.0)
+    rows = []
+    for function, library, per_call, ratio in entries:
+        shown = f"{per_call:.1f}, {fmt.percent(ratio, 0)}"
+        bar = element("rect", x=0, width=marks.percent(max(scale(per_call), 0.3)), y=(marks.TRACK_HEIGHT - 12) // 2 + 1,
+                      height=10, class_=f"point {STYLES[0]}")  # fmt: skip
+        track = picture(marks.used(grid) + bar, f"{function}: {shown}", "Length on a linear axis.",
+                        height=marks.TRACK_HEIGHT, class_="track")  # fmt: skip
+        rows.append(TrackRow(function, -1, track, shown, library))
+    numbers = [[part.function, part.library, f"{part.per_call:.2f}", fmt.percent(part.ratio)] for part in split.parts]
+    words = design_words(split.design)
+    name = f"{words} of {split.mpi}" if split.mpi else words
+    table = FigureTable(["Function", "Library", "Instructions of a call", "Share"], numbers)
+    where = "mean over the counted calls; a function without a name in its library's table is shown by its place"
+    lines, labels = marks.linear_ticks(scale, "{:g}".format, marks.AXIS_HEIGHT - 7)
+    title = "Instructions of a call"
+    axis = picture(marks.defined(grid, lines) + marks.axis_title(title) + labels, title,
+                   f"Linear, from 0 to {scale.high:g}.", height=marks.AXIS_HEIGHT, class_="axis")  # fmt: skip
+    return Figure(f"{name}: where the instructions go", where, table, axis, rows)
