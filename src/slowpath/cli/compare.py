@@ -16,7 +16,6 @@ from slowpath.cli.options import (
     phase_option,
     phases_of,
 )
-from slowpath.core.errors import UsageError
 
 
 @click.command("compare", epilog="Example: slowpath compare slowpath-runs/before slowpath-runs/after")
@@ -49,17 +48,9 @@ def command(
     wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown: slowpath gate.
 
     Runs of cannon are compared by the whole multiplication, its computation and its communication, for all styles.
-
-    A and B may also be watches, or folders of several watches: calls, bytes and seconds are compared by class.
     """
     import msgspec
 
-    from slowpath.watch.compare.measures import is_watch_source
-
-    if is_watch_source(a) or is_watch_source(b):
-        if metrics or phase != "all" or html:
-            raise UsageError("--metric, --phase and --html are not for watches: leave them out")
-        return _watches(a, b, minimum_effect, "json" if as_json else format)
     from slowpath.compare.comparison import compare
     from slowpath.compare.read import read_source
 
@@ -83,21 +74,4 @@ def command(
         from slowpath.compare.comparison_text import render_comparison, render_comparison_brief
 
         click.echo((render_comparison if full else render_comparison_brief)(found).rstrip("\n"))
-    return 0
-
-
-def _watches(a: Path, b: Path, minimum_effect: float, format: str) -> int:
-    """Compare watches, one or several on each side, and print the result."""
-    import msgspec
-
-    from slowpath.watch.compare.comparison import compare_watches
-    from slowpath.watch.compare.measures import read_side
-    from slowpath.watch.compare.text import render_watch_comparison, render_watch_csv
-
-    found = compare_watches(read_side(a), read_side(b), minimum_effect)
-    if format == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
-    else:
-        render = render_watch_csv if format == "csv" else render_watch_comparison
-        click.echo(render(found).rstrip("\n"))
     return 0

@@ -65,8 +65,6 @@ def command(
     First the two runs have to be comparable: the same kind of machine, MPI, engine, placement and settings, and each
     cell of both measured and compared. What is not so is named, and the gate is undecided; --accept judges anyway.
 
-    Watches, or folders of several: calls and bytes are judged exactly, seconds from 3 watches a side on (a pass: 8).
-
     Exit codes: 0 pass, 1 regression, 2 wrong usage, 3 undecided, 4 the machine or a file refused, or nothing measured.
     """
     import msgspec
@@ -76,13 +74,8 @@ def command(
     from slowpath.compare.junit import render_junit
     from slowpath.compare.read import read_source
     from slowpath.core.files import write_atomically
-    from slowpath.watch.compare.measures import is_watch_source
 
     format = "json" if as_json else format
-    if is_watch_source(run) or is_watch_source(baseline):
-        if junit or metrics:
-            raise UsageError("--junit and --metric are not for watches: leave them out")
-        return _watches(run, baseline, minimum_effect, _kinds(accept), undecided, format)
     accepted = _kinds(accept)
     found = gate(read_source(run), read_source(baseline), minimum_effect, metrics, phases_of(phase), accepted)
     if junit is not None:
@@ -91,25 +84,6 @@ def command(
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
     else:
         click.echo(render_gate(found).rstrip("\n"))
-    return final_exit_code(found.outcome, undecided)
-
-
-def _watches(
-    run: Path, baseline: Path, minimum_effect: float, accepted: list[str], undecided: Undecided, format: str
-) -> int:
-    """Print the gate of watches, one or several on each side, and return its exit code."""
-    import msgspec
-
-    from slowpath.compare.gate import final_exit_code
-    from slowpath.watch.compare.comparison import gate_watches
-    from slowpath.watch.compare.measures import read_side
-    from slowpath.watch.compare.text import render_watch_gate
-
-    found = gate_watches(read_side(run), read_side(baseline), minimum_effect, accepted)
-    if format == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
-    else:
-        click.echo(render_watch_gate(found).rstrip("\n"))
     return final_exit_code(found.outcome, undecided)
 
 

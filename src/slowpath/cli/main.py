@@ -44,7 +44,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
                 "Print a reproducer as a short C++ program, to attach to a ticket.",
             ),
             ("table", "slowpath.cli.table", "Print a run's numbers as tables in the format of the OSU benchmarks."),
-            ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for trace viewers."),
+            ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for ui.perfetto.dev."),
         ),
     ),
     (

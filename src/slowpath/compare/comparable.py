@@ -33,15 +33,11 @@ Fact = TypeVar("Fact")
 
 
 class Doubt(msgspec.Struct, frozen=True):
-    """A reason why a comparison can't be decided. `kind` is one of ACCEPTABLE; `accepted`: the user judges anyway.
-
-    fact: the one of both sides that it is about, as RunDifference.what; None: about no one of them.
-    """
+    """A reason why a comparison can't be decided. `kind` is one of ACCEPTABLE; `accepted`: the user judges anyway."""
 
     kind: str
     reason: str
     accepted: bool = False
-    fact: str | None = None
 
 
 def doubts(a: Results, b: Results, pairs: Sequence[CellPair], uncompared: Sequence[Uncompared]) -> list[Doubt]:

@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 from test_report_html import Page
 
 from slowpath.core.result import LARGEST, LARGEST_NUMBER
-from slowpath.watch.compare.comparison import compare_watches
-from slowpath.watch.compare.measures import WatchSide
-from slowpath.watch.compare.text import render_watch_comparison
 from slowpath.watch.report import write
 from slowpath.watch.report.html import render_watch_html
 from slowpath.watch.result_parts import Slice
@@ -56,8 +51,3 @@ def test_the_ends_are_drawn(made: WatchResults) -> None:
     assert "nan" not in body.replace("finance", "")
     assert "inf" not in body.replace("info", "")
     assert all(render(made) for render in write.CSV_FILES.values())
-
-
-def test_the_ends_are_compared() -> None:
-    sides = [WatchSide(Path(name), (name,), (made,)) for name, made in (("a", nought()), ("b", vast()))]
-    assert render_watch_comparison(compare_watches(*sides, 0.05))
