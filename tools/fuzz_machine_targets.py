@@ -29,7 +29,6 @@ from slowpath.mpi.recorded_variables import recorded_variables
 from slowpath.mpi.tuning import REPLACED_CALLS, Pick
 from slowpath.run.engine.cache import NOTE, EngineNote, cached_engine
 from slowpath.run.stacks import innermost
-from slowpath.studies.plants import folder as plants
 from slowpath.watch.prove.witness import of_collectives_report
 
 
@@ -170,10 +169,6 @@ ALLOCATIONS = (
     b"COBALT_JOBID=7\nCOBALT_PARTNAME=1-4,8",
     b"HYDRA_HOST_FILE=/x\nn1:2\nn2 slots=4 # two",
 )
-PLANTED = (
-    b'{"seed":1,"mpi":"m","command":["c"],"planned":[{"name":"a","purpose":"clean","plant":null},'
-    b'{"name":"b","purpose":"plant","plant":{"kind":"k","clauses":[],"state":null,"drawn_s":1e-6}}]}'
-)
 STACK = b"Thread 1 (LWP 7):\n#0  0x00007f in poll () from libc.so\n#1  0x00007f in MPI_Recv () from libmpi.so\n"
 
 MACHINE_TARGETS = (
@@ -203,6 +198,5 @@ MACHINE_TARGETS = (
     Target("tune-request", _requests, of_file(request.FILE, request.load), is_json=True),
     Target("promises", _promises, of_file(promise.FILE, promise.read_promises), is_json=True),
     Target("installed", always(INSTALLED), of_file(install.MANIFEST, _installed), is_json=True),
-    Target("plants", always(PLANTED), of_file("plants.json", plants.read), is_json=True),
     Target("stacks", always(STACK), _text(innermost)),
 )

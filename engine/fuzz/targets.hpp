@@ -32,7 +32,6 @@ std::span<const Target> targets();
 
 // Texts (texts.cpp): what users, launchers and other ranks write.
 void read_arguments(Input input);
-void read_clauses(Input input);
 void read_plan(Input input);
 void read_ranks(Input input);
 void read_tuning_table(Input input);

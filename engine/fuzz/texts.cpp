@@ -11,7 +11,6 @@
 #include "core/sweep.hpp"
 #include "counting/ptrace/options.hpp"
 #include "fuzz/targets.hpp"
-#include "plant/clause.hpp"
 
 namespace slowpath::fuzz {
 namespace {
@@ -123,24 +122,6 @@ void read_arguments(Input input) {
     const std::vector<std::string_view> views(words.begin(), words.end());
     unless_refused([&] { parse_arguments(views); });
     unless_refused([&] { counting::ptrace::parse_options(words); });
-}
-
-/// SLOWPATH_PLANT: no clause has more conditions than it has room for, and none costs less than nothing.
-void read_clauses(Input input) {
-    plant::Plants plants;
-    if (const char* const wrong = plant::parse(text_of(input).c_str(), plants)) {
-        if (*wrong == '\0') throw Defect("refused without a reason");
-        return;
-    }
-    if (plants.count > plant::most_clauses) throw Defect("more clauses than there is room for");
-    for (std::size_t i = 0; i < plants.count; ++i) {
-        const plant::Clause& clause = plants.clauses[i];
-        if (clause.count > plant::most_conditions) throw Defect("more conditions than there is room for");
-        if (!(clause.cost_s >= 0) || clause.granule == 0) throw Defect("a cost or a granule that is none");
-        if (std::find(std::begin(clause.environment), std::end(clause.environment), '\0') ==
-            std::end(clause.environment))
-            throw Defect("a name without an end");
-    }
 }
 
 /// A plan that was read, written and read again is the same, and each cell's number is in the input.

@@ -79,7 +79,7 @@ def test_summary_is_the_commands_own(name: str, module: str, summary: str) -> No
 def test_help_has_headings_by_use_and_begins_with_the_check_up_and_the_studies() -> None:
     text = program.get_help(click.Context(program, info_name="slowpath", terminal_width=100))
     headings = [line.rstrip(":") for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert headings == ["Options", *(heading for heading, _ in GROUPS), "To develop Slowpath"]
+    assert headings == ["Options", *(heading for heading, _ in GROUPS)]
     assert headings[1:3] == ["Start", "Studies"]
     assert [name for name, _, _ in GROUPS[0][1]] == ["run", "diagnose", "watch", "doctor"]
     for study, _ in STUDIES:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted delays under real MPIs: whoever has to pay does, by the law, and nobody else.
+"""Costs planted under real MPIs by plant.c: the engine's cells show them where they are paid, and nowhere else.
 
 A delay is spun, so that it is a lower bound of the call whatever else the machine does. No upper bound is asked for:
-the calls that pay nothing are compared with the least that those which pay take.
+cells that pay nothing are compared with the least that those which pay take.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,136 +17,86 @@ from numpy.typing import NDArray
 from ranks import Process, Ranks
 
 from slowpath.record.blocks import BlockIndex, read, scan
-from slowpath.studies.plants.measure import LIBRARY, VARIABLE
+from slowpath.stats.shapes.folded import period_of
 
-pytestmark = pytest.mark.needs("minutes")
-
-LONG_S = 0.04  # of a planted delay: far beyond what a busy machine adds to each of some messages
-MESSAGE = "pattern=one_way message_bytes=4096"
-Planted = Callable[..., BlockIndex]
+LONG_S = 0.02  # of a delay: longer than a busy machine takes a core away, which is several ms
+LONG = f"us={LONG_S * 1e6:g}"
+MESSAGE = "p2p pattern=one_way message_bytes=4096 messages=4"
+COLLECTIVE = "samples=5 time_limit_s=0 warmup_s=0 message_bytes=8 datatype=int"
+PUT = "put instructions=0 samples=5 warmup_s=0.001 time_limit_s=0.01 puts=100 synchronise"
+RunPlanted = Callable[[str, list[str]], Process]
 
 
 @pytest.fixture
-def planted(ranks: Ranks, tmp_path: Path) -> Planted:
-    """Runs cells of p2p under a law and reads what they left."""
-
-    def run(law: str, *cells: str) -> BlockIndex:
-        done = launch(ranks, tmp_path, law, cells)
-        assert done.returncode == 0, done.stderr
-        return scan(tmp_path / "samples.blk")
-
-    return run
+def run_planted(ranks: Ranks, blankless: Path, tmp_path: Path) -> RunPlanted:
+    """Runs cells under PLANT; the record is in tmp_path / "launch"."""
+    source = Path(shutil.copy(Path(__file__).with_name("plant.c"), blankless))
+    variables = {"LD_PRELOAD": str(ranks.compiled(source))}
+    return lambda plant, cells: ranks.run_plan(
+        tmp_path / "launch", cells, seed=5, exported={**variables, "PLANT": plant}
+    )
 
 
-def launch(ranks: Ranks, folder: Path, law: str, cells: tuple[str, ...]) -> Process:
-    variables = {"LD_PRELOAD": str(ranks.engine.program.parent / LIBRARY), VARIABLE: law}
-    named = [cell if cell.startswith("coll ") else f"p2p {cell}" for cell in cells]
-    return ranks.run_plan(folder, named, seed=5, exported=variables)
-
-
-def times_s(index: BlockIndex, cell: int, phase: str, rank: int = 0) -> NDArray[np.float64]:
-    """Of the operations alone: parts tell how late a rank came."""
-    chosen = [i for i in index.select(cell=cell, phase=phase, rank=rank) if index.headers["part"][i] == 0]
+def times_s(index: BlockIndex, cell: int, phase: str, rank: int) -> NDArray[np.float64]:
+    """Times of the first buffer's operations as a whole, without their parts."""
+    selected = index.select(cell=cell, phase=phase, rank=rank)
+    chosen = [i for i in selected if index.headers["part"][i] == 0 and index.headers["allocation"][i] == 0]
     return np.concatenate([read(index, int(i)).duration_ns for i in chosen]) * 1e-9
 
 
-def test_pages_of_an_allocation_are_paid_once_by_the_sender(planted: Planted) -> None:
-    cells = [
-        f"{MESSAGE} buffer_bytes=2097152 overalloc_bytes={more} allocations=5 messages=3" for more in (0, 1, 65536)
+# Plant -> a cell that pays, and a cell that does not.
+PLANTED = {
+    f"send above=4096 {LONG}": ("p2p pattern=one_way message_bytes=4097 messages=4", MESSAGE),
+    f"send multiple_of=4096 {LONG}": (MESSAGE, "p2p pattern=one_way message_bytes=4095 messages=4"),
+    f"send ns_per_byte={1e9 * LONG_S / 65536}": ("p2p pattern=one_way message_bytes=65536 messages=4", MESSAGE),
+    f"send us_per_block={1e6 * LONG_S / 8}": (f"{MESSAGE} datatype=vector blocks=8", MESSAGE),
+    f"receive any=1 {LONG}": (f"{MESSAGE} source=any", MESSAGE),
+    f"wait {LONG}": (f"{MESSAGE} completion=wait", MESSAGE),
+    f"waitall {LONG}": (f"{MESSAGE} completion=waitall", MESSAGE),
+    f"test {LONG}": (f"{MESSAGE} completion=test", MESSAGE),
+    f"bcast root=1 {LONG}": (f"coll collective=bcast root=last {COLLECTIVE}", f"coll collective=bcast {COLLECTIVE}"),
+    f"alltoall {LONG}": (f"coll collective=alltoall {COLLECTIVE}", f"coll collective=bcast {COLLECTIVE}"),
+    f"flush {LONG}": (f"{PUT}=flush_all", f"{PUT}=fence"),
+}
+
+
+@pytest.mark.needs("minutes")
+@pytest.mark.parametrize("plant", PLANTED)
+def test_a_planted_cost_is_in_the_times_of_those_who_pay(run_planted: RunPlanted, tmp_path: Path, plant: str) -> None:
+    done = run_planted(plant, [*PLANTED[plant]])
+    assert done.returncode == 0, done.stderr
+    index = scan(tmp_path / "launch" / "samples.blk")
+    least_s = [
+        max(times_s(index, cell, "steady", rank).min() for rank in (0, 1) if index.select(cell=cell, rank=rank).size)
+        for cell in (0, 1)
     ]
-    index = planted("use=1 cost_s=100e-6 per=page", *cells)
-    aligned, by_small, by_middle = (times_s(index, cell, "first") for cell in range(3))
-    assert by_small.min() >= 513 * 100e-6
-    assert by_middle.min() >= 33 * 100e-6
-    assert aligned.min() < by_middle.min() < by_small.min()
-    assert times_s(index, 1, "steady").min() < by_small.min()
+    assert least_s[0] >= LONG_S
+    assert least_s[1] < least_s[0]
 
 
-def test_a_receive_can_be_planted_too(planted: Planted) -> None:
-    index = planted("call=receive cost_s=5e-3", f"{MESSAGE} messages=6")
-    for phase in ("first", "steady"):
-        assert times_s(index, 0, phase, rank=1).min() >= 5e-3
-
-
-def test_a_gate_opens_at_the_nth_use(planted: Planted) -> None:
-    index = planted("use<4 cost_s=20e-3", f"{MESSAGE} messages=8 allocations=2")
-    later = times_s(index, 0, "steady").reshape(2, 7)
-    assert times_s(index, 0, "first").min() >= 20e-3
-    assert later[:, :2].min() >= 20e-3
-    assert later[:, 2:].min() < later[:, :2].min()
-
-
-def test_one_buffer_more_than_the_cache_holds_misses_always(planted: Planted) -> None:
-    cells = [f"{MESSAGE} messages=4 live_buffers={live}" for live in (3, 4)]
-    index = planted(f"others>2 cost_s={LONG_S}", *cells)
-    assert times_s(index, 1, "steady").min() >= LONG_S
-    assert times_s(index, 0, "steady").min() < times_s(index, 1, "steady").min()
-
-
-def test_a_threshold_is_exact_to_the_byte(planted: Planted) -> None:
-    cells = [f"pattern=one_way message_bytes={n} messages=8" for n in (1000, 1001)]
-    index = planted(f"bytes>1000 cost_s={LONG_S}", *cells)
-    assert times_s(index, 1, "steady").min() >= LONG_S
-    assert times_s(index, 0, "steady").min() < times_s(index, 1, "steady").min()
-
-
-def test_blocks_and_open_receives_are_counted(planted: Planted) -> None:
-    few = f"{MESSAGE} messages=8"
-    index = planted(f"cost_s={LONG_S / 8} per=block", f"{few} datatype=vector blocks=8", few)
-    assert times_s(index, 0, "steady").min() >= LONG_S
-    assert times_s(index, 1, "steady").min() < times_s(index, 0, "steady").min()
-    index = planted(
-        f"call=receive cost_s={LONG_S / 16} per=queue", *(f"{few} posted=before queue={n}" for n in (16, 0))
-    )
-    assert times_s(index, 0, "steady", rank=1).min() >= LONG_S
-    assert times_s(index, 1, "steady", rank=1).min() < times_s(index, 0, "steady", rank=1).min()
-
-
-def pays_alone(planted: Planted, clauses: dict[str, str], usual: str) -> None:
-    """Each clause makes its own cell slow, on the side that pays, and neither the cells before it nor the usual one."""
-    costs = (f"{clause} cost_s={LONG_S * 2**i}" for i, clause in enumerate(clauses))
-    index = planted("; ".join(costs), *clauses.values(), usual)
-    least = [max(times_s(index, cell, "steady", rank).min() for rank in (0, 1)) for cell in range(len(clauses) + 1)]
-    *slow, fast = least
-    assert all(took >= LONG_S * 2**i for i, took in enumerate(slow)), least
-    assert [fast, *slow] == sorted([fast, *slow]), least
-
-
-def test_completions_wildcards_alloc_mem_and_open_receives_pay_where_they_are(planted: Planted) -> None:
-    few = f"{MESSAGE} messages=4"
-    asked = {
-        "call=wait": f"{few} completion=wait",
-        "call=receive wildcard=1": f"{few} source=any",
-        "alloc_mem=1": f"{few} memory=mpi",
-        "open>0": f"{few} open_receive=on",
-    }
-    pays_alone(planted, asked, few)
-
-
-def test_other_completions_roots_and_reductions_in_place_pay_where_they_are(planted: Planted) -> None:
-    few = "samples=5 time_limit_s=0 warmup_s=0 message_bytes=8 datatype=int"
-    asked = {
-        "call=bcast root>0": f"coll collective=bcast root=last {few}",
-        "call=allreduce in_place=1": f"coll collective=allreduce in_place=on {few}",
-        "call=waitall": f"{MESSAGE} messages=4 completion=waitall",
-        "call=test": f"{MESSAGE} messages=4 completion=test",
-    }
-    pays_alone(planted, asked, f"coll collective=bcast {few}")
-
-
-def test_every_third_message_of_one_direction_waits_and_larger_ones_pay_more(planted: Planted) -> None:
+def test_first_uses_and_every_8th_message_are_paid_for(run_planted: RunPlanted, tmp_path: Path) -> None:
     """The engine's decisions between messages are neither counted nor delayed."""
-    slow = f"rank=0 peer=1 index%3=0 bytes=4096 cost_s={LONG_S} place=waiting"
-    cells = [f"{MESSAGE} messages=27", "pattern=one_way message_bytes=65536 messages=9"]
-    index = planted(f"{slow}; bytes>4096 start%4096=0 cost_s={LONG_S / 65536} per=byte place=kernel", *cells)
-    turns = np.concatenate([times_s(index, 0, phase) for phase in ("first", "steady")]).reshape(9, 3)
-    waits = turns.min(axis=0) >= LONG_S
-    assert waits.sum() == 1, turns
-    assert np.all(np.median(turns[:, ~waits], axis=0) < LONG_S), "a busy machine delays some, too"
-    assert times_s(index, 1, "steady").min() >= LONG_S
+    done = run_planted(
+        f"send first=1 above=65535 {LONG}; send every=8 above=7 {LONG}",
+        ["p2p pattern=one_way message_bytes=65536 messages=3 allocations=2"]
+        + ["p2p pattern=one_way message_bytes=8 messages=80"] * 4,
+    )
+    assert done.returncode == 0, done.stderr
+    index = scan(tmp_path / "launch" / "samples.blk")
+    assert times_s(index, 0, "first", 0).min() >= LONG_S
+    assert times_s(index, 0, "steady", 0).min() < LONG_S
+    series = []
+    for cell in range(1, 5):
+        (block,) = index.select(cell=cell, phase="steady", rank=0)
+        took_s = read(index, int(block)).duration_ns * 1e-9
+        series.append((int(index.headers["seq0"][block]) + np.arange(took_s.size), took_s))
+    period = period_of(series)
+    assert period is not None
+    assert (period.every, period.slow) == (8, 1)
+    assert all(launch.slow_s >= LONG_S for launch in period.launches if launch.apart)
 
 
-def test_a_text_that_cannot_be_read_ends_the_job(ranks: Ranks, tmp_path: Path) -> None:
-    done = launch(ranks, tmp_path, "use=1 costs=1", (MESSAGE,))
+def test_a_plant_that_cannot_be_read_ends_the_job(run_planted: RunPlanted) -> None:
+    done = run_planted("send costs=1", [MESSAGE])
     assert done.returncode != 0
-    assert f"slowpath-plant: error: {VARIABLE}='use=1 costs=1'" in done.stdout + done.stderr
+    assert "plant: error: 'costs=1' in PLANT" in done.stdout + done.stderr

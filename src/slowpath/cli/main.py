@@ -100,10 +100,6 @@ STUDIES: tuple[tuple[str, str], ...] = (
     ("run cannon", "Which communication style multiplies matrices fastest?"),
     ("run put-overhead", "What does MPI_Put cost in time and instructions?"),
 )
-# For developers of Slowpath, at the end of --help.
-DEVELOPER_COMMANDS: tuple[tuple[str, str, str], ...] = (
-    ("plants", "slowpath.cli.plants", "Plant known slow paths and count how many the diagnosis finds."),
-)
 EXIT_INTERRUPTED = 130
 _NEEDS_NO_FOLDER = {"-h", "--help", "-V", "--version"}
 EXIT_DEFECT = 70  # EX_SOFTWARE of sysexits.h
@@ -118,12 +114,12 @@ class LazyGroup(click.Group):
     """A command group that imports each command's module when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands, in the order of COMMANDS and DEVELOPER_COMMANDS."""
-        return [name for name, _, _ in (*COMMANDS, *DEVELOPER_COMMANDS)]
+        """Return the names of all commands, in the order of COMMANDS."""
+        return [name for name, _, _ in COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of this name, or None if there is none."""
-        for name, module, _ in (*COMMANDS, *DEVELOPER_COMMANDS):
+        for name, module, _ in COMMANDS:
             if name == cmd_name:
                 command: click.Command = importlib.import_module(module).command
                 return command
@@ -146,8 +142,6 @@ class LazyGroup(click.Group):
             studies = STUDIES if heading == "Studies" else ()
             with formatter.section(heading):
                 formatter.write_dl([*studies, *((name, summary) for name, _, summary in commands)])
-        with formatter.section("To develop Slowpath"):
-            formatter.write_dl([(name, summary) for name, _, summary in DEVELOPER_COMMANDS])
 
 
 @click.group(

@@ -84,8 +84,6 @@ class SlowPath:
 
     Shown and tested:
         picture: what its card draws instead of the law; None: the law.
-        depends: axes of the plants' grammar on which a finding of it claims that the time depends; empty: it claims
-            nothing that a plant could contradict.
     """
 
     code: str
@@ -123,7 +121,6 @@ class SlowPath:
     prices: tuple[ProgramPrice, ...] = ()
     prices_collectives: CollectivesPrice | None = None
     picture: Picture | None = None
-    depends: frozenset[str] = frozenset()
 
     def hypothesis_texts(self) -> list[str]:
         """What else it may be, in words."""

@@ -267,11 +267,6 @@ def measured_by(folder: Path) -> str | None:
     return None
 
 
-def holds_nothing(folder: Path) -> bool:
-    """Whether a folder holds no more than the records of its owners."""
-    return all(path.name == OWNER_FOLDER for path in folder.iterdir())
-
-
 def _stands_still(folder: Path, held: HeldBy) -> bool:
     end = time.monotonic() + WATCH_S
     while time.monotonic() < end:

@@ -209,11 +209,6 @@ def campaign_named(name_or_path: str) -> Campaign:
     return load(name_or_path)
 
 
-def varied_parameters(campaign_name: str) -> set[str]:
-    """Names of all parameters of the engine that a campaign sets.  Raises: UsageError."""
-    return {name for group in load(campaign_name).cells for name in group.parameters}
-
-
 def _sound(campaign: Campaign) -> Campaign:
     require_sound(campaign)
     return campaign

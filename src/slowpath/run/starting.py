@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.signals import as_user_had, held_back
@@ -24,8 +23,3 @@ def start_users(
     """
     with held_back():
         return Child(list(command), env=dict(environ), stdout=stdout, close_fds=False, preexec_fn=as_user_had(mask))
-
-
-def start_piped(argv: Sequence[str], environ: Mapping[str, str]) -> Child:
-    """Start a program whose stdout and stderr this process reads.  Raises: OSError."""
-    return Child(list(argv), env=dict(environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.errors import RecordError
 from slowpath.diagnose.session import replaced_words
 from slowpath.mpi.control_variables import ControlVariables, read_control_variables
 from slowpath.mpi.install.place import MANIFEST, read_manifest
@@ -16,7 +15,6 @@ from slowpath.mpi.tuning import REPLACED_CALLS
 from slowpath.record.owner import latest
 from slowpath.run.engine.cache import NOTE, cached_engine
 from slowpath.run.engine.elf import dynamic
-from slowpath.studies.plants import folder as plants
 from slowpath.watch.prove.witness import of_collectives_report
 
 NO_JSON = pytest.mark.parametrize(
@@ -31,7 +29,7 @@ def test_bytes_that_are_no_json_are_no_traceback(content: bytes, tmp_path: Path)
     launch = tmp_path / "launches" / "000001"
     (tmp_path / "owner").mkdir()
     launch.mkdir(parents=True)
-    for path in (MANIFEST, NOTE, plants.FILE, "owner/000001.json", f"launches/000001/{REPLACED_CALLS}"):
+    for path in (MANIFEST, NOTE, "owner/000001.json", f"launches/000001/{REPLACED_CALLS}"):
         (tmp_path / path).write_bytes(content)
     assert read_manifest(tmp_path) is None
     assert cached_engine(tmp_path) is None
@@ -42,8 +40,6 @@ def test_bytes_that_are_no_json_are_no_traceback(content: bytes, tmp_path: Path)
     witness = of_collectives_report(launch / REPLACED_CALLS)
     assert witness is not None
     assert witness.state == "ignored"
-    with pytest.raises(RecordError, match="no plants"):
-        plants.read(tmp_path)
     said = content.decode("utf-8", "replace")
     assert read_control_variables(Path("libmpi.so"), ["EAGER"], {}, lambda argv, environ: said) is None
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted, placement
-from plants import COSTS, HALF, PLANTS, environments, messages, repeat_gate, windows
+from plants import COSTS, HALF, PLANTS, environments, repeat_gate, windows
 
 from slowpath.core.results import Finding, SkippedRow
 from slowpath.experiments.registry import ROLES
@@ -19,10 +19,6 @@ from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.tally import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
-from slowpath.studies.plants.baseline import Baseline
-from slowpath.studies.plants.grammar import Clause, PlantCondition
-from slowpath.studies.plants.plant import Plant, PlantedDiagnosis
-from slowpath.studies.plants.score import score
 
 # A pattern is planted in a program's calls: tests/unit/watch/test_watch_patterns.py.
 CODES = [rule.code for rule in SLOW_PATHS if rule not in PROGRAM_SLOW_PATHS]
@@ -97,19 +93,6 @@ def test_limits_lie_where_they_were_planted() -> None:
     low, high = found("SP001", True, 1)[0].law.brackets
     assert low.above < 64 * KIB <= low.up_to
     assert high.above <= MIB < high.up_to
-
-
-def test_what_the_library_takes_anyway_is_known_from_a_clean_run() -> None:
-    """A plant's cost adds to it, also where the clean run names nothing."""
-    planted, clean = Planted(1), Planted(2)
-    messages(planted, 2.1e-9)
-    messages(clean, 1e-10)
-    baseline = Baseline([PlantedDiagnosis([], clean.results())])
-    one = next(f for f in findings(planted.results(), ROLES) if f.rule == "SP006")
-    for cost_s, mark in ((2e-9, "right"), (1.7e-9, "wrong"), (2.3e-9, "wrong")):
-        clause = Clause(cost_s, conditions=(PlantCondition("use", "=", 1),), per="byte")
-        found = score(Plant("message", (clause,)), PlantedDiagnosis([one], planted.results()), baseline)
-        assert (found.found, found.law) == (True, mark), cost_s
 
 
 def test_load_is_named_as_load_and_only_where_ranks_lose_their_processors() -> None:

@@ -34,15 +34,14 @@ def printed(command, *words):
     return text.getvalue()
 
 def works(code):
-    import slowpath.analyse.build, slowpath.diagnose.session, slowpath.watch.conclude, slowpath.studies.plants.score
-    from slowpath.cli import diagnose, explain, plants
+    import slowpath.analyse.build, slowpath.diagnose.session, slowpath.watch.conclude
+    from slowpath.cli import diagnose, explain
     from slowpath.findings.page import markdown_files
     from slowpath.slowpaths.registry import SLOW_PATHS
     assert code not in [path.code for path in SLOW_PATHS]
     assert len(markdown_files(SLOW_PATHS)) == len(SLOW_PATHS) + 1
     assert code not in printed(explain.command)
     assert "survey: " in printed(diagnose.command, "--dry-run", "--mpi", "embedded", "--budget", "24h")
-    assert "clean" in printed(plants.command, "--dry-run", "--mpi", "embedded", "--count", "60")
     tables = runpy.run_path(sys.argv[2])["BLOCKS"]
     assert all(table() for table in tables.values())
 

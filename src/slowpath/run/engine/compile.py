@@ -62,8 +62,7 @@ BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studi
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
 # Kept next to the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
 # the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what
-# `slowpath watch` preloads, what plants slow paths (docs/results/plants.md), what replaces
-# collectives and the mock-ups that it opens, and the BLAS.
+# `slowpath watch` preloads, what replaces collectives and the mock-ups that it opens, and the BLAS.
 OTHER_PROGRAMS = (
     "gpudirect_p2p_overalloc",
     "intranode_pinned_host_comm",
@@ -76,7 +75,6 @@ OTHER_PROGRAMS = (
     "libslowpath-watch.so",
     "slowpath-count-ptrace",
     "slowpath-count-names",
-    "libslowpath-plant.so",
     "libslowpath-coll.so",
     "libslowpath-coll-parts.so",
     PLUGIN,

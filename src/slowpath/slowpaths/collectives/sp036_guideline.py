@@ -184,7 +184,6 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     remedies=(REPLACED_COLLECTIVE,),
     program_remedies=(PROGRAM_COLLECTIVES,),
-    depends=frozenset({"call", "in_place"}),
     prices_collectives=CollectivesPrice(
         metric="collective_work_s",
         remedy="collectives by other calls",

@@ -202,5 +202,4 @@ SLOW_PATH: SlowPath = SlowPath(
         "collectives: lengths of reductions in order",
     ),
     remedies=(MALLOC_KEEPS_WHAT_IS_FREED,),
-    depends=frozenset({"bytes"}),
 )

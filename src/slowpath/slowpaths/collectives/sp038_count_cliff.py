@@ -143,5 +143,4 @@ SLOW_PATH: SlowPath = SlowPath(
         MANY_ELEMENTS_OF_A_SMALL_TYPE,
     ),
     removes_cause=(MANY_ELEMENTS_OF_A_SMALL_TYPE,),
-    depends=frozenset({"block"}),
 )

@@ -249,5 +249,4 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=LINEAR,
     probes=("rounds over ranks",),
     remedies=(*LOGARITHMIC_ALGORITHMS,),
-    depends=frozenset({"call"}),
 )

@@ -165,5 +165,4 @@ SLOW_PATH: SlowPath = SlowPath(
         *LATER_OPENING,
         KEEP_COMMUNICATORS,
     ),
-    depends=frozenset({"index"}),
 )

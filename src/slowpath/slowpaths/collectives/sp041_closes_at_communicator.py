@@ -109,5 +109,4 @@ SLOW_PATH: SlowPath = SlowPath(
         *MORE_MEMORY_FOR_COLLECTIVES,
         FREE_COMMUNICATORS,
     ),
-    depends=frozenset({"index"}),
 )

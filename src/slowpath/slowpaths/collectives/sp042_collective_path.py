@@ -209,5 +209,4 @@ SLOW_PATH: SlowPath = SlowPath(
         BLOCKING_CALL,
     ),
     removes_cause=(OP_THAT_COMMUTES, BLOCKING_CALL, THREAD_LEVEL_FUNNELED),
-    depends=frozenset({"call", "threads"}),
 )

@@ -52,5 +52,4 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="property",
     probes=("collectives: arrivals",),
-    depends=frozenset({"rank"}),
 )

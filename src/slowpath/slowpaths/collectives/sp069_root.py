@@ -72,5 +72,4 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("collectives: roots", "lengths"),
-    depends=frozenset({"root"}),
 )

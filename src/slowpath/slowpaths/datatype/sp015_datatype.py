@@ -169,7 +169,6 @@ SLOW_PATH: SlowPath = SlowPath(
         PREDEFINED_DATATYPE,
     ),
     removes_cause=(CONTIGUOUS_DATA,),
-    depends=frozenset({"block"}),
     prices=(
         ProgramPrice(
             "small blocks",

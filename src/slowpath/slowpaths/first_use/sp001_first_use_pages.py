@@ -57,7 +57,6 @@ SLOW_PATH: SlowPath = SlowPath(
         KEEP_BUFFERS,
     ),
     program_remedies=(PROGRAM_PAD,),
-    depends=frozenset({"use", "allocation"}),
     prices=(
         ProgramPrice(
             "fresh GPU memory",

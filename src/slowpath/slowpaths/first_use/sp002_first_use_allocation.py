@@ -62,7 +62,6 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_KEEP_FREED_MEMORY,
         PROGRAM_PAD,
     ),
-    depends=frozenset({"use", "allocation"}),
     prices=(
         ProgramPrice(
             "odd allocation",

@@ -168,5 +168,4 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="property",
     claim=claim("path", "uses"),
     rivals=(_GRADUAL, WAITING),
-    depends=frozenset({"use"}),
 )

@@ -74,7 +74,6 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_KEEP_FREED_MEMORY,
         PROGRAM_KEEP_HUGE_PAGES,
     ),
-    depends=frozenset({"use", "others"}),
     prices=(
         ProgramPrice(
             "fresh host memory",

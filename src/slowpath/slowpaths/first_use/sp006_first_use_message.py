@@ -45,5 +45,4 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=(COLD, UNTOUCHED, WAITING, SIDE),
     probes=PROBES,
     remedies=(KEEP_BUFFERS,),
-    depends=frozenset({"use", "bytes"}),
 )

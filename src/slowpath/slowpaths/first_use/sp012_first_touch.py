@@ -180,5 +180,4 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_KEEP_HUGE_PAGES,
         PROGRAM_PAD_HOST,
     ),
-    depends=frozenset({"use", "touch"}),
 )

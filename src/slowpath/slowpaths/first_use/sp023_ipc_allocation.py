@@ -91,5 +91,4 @@ SLOW_PATH: SlowPath = SlowPath(
         MEMORY_FROM_CUDAMALLOC,
     ),
     program_remedies=(PROGRAM_PAD,),
-    depends=frozenset({"use", "allocation"}),
 )

@@ -66,5 +66,4 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_KEEP_FREED_MEMORY,
         PROGRAM_KEEP_HUGE_PAGES,
     ),
-    depends=frozenset({"use", "others"}),
 )

@@ -228,5 +228,4 @@ SLOW_PATH: SlowPath = SlowPath(
         "peers, ascending",
         "peers, xor",
     ),
-    depends=frozenset({"use", "rank"}),
 )

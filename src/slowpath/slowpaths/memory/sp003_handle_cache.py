@@ -105,5 +105,4 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     removes_cause=(FEWER_LIVE_BUFFERS,),
     program_remedies=(PROGRAM_LARGER_HANDLE_CACHE,),
-    depends=frozenset({"others"}),
 )

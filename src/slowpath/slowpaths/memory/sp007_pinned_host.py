@@ -162,7 +162,6 @@ SLOW_PATH: SlowPath = SlowPath(
     probes=("memory kinds",),
     remedies=(PAGEABLE_HOST_MEMORY,),
     removes_cause=(PAGEABLE_HOST_MEMORY,),
-    depends=frozenset({"memory"}),
     prices=(
         ProgramPrice(
             "pinned host memory",

@@ -134,7 +134,6 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_TWO_COPIES,
         PROGRAM_PAD_HOST,
     ),
-    depends=frozenset({"pages"}),
     prices=(
         ProgramPrice(
             "small pages",

@@ -72,5 +72,4 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="property",
     claim=claim("user", "nothing"),
     rivals=(_OTHER_TRANSPORTS,),
-    depends=frozenset({"memory"}),
 )

@@ -77,7 +77,6 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     kind="property",
     probes=("screening", "screening of short messages", "screening of long messages"),
-    depends=frozenset({"start"}),
     factors=("offset_bytes",),
     prices=(
         ProgramPrice(

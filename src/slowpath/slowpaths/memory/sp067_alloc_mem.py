@@ -48,6 +48,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("screening",),
-    depends=frozenset({"alloc_mem"}),
     factors=(MEMORY,),
 )

@@ -145,5 +145,4 @@ SLOW_PATH: SlowPath = SlowPath(
         LOCK_ALL_ONCE,
         PREDEFINED_DATATYPE,
     ),
-    depends=frozenset({"call"}),
 )

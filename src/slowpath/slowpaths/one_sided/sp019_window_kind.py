@@ -205,5 +205,4 @@ SLOW_PATH: SlowPath = SlowPath(
         FLUSH_LOCALLY,
         NO_LOCKS,
     ),
-    depends=frozenset({"window"}),
 )

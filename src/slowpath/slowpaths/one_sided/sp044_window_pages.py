@@ -285,5 +285,4 @@ SLOW_PATH: SlowPath = SlowPath(
         NO_SYMMETRIC_HEAP,
         KEEP_WINDOWS,
     ),
-    depends=frozenset({"window"}),
 )

@@ -53,6 +53,5 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="fault",
     needs_cause=True,
     probes=("long series", "collectives: long series"),
-    depends=frozenset({"index", "chance", "time"}),
     picture="periods",
 )

@@ -47,6 +47,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("long series",),
-    depends=frozenset({"index"}),
     picture="periods",
 )

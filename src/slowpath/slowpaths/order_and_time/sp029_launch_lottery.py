@@ -131,7 +131,6 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="fault",
     needs_cause=True,
     probes=("long series",),
-    depends=frozenset({"launch"}),
     refinements=("launches",),
     picture="launches",
 )

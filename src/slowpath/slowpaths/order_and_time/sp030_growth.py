@@ -137,5 +137,4 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("long series",),
-    depends=frozenset({"index", "time"}),
 )

@@ -56,6 +56,5 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="property",
     probes=("screening", "screening of short messages", "screening of long messages"),
     program_remedies=(PROGRAM_YIELD_WHEN_IDLE,),
-    depends=frozenset({"idle_s"}),
     factors=("idle_s",),
 )

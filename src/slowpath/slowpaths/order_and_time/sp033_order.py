@@ -67,6 +67,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("screening", "screening of short messages", "screening of long messages"),
-    depends=frozenset({"others", "index"}),
     factors=("order", "other_bytes"),
 )

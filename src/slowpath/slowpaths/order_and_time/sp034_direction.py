@@ -84,6 +84,5 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=(_OTHER_WORK,),
     kind="fault",
     probes=("screening", "screening of short messages", "screening of long messages"),
-    depends=frozenset({"rank"}),
     factors=("direction",),
 )

@@ -192,5 +192,4 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_cause=True,
     splits_medians=True,
     probes=("long series",),
-    depends=frozenset({"chance"}),
 )

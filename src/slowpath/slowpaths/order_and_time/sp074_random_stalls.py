@@ -191,5 +191,4 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="fault",
     needs_cause=True,
     probes=("long series",),
-    depends=frozenset({"chance"}),
 )

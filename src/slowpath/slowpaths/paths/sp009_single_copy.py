@@ -140,6 +140,5 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_RESERVED_HUGE_PAGES,
         PROGRAM_TWO_COPIES,
     ),
-    depends=frozenset({"setting"}),
     forced_state="single_copy_off",
 )

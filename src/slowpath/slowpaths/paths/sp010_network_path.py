@@ -106,6 +106,5 @@ SLOW_PATH: SlowPath = SlowPath(
     rivals=(_OTHER_CHANGES,),
     probes=("paths", "short messages"),
     remedies=(*LEAVE_NETWORK_PATH,),
-    depends=frozenset({"setting"}),
     forced_state="network_path",
 )

@@ -175,5 +175,4 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_BIND_CORES,
         PROGRAM_BIND_NONE,
     ),
-    depends=frozenset({"binding"}),
 )

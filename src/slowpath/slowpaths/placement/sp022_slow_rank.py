@@ -150,5 +150,4 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_BIND_CORES,
         PROGRAM_BIND_NONE,
     ),
-    depends=frozenset({"rank"}),
 )

@@ -89,5 +89,4 @@ SLOW_PATH: SlowPath = SlowPath(
     claim=claim("waiting", "nothing"),
     rivals=CORES,
     probes=("collectives: waits",),
-    depends=frozenset({"binding"}),
 )

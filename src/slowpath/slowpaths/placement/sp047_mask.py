@@ -139,5 +139,4 @@ SLOW_PATH: SlowPath = SlowPath(
     claim=claim("waiting", "nothing"),
     rivals=(_DISTANCE,),
     remedies=(ALL_PROCESSORS,),
-    depends=frozenset({"binding"}),
 )

@@ -104,5 +104,4 @@ SLOW_PATH: SlowPath = SlowPath(
     refinements=("state",),
     claim=claim("waiting", "nothing"),
     rivals=(_EACH_OTHER,),
-    depends=frozenset({"binding"}),
 )

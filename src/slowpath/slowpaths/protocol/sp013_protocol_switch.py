@@ -279,5 +279,4 @@ SLOW_PATH: SlowPath = SlowPath(
         PROGRAM_LONGER_EAGER,
         PROGRAM_TWO_COPIES,
     ),
-    depends=frozenset({"bytes"}),
 )

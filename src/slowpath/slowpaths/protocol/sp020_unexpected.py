@@ -247,5 +247,4 @@ SLOW_PATH: SlowPath = SlowPath(
     probes=("posted",),
     remedies=(POST_RECEIVES_EARLY,),
     program_remedies=(PROGRAM_LONGER_EAGER,),
-    depends=frozenset({"queue", "posted"}),
 )

@@ -64,5 +64,4 @@ SLOW_PATH: SlowPath = SlowPath(
     probes=("queue",),
     remedies=(SHORT_QUEUES,),
     removes_cause=(SHORT_QUEUES,),
-    depends=frozenset({"queue"}),
 )

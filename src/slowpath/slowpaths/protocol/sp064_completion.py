@@ -58,6 +58,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("screening", "screening of short messages", "screening of long messages"),
-    depends=frozenset({"completion"}),
     factors=(COMPLETION,),
 )

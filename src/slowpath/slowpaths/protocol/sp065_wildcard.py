@@ -47,6 +47,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("screening of short messages",),
-    depends=frozenset({"wildcard"}),
     factors=(SOURCE,),
 )

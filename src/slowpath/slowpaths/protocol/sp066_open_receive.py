@@ -50,6 +50,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=("screening of long messages",),
-    depends=frozenset({"open"}),
     factors=(OPEN,),
 )

@@ -88,5 +88,4 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     probes=(GROUP,),
-    depends=frozenset({"bytes"}),
 )

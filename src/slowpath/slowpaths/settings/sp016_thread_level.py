@@ -85,5 +85,4 @@ SLOW_PATH: SlowPath = SlowPath(
     probes=("short messages",),
     remedies=(THREAD_LEVEL_FUNNELED,),
     removes_cause=(THREAD_LEVEL_FUNNELED,),
-    depends=frozenset({"threads"}),
 )

@@ -193,5 +193,4 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     removes_cause=(TEST_WHILE_COMPUTING,),
     program_remedies=(PROGRAM_ASYNCHRONOUS_PROGRESS,),
-    depends=frozenset({"progress"}),
 )

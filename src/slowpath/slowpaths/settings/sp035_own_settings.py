@@ -80,5 +80,4 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="fault",
     refinements=("settings", "state"),
     probes=("paths", "short messages", "your settings", "your settings, GPU memory"),
-    depends=frozenset({"environment", "setting"}),
 )

@@ -98,5 +98,4 @@ SLOW_PATH: SlowPath = SlowPath(
     kind="opportunity",
     refinements=("alternatives",),
     probes=("control",),
-    depends=frozenset({"environment"}),
 )
