@@ -10,7 +10,7 @@ from typing import Any, Literal
 from slowpath.core.finding_results import SettingsWords
 from slowpath.core.result import Interval
 from slowpath.findings.difference import Difference, Place
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.stats.laws.found import FittedLaw
 
 

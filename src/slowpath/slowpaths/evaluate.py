@@ -15,8 +15,7 @@ from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.control_variables import library
 from slowpath.findings.difference import CLEAR_RATIO
-from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.facts import Later, UserState, crowded
+from slowpath.findings.facts import Facts, Later, UserState, crowded
 from slowpath.findings.finding import build
 from slowpath.findings.observation import Observation
 from slowpath.findings.order import by_cost

@@ -17,8 +17,8 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.conclude import advice
 from slowpath.findings.tally import group_of
-from slowpath.slowpaths.collectives.violations import judged_violations as judged
-from slowpath.slowpaths.collectives.violations import way_lines as lines
+from slowpath.slowpaths.collectives.sp036_guideline import judged_violations as judged
+from slowpath.slowpaths.collectives.sp036_guideline import way_lines as lines
 from slowpath.slowpaths.evaluate import findings
 from slowpath.stats.chosen import choosing
 from support.results import a_cell, a_metric, an_estimate

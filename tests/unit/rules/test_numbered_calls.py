@@ -12,7 +12,7 @@ from planted_results import KIB, Planted
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.slowpaths.collectives import change_points
+from slowpath.slowpaths.collectives import numbered as change_points
 from slowpath.slowpaths.evaluate import findings
 
 

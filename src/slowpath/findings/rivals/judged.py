@@ -10,7 +10,7 @@ from dataclasses import replace as changed
 from msgspec.structs import replace
 
 from slowpath.core.results import Claim, Leg, Rival
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support, hypothesis_text
 from slowpath.findings.remedy import Remedy
 from slowpath.findings.rivals.kinds import SIDE

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Claim
 from slowpath.core.units import format_time, share_words
-from slowpath.findings.facts import Facts as Facts
-from slowpath.findings.facts import Variation
+from slowpath.findings.facts import Facts, Variation
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.rival import Judge, Judged, Varied
 from slowpath.findings.witness import MANY_WAITS, ROLES, SAMPLED, is_counted, is_sampled, sides, spent

@@ -7,7 +7,7 @@ from typing import Literal
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Claim
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.rivals.judges import by_design, by_law, by_processor_time, by_side, by_variation, by_waiting
 from slowpath.findings.rivals.rival import Applies, Judged, RivalKind, Varied

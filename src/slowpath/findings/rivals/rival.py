@@ -9,7 +9,7 @@ from typing import Literal
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Claim
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.remedy import Remedy
 

@@ -3,18 +3,401 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import ContrastResult
 from slowpath.core.units import format_bytes, format_time, ratio_words
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
+from slowpath.findings.facts import Facts, once
 from slowpath.findings.observation import Observation, observed
 from slowpath.findings.price import CollectivesPrice
 from slowpath.findings.remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy, Remedy
 from slowpath.findings.slow_path import SlowPath
-from slowpath.mpi.guidelines import MADE_BY_OTHERS
-from slowpath.slowpaths.collectives.violations import LEAST, SPLIT, WAY, Violation, violations
+from slowpath.mpi.guidelines import GUIDELINES, MADE_BY_OTHERS
+from slowpath.slowpaths.collectives.cliffs import cliffs
+from slowpath.stats.chosen import FEWEST_ROUNDS, ChosenProof, choosing, medians, proof
+from slowpath.stats.inputs import Floats
+from slowpath.stats.multiplicity import holm
+
+# Guidelines that a library violates: the best other way chosen on some launches, proven on the others. Pure.
+
+WAY = "way"
+
+SPLIT = "message_bytes"
+
+LEAST = 1.05  # less is not worth another way
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation(Difference):
+    """One collective, one other way, and the lengths at which the collective takes longer.
+
+    slow, fast, slow_s, fast_s: at the length that the choosing launches show to lose most.  ratio: over all lengths of
+    `ranges`, geometric mean, of the launches that prove.  p: the largest of these lengths, corrected for all that were
+    tested.
+
+    left, right: values of `axis` on the slow and on the fast side; right is the mock-up's name where the axis is WAY,
+    where it is SPLIT the bytes of one piece.  ranges: [first, last] of neighbouring lengths, bytes; () where the
+    collective has no length.  ranks: that call it; None: not recorded.
+    rivals: other ways that were measured.  chose, proved: launches.  cells: all that it rests on.
+    """
+
+    collective: str
+    axis: str
+    left: str
+    right: str
+    ranges: tuple[tuple[int, int], ...]
+    ranks: int | None
+    p: float
+    rivals: int
+    chose: int
+    proved: int
+    cells: tuple[int, ...]
+    contrasts: tuple[str, ...]
+
+
+METRICS = ("collective_work_s", "collective_own_s")  # the first that all cells of a line have
+
+LENGTH = "message_bytes"
+
+LIBRARY = "library"
+
+_EFFORT = ("samples", "time_limit_s", "warmup_s", "validate")
+
+_NO_LENGTH = ("barrier",)
+
+
+@dataclass(frozen=True)
+class OtherWay:
+    """cell: that was measured.  times_s: of what takes the call's place, shape (rounds,)."""
+
+    cell: CellResult
+    times_s: Floats
+
+
+@dataclass(frozen=True)
+class WayPoint:
+    """One length: the call itself, and by name what may take its place."""
+
+    bytes: int
+    base: OtherWay
+    others: Mapping[str, OtherWay]
+
+
+@dataclass(frozen=True)
+class WayLine:
+    """All points of one collective along one axis, the shortest first. left: value of the axis of the calls."""
+
+    collective: str
+    axis: str
+    left: str
+    metric: str
+    points: Sequence[WayPoint]
+
+
+def way_lines(cells: Iterable[CellResult]) -> list[WayLine]:
+    """Every line of every guideline that these cells hold."""
+    known = list(cells)
+    return [*_ways(known), *_axes(known), *_pieces(known)]
+
+
+def _ways(cells: Sequence[CellResult]) -> list[WayLine]:
+    found = []
+    for group in _alike(cells, WAY):
+        names = [name for name, _ in group if name != LIBRARY]
+        found += _line(WAY, LIBRARY, list(dict.fromkeys(names)), group)
+    return found
+
+
+def _axes(cells: Sequence[CellResult]) -> list[WayLine]:
+    """Guidelines whose sides are both the library's own."""
+    found = []
+    rows = [row for row in GUIDELINES if row.mockup is None and row.axis not in (WAY, SPLIT)]
+    for axis in dict.fromkeys(row.axis for row in rows):
+        for group in _alike([cell for cell in cells if _is_own(cell)], axis):
+            collective = next(iter(group.values())).parameters["collective"]
+            for row in rows:
+                if (row.collective, row.axis) == (collective, axis):
+                    found += _line(axis, row.left, [row.right], group)
+    return found
+
+
+def _is_own(cell: CellResult) -> bool:
+    return cell.parameters.get(WAY, LIBRARY) == LIBRARY
+
+
+def _alike(cells: Sequence[CellResult], axis: str) -> list[dict[tuple[str, int], CellResult]]:
+    """Groups of cells that differ in the axis and in their lengths alone: value and length -> cell."""
+    groups: dict[tuple[object, ...], dict[tuple[str, int], CellResult]] = defaultdict(dict)
+    for cell in cells:
+        parameters = cell.parameters
+        if parameters.get("pattern", "calls") != "calls" or axis not in parameters:
+            continue
+        without = (axis, LENGTH, *_EFFORT)
+        rest = tuple(sorted((name, value) for name, value in parameters.items() if name not in without))
+        place = (cell.mpi, cell.environment, cell.placement, cell.copy, rest)
+        groups[place].setdefault((parameters[axis], _length(cell)), cell)
+    return list(groups.values())
+
+
+def _length(cell: CellResult) -> int:
+    """Bytes; 0 where the collective has none."""
+    if cell.parameters.get("collective") in _NO_LENGTH:
+        return 0
+    return int(cell.parameters.get(LENGTH, "0"))
+
+
+def _line(axis: str, left: str, rights: Sequence[str], group: Mapping[tuple[str, int], CellResult]) -> list[WayLine]:
+    """At most one: none where no length has both sides in the same launches."""
+    metric = _metric(group.values())
+    points = []
+    for length in sorted({length for name, length in group if name == left}):
+        base = group[left, length]
+        base_s = _times_s(base, metric)
+        if base_s is None:
+            continue
+        others = {}
+        for name in rights:
+            cell = group.get((name, length))
+            times_s = _times_s(cell, metric) if cell else None
+            if cell is not None and times_s is not None and times_s.size == base_s.size:
+                others[name] = OtherWay(cell, times_s)
+        if others:
+            points.append(WayPoint(length, OtherWay(base, base_s), others))
+    if not points:
+        return []
+    return [WayLine(points[0].base.cell.parameters["collective"], axis, left, metric, points)]
+
+
+def _pieces(cells: Sequence[CellResult]) -> list[WayLine]:
+    """A(k n) <= k A(n): at each length all shorter ones that divide it, as often as they have to be called."""
+    collectives = {row.collective for row in GUIDELINES if (row.axis, row.left) == (SPLIT, "k n")}
+    found = []
+    for group in _alike([cell for cell in cells if cell.parameters.get("collective") in collectives], WAY):
+        own = {length: cell for (name, length), cell in group.items() if name == LIBRARY and length > 0}
+        metric = _metric(own.values())
+        times = {length: times_s for length, cell in own.items() if (times_s := _times_s(cell, metric)) is not None}
+        points = []
+        for length in sorted(times):
+            others = {
+                str(piece): OtherWay(own[piece], times[piece] * (length // piece))
+                for piece in times
+                if piece < length and length % piece == 0 and times[piece].size == times[length].size
+            }
+            if others:
+                points.append(WayPoint(length, OtherWay(own[length], times[length]), others))
+        if points:
+            first = points[0].base.cell.parameters["collective"]
+            found.append(WayLine(first, SPLIT, "k n", metric, points))
+    return found
+
+
+def _metric(cells: Iterable[CellResult]) -> str:
+    every = list(cells)
+    return next((name for name in METRICS if all(name in cell.metrics for cell in every)), METRICS[-1])
+
+
+def _times_s(cell: CellResult, metric: str) -> Floats | None:
+    """Of each launch, steady."""
+    found = cell.estimate(metric, "steady")
+    return np.asarray(found.launch_values) if found is not None else None
+
+
+SIGNIFICANCE = 0.05
+
+AS_GOOD = 1.05  # ways within this of the best are taken to be as good: one that serves more lengths is preferred
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A length, and the way that the choosing launches name for it. place: of the point in its line."""
+
+    line: WayLine
+    place: int
+    way: str
+    chosen_ratio: float
+
+    @property
+    def point(self) -> WayPoint:
+        return self.line.points[self.place]
+
+    @property
+    def times_s(self) -> tuple[Floats, Floats]:
+        """Of the call and of the way, in the rounds that prove."""
+        base_s, other_s = self.point.base.times_s, self.point.others[self.way].times_s
+        proving = ~choosing(base_s.size)
+        return base_s[proving], other_s[proving]
+
+
+@dataclass(frozen=True)
+class JudgedViolation:
+    """A candidate and what the proving launches say of it. p: corrected; None: nothing can be said."""
+
+    candidate: _Candidate
+    proof: ChosenProof
+    p: float | None
+
+    def is_beyond(self, least: float) -> bool:
+        """Whether the whole interval lies above `least`, and that is no chance."""
+        interval = self.proof.interval
+        return self.p is not None and self.p <= SIGNIFICANCE and interval is not None and interval[0] > least
+
+
+@once
+def violations(facts: Facts) -> list[Violation]:
+    """All that users have who change nothing, those of one collective and way together."""
+    found = judged_violations([cell for cell in facts.cells_of("coll") if facts.is_default(cell)], LEAST)
+    groups: dict[tuple[int, str], list[JudgedViolation]] = defaultdict(list)
+    for violation in found:
+        if violation.is_beyond(LEAST):
+            groups[id(violation.candidate.line), violation.candidate.way].append(violation)
+    every = [_violation(group, facts) for group in groups.values()]
+    by_mockup = {cell for violation in every if violation.axis == WAY for cell in violation.cells}
+    return [violation for violation in every if not _is_reported(facts, violation, by_mockup)]
+
+
+def _is_reported(facts: Facts, one: Violation, by_mockup: Container[int]) -> bool:
+    """Whether another fact speaks for it: a mock-up or a cliff for a length in pieces (SP037), a decided contrast for
+    one that is started as a persistent call (SP042).
+    """
+    if one.axis == SPLIT:
+        return one.slow.cell in by_mockup or any(other.slow.cell == one.slow.cell for other in cliffs(facts))
+    if (one.axis, one.left) != ("start", "persistent"):
+        return False
+    decided = facts.slowdowns("start", phase="steady")
+    return any(other.slow.cell == one.slow.cell and other.ratio.least >= CLEAR_RATIO for other in decided)
+
+
+def judged_violations(cells: Iterable[CellResult], least: float) -> list[JudgedViolation]:
+    """Everything that the choosing launches name, tested on the others, with p corrected over each MPI.
+
+    Args: least: ratio up to which a way is not worth naming.
+    """
+    by_mpi: dict[str | None, list[_Candidate]] = defaultdict(list)
+    for line in way_lines(cells):
+        for candidate in _candidates(line, least):
+            by_mpi[candidate.point.base.cell.mpi].append(candidate)
+    return [violation for candidates in by_mpi.values() for violation in _corrected(candidates, least)]
+
+
+def _corrected(candidates: Sequence[_Candidate], least: float) -> Iterator[JudgedViolation]:
+    proofs = [proof(*candidate.times_s, least) for candidate in candidates]
+    known = [one.p for one in proofs if one.p is not None]
+    corrected = iter(holm(known) if known else ())
+    for candidate, found in zip(candidates, proofs, strict=True):
+        yield JudgedViolation(candidate, found, None if found.p is None else float(next(corrected)))
+
+
+def _candidates(line: WayLine, least: float) -> Iterator[_Candidate]:
+    """By the choosing rounds: lengths at which some way takes less, in runs that one way serves."""
+    chosen = [_chosen_ratios(point, least) for point in line.points]
+    for run in _runs(chosen):
+        ways = set.intersection(*({name for name, _ in _as_good(chosen[place])} for place in run))
+        best = max(sorted(ways), key=lambda name: sum(math.log(chosen[place][name]) for place in run))
+        for place in run:
+            yield _Candidate(line, place, best, chosen[place][best])
+
+
+def _chosen_ratios(point: WayPoint, least: float) -> dict[str, float]:
+    """Way -> the call over it; empty where none is faster than that, or too few rounds were measured."""
+    rounds = point.base.times_s.size
+    if rounds < FEWEST_ROUNDS:
+        return {}
+    mask = choosing(rounds)
+    base_s = float(np.median(point.base.times_s[mask]))
+    others_s = medians([other.times_s for other in point.others.values()], mask)
+    ratios = {name: base_s / float(other_s) for name, other_s in zip(point.others, others_s, strict=True)}
+    return ratios if max(ratios.values()) > least else {}
+
+
+def _as_good(ratios: Mapping[str, float]) -> list[tuple[str, float]]:
+    best = max(ratios.values())
+    return [(name, ratio) for name, ratio in ratios.items() if ratio * AS_GOOD >= best]
+
+
+def _runs(chosen: Sequence[Mapping[str, float]]) -> Iterator[list[int]]:
+    """Neighbouring places that share a way as good as the best at each of them."""
+    run: list[int] = []
+    shared: set[str] = set()
+    for place, ratios in enumerate(chosen):
+        here = {name for name, _ in _as_good(ratios)} if ratios else set()
+        if run and not shared & here:
+            yield run
+            run = []
+        if here:
+            shared = shared & here if run else here
+            run.append(place)
+    if run:
+        yield run
+
+
+def _violation(group: Sequence[JudgedViolation], facts: Facts) -> Violation:
+    """Of lengths of one line that one way serves."""
+    candidates = [violation.candidate for violation in group]
+    line, way = candidates[0].line, candidates[0].way
+    top = max(candidates, key=lambda one: one.chosen_ratio)
+    base_s, other_s = (
+        np.exp(np.mean([np.log(candidate.times_s[side]) for candidate in candidates], axis=0)) for side in (0, 1)
+    )
+    over_all = proof(base_s, other_s, LEAST)
+    slow_s, fast_s = (float(np.median(times_s)) for times_s in top.times_s)
+    rounds = top.point.base.times_s.size
+    cells = [cell for candidate in candidates for cell in (candidate.point.base.cell, candidate.point.others[way].cell)]
+    return Violation(
+        slow=top.point.base.cell,
+        fast=top.point.others[way].cell,
+        metric=line.metric,
+        slow_s=slow_s,
+        fast_s=fast_s,
+        ratio=Ratio(over_all.ratio, over_all.interval, beyond=True),
+        collective=line.collective,
+        axis=line.axis,
+        left=line.left,
+        right=way,
+        ranges=_ranges(line, [candidate.place for candidate in candidates]),
+        ranks=_ranks(facts, top.point.base.cell),
+        p=max(violation.p for violation in group if violation.p is not None),
+        rivals=len({name for candidate in candidates for name in candidate.point.others}) - 1,
+        chose=int(choosing(rounds).sum()),
+        proved=int((~choosing(rounds)).sum()),
+        cells=tuple(dict.fromkeys(cell.cell for cell in cells)),
+        contrasts=_contrasts(facts.contrasts, line.axis, candidates),
+    )
+
+
+def _ranges(line: WayLine, places: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """[first, last] length of neighbouring places; () for a collective without a length."""
+    found = []
+    for _, members in itertools.groupby(enumerate(places), key=lambda one: one[1] - one[0]):
+        lengths = [line.points[place].bytes for _, place in members]
+        if lengths[-1] > 0:
+            found.append((lengths[0], lengths[-1]))
+    return tuple(found)
+
+
+def _ranks(facts: Facts, cell: CellResult) -> int | None:
+    """That call the collective."""
+    place = next((placement for placement in facts.run.placements if placement.name == cell.placement), None)
+    ranks = (place.ranks or len(place.observed)) if place else 0
+    members = cell.parameters.get("members", "all")
+    return min(ranks, int(members)) if members.isdecimal() and ranks else ranks or None
+
+
+def _contrasts(contrasts: Sequence[ContrastResult], axis: str, candidates: Sequence[_Candidate]) -> tuple[str, ...]:
+    """Of the calls at these lengths with any way: one finding speaks for them all."""
+    own = {candidate.point.base.cell.cell for candidate in candidates}
+    return tuple(
+        contrast.id for contrast in contrasts if contrast.axis == axis and own & {contrast.a.cell, contrast.b.cell}
+    )
+
 
 DISTURBED = 0.2  # of the calls that a rank came late to
 # Of 2 ranks, the low end of the ratio from which on it is a fault. In 341 findings of healthy machines (MPICH 5.0.2,

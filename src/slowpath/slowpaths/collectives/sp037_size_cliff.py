@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.core.units import format_time, listed, share_words
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, OfRival, Support, Tried, observed
 from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import ratio_words, sizes, times_words
 from slowpath.slowpaths.collectives.cliffs import Cliff, cliffs
-from slowpath.slowpaths.collectives.remedies import MALLOC_KEEPS_WHAT_IS_FREED
 from slowpath.slowpaths.collectives.under import excess_words
+from slowpath.slowpaths.remedies import MALLOC_KEEPS_WHAT_IS_FREED
 
 FAULTS = 0.5  # of the pages of the message
 LEAST_GONE = 0.5

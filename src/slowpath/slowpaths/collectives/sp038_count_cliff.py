@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, OfRival, Support, Tried
 from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
@@ -14,7 +14,6 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import all_stayed_words
-from slowpath.slowpaths.collectives.remedies import ALLREDUCE_BY_BYTES
 from slowpath.slowpaths.collectives.under import (
     collective,
     contrast_observed,
@@ -23,6 +22,7 @@ from slowpath.slowpaths.collectives.under import (
     of_collectives,
     unders_of,
 )
+from slowpath.slowpaths.remedies import ALLREDUCE_BY_BYTES
 
 LEAST_GONE = 0.5
 

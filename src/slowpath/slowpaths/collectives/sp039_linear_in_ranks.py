@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.core.message_results import RankPoint, RankScaling
 from slowpath.core.results import Claim
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import ALONE, Remedy

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import ALONE, Remedy
@@ -14,8 +14,7 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import number
-from slowpath.slowpaths.collectives.numbered import CALL, Opening, openings
-from slowpath.slowpaths.collectives.numbered_words import by_moves, collectives, seen_words, tried
+from slowpath.slowpaths.collectives.numbered import CALL, Opening, by_moves, collectives, openings, seen_words, tried
 
 
 def observe(facts: Facts) -> Sequence[Observation]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import ALONE, Remedy
@@ -13,8 +13,15 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import ratio_words, times_words
-from slowpath.slowpaths.collectives.numbered import COMMUNICATOR, Closing, closings
-from slowpath.slowpaths.collectives.numbered_words import by_moves, collectives, seen_words, tried
+from slowpath.slowpaths.collectives.numbered import (
+    COMMUNICATOR,
+    Closing,
+    by_moves,
+    closings,
+    collectives,
+    seen_words,
+    tried,
+)
 
 
 def observe(facts: Facts) -> Sequence[Observation]:

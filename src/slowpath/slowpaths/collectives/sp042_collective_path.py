@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, OfRival, Support, Tried
 from slowpath.findings.remedy import Remedy, set_to
 from slowpath.findings.rivals.judges import by_witness
@@ -25,7 +25,7 @@ from slowpath.slowpaths.collectives.under import (
     toggled,
     unders_of,
 )
-from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
+from slowpath.slowpaths.remedies import THREAD_LEVEL_FUNNELED
 
 LEVEL = "SLOWPATH_THREAD_LEVEL"
 LEAST_LOST = 0.5  # of the excess that the fast side takes on where the path is closed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import is_switched_out

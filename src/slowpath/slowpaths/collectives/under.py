@@ -14,7 +14,7 @@ from slowpath.findings.difference import Slowdown, ratio_of
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.observation import Observation, Stayed, Tried, observed
 from slowpath.findings.words import ratio_words, sizes, slowdown_words, times_words
-from slowpath.slowpaths.collectives.remedies import TOGGLED_REMEDIES
+from slowpath.slowpaths.remedies import TOGGLED_REMEDIES
 from slowpath.stats.inputs import Floats
 from slowpath.stats.removed_share import removed
 from slowpath.stats.removed_share import toggled as taken_away

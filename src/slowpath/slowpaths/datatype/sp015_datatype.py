@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.lines import law_over
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
@@ -18,7 +18,7 @@ from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness, sides
 from slowpath.findings.words import number, parameter
-from slowpath.slowpaths.datatype.remedies import PREDEFINED_DATATYPE
+from slowpath.slowpaths.remedies import PREDEFINED_DATATYPE
 from slowpath.stats.laws.found import FittedLaw
 
 _WHOLE = ("contiguous", "predefined", "large_count")

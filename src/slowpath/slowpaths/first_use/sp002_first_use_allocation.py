@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.price import FIRST_METRICS, GPU, ProgramPrice, When
 from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, UNTOUCHED, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import is_device
 from slowpath.slowpaths.first_use.first_uses import PROBES, FirstUse, first_use_witness, first_uses_observed
-from slowpath.slowpaths.first_use.remedies import (
+from slowpath.slowpaths.remedies import (
     KEEP_BUFFERS,
     LIBSLOWPATH_PAD_SO,
     NO_MAPPING_OF_GPU_MEMORY,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.price import FIRST_METRICS, HOST, ProgramPrice, When
 from slowpath.findings.rivals.judges import by_design
@@ -14,7 +14,7 @@ from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
-from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
+from slowpath.slowpaths.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 
 _UNKNOWN = (
     "a cost by the pages of the allocation (SP001)",

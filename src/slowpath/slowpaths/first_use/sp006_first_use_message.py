@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, OfRival
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
-from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS
+from slowpath.slowpaths.remedies import KEEP_BUFFERS
 
 
 def observe(facts: Facts) -> Sequence[Observation]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
@@ -19,10 +19,11 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import faults_words, sides, system_time_words
 from slowpath.findings.words import SMALL_PAGE_BYTES, number, page_bytes, parameter
 from slowpath.mpi.code_variables import KEEP_FREED
-from slowpath.slowpaths.first_use.remedies import PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
-from slowpath.slowpaths.memory.remedies import (
+from slowpath.slowpaths.remedies import (
     HUGE_PAGES,
     PROGRAM_HUGE_PAGES,
+    PROGRAM_KEEP_FREED_MEMORY,
+    PROGRAM_KEEP_HUGE_PAGES,
     PROGRAM_PAD_HOST,
     PROGRAM_RESERVED_HUGE_PAGES,
 )

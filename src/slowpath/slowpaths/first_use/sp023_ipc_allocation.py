@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
@@ -16,7 +16,7 @@ from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, USER, WAITI
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import is_device, parameter
 from slowpath.slowpaths.first_use.first_uses import FirstUse, first_use_witness, first_uses_observed
-from slowpath.slowpaths.first_use.remedies import LIBSLOWPATH_PAD_SO, PAD_TO_2_MIB, PROGRAM_PAD
+from slowpath.slowpaths.remedies import LIBSLOWPATH_PAD_SO, PAD_TO_2_MIB, PROGRAM_PAD
 
 STAGED = "GPU memory staged"
 _HOST = ("host", "pinned_host", "pinned_registered", "mpi")

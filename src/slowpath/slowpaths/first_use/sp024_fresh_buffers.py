@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, USER, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import calls
 from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
-from slowpath.slowpaths.first_use.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
-from slowpath.slowpaths.memory.remedies import HANDLE_CACHE
+from slowpath.slowpaths.remedies import HANDLE_CACHE, KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 
 _BY = ("pages", "allocation", "message")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, OfRival
 from slowpath.findings.observed import GrowthWording, growths_observed
@@ -13,7 +13,7 @@ from slowpath.findings.remedy import Control, Parameters, ProgramRemedy, Remedy,
 from slowpath.findings.rivals.kinds import CAPACITY, SIDE, WAITING, claim
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import cost_witness
-from slowpath.slowpaths.memory.remedies import HANDLE_CACHE
+from slowpath.slowpaths.remedies import HANDLE_CACHE
 
 _WORDING = GrowthWording(
     "live_buffers", "live buffers", "A later message from one of {slow} live buffers", "from one of {fast}"

@@ -9,7 +9,7 @@ from functools import partial
 
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.laws import page_law
 from slowpath.findings.observation import Observation, OfRival, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
@@ -20,14 +20,14 @@ from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import pages_seen, sides, single_copy_bytes, system_time_words
 from slowpath.findings.words import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, number, page_bytes
-from slowpath.slowpaths.first_use.remedies import PROGRAM_KEEP_HUGE_PAGES
-from slowpath.slowpaths.memory.remedies import (
+from slowpath.slowpaths.remedies import (
     HUGE_PAGES,
     PROGRAM_HUGE_PAGES,
+    PROGRAM_KEEP_HUGE_PAGES,
     PROGRAM_PAD_HOST,
     PROGRAM_RESERVED_HUGE_PAGES,
+    PROGRAM_TWO_COPIES,
 )
-from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
 
 _WORDING = Wording("{size}messages from host memory on small pages", "from huge pages", "small pages")
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from slowpath.core.units import side_values
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law, over_lengths
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, alone_or_screened, levels

@@ -16,8 +16,7 @@ from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import NOT_COUNTED, socket_bytes
 from slowpath.findings.words import PUT, number, parameter, ratio_words, sizes, times_words
-from slowpath.slowpaths.datatype.remedies import PREDEFINED_DATATYPE
-from slowpath.slowpaths.one_sided.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
+from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE, PREDEFINED_DATATYPE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Control, Parameters, Remedy, set_to
@@ -19,7 +19,7 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides
 from slowpath.findings.words import PUT
 from slowpath.mpi.applies import AppliesTo
-from slowpath.slowpaths.one_sided.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
+from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 
 _PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}
 _SUBJECTS = {"window": "into a window of kind", "window_info": "into a window with info", "synchronise": "ended by"}

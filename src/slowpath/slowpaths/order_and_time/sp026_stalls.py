@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.order_and_time.periods import MOST_ALTERNATING, periodic_observed, periods

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from slowpath.core.units import format_bytes
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, alone_or_screened, levels
 from slowpath.findings.screened import Screened

@@ -8,7 +8,7 @@ from functools import partial
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.library_remedies import leaving
 from slowpath.findings.observation import Observation, OfRival, Support
@@ -20,8 +20,7 @@ from slowpath.findings.rivals.rival import RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import NOT_COUNTED, sides, single_copy_bytes
 from slowpath.findings.words import HUGE_PAGE_BYTES, number, parameter
-from slowpath.slowpaths.memory.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES
-from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
+from slowpath.slowpaths.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES, PROGRAM_TWO_COPIES
 
 _STATE = "single_copy_off"
 FEWEST_LENGTHS = 2  # at which single copy has to be the slower way, where it is not clearly so at one

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.library_remedies import leaving
 from slowpath.findings.observation import Observation, Support

@@ -21,7 +21,7 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides, total
 from slowpath.findings.words import OF_MESSAGES
 from slowpath.mpi.launcher import UNASKED
-from slowpath.slowpaths.placement.remedies import (
+from slowpath.slowpaths.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,
     PROGRAM_BIND_NONE,

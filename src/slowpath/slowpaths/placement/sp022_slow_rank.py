@@ -19,7 +19,7 @@ from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides, total
 from slowpath.findings.words import SPEAKING, memory, number, parameter, ratio_words, sizes, times_words
-from slowpath.slowpaths.placement.remedies import (
+from slowpath.slowpaths.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,
     PROGRAM_BIND_NONE,

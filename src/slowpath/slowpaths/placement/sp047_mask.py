@@ -17,7 +17,7 @@ from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides
 from slowpath.mpi.launcher import INHERITED, WIDENED
-from slowpath.slowpaths.placement.remedies import ALL_PROCESSORS
+from slowpath.slowpaths.remedies import ALL_PROCESSORS
 
 ABOUT = "inherited processors"
 # Cells that are slower, where ranks have processors of their own: a mask slows down all messages. Of 204 diagnoses

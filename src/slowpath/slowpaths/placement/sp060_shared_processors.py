@@ -10,7 +10,7 @@ from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.units import format_time, listed
 from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
 from slowpath.findings.program_resources import Crowd, crowds, likewise
-from slowpath.slowpaths.placement.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
+from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
 
 PROVE = f"slowpath prove --remedy {PROGRAM_YIELD_WHEN_IDLE.key}"
 MOST_NAMED = 8  # ranks in the sentence

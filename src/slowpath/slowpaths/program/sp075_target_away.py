@@ -10,7 +10,7 @@ import numpy as np
 from slowpath.core.units import format_time
 from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, most
 from slowpath.findings.program_resources import crowds
-from slowpath.slowpaths.settings.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
+from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
 LEAST = 10  # calls of one place that wait for their target
 USUAL = 0.5  # share of the calls there that have to: a target without a core is away now and then

@@ -20,8 +20,7 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath, SwitchTimes
 from slowpath.findings.words import memory, parameter, ratio_words
-from slowpath.slowpaths.paths.remedies import PROGRAM_TWO_COPIES
-from slowpath.slowpaths.protocol.remedies import PROGRAM_LONGER_EAGER
+from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws import linear, segments
 from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw

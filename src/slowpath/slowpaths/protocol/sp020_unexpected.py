@@ -23,7 +23,7 @@ from slowpath.findings.rivals.rival import Judged, RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import cost_witness, sides, single_copy_bytes
 from slowpath.findings.words import number, ratio_words, sizes, times_words, where_words
-from slowpath.slowpaths.protocol.remedies import PROGRAM_LONGER_EAGER
+from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.found import FittedLaw
 from slowpath.stats.removed_share import removed

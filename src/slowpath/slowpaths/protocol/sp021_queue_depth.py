@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import GrowthWording, growths_observed
 from slowpath.findings.remedy import Control, Remedy, set_to

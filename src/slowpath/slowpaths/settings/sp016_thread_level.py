@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
@@ -16,7 +16,7 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import NOT_COUNTED, calls, sides
-from slowpath.slowpaths.settings.remedies import THREAD_LEVEL_FUNNELED
+from slowpath.slowpaths.remedies import THREAD_LEVEL_FUNNELED
 
 VARIABLE = "SLOWPATH_THREAD_LEVEL"
 

@@ -21,7 +21,7 @@ from slowpath.findings.rivals.kinds import claim
 from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import fraction_words, memory, parameter, ratio_words, sizes, times_words
-from slowpath.slowpaths.settings.remedies import ASYNCHRONOUS_PROGRESS, PROGRAM_ASYNCHRONOUS_PROGRESS
+from slowpath.slowpaths.remedies import ASYNCHRONOUS_PROGRESS, PROGRAM_ASYNCHRONOUS_PROGRESS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from slowpath.core.finding_results import SettingsWords
 from slowpath.findings.difference import WITHOUT_USER, Slowdown
 from slowpath.findings.ended import ended, ended_observation, unstarted, unstarted_observation
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import SlowPath

@@ -10,7 +10,7 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.difference import INSTEAD, Slowdown
-from slowpath.findings.facts import Facts as Facts
+from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import SlowPath

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remedies that several slow paths share, by family. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slowpath.findings.library_remedies import tunings
+from slowpath.findings.remedy import (
+    ALONE,
+    EAGER,
+    EAGER_BYTES,
+    LATER,
+    PAD_LIBRARY,
+    SHORT,
+    TUNABLES,
+    Control,
+    Parameters,
+    ProgramRemedy,
+    Remedy,
+    Way,
+    set_to,
+)
+from slowpath.findings.words import HUGE_PAGE_BYTES
+from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.code_variables import KEEP_FREED
+from slowpath.mpi.launcher import WIDENED
+
+
+def _padded(parameters: Parameters) -> Mapping[str, str] | None:
+    """The allocation lengthened to a multiple of 2 MiB, on both sides alike."""
+    length, extra = parameters.get("buffer_bytes", "message"), parameters.get("overalloc_bytes", "0")
+    base = parameters.get("message_bytes", "") if length == "message" else length
+    if (
+        "overalloc_bytes" not in parameters
+        or not (base.isdecimal() and extra.isdecimal())
+        or (int(base) + int(extra)) % HUGE_PAGE_BYTES == 0
+    ):
+        return None
+    whole = -(-(int(base) + int(extra)) // HUGE_PAGE_BYTES) * HUGE_PAGE_BYTES
+    return {**parameters, "overalloc_bytes": str(whole - int(base))}
+
+
+NO_MAPPING_OF_GPU_MEMORY = tunings(
+    Remedy(
+        "no mapping of GPU memory",
+        "Switch off IPC, so processes no longer map each other's GPU memory at the first message.",
+        ("phase", "overalloc_bytes"),
+        control=EAGER,
+        side_effects=("later messages from GPU memory take a slower path",),
+        of_gpu_memory=True,
+    )
+)
+
+PAD_TO_2_MIB = Remedy(
+    "pad to 2 MiB",
+    "Allocate communication buffers in multiples of 2 MiB.",
+    ("phase", "overalloc_bytes"),
+    LATER,
+    ("memory: up to 2 MiB more for each allocation",),
+    ("docs/how-to/padding.md",),
+    parameter="overalloc_bytes",
+    change=_padded,
+    code="size_t length = (bytes + (2u << 20) - 1) & ~(size_t)((2u << 20) - 1);",
+    phrase="allocations padded to a multiple of 2 MiB",
+)
+
+LIBSLOWPATH_PAD_SO = Remedy(
+    "libslowpath-pad.so",
+    "Preload the padding library if you can't change the program.",
+    ("phase", "overalloc_bytes"),
+    side_effects=("memory: up to 2 MiB more for each allocation", "every allocation call passes through it"),
+    sources=("docs/how-to/padding.md",),
+    untried="the engine pads by itself; preload the library into your program",
+    code='LD_PRELOAD="$(slowpath engine path --pad)" mpiexec ...',
+)
+
+KEEP_BUFFERS = Remedy(
+    "keep buffers",
+    "Allocate communication buffers once, send one message from each before the work begins, and keep them.",
+    ("phase",),
+    side_effects=("memory stays taken",),
+    sources=("docs/reference/metrics.md",),
+    untried="the finding already compares with later messages from kept buffers; there is nothing else to toggle",
+    code="static void* buffer;  /* allocated once, before the first use that counts */",
+    phrase="reused buffers",
+)
+
+PROGRAM_KEEP_FREED_MEMORY = ProgramRemedy(
+    "keep-freed-memory",
+    "Let malloc keep freed memory with its pages, so the next buffer of that length is not new.",
+    "faults",
+    "GNU C Library manual, Memory Allocation Tunables; mallopt(3)",
+    table=("keep freed memory", "reuse touched buffers"),
+    variables={TUNABLES: KEEP_FREED},
+)
+
+PROGRAM_KEEP_HUGE_PAGES = ProgramRemedy(
+    "keep-huge-pages",
+    "Let malloc ask for huge pages and keep freed memory: huge-pages and keep-freed-memory combined.",
+    "faults",
+    "GNU C Library manual, Memory Allocation Tunables",
+    variables={TUNABLES: f"glibc.malloc.hugetlb=1:{KEEP_FREED}"},
+    needs=("glibc 2.35", "huge pages by madvise"),
+)
+
+PROGRAM_PAD = ProgramRemedy(
+    "pad",
+    "Round allocations of 2 MiB or more up to a multiple of 2 MiB.",
+    "pad report",
+    "docs/how-to/padding.md",
+    table=("pad to 2 MiB",),
+    preload=PAD_LIBRARY,
+    needs=("GPU",),
+)
+
+
+def _predefined(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of puts alone: p2p has no datatype of this name."""
+    return set_to("datatype", "predefined")(parameters) if "window" in parameters else None
+
+
+PREDEFINED_DATATYPE = Remedy(
+    "predefined datatype",
+    "Put contiguous runs with a predefined datatype.",
+    ("datatype",),
+    Control("MPI_Put_c of the same bytes with a predefined datatype has no blocks either", without="large_count"),
+    (),
+    ("docs/results/put.md",),
+    parameter="datatype",
+    change=_predefined,
+    code="MPI_Put(data, count, MPI_DOUBLE, target, place, count, MPI_DOUBLE, window);",
+    phrase="predefined datatypes",
+)
+
+
+THREAD_LEVEL_FUNNELED = Remedy(
+    "thread level funneled",
+    "Ask MPI_Init_thread for MPI_THREAD_FUNNELED if only one thread calls MPI.",
+    ("environment",),
+    control=ALONE,
+    sources=("MPI-4.1 section 11.6.2",),
+    variables={"SLOWPATH_THREAD_LEVEL": "funneled"},
+    code="int provided;\nMPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);",
+    phrase="MPI_THREAD_FUNNELED",
+)
+
+ASYNCHRONOUS_PROGRESS = tunings(
+    Remedy(
+        "asynchronous progress",
+        "Switch on asynchronous progress: a thread of the library makes progress while the program computes.",
+        ("progress",),
+        control=ALONE,
+        side_effects=("a core for each rank's thread", "latency of short messages, because calls take a lock"),
+        cores_per_rank=2,
+    )
+)
+
+PROGRAM_ASYNCHRONOUS_PROGRESS = ProgramRemedy(
+    "asynchronous-progress",
+    "A thread of the library makes progress while the program computes; it needs a core for each rank.",
+    "control variable",
+    "docs/reference/remedies.md",
+    table=tuple(remedy.name for remedy in ASYNCHRONOUS_PROGRESS),
+    ways=tuple(Way(remedy.applies, remedy.variables) for remedy in ASYNCHRONOUS_PROGRESS),
+    screened=False,
+)
+
+
+def _flushed(parameters: Parameters) -> Mapping[str, str] | None:
+    """Of epochs that are opened and closed again for each burst; a flush is in one long epoch already."""
+    there = parameters.get("synchronise")
+    return None if there in ("flush", "flush_all", "flush_local") else set_to("synchronise", "flush_all")(parameters)
+
+
+MPI_WIN_ALLOCATE = Remedy(
+    "MPI_Win_allocate",
+    "Allocate the window's memory with MPI_Win_allocate, so ranks of a node access it directly.",
+    ("window",),
+    Control("both ranks already access memory from MPI_Win_allocate_shared", without="allocate_shared"),
+    ("memory comes from the library's shared segment, which may be limited (/dev/shm)",),
+    ("MPI-4.1 section 12.2.2", "docs/results/put.md"),
+    parameter="window",
+    change=set_to("window", "allocate"),
+    code="MPI_Win_allocate(bytes, unit, info, comm, &memory, &window);  /* in place of MPI_Win_create */",
+    phrase="windows from MPI_Win_allocate",
+)
+
+LOCK_ALL_ONCE = Remedy(
+    "lock all once",
+    "Call MPI_Win_lock_all once and MPI_Win_flush after each burst.",
+    ("synchronise",),
+    Control("MPI_Win_flush_local under MPI_Win_lock_all takes no lock of its own either", without="flush_local"),
+    (),
+    ("MPI-4.1 section 12.5", "docs/results/put.md"),
+    parameter="synchronise",
+    change=_flushed,
+    code="MPI_Win_lock_all(0, window);\n/* puts */ MPI_Win_flush(target, window);",
+    phrase="MPI_Win_lock_all once and MPI_Win_flush",
+)
+
+
+PROGRAM_TWO_COPIES = ProgramRemedy(
+    "two-copies",
+    "Messages inside a node use two copies through shared memory instead of one by the kernel.",
+    "control variable",
+    "docs/reference/launching.md, single_copy_off",
+    state="single_copy_off",
+)
+
+
+PROGRAM_LONGER_EAGER = ProgramRemedy(
+    "longer-eager",
+    f"Messages up to {EAGER_BYTES // 1024} KiB are eager and do not wait for their receive.",
+    "control variable",
+    "docs/reference/findings.md, protocol switches",
+    ways=(
+        Way(
+            AppliesTo("mpich", ">=4.2"),
+            {
+                "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE": str(EAGER_BYTES),
+                "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": str(EAGER_BYTES),
+                # MPICH 5.0.2 asserts in MPI_Init that it is no shorter than a cell.
+                "MPIR_CVAR_CH4_PACK_BUFFER_SIZE": str(EAGER_BYTES),
+            },
+        ),
+        Way(
+            AppliesTo("openmpi", ">=5"),
+            {"OMPI_MCA_btl_sm_eager_limit": str(EAGER_BYTES), "OMPI_MCA_btl_sm_max_send_size": str(EAGER_BYTES)},
+        ),
+        Way(
+            AppliesTo("openmpi", ">=2,<5"),
+            {
+                "OMPI_MCA_btl_vader_eager_limit": str(EAGER_BYTES),
+                "OMPI_MCA_btl_vader_max_send_size": str(EAGER_BYTES),
+            },
+        ),
+        Way(AppliesTo("openmpi", ">=4", "ucx"), {"UCX_RNDV_THRESH": str(EAGER_BYTES)}),
+    ),
+)
+
+
+HANDLE_CACHE = tunings(
+    Remedy(
+        "handle cache",
+        "Switch on UCX's cache of IPC handles.",
+        ("live_buffers", "phase"),
+        control=EAGER,
+        side_effects=("driver memory of each open handle",),
+        of_gpu_memory=True,
+    )
+)
+
+HUGE_PAGES = Remedy(
+    "huge pages",
+    "Allocate communication buffers on 2 MiB boundaries and ask for huge pages.",
+    ("pages", "environment", "touch"),
+    SHORT,
+    ("memory: each buffer takes whole pages of 2 MiB", "the first touch of a buffer takes longer"),
+    ("madvise(2), MADV_HUGEPAGE", "docs/reference/findings.md"),
+    parameter="pages",
+    change=set_to("pages", "huge"),
+    code=(
+        "size_t length = (bytes + (2u << 20) - 1) & ~(size_t)((2u << 20) - 1);\n"
+        "void* buffer = aligned_alloc(2u << 20, length);\n"
+        "madvise(buffer, length, MADV_HUGEPAGE);"
+    ),
+)
+
+PROGRAM_HUGE_PAGES = ProgramRemedy(
+    "huge-pages",
+    "malloc asks for huge pages, so messages from its memory use pages of 2 MiB.",
+    "faults",
+    "GNU C Library manual, Memory Allocation Tunables, glibc.malloc.hugetlb",
+    table=("huge pages",),
+    variables={TUNABLES: "glibc.malloc.hugetlb=1"},
+    needs=("glibc 2.35", "huge pages by madvise"),
+)
+
+PROGRAM_RESERVED_HUGE_PAGES = ProgramRemedy(
+    "reserved-huge-pages",
+    "malloc takes long blocks from the machine's reserved huge pages.",
+    "faults",
+    "GNU C Library manual, Memory Allocation Tunables, glibc.malloc.hugetlb",
+    variables={TUNABLES: "glibc.malloc.hugetlb=2"},
+    needs=("glibc 2.35", "reserved huge pages"),
+)
+
+PROGRAM_PAD_HOST = ProgramRemedy(
+    "pad-host",
+    "Blocks of 4 MiB or more from malloc begin on 2 MiB, in multiples of it, on huge pages where those are enabled.",
+    "pad report",
+    "docs/how-to/padding.md",
+    variables={"SLOWPATH_PAD_HOST": "1"},
+    preload=PAD_LIBRARY,
+)
+
+
+# Both ranks computing at once would not do: where they share a core, that is what binding mends.
+_CALL = Control(
+    "an empty call uses only one rank's core: no message, no memory, no second rank",
+    experiment="put",
+    parameters={"design": "empty_call"},
+    metric="time_per_put_s",
+)
+
+BIND_TO_CORES = Remedy(
+    "bind to cores",
+    "Bind each rank to a core of its own.",
+    ("placement",),
+    _CALL,
+    side_effects=("threads of a rank share its core unless it gets more",),
+    sources=("docs/reference/launching.md",),
+    bind="core",
+    phrase="a core of its own for each rank",
+    cores_per_rank=1,
+)
+
+ALL_PROCESSORS = Remedy(
+    "all processors",
+    "Start the job without the mask: no taskset or numactl in front, and no CPUAffinity of a service.",
+    ("placement",),
+    _CALL,
+    side_effects=("others may use the same processors",),
+    sources=("docs/reference/diagnose.md",),
+    bind=WIDENED,
+    phrase="all processors of the machine",
+)
+
+PROGRAM_YIELD_WHEN_IDLE = ProgramRemedy(
+    "yield-when-idle",
+    "Let waiting ranks yield their core; this helps with more ranks and threads than cores.",
+    "control variable",
+    "MPICH: MPIR_CVAR_CH4_PROGRESS_THROTTLE; Open MPI: mpi_yield_when_idle (ompi_info --level 9)",
+    ways=(
+        Way(
+            AppliesTo("mpich", ">=4.2"),
+            {
+                "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+                "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "64",
+            },
+        ),
+        Way(AppliesTo("openmpi", ">=2"), {"OMPI_MCA_mpi_yield_when_idle": "1"}),
+    ),
+    when_crowded=True,
+)
+
+PROGRAM_BIND_CORES = ProgramRemedy(
+    "bind-cores",
+    "Each rank is bound to a core of its own.",
+    "affinity",
+    "docs/reference/launching.md",
+    table=("bind to cores",),
+    bind="core",
+)
+
+PROGRAM_BIND_NONE = ProgramRemedy(
+    "bind-none",
+    "No rank is bound: the kernel moves ranks and their threads to free cores.",
+    "affinity",
+    "docs/reference/launching.md",
+    bind="none",
+)
+
+
+# Remedies that a run of collectives toggles itself, in an environment of its own. Pure.
+
+ALLREDUCE_BY_BYTES = tunings(
+    Remedy(
+        "allreduce by bytes",
+        "Force an algorithm of MPI_Allreduce that splits messages by bytes, not by elements.",
+        ("shape",),
+        control=ALONE,
+        side_effects=("an MPI_Allreduce of many elements may become slower",),
+    )
+)
+
+MALLOC_KEEPS_WHAT_IS_FREED = Remedy(
+    "malloc keeps what is freed",
+    "Let glibc keep freed memory, so the library's temporary buffers do not page-fault in every call.",
+    ("message_bytes",),
+    control=ALONE,
+    side_effects=("freed memory is not returned to the system", "fragmentation of a long-lived heap"),
+    sources=("mallopt(3), M_MMAP_MAX and M_TRIM_THRESHOLD", "GNU C Library manual, Memory Allocation Tunables"),
+    variables={"GLIBC_TUNABLES": KEEP_FREED},
+    phrase="GLIBC_TUNABLES that keep freed memory",
+)
+
+TOGGLED_REMEDIES: tuple[Remedy, ...] = (*ALLREDUCE_BY_BYTES, THREAD_LEVEL_FUNNELED, MALLOC_KEEPS_WHAT_IS_FREED)
