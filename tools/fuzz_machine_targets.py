@@ -29,7 +29,7 @@ from slowpath.mpi.recorded_variables import recorded_variables
 from slowpath.mpi.tuning import REPLACED_CALLS, Pick
 from slowpath.run.engine.cache import NOTE, EngineNote, cached_engine
 from slowpath.run.stacks import innermost
-from slowpath.watch.prove.witness import of_collectives_report
+from slowpath.watch.prove.rerun import of_collectives_report
 
 
 def _text(read: Callable[[str], object]) -> Callable[[bytes, Path], None]:

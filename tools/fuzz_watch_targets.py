@@ -17,13 +17,16 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from slowpath.run.engine.elf import dynamic  # noqa: E402
 from slowpath.watch.folder import WATCH_FILE, WatchInfo, read_watch, write_watch  # noqa: E402
+from slowpath.watch.prices import LAWS_FILE, read_laws  # noqa: E402
 from slowpath.watch.proof import PROOF_FILE, read_proof  # noqa: E402
 from slowpath.watch.record.reader import read_rank  # noqa: E402
-from slowpath.watch.record.sites import Maps  # noqa: E402
-from slowpath.watch.record.symbols import Object, demangled  # noqa: E402
+from slowpath.watch.record.sites import (  # noqa: E402
+    Maps,
+    Object,
+    demangled,
+)
 from slowpath.watch.report.write import rebuild  # noqa: E402
 from slowpath.watch.results import RESULTS_FILE, read_watch_results  # noqa: E402
-from slowpath.watch.sources import LAWS_FILE, read_laws  # noqa: E402
 from support.watch_record import Job, Rank  # noqa: E402
 from support.watch_results import a_proof, results  # noqa: E402
 

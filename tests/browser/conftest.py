@@ -12,7 +12,7 @@ from selenium import webdriver
 
 from slowpath.diagnose.page.files import page
 from slowpath.report import render_html
-from slowpath.watch.report.html import render_watch_html
+from slowpath.watch.report.write import render_watch_html
 from support import checkup, diagnosed, report_studies, watch_results
 
 OPTIONS = (

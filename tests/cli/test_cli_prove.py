@@ -17,7 +17,7 @@ import pytest
 from slowpath.cli.main import exit_code
 from slowpath.mpi.find import find_mpi
 from slowpath.watch.folder import WatchInfo, read_watch, write_watch
-from slowpath.watch.start.command import remember
+from slowpath.watch.start.environment import remember
 from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]

@@ -12,8 +12,7 @@ import pytest
 
 from slowpath.mpi.launchers import command, launcher_named
 from slowpath.mpi.mpi import Mpi
-from slowpath.watch.result_parts import Standstill
-from slowpath.watch.results import read_watch_results
+from slowpath.watch.results import Standstill, read_watch_results
 from watchdog import WATCHDOG_S
 
 SOURCE = Path(__file__).parents[1] / "watch" / "hang.c"

@@ -11,10 +11,9 @@ import pytest
 from ranks import Ranks
 
 from slowpath.watch.attributed import Attributed, attributed
-from slowpath.watch.kind_weights import time_weights
 from slowpath.watch.record.job import read_job
 from slowpath.watch.results import RankTime
-from slowpath.watch.totals import call_seconds, rank_times
+from slowpath.watch.totals import call_seconds, rank_times, time_weights
 
 SOURCE = Path(__file__).parents[1] / "watch" / "polls.c"
 WAYS = ("blocks", "tests", "probes", "testsome", "places", "barrier")

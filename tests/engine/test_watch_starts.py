@@ -14,7 +14,7 @@ from test_watch_calls import SOURCES, compiled
 from slowpath.mpi.mpi import Mpi
 from slowpath.watch.folder import RANKS_FOLDER, record_files
 from slowpath.watch.start.environment import watched
-from slowpath.watch.start.records import starts_that_failed, truncated, why_no_record
+from slowpath.watch.start.session import starts_that_failed, truncated, why_no_record
 
 OVERFLOW = 1  # argument of test_sanitized.c: writes behind its buffer
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.watch.proof import Proof, ProofEffect, ProofRun, ProofWitness
-from slowpath.watch.result_parts import Slice
 from slowpath.watch.results import (
     WATCH_SCHEMA,
     AllocationKind,
@@ -22,6 +21,7 @@ from slowpath.watch.results import (
     Pair,
     Price,
     RankTime,
+    Slice,
     Wait,
     WatchedProgram,
     WatchFinding,

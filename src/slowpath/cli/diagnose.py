@@ -160,8 +160,8 @@ def command(
 def _program(watch: Path) -> ProgramUse:
     """Return what a watched program does with MPI.  Raises: RecordError, UsageError: it did nothing."""
     from slowpath.core.errors import UsageError
+    from slowpath.watch.messages import program_use
     from slowpath.watch.results import read_watch_results
-    from slowpath.watch.spending import program_use
 
     found = program_use(read_watch_results(watch))
     if not found.spent:

@@ -54,9 +54,9 @@ def verdict_lines(folder: Path, much: Much = "brief") -> list[str]:
     Args:   much: what fits a screen, all that is known, or the call sites with most time behind the former.
     Raises: RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
     """
-    from slowpath.watch.brief import brief_of, site_lines
     from slowpath.watch.folder import read_watch
     from slowpath.watch.report.write import rebuild
+    from slowpath.watch.verdict import brief_of, site_lines
 
     info = read_watch(folder)
     results, page = rebuild(folder), str(folder / "report.html")

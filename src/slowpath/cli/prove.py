@@ -97,8 +97,8 @@ def command(
 
     from slowpath.watch.folder import read_watch
     from slowpath.watch.proof import proof_lines, proofs_brief
-    from slowpath.watch.prove.conduct import ProofRequest, changed_since, mpi_of, prove_all, results_of
     from slowpath.watch.prove.rerun import Compared, Started, limit_of
+    from slowpath.watch.prove.session import ProofRequest, changed_since, mpi_of, prove_all, results_of
 
     tell = teller(quiet)
     info, results = read_watch(watch), results_of(watch)
@@ -143,7 +143,7 @@ def _require_command(watch: Path, info: WatchInfo, trust: bool) -> None:
     import shlex
 
     from slowpath.core.errors import EnvironmentFailure, UsageError
-    from slowpath.watch.start.command import is_known
+    from slowpath.watch.start.environment import is_known
 
     if not info.command:
         raise UsageError("the ranks of this watch were started by hand; watch once with: slowpath watch -- COMMAND")
@@ -164,9 +164,8 @@ def _candidates(
 ) -> list[Candidate]:
     """Return the remedies to try.  Raises: UsageError: none is asked for, or none can be tried here."""
     from slowpath.core.errors import UsageError
-    from slowpath.watch.prove.conduct import findings_of
     from slowpath.watch.prove.remedies import LIBRARY_DEFAULTS, by_name, of_library, of_user, ready, with_tuning
-    from slowpath.watch.prove.screening import in_order, is_crowded
+    from slowpath.watch.prove.session import findings_of, in_order, is_crowded
     from slowpath.watch.start.library import library_folders
 
     own = what.settings or what.unset

@@ -63,7 +63,7 @@ def command(
         tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
         return 0 if dry_run else _show(watch)
     from slowpath.core.campaign_file import campaign_toml
-    from slowpath.watch.replay.session import measured, prepared_for
+    from slowpath.watch.replay import measured, prepared_for
 
     prepared, campaign = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)
     for line in _summary(prepared):

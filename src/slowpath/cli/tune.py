@@ -157,8 +157,8 @@ def _for_program(
     from slowpath.core.errors import UsageError
     from slowpath.core.units import format_time
     from slowpath.diagnose.tune import request as requests
+    from slowpath.watch.messages import collective_uses
     from slowpath.watch.results import read_watch_results
-    from slowpath.watch.spending import collective_uses
 
     if any(one is not None for one in others):
         raise UsageError("--for takes collectives, lengths and ranks from the program: omit the other options")

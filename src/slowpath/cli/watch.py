@@ -142,7 +142,7 @@ def _hangs(folder: Path, hang_after: float | None) -> Callable[[], bool] | None:
     """What says that nothing moved for so long; None: nothing is stopped."""
     if hang_after is None:
         return None
-    from slowpath.watch.quiet import QuietRanks
+    from slowpath.watch.live import QuietRanks
 
     return QuietRanks(folder, hang_after)
 

@@ -26,8 +26,7 @@ from slowpath.slowpaths.registry import collectives_path
 from slowpath.stats.chosen import FEWEST_ROUNDS, choosing
 from slowpath.stats.inputs import Floats
 from slowpath.watch.findings import MOST_SITES, place_words
-from slowpath.watch.measured_prices import excess
-from slowpath.watch.prices import LEAST_SHARE, NOT_MEASURED, PriceSource, Unpriced, length_words
+from slowpath.watch.prices import LEAST_SHARE, NOT_MEASURED, PriceSource, Unpriced, excess, length_words
 from slowpath.watch.results import CallSite, CollectiveClass, MessageClass, Price, SavingBasis, WatchFinding
 
 PATH: Final = collectives_path()  # None: collectives have no price

@@ -11,7 +11,6 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from slowpath.mpi.identify import named_in
-from slowpath.watch.brief import run_seconds
 from slowpath.watch.collective_prices import (
     CollectiveQuestion,
     collective_finding,
@@ -35,7 +34,7 @@ from slowpath.watch.messages import Load, ProgramFacts, loads_of
 from slowpath.watch.patterns import NO_PATTERNS, Patterns
 from slowpath.watch.prices import PriceQuestion, PriceSource, Unpriced, prices_of, questions_of
 from slowpath.watch.results import WatchFinding, WatchResults
-from slowpath.watch.verdict import verdict_of
+from slowpath.watch.verdict import run_seconds, verdict_of
 from slowpath.watch.what_if import CallOrder, KeptOrder, KindCounts, Saved, Scenario, what_if
 
 _NOT_KEPT: Final = Saved(None, None, "the order of its calls was not recorded")

@@ -21,8 +21,7 @@ from slowpath.core.units import format_bytes, format_ratio, format_time, listed,
 from slowpath.findings.price import ProgramPrice
 from slowpath.findings.remedy import ProgramRemedy, Remedy, snippet
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
-from slowpath.watch.measured_prices import LENGTH
-from slowpath.watch.prices import LEAST_SHARE, PricedLoad, length_words
+from slowpath.watch.prices import LEAST_SHARE, LENGTH, PricedLoad, length_words
 from slowpath.watch.results import CallSite, Fine, MessageClass, RankTime, WatchFinding, WatchResults
 from slowpath.watch.what_if import Saved
 

@@ -17,7 +17,7 @@ from slowpath.core.place import PlaceFacts, PlaceFault
 from slowpath.findings.program_resources import RankShare, crowds
 from slowpath.mpi.place import PlaceJob, faults
 from slowpath.watch.folder import WatchInfo
-from slowpath.watch.result_parts import RankResources
+from slowpath.watch.results import RankResources
 
 LEAST_WAITED = 0.01  # of the run, that ranks which share processors stood in the queue for one
 

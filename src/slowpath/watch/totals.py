@@ -1,26 +1,178 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each rank's time went, calls by name, and what was seen and matched of the program.
+"""How many seconds and calls each kept call stands for, by kind: a thread of a rank, a call and a place.
+
+The profile counts calls and their time by kind, whatever was thinned. Where its room was used up it counts the rest of
+a call without its place, in the coarse row of sites (`find_row` of engine/watch/profile.cpp). What stands there is
+shared by the places of the call, as the kept calls have it.
+
+Where each rank's time went, calls by name, and what was seen and matched of the program.
 
 Kept calls stand for all calls of their kind, which the profile counts exactly.
+
+Tables of a watched program: pairs of ranks, allocations by kind, call sites, and what each rank did when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
-from slowpath.core.result import LARGEST
+from slowpath.core.result import LARGEST, LONGEST_NAME
 from slowpath.core.units import format_time
-from slowpath.watch.attributed import Attributed, TimePart
-from slowpath.watch.events import Bools, Events, Floats, Ints, World
-from slowpath.watch.kind_weights import is_coarse, profile_seconds
+from slowpath.findings.program_pattern import numbered
+from slowpath.watch.attributed import WAITS, Attributed, TimePart
+from slowpath.watch.events import NO_SITE, Bools, Events, Floats, Ints, World
 from slowpath.watch.match import SideEvents
 from slowpath.watch.record.job import Ticks
-from slowpath.watch.record.layout import RecordState, watch_layout
+from slowpath.watch.record.layout import EventKind, RecordState, watch_layout
 from slowpath.watch.record.reader import RankRecord
-from slowpath.watch.results import BEFORE_THE_RUN, CallCount, Coverage, Family, RankTime
+from slowpath.watch.record.sites import NamedSite, named_sites
+from slowpath.watch.results import (
+    BEFORE_THE_RUN,
+    AllocationKind,
+    CallCount,
+    CallSite,
+    Coverage,
+    Family,
+    Pair,
+    RankTime,
+    Slice,
+)
+
+COARSE_ROW = 0  # of a record's sites
+
+
+def shared(guess: Floats, own: Floats, coarse: Floats, of: Ints) -> Floats:
+    """Return the amount of each kind, shape (kinds,): its own, and what the guess lacks of the coarse row.
+
+    The kinds of one call never have more than the coarse row beyond their own.
+
+    Args: guess: by the kept calls.  own: that the profile has under the kind.  coarse: shape (calls,), that it has
+          without a place.  of: index in `coarse` of each kind.
+    """
+    lacks = np.clip(guess - own, 0.0, coarse[of])
+    every = np.bincount(of, weights=lacks, minlength=len(coarse))
+    part = np.where(every > coarse, coarse / np.where(every > 0, every, 1.0), 1.0)
+    found: Floats = own + lacks * part[of]
+    return found
+
+
+def is_coarse(world: World) -> tuple[Bools, ...]:
+    """Of each record's rows of its profile whether they are without their place, where it had too little room."""
+    return tuple(
+        (record.profile["site"] == COARSE_ROW) & (record.lost.get("profile", 0) > 0) for record in world.records
+    )
+
+
+def profile_seconds(record: RankRecord, clock: Ticks) -> Floats:
+    """Return the seconds of each row of a profile, shape (rows,): shares of the total that its lane has by itself."""
+    ticks = record.profile["ticks"].astype(float)
+    counted_s = np.bincount(record.profile_lane, weights=ticks, minlength=record.lanes.size) * clock.s_per_tick
+    whole_s = np.array([clock.duration_s(one) for one in record.lanes["call_ticks"]])
+    is_known = (counted_s > 0) & (whole_s > 0)
+    scale = np.where(is_known, whole_s / np.where(is_known, counted_s, 1.0), 1.0)
+    seconds: Floats = ticks * clock.s_per_tick * scale[record.profile_lane] if ticks.size else ticks
+    return seconds
+
+
+def time_weights(events: Events, world: World, kept: Ints) -> Floats:
+    """Return how many seconds each second of a kept call stands for, shape (n,); 1 of events that are not kept.
+
+    The time of a kind is what the profile counted, so that no sum of its parts exceeds it; time of places of which no
+    call was kept is nobody's.
+
+    Args: kept: rows of events with a time of their own.
+    """
+    found = np.ones(len(events))
+    calls, sites = max(len(world.calls), 1), len(world.sites) + 1
+    lanes = int(events.lane.max(initial=0)) + 1
+    own_key: list[Ints] = []
+    own_s: list[Floats] = []
+    coarse_s = np.zeros(len(world.records) * lanes * calls)
+    for i, (record, clock, without) in enumerate(zip(world.records, world.clocks, is_coarse(world), strict=True)):
+        seconds = profile_seconds(record, clock)
+        site = world.sites_at(i, record.profile["site"])
+        call = world.call_of[i][record.profile["call"]]
+        use = record.profile_lane < lanes
+        thread = (i * lanes + record.profile_lane.astype(np.int64)) * calls + call
+        np.add.at(coarse_s, thread[use & without], seconds[use & without])
+        own_key.append((thread * sites + site + 1)[use & ~without])
+        own_s.append(seconds[use & ~without])
+    if not kept.size or not own_key:
+        return found
+    thread = (events.record[kept] * lanes + events.lane[kept]) * calls + events.call[kept]
+    keys, number = np.unique(thread * sites + events.site[kept] + 1, return_inverse=True)
+    number = number.reshape(-1)
+    kept_s = np.bincount(number, weights=events.duration_s[kept])
+    profile_key, profile_s = np.concatenate(own_key), np.concatenate(own_s)
+    at = np.minimum(np.searchsorted(keys, profile_key), keys.size - 1)
+    is_kept = keys[at] == profile_key
+    own = np.bincount(at[is_kept], weights=profile_s[is_kept], minlength=keys.size).astype(np.float64)
+    of = keys // sites
+    every_s, thread_kept_s = coarse_s.copy(), np.bincount(of, weights=kept_s, minlength=coarse_s.size)
+    np.add.at(every_s, profile_key // sites, profile_s)
+    ratio = np.where(thread_kept_s > 0, every_s / np.where(thread_kept_s > 0, thread_kept_s, 1.0), 0.0)
+    total = shared(kept_s * ratio[of], own, coarse_s, of)
+    found[kept] = np.where((kept_s > 0) & (total > 0), total / np.where(kept_s > 0, kept_s, 1.0), 1.0)[number]
+    return found
+
+
+MOST_CALLS = 2.0**46  # of a kind: a made-up record must not give a count that no reader of results takes
+
+
+def stands_for(
+    events: Events, world: World, kept: Ints, by_time: Floats, sites: Ints, counted: Ints, without: Bools | None = None
+) -> Floats:
+    """Return the weight of each kept call, shape (kept,).
+
+    Args: kept: rows of events.  by_time: weight of each kept call, as of `time_weights`.  sites: of each event, as
+          `counted` has it.  counted: shape (k, 4): call, site, rank, calls.  without: shape (k,), rows that the profile
+          counts without their place; None: none.
+    Time misleads where a record was thinned: calls take longer while each event is written, so that they stand for too
+    few. It is used where counts can't be: one event is several polls that found nothing. What the profile had no room
+    to count by place is shared by the places of the call (`shared`), by how many calls of each were kept.
+    """
+    if not world.level or not kept.size:
+        return by_time
+    is_kept = np.zeros(len(events), dtype=bool)
+    is_kept[kept] = True
+    # The second half of a call such as MPI_Sendrecv is counted as the first.
+    is_half = events.has(EventKind.PART) & ~events.has(EventKind.DONE)
+    is_kept |= is_half & (events.window % 2**world.level == 0)
+    rows = np.flatnonzero(is_kept)
+    without = np.zeros(len(counted), dtype=bool) if without is None else without
+    every = np.stack([events.call[rows], sites[rows], events.rank[rows]], axis=1)
+    both = numbered(counted, every)
+    kinds, number = np.unique(both, return_inverse=True)
+    of_count, of_event = number[: len(counted)], number[len(counted) :]
+    have = np.bincount(of_event, minlength=kinds.size)
+    count = counted[:, 3].astype(float)
+    own = np.bincount(of_count, weights=np.where(without, 0.0, count), minlength=kinds.size).astype(np.float64)
+    # Of each kind its call on its rank, which all places share.
+    table = np.concatenate([counted[:, :3], every])[:, [0, 2]]
+    _, pair = np.unique(table, axis=0, return_inverse=True)
+    pair, calls = pair.reshape(-1), int(pair.max()) + 1
+    of = np.zeros(kinds.size, dtype=np.int64)
+    of[number] = pair
+    coarse = np.bincount(pair[: len(counted)], weights=np.where(without, count, 0.0), minlength=calls).astype(
+        np.float64
+    )
+    all_calls = np.bincount(pair[: len(counted)], weights=count, minlength=calls)
+    all_kept = np.bincount(of, weights=have, minlength=calls)
+    ratio = all_calls / np.maximum(all_kept, 1)
+    stands = np.minimum(shared(have * ratio[of], own, coarse, of), MOST_CALLS)
+    polls = np.zeros(kinds.size, dtype=bool)
+    polls[of_event[events.has(EventKind.NOTHING)[rows]]] = True
+    by_count = (stands >= have) & (have > 0) & ~polls
+    kind = np.full(len(events), -1, dtype=np.int64)
+    kind[rows] = of_event
+    mine = kind[kept]
+    return np.where(by_count[mine], stands[mine] / np.maximum(have[mine], 1), by_time)
+
 
 Ended = Literal["finalized", "without finalize", "killed", "not known"]
 CallSeconds = Mapping[tuple[int, int], Floats]  # (record, lane) -> seconds by call
@@ -289,3 +441,170 @@ def _without_place(world: World) -> list[str]:
         f"the profile had no room for the places of {whole(float(of_call.sum())):,} calls ({names}): tables list "
         "them separately, and counts by place in findings are estimates"
     ]
+
+
+MOST_PAIRS = 4096
+MOST_NAMED_SITES = 50
+
+
+def pairs_of(found: Attributed) -> tuple[Pair, ...]:
+    """Messages from rank to rank as the senders' profiles count them, most bytes first."""
+    world = found.world
+    size = world.job.size
+    messages: dict[tuple[int, int], float] = defaultdict(float)
+    lengths: dict[tuple[int, int], float] = defaultdict(float)
+    for record in world.records:
+        rows = record.sent
+        for row in rows[(rows["peer"] >= 0) & (rows["peer"] < size)]:
+            key = record.rank, int(row["peer"])
+            messages[key] += float(row["count"])
+            lengths[key] += float(row["bytes"])
+    largest = sorted(messages, key=lambda key: (-lengths[key], key))[:MOST_PAIRS]
+    return tuple(
+        Pair(source=a, destination=b, messages=whole(messages[a, b]), bytes=whole(lengths[a, b])) for a, b in largest
+    )
+
+
+def allocations_of(world: World) -> tuple[AllocationKind, ...]:
+    """Most bytes first."""
+    kinds = watch_layout().memory_kinds
+    sums: dict[tuple[str, int | None, bool | None], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for record in world.records:
+        for row in record.allocations:
+            page, length = int(row["page_bytes"]), int(row["bytes"])
+            memory = kinds.get(int(row["kind"]), "not known")
+            is_odd = bool(row["remainder_bytes"]) if page and length else None
+            entry = sums[memory, min(page, 2**40) or None, is_odd]
+            entry[0] += 1
+            entry[1] += float(length)
+            entry[2] += float(row["uses"])
+    found = [
+        AllocationKind(
+            memory=memory, page_bytes=page, is_odd=is_odd, allocations=whole(n), bytes=whole(b), uses=whole(uses)
+        )
+        for (memory, page, is_odd), (n, b, uses) in sums.items()
+    ]
+    return tuple(sorted(found, key=lambda kind: -kind.bytes))
+
+
+def sites_of(world: World, sites: Sequence[int]) -> tuple[CallSite, ...]:
+    """Of these sites, most costly first; the first ones with functions, files and lines."""
+    known = [site for site in sites if site != NO_SITE]
+    rows = [(world.records[record], row) for record, row in (world.sites[site] for site in known)]
+    named = dict(zip(known, named_sites(rows, MOST_NAMED_SITES), strict=True))
+    found = []
+    for site in sites:
+        place = named.get(site)
+        if place is None:
+            found.append(CallSite(function="", file=None, line=None, object="", offset=0))
+            continue
+        found.append(as_site(place))
+    return tuple(found)
+
+
+def as_site(place: NamedSite) -> CallSite:
+    """Return a place as results have it."""
+    at = place.place
+    return CallSite(
+        function=at.function if at else "",
+        file=at.file if at else None,
+        line=at.line if at else None,
+        object=place.path.rsplit("/", 1)[-1][:LONGEST_NAME],
+        offset=place.offset,
+        callers=place.callers,
+    )
+
+
+MOST_SLICES = 200
+MOST_RANKS = 64
+LEAST_SLICE_S = 1e-6
+
+
+def slices_of(found: Attributed, span_s: float) -> tuple[tuple[Slice, ...], tuple[int, ...] | None]:
+    """Slices by rank and time, and which ranks have some: the first, the last and evenly in between; None: all."""
+    count = len(found.world.records)
+    if not count or span_s <= LEAST_SLICE_S:
+        return (), None
+    shown = np.unique(np.linspace(0, count - 1, min(count, MOST_RANKS)).round().astype(int)).tolist()
+    edges = np.linspace(0.0, span_s, MOST_SLICES + 1)
+    slices = tuple(itertools.chain.from_iterable(_of_rank(found, i, edges) for i in shown))
+    ranks = tuple(found.world.records[i].rank for i in shown)
+    return slices, None if len(shown) == count else ranks
+
+
+def _of_rank(found: Attributed, i: int, edges: Floats) -> list[Slice]:
+    events, record = found.events, found.world.records[i]
+    lane = record.leading_lane
+    rows = events.of(i, lane)
+    parts = found.split.parts_s[rows]
+    waiting, transfer = parts[:, WAITS].sum(axis=1), parts[:, TimePart.TRANSFER] + parts[:, TimePart.UNEXPECTED]
+    # Within a call: waiting first, then what moves bytes, then the rest; rounding leaves none of them behind its end.
+    begin, left_s = events.start_s[rows], events.duration_s[rows]
+    columns = []
+    for length in (waiting, transfer, left_s):
+        length = np.clip(length, 0.0, left_s)
+        columns.append(in_slices(begin, length, edges))
+        begin, left_s = begin + length, left_s - length
+    kept = kept_seconds(found, i, lane, edges)
+    rank, slices = record.rank, []
+    for k, (start, end) in enumerate(itertools.pairwise(edges.tolist())):
+        whole = float(kept[k])
+        if whole <= 0:
+            slices.append(_slice(rank, start, end, (0.0, 0.0, 0.0), is_kept=False))
+            continue
+        wait, move, other = (min(float(column[k]) / whole, 1.0) for column in columns)
+        total = max(wait + move + other, 1.0)
+        slices.append(_slice(rank, start, end, (wait / total, move / total, other / total), is_kept=True))
+    return slices
+
+
+def _slice(rank: int, start_s: float, end_s: float, shares: tuple[float, float, float], *, is_kept: bool) -> Slice:
+    waiting, transfer, other = shares
+    return Slice(
+        rank=rank,
+        start_s=start_s,
+        end_s=end_s,
+        computing=min(max(1.0 - waiting - transfer - other, 0.0), 1.0),
+        waiting=waiting,
+        transfer=transfer,
+        other=other,
+        is_kept=is_kept,
+    )
+
+
+def in_slices(begin: Floats, length: Floats, edges: Floats) -> Floats:
+    """Seconds of these stretches in each slice; they don't overlap and are in order."""
+    whole = np.append(0.0, np.cumsum(length))
+    at = np.searchsorted(begin, edges, side="right")
+    index = np.maximum(at - 1, 0)
+    open_s = np.zeros(edges.size)
+    if begin.size:
+        open_s = np.where(at > 0, np.maximum(begin[index] + length[index] - edges, 0.0), 0.0)
+    found: Floats = np.maximum(np.diff(whole[at] - open_s), 0.0)  # 0.1 + 0.2 - 0.1 is more than 0.2
+    return found
+
+
+def kept_seconds(found: Attributed, i: int, lane: int, edges: Floats) -> Floats:
+    """Seconds of each slice that lie in windows whose events were kept, before the rank's last sign."""
+    record, clock = found.world.records[i], found.world.clocks[i]
+    level = int(record.lanes["level"][lane]) if record.lanes.size else 0
+    origin = float(found.world.origin_s[found.world.clock[i]]) - float(found.shift_s[i])
+    first = float(clock.seconds(record.header["start_ticks"][None], origin)[0])
+    sign = record.last_sign_ticks
+    last = float(clock.seconds(np.array([sign], dtype=np.uint64), origin)[0])
+    overlap = np.minimum(edges[1:], last) - np.maximum(edges[:-1], first)
+    inside = np.asarray(np.maximum(overlap, 0.0), dtype=np.float64)
+    if level == 0:
+        return inside
+    window_s = max(int(record.header["window_ns"]), 1) * 1e-9
+    kept: Floats = np.diff(_kept_before(edges + origin, window_s, 1 << level))
+    both: Floats = np.minimum(kept, inside)
+    return both
+
+
+def _kept_before(times: Floats, window_s: float, every: int) -> Floats:
+    """Seconds in kept windows from 0 up to each time."""
+    windows: Ints = np.floor(times / window_s).astype(np.int64)
+    full = (windows + every - 1) // every * window_s
+    partial = np.where(windows % every == 0, times - windows * window_s, 0.0)
+    return np.asarray(full + partial, dtype=np.float64)

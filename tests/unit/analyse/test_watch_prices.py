@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from slowpath.core.law_results import LawForecast, LawPoint
 from slowpath.core.results import Results
 from slowpath.watch.conclude import asking, concluded
-from slowpath.watch.measured_prices import excess
 from slowpath.watch.messages import Load, p2p_parameters
-from slowpath.watch.prices import PriceSource
+from slowpath.watch.prices import PriceSource, excess
 from slowpath.watch.results import MessageClass, WatchResults
 from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import results as engine

@@ -15,7 +15,7 @@ from slowpath.mpi.tuning import REPLACED_CALLS
 from slowpath.record.owner import latest
 from slowpath.run.engine.cache import NOTE, cached_engine
 from slowpath.run.engine.elf import dynamic
-from slowpath.watch.prove.witness import of_collectives_report
+from slowpath.watch.prove.rerun import of_collectives_report
 
 NO_JSON = pytest.mark.parametrize(
     "content",

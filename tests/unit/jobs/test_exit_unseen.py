@@ -19,7 +19,7 @@ from slowpath.mpi.probe import ask, output_of
 from slowpath.run.process import JobLimits, run_job
 from slowpath.studies.counting.start import run as run_counted
 from slowpath.watch.prove.rerun import Compared, Started, rerun
-from slowpath.watch.start.command import run_to_end
+from slowpath.watch.start.environment import run_to_end
 
 FAILS = [sys.executable, "-S", "-c", "raise SystemExit(7)"]
 

@@ -11,7 +11,7 @@ import pytest
 from slowpath.core.errors import UsageError
 from slowpath.slowpaths.registry import find_program_remedy
 from slowpath.watch.prove.remedies import FILE, ProgramMpi, tuning_rows, with_tuning
-from slowpath.watch.prove.witness import of_collectives_report
+from slowpath.watch.prove.rerun import of_collectives_report
 from slowpath.watch.results import CollectiveClass, WatchResults
 from support.watch_results import results
 

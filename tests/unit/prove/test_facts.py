@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from slowpath.watch.folder import WatchInfo
-from slowpath.watch.prove import conduct
-from slowpath.watch.prove.conduct import of_system
+from slowpath.watch.prove import session as conduct
 from slowpath.watch.prove.remedies import of_user
-from slowpath.watch.prove.witness import before_runs
+from slowpath.watch.prove.rerun import before_runs
+from slowpath.watch.prove.session import of_system
 from support.watch_results import a_program, results
 
 LIBC = Path(next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line))

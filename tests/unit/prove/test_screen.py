@@ -12,12 +12,20 @@ import pytest
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.watch.folder import WatchInfo
 from slowpath.watch.proof import Proof, ProofWitness
-from slowpath.watch.prove import conduct
-from slowpath.watch.prove.conduct import ProofRequest, prove_all
+from slowpath.watch.prove import session as conduct
 from slowpath.watch.prove.remedies import Candidate, ProgramMpi
 from slowpath.watch.prove.rerun import Compared, Rerun, Started
-from slowpath.watch.prove.screening import ScreenedRemedy, in_order, is_crowded, screen, share_s, worth_proving
-from slowpath.watch.prove.session import Budget
+from slowpath.watch.prove.session import (
+    Budget,
+    ProofRequest,
+    ScreenedRemedy,
+    in_order,
+    is_crowded,
+    prove_all,
+    screen,
+    share_s,
+    worth_proving,
+)
 from support.watch_results import a_finding, a_proof, a_rank, results
 
 COMMAND = ("./app",)

@@ -12,7 +12,7 @@ import pytest
 from slowpath.core.errors import UsageError
 from slowpath.slowpaths.registry import find_program_remedy
 from slowpath.watch.prove.remedies import Candidate, ProgramMpi, candidate, of_user
-from slowpath.watch.prove.witness import before_runs, of_pad_report
+from slowpath.watch.prove.rerun import before_runs, of_pad_report
 
 MPICH = ProgramMpi("mpich", "5.0.2", None, Path("/lib/libmpi.so.12"), "hydra")
 COMMAND = ("mpiexec", "-n", "2", "sh", "-c", "true")

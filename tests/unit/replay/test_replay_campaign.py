@@ -15,19 +15,18 @@ from msgspec.structs import replace
 from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.plan.campaign import decode
+from slowpath.watch import replay
 from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import collective_questions
 from slowpath.watch.conclude import Asking, asking
-from slowpath.watch.replay import session
-from slowpath.watch.replay.library import launcher_of
-from slowpath.watch.replay.session import MOST_QUESTIONS, campaign_of
-from slowpath.watch.results import CollectiveClass, MessageClass, WatchResults
-from slowpath.watch.sources import (
+from slowpath.watch.prices import (
     next_price_folder,
     read_laws,
     refusal,
     remember_laws,
 )
+from slowpath.watch.replay import MOST_QUESTIONS, campaign_of, launcher_of, prepared_for
+from slowpath.watch.results import CollectiveClass, MessageClass, WatchResults
 from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import results as engine
 from support import watch_results as watched
@@ -130,14 +129,14 @@ def test_another_mpi_is_no_mpi_of_the_program(tmp_path: Path) -> None:
 def test_collectives_that_have_no_cores_here_are_said_in_place_of_an_empty_campaign(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(session, "launcher_of", lambda *_: "/opt/mpi/bin/mpiexec")
-    monkeypatch.setattr(session, "allowed_cores", lambda: 2)
+    monkeypatch.setattr(replay, "launcher_of", lambda *_: "/opt/mpi/bin/mpiexec")
+    monkeypatch.setattr(replay, "allowed_cores", lambda: 2)
     (question,), _ = collective_questions([a_collective(ranks=8)], 2.0)
     only = Asking((), (), (), (question,))
     told: list[str] = []
     program = Watched(a_program(), None, {})
     with pytest.raises(EnvironmentFailure, match="its collectives need a core for each rank") as said:
-        session.prepared_for(program, only, {}, told.append, None, None, 60.0, dry=True)
+        prepared_for(program, only, {}, told.append, None, None, 60.0, dry=True)
     assert "8 cores or more" in str(said.value)
     assert len(told) == 1
     assert "there are 2 cores here" in told[0]

@@ -15,12 +15,19 @@ import pytest
 from msgspec.structs import replace
 from test_report_html import HOSTILE, SEEN, Page, pictures
 
-from slowpath.watch.report import html
+from slowpath.watch.report import write as html
 from slowpath.watch.report import write as tables
-from slowpath.watch.report.html import render_watch_html, verdict_lines
-from slowpath.watch.report.view_messages import LIGHTEST, bin_of, each_transfer_s, matrix_chart
-from slowpath.watch.report.view_time import MOST_BARS, Piece, RankRow, slices_chart
-from slowpath.watch.report.write import FILES, render_watch_text, write_watch
+from slowpath.watch.report.pictures import (
+    LIGHTEST,
+    MOST_BARS,
+    Piece,
+    RankRow,
+    bin_of,
+    each_transfer_s,
+    matrix_chart,
+    slices_chart,
+)
+from slowpath.watch.report.write import FILES, render_watch_html, render_watch_text, verdict_lines, write_watch
 from slowpath.watch.results import Pair, WatchResults, read_watch_results
 from slowpath.watch.verdict import with_proofs
 from support.watch_results import (

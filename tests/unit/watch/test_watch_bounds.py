@@ -14,7 +14,7 @@ from slowpath.watch.record.job import MOST_RANKS, boots, read_job, ticks_of
 from slowpath.watch.record.layout import RecordState
 from slowpath.watch.record.reader import RankRecord, read_rank
 from slowpath.watch.record.sites import Maps, named_sites
-from slowpath.watch.start.records import RecordHeader, missing_ranks
+from slowpath.watch.start.session import RecordHeader, missing_ranks
 from support.watch_record import Job, Rank
 
 HUGE = 2**31 - 1

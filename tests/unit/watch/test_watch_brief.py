@@ -9,10 +9,8 @@ import pytest
 from msgspec.structs import fields, replace
 
 from slowpath.core.brief import MOST_LINES
-from slowpath.watch.brief import brief_of, site_lines
-from slowpath.watch.result_parts import FileTime, RankResources
-from slowpath.watch.results import Account, WatchResults
-from slowpath.watch.verdict import verdict_of
+from slowpath.watch.results import Account, FileTime, RankResources, WatchResults
+from slowpath.watch.verdict import brief_of, site_lines, verdict_of
 from support.watch_results import LATE, REDUCE, a_coverage, a_finding, a_program, a_rank, a_wait, findings, results
 
 
@@ -55,7 +53,7 @@ def test_where_a_program_is_in_mpi_the_answer_says_how_much_of_it_can_be_saved_a
 
 
 def test_no_program_that_is_in_mpi_is_told_that_nothing_was_found() -> None:
-    for changes in ({}, {"accounts": ACCOUNTS[1:3]}, {"accounts": None}, {"findings": findings()}):
+    for changes in ({}, {"accounts": ACCOUNTS[1:3]}, {"accounts": ()}, {"findings": findings()}):
         said = " ".join(lines(watched(**changes)))
         assert "no slow path found" not in said
         assert "nothing was found" not in said
@@ -102,7 +100,7 @@ def test_a_rank_that_hardly_stood_in_the_queue_does_not_come_late_for_want_of_a_
     queued_s: float | None, said: str
 ) -> None:
     wait = a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
-    found = watched(waits=(wait,), resources=None if queued_s is None else (a_queue(LATE, queued_s),))
+    found = watched(waits=(wait,), resources=() if queued_s is None else (a_queue(LATE, queued_s),))
     assert said in " ".join(line.strip() for line in lines(found))
 
 

@@ -17,7 +17,7 @@ from slowpath.watch.collective_prices import collective_prices, collective_quest
 from slowpath.watch.conclude import asking, concluded
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.prices import NOT_MEASURED, PriceSource
-from slowpath.watch.replay.session import campaign_of
+from slowpath.watch.replay import campaign_of
 from slowpath.watch.results import CollectiveClass, WatchResults
 from support import results as engine
 from support import watch_results as program

@@ -6,10 +6,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from slowpath.watch.brief import brief_of
-from slowpath.watch.files import file_time, module_of, start_seconds
+from slowpath.watch.accounts import file_time, module_of, start_seconds
 from slowpath.watch.results import CallCount, WatchResults
-from slowpath.watch.verdict import verdict_of
+from slowpath.watch.verdict import brief_of, verdict_of
 from support.watch_results import SPAN_S, a_program, results
 
 OPEN_MPI = "Open MPI v5.0.11, package: Open MPI, ident: 5.0.11"

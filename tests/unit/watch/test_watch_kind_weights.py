@@ -10,9 +10,9 @@ import pytest
 
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, pair_classes, watched
-from slowpath.watch.kind_weights import shared
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.results import WatchResults
+from slowpath.watch.totals import shared
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
 ROUNDS, ROUND_S, WINDOW_ROUNDS = 64, 1e-3, 4

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slowpath.watch.absence import Presence
-from slowpath.watch.attributed import TimePart, attributed
+from slowpath.watch.attributed import Presence, TimePart, attributed
 from slowpath.watch.match import hashed
 from slowpath.watch.record.job import read_job
 from support.watch_record import Job

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from slowpath.watch.analysis import concluded_watch
-from slowpath.watch.brief import brief_of
 from slowpath.watch.folder import WatchInfo, WatchLauncher, write_watch
-from slowpath.watch.misstart import own_launcher
 from slowpath.watch.record.job import alone_in, read_job
+from slowpath.watch.resources import own_launcher
 from slowpath.watch.results import WatchResults
 from slowpath.watch.start.environment import launcher_in
+from slowpath.watch.verdict import brief_of
 from support.watch_record import REALTIME_NS, Rank
 
 S = 1_000_000_000

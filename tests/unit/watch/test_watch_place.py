@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from slowpath.core.place import PlaceFacts
 from slowpath.watch.analysis import concluded_watch
-from slowpath.watch.brief import brief_of
 from slowpath.watch.folder import WatchInfo, read_watch, write_watch
 from slowpath.watch.results import WatchResults
 from slowpath.watch.start.session import troubles
+from slowpath.watch.verdict import brief_of
 from support.watch_record import BASE_NS, Job
 
 SPAN_S = 4.0

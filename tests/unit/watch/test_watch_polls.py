@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from slowpath.watch.attributed import Attributed, TimePart, attributed
-from slowpath.watch.kind_weights import time_weights
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import EventKind
-from slowpath.watch.totals import call_seconds, rank_times
+from slowpath.watch.totals import call_seconds, rank_times, time_weights
 from support.watch_record import Job, Rank
 
 LOOP = 50e-6  # of polls without a pause, which are one event

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from slowpath.core.errors import RecordError
-from slowpath.watch.record import symbols
+from slowpath.watch.record import sites as symbols
 from slowpath.watch.record.reader import read_rank
-from slowpath.watch.record.sites import Maps, named_sites
-from slowpath.watch.record.symbols import Object, SourcePlace, demangled
+from slowpath.watch.record.sites import Maps, Object, SourcePlace, demangled, named_sites
 from support.watch_record import Rank
 
 SOURCE = """#include <cstdio>

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.watch.tables import in_slices
+from slowpath.watch.totals import in_slices
 
 
 def test_a_stretch_that_begins_at_an_edge_gives_the_slice_before_nothing() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from slowpath.watch.messages import collective_uses, program_use
 from slowpath.watch.results import CollectiveClass
-from slowpath.watch.spending import collective_uses, program_use
 from support.watch_results import a_program, results
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.watch.analysis import calls_of_program, kept_of, pair_classes, watched
-from slowpath.watch.kind_weights import stands_for
 from slowpath.watch.patterns import seen_in
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WatchFinding
+from slowpath.watch.totals import stands_for
 from support.watched_program import ELSEWHERE, HERE, THERE, Program
 
 ROUNDS, EACH = 64, 100

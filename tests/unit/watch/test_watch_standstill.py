@@ -10,14 +10,13 @@ import pytest
 
 from slowpath.watch.analysis import watched
 from slowpath.watch.attributed import attributed
-from slowpath.watch.brief import brief_of
 from slowpath.watch.folder import WatchInfo, write_watch
-from slowpath.watch.live import live_lines
-from slowpath.watch.quiet import quiet_for
+from slowpath.watch.live import live_lines, quiet_for
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import NONE_16, Doing, EventKind, RecordState
-from slowpath.watch.result_parts import Standstill
+from slowpath.watch.results import Standstill
 from slowpath.watch.standstill import LEAST_QUIET_S, standstill
+from slowpath.watch.verdict import brief_of
 from support.watch_record import REALTIME_NS, Job, Rank
 
 QUIET_S = 20.0

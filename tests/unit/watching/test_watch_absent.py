@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.watch.start.environment import needs_sanitizer_option
-from slowpath.watch.start.records import program_header, why_no_record
+from slowpath.watch.start.session import program_header, why_no_record
 
 PYTHON = Path(sys.executable).resolve()
 LIBRARY = Path(next(row.split()[-1] for row in Path("/proc/self/maps").read_text().splitlines() if "/libc" in row))

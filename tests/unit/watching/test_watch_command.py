@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.watch.folder import read_watch
-from slowpath.watch.start.command import CommandEnd
+from slowpath.watch.start.environment import CommandEnd
 from watchdog import WATCHDOG_S
 
 HARMLESS = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.watch.folder import RANKS_FOLDER
-from slowpath.watch.start.records import MAGIC, truncated
+from slowpath.watch.start.session import MAGIC, truncated
 
 
 def record(folder: Path, name: str, file_bytes: int, kept_bytes: int) -> None:

@@ -1,25 +1,351 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call sites of a record as places in the program: object, function, file and line of each frame.
+"""From addresses in a program's files to functions, source files and lines.
+
+Symbols come from the ELF file, lines from its line tables (DWARF 5, section 6.2). Names are as their authors wrote
+them: C++ by the C++ library itself, Fortran modules by gfortran's rule, Python in Cython by Cython's.
+
+Call sites of a record as places in the program: object, function, file and line of each frame.
 
 What a rank had mapped is known from its lines of /proc/self/maps (proc(5)).
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 import time
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.errors import RecordError
+from slowpath.core.files import open_regular
 from slowpath.watch.record.reader import RankRecord
-from slowpath.watch.record.symbols import Object, SourcePlace
+
+LONGEST_NAME = 4096  # characters; a made-up name must not keep the demangler busy
+_LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
+_CYTHON = re.compile(r"__pyx_(?:pw|pf|f)_")
+_MODULE_PROCEDURE = re.compile(r"__(\w+?)_MOD_(\w+)")
+
+
+def demangled(name: str) -> str:
+    """The name for people; the symbol itself where it is not mangled or no C++ library is there."""
+    if len(name) > LONGEST_NAME:
+        return name[:LONGEST_NAME]
+    if name.startswith("_Z"):
+        return _cpp(name)
+    if cython := _CYTHON.match(name):
+        return _python(name.partition(".")[0][cython.end() :]) or name  # without gcc's .constprop.0
+    fortran = _MODULE_PROCEDURE.fullmatch(name)
+    return f"{fortran[1]}::{fortran[2]}" if fortran else name
+
+
+def _python(name: str) -> str | None:
+    """`mpi4py.MPI.Comm.Isend` of `6mpi4py_3MPI_4Comm_77Isend`: words behind lengths, a method behind a number."""
+    words = []
+    while counted := re.match(r"\d+", name):
+        length, rest = int(counted[0]), name[counted.end() :]
+        if rest[length : length + 1] != "_" or not rest[:length].isidentifier():
+            name = rest
+            break
+        words.append(rest[:length])
+        name = rest[length + 1 :]
+    return ".".join([*words, name]) if words and name.isidentifier() else None
+
+
+def _cpp(name: str) -> str:
+    demangle, free = _functions()
+    if demangle is None:
+        return name
+    status = ctypes.c_int(0)
+    result = demangle(name.encode(), None, None, ctypes.byref(status))
+    if not result:
+        return name
+    try:
+        return ctypes.string_at(result).decode("utf-8", "replace") if status.value == 0 else name
+    finally:
+        free(result)
+
+
+@lru_cache(maxsize=1)
+def _functions() -> tuple[Any, Any]:
+    """__cxa_demangle (Itanium C++ ABI, section 3.4) and free; None: no C++ library."""
+    for library in _LIBRARIES:
+        try:
+            demangle = ctypes.CDLL(library).__cxa_demangle
+            free = ctypes.CDLL(None).free
+        except (OSError, AttributeError):
+            continue
+        demangle.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+        demangle.restype = ctypes.c_void_p
+        free.argtypes = [ctypes.c_void_p]
+        return demangle, free
+    return None, None
+
+
+Line = tuple[str, int]
+
+
+def lines_of(dwarf: Any, addresses: Sequence[int | None], is_over: Callable[[], bool]) -> list[Line | None]:
+    """File and line of each address; None: not known.
+
+    Args: dwarf: pyelftools' DWARFInfo.  is_over: whether the time for looking is up.
+    """
+    found: list[Line | None] = [None] * len(addresses)
+    for offset, positions in _units(dwarf, addresses, is_over).items():
+        if is_over():
+            break
+        unit = dwarf.get_CU_at(offset)
+        wanted = [(address, i) for i in positions if (address := addresses[i]) is not None]
+        for i, line in _in_unit(dwarf, unit, wanted):
+            found[i] = line
+    return found
+
+
+def _units(dwarf: Any, addresses: Sequence[int | None], is_over: Callable[[], bool]) -> dict[int, list[int]]:
+    """Offset of a unit -> positions of the addresses in it."""
+    units: dict[int, list[int]] = defaultdict(list)
+    missing = []
+    ranges = dwarf.get_aranges()
+    for i, address in enumerate(addresses):
+        if address is None:
+            continue
+        offset = ranges.cu_offset_at_addr(address) if ranges is not None else None
+        if offset is None:
+            missing.append(i)
+        else:
+            units[offset].append(i)
+    if missing:
+        _search(dwarf, addresses, missing, units, is_over)
+    return units
+
+
+def _search(
+    dwarf: Any, addresses: Sequence[int | None], missing: Sequence[int], units: dict[int, list[int]], is_over: Any
+) -> None:
+    """Where no table says which unit holds an address, each unit is asked."""
+    left = set(missing)
+    for unit in dwarf.iter_CUs():
+        if is_over() or not left:
+            return
+        spans = _spans(dwarf, unit)
+        inside = {i for i in left if any(low <= (addresses[i] or 0) < high for low, high in spans)}
+        if inside:
+            units[unit.cu_offset] += sorted(inside)
+            left -= inside
+
+
+def _spans(dwarf: Any, unit: Any) -> list[tuple[int, int]]:
+    """Addresses of a unit."""
+    top = unit.get_top_DIE()
+    low = top.attributes.get("DW_AT_low_pc")
+    base = int(low.value) if low is not None else 0
+    high = top.attributes.get("DW_AT_high_pc")
+    if high is not None:
+        is_address = high.form == "DW_FORM_addr"
+        return [(base, int(high.value) if is_address else base + int(high.value))]
+    ranges = top.attributes.get("DW_AT_ranges")
+    lists = dwarf.range_lists()
+    if ranges is None or lists is None:
+        return []
+    spans = []
+    for entry in lists.get_range_list_at_offset(_ranges_offset(ranges, unit, lists), unit):
+        if type(entry).__name__ == "BaseAddressEntry":
+            base = entry.base_address
+        else:
+            start = 0 if getattr(entry, "is_absolute", False) else base
+            spans.append((start + entry.begin_offset, start + entry.end_offset))
+    return spans
+
+
+def _ranges_offset(ranges: Any, unit: Any, lists: Any) -> int:
+    if ranges.form == "DW_FORM_rnglistx":
+        return int(lists.translate_v5_offset(unit, ranges.value)) if hasattr(lists, "translate_v5_offset") else 0
+    return int(ranges.value)
+
+
+def _in_unit(dwarf: Any, unit: Any, wanted: Sequence[tuple[int, int]]) -> list[tuple[int, Line]]:
+    """Lines of addresses that lie in a unit, by their position."""
+    program = dwarf.line_program_for_CU(unit)
+    if program is None:
+        return []
+    rows: list[tuple[int, int, int]] = []  # address, file, line; line 0: the end of a sequence
+    for entry in program.get_entries():
+        state = entry.state
+        if state is not None:
+            rows.append((state.address, state.file, 0 if state.end_sequence else state.line))
+    # The end of a sequence may be the beginning of the next one.
+    rows.sort(key=lambda row: (row[0], row[2] != 0))
+    starts = [row[0] for row in rows]
+    found = []
+    for address, i in wanted:
+        at = bisect_right(starts, address) - 1
+        if at >= 0 and rows[at][2]:
+            found.append((i, (_file_name(program, rows[at][1]), rows[at][2])))
+    return found
+
+
+def _file_name(program: Any, number: int) -> str:
+    header = program.header
+    entries = header["file_entry"]
+    at = number if header["version"] >= 5 else number - 1
+    name = entries[at].name if 0 <= at < len(entries) else b""
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+LARGEST_BYTES = 4 * 2**30  # of an object that is looked at
+LARGEST_LINES_BYTES = 256 * 2**20  # of its line and unit tables; larger ones take too long to go through
+DEBUG_FOLDERS = (Path("/usr/lib/debug"),)
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+_FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+
+
+@dataclass(frozen=True)
+class SourcePlace:
+    """Where a call stands. function: demangled; empty: no symbol. file and line: None: no line information."""
+
+    function: str
+    file: str | None
+    line: int | None
+
+
+class Object:
+    """One ELF file. Raises: RecordError: it is none, or can't be read."""
+
+    def __init__(self, path: Path) -> None:
+        from elftools.common.exceptions import ELFError
+        from elftools.elf.elffile import ELFFile
+
+        self.path = path
+        self._file: BinaryIO = os.fdopen(open_regular(path, LARGEST_BYTES), "rb")
+        try:
+            self._elf: Any = ELFFile(self._file)
+            self._loads = [
+                (int(segment["p_offset"]), int(segment["p_filesz"]), int(segment["p_vaddr"]))
+                for segment in self._elf.iter_segments()
+                if segment["p_type"] == "PT_LOAD"
+            ]
+        except (ELFError, *_DAMAGE) as error:
+            self._file.close()
+            raise RecordError(f"{path}: is neither a program nor a library: {error}") from error
+        if not self._loads:
+            self._file.close()
+            raise RecordError(f"{path}: is neither a program nor a library, so no symbols are loaded")
+        self._debug = self._separate_debug()
+        self._symbols: tuple[NDArray[Any], bytes] | None = None
+
+    def close(self) -> None:
+        """Close its files."""
+        if self._debug is not None:
+            self._debug.close()
+        self._file.close()
+
+    def places(self, offsets: Sequence[int], until: float) -> list[SourcePlace]:
+        """Of offsets in the file: the instruction before each, since return addresses point behind the call.
+
+        Args: until: time.monotonic() from which on lines are no longer looked up.
+        """
+        addresses = [self._address(offset - 1) for offset in offsets]
+        lines: list[tuple[str, int] | None] = [None] * len(addresses)
+        with suppress(*_DAMAGE):
+            lines = self._lines(addresses, until)
+        found = []
+        for address, line in zip(addresses, lines, strict=True):
+            name = ""
+            with suppress(*_DAMAGE):
+                name = demangled(self._function(address)) if address is not None else ""
+            found.append(SourcePlace(name, line[0] if line else None, line[1] if line else None))
+        return found
+
+    def _address(self, offset: int) -> int | None:
+        for start, length, address in self._loads:
+            if start <= offset < start + length:
+                return offset - start + address
+        return None
+
+    def _function(self, address: int) -> str:
+        """The symbol that holds an address; empty: none."""
+        symbols, names = self._symbol_table()
+        at = int(np.searchsorted(symbols["value"], address, side="right")) - 1
+        # Several symbols may begin at one address; those of no length reach up to the next.
+        while at >= 0:
+            symbol = symbols[at]
+            if address < int(symbol["value"]) + int(symbol["size"]) or symbol["size"] == 0:
+                start = int(symbol["name"])
+                end = names.find(b"\0", start, start + 2**16)
+                name = names[start : max(end, start)].decode("utf-8", "replace")
+                return name.split("@")[0]  # without the version that its library gives it
+            if at and symbols["value"][at - 1] != symbol["value"]:
+                break
+            at -= 1
+        return ""
+
+    def _symbol_table(self) -> tuple[NDArray[Any], bytes]:
+        """Functions by address, and their names: of the debug file, the object's own, or what it exports."""
+        if self._symbols is None:
+            elves = [self._elf] if self._debug is None else [self._debug._elf, self._elf]
+            self._symbols = (np.zeros(0, _SYMBOL), b"")
+            for elf in elves:
+                table = _symbols(elf, ".symtab", ".strtab")
+                if table is not None:
+                    self._symbols = table
+                    break
+            else:
+                self._symbols = _symbols(self._elf, ".dynsym", ".dynstr") or self._symbols
+        return self._symbols
+
+    def _lines(self, addresses: Sequence[int | None], until: float) -> list[tuple[str, int] | None]:
+        for source in (self, self._debug):
+            if (
+                source is not None
+                and source._elf.has_dwarf_info(strict=True)
+                and source._lines_bytes() <= LARGEST_LINES_BYTES
+            ):
+                return lines_of(source._elf.get_dwarf_info(), addresses, lambda: time.monotonic() > until)
+        return [None] * len(addresses)
+
+    def _lines_bytes(self) -> int:
+        sections = [self._elf.get_section_by_name(name) for name in (".debug_line", ".debug_info")]
+        return sum(int(section["sh_size"]) for section in sections if section is not None)
+
+    def _separate_debug(self) -> Object | None:
+        """By build id, below /usr/lib/debug (GDB's manual, "Separate Debug Files")."""
+        with suppress(*_DAMAGE):
+            section = self._elf.get_section_by_name(".note.gnu.build-id")
+            notes = list(section.iter_notes()) if section is not None else []
+            ids = [str(note["n_desc"]) for note in notes if note["n_type"] == "NT_GNU_BUILD_ID"]
+            for build_id in ids:
+                for folder in DEBUG_FOLDERS:
+                    path = folder / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+                    if build_id.isalnum() and path.is_file() and path != self.path:
+                        return Object(path)
+        return None
+
+
+def _symbols(elf: Any, table: str, strings: str) -> tuple[NDArray[Any], bytes] | None:
+    section, names = elf.get_section_by_name(table), elf.get_section_by_name(strings)
+    if section is None or names is None or elf.elfclass != 64 or not elf.little_endian:
+        return None
+    raw = section.data()
+    symbols = np.frombuffer(raw, _SYMBOL, count=len(raw) // _SYMBOL.itemsize)
+    functions = symbols[np.isin(symbols["info"] & 15, _FUNCTIONS) & (symbols["section"] != 0)]
+    return functions[np.argsort(functions["value"], kind="stable")], names.data()
+
+
+# What pyelftools raises for a damaged file, in addition to its own errors, which derive from Exception alone.
+_DAMAGE = (Exception,)
+
 
 _LINE = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16})\s+\S+\s+([0-9a-f]{1,16})\s+\S+\s+\d+\s*(.*)")
 _DELETED = " (deleted)"

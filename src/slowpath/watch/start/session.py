@@ -1,45 +1,277 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One watch from the folder to watch.json: prepared, started, and how it ended."""
+"""What a watched command left: the headers of its records, and why records are missing, each in one line.
+
+The layout of a record is in schema/watch.json.
+
+One watch from the folder to watch.json: prepared, started, and how it ended.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 import shlex
 import socket
 import stat
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.core.files import cannot, require_utf8
+from slowpath.core.files import cannot, inside, require_utf8
 from slowpath.core.version import __version__
+from slowpath.mpi.libraries import abi_of_soname, library_named
 from slowpath.mpi.recorded_variables import recorded_variables
+from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.meter import Tell
 from slowpath.run.place import place_here
-from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher, read_watch, write_watch
+from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher, read_watch, record_files, write_watch
 from slowpath.watch.place import started_in
-from slowpath.watch.start.command import CommandEnd, remember, require_program, run_to_end
 from slowpath.watch.start.environment import (
+    CommandEnd,
     WatchedCommand,
     is_launcher,
     launcher_in,
+    needs_sanitizer_option,
     program_name,
     programs_in,
+    remember,
+    require_program,
+    run_to_end,
     watched,
 )
 from slowpath.watch.start.library import find_library
-from slowpath.watch.start.records import (
-    headers,
-    missing_ranks,
-    starts_that_failed,
-    truncated,
-    why_no_record,
-    without_room,
-)
+
+MAGIC = b"SPWATCH1"
+_STATE = struct.Struct("<IiiiI")  # state, pid, world_rank, world_size, interface: from byte 28 on
+_FILE_BYTES, _FILE_BYTES_AT = struct.Struct("<Q"), 16
+_STATE_AT, _HOST_AT, _HEADER_BYTES = 28, 136, 256
+RUNNING, FINALIZED, NO_FINALIZE, THINNING, NO_ROOM = 1, 2, 3, 4, 5
+
+
+@dataclass(frozen=True)
+class RecordHeader:
+    """Of one record. rank and size: of MPI_COMM_WORLD, -1: not known.  state: one of the constants above."""
+
+    path: Path
+    state: int
+    rank: int
+    size: int
+
+
+def headers(folder: Path) -> list[RecordHeader]:
+    """Of each record that has a whole header."""
+    found = []
+    for path in record_files(folder):
+        try:
+            with path.open("rb") as file:
+                content = file.read(_HEADER_BYTES)
+        except OSError:
+            continue
+        if len(content) == _HEADER_BYTES and content.startswith(MAGIC):
+            state, _, rank, size, _ = _STATE.unpack_from(content, _STATE_AT)
+            found.append(RecordHeader(path, state, rank, size))
+    return found
+
+
+def starts_that_failed(folder: Path) -> tuple[int, int]:
+    """Processes that called MPI_Init and left no record: how many, and of how many it returned an error.
+
+    In the others it never returned: the library ended them there.
+    """
+    ranks = inside(folder, RANKS_FOLDER)
+    notes = [path for path in ranks.glob("*.begun") if path.is_file() and not path.is_symlink()]
+    return len(notes), sum(path.stat().st_size > 0 for path in notes)
+
+
+def truncated(folder: Path) -> str | None:
+    """One line where records are shorter than they were made, as their headers have it; None: none is."""
+    paths = record_files(folder)
+    short = [path for path in paths if _is_short(path)]
+    if not short:
+        return None
+    return (
+        f"{len(short)} of {len(paths)} records were truncated while the program ran ({short[0].name}), so calls "
+        "are missing; watch again and leave the folder alone"
+    )
+
+
+def _is_short(path: Path) -> bool:
+    """A record is never made without a whole header."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_HEADER_BYTES)
+        if len(content) < _HEADER_BYTES:
+            return True
+        return content.startswith(MAGIC) and path.stat().st_size < _FILE_BYTES.unpack_from(content, _FILE_BYTES_AT)[0]
+    except OSError:
+        return False
+
+
+def missing_ranks(found: list[RecordHeader]) -> str | None:
+    """One line where there are fewer records than ranks; None: all are there, or their number is not known."""
+    size = max((header.size for header in found), default=-1)
+    there = {header.rank for header in found if header.size == size and header.rank >= 0}
+    missing = (rank for rank in range(size) if rank not in there) if there else iter(())
+    absent = list(itertools.islice(missing, 6))
+    if not absent:
+        return None
+    shown = ", ".join(map(str, absent[:5])) + (", ..." if len(absent) > 5 else "")
+    return (
+        f"{len(there)} of {size} ranks left a record; missing: {shown}: their node does not see this folder "
+        "(choose one that all nodes see with -o), or the launcher does not pass LD_PRELOAD to it"
+    )
+
+
+def without_room(found: list[RecordHeader]) -> str | None:
+    """One line where the disk was full; None: it was not."""
+    count = sum(header.state == NO_ROOM for header in found)
+    if not count:
+        return None
+    return (
+        f"{count} of {len(found)} records lack calls because the disk is full (a rank takes up to 8 MiB); free "
+        "space or choose another folder with -o, and watch again"
+    )
+
+
+_INTERPRETER, _ELF_HEADER_BYTES = 3, 64  # p_type PT_INTERP; of an ELF file of 64 bits
+_CAPABILITIES = "security.capability"  # capabilities(7): ld.so drops LD_PRELOAD of such programs, as of setuid ones
+_MACHINES = {62: "x86-64", 183: "aarch64", 243: "RISC-V", 21: "ppc64", 3: "x86", 40: "arm"}
+# What may call MPI without naming it: interpreters open it at run time.
+_INTERPRETERS = ("python", "julia", "perl", "ruby", "java", "Rscript", "R")
+
+
+@dataclass(frozen=True)
+class ElfProgram:
+    """An ELF program. kind: bits.  has_interpreter: ld.so starts it, and preloads for it."""
+
+    bits: Literal[32, 64]
+    machine: int
+    has_interpreter: bool
+
+
+def program_header(path: Path) -> ElfProgram | None:
+    """None: no ELF file that can be read, as a script.  Source: System V ABI, chapters 4 and 5."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_ELF_HEADER_BYTES)
+            if len(head) < _ELF_HEADER_BYTES or head[:4] != b"\x7fELF" or head[5] != 1:
+                return None
+            machine = struct.unpack_from("<H", head, 18)[0]
+            if head[4] != 2:
+                return ElfProgram(32, machine, True)
+            offset, size, count = struct.unpack_from("<Q14xHH", head, 32)
+            file.seek(offset)
+            table = file.read(size * count)
+    except OSError:
+        return None
+    kinds = [struct.unpack_from("<I", table, at)[0] for at in range(0, len(table) - 3, size)] if size else []
+    return ElfProgram(64, machine, _INTERPRETER in kinds)
+
+
+def why_no_record(
+    programs: Sequence[Path],
+    library: Path,
+    room: str | None = None,
+    failed: tuple[int, int] = (0, 0),
+    exit_code: int | None = None,
+    launcher: WatchLauncher | None = None,
+) -> str:
+    """One line by what is known: notes of the library, then the programs, then how the command ended.
+
+    Args: programs: of the command, without launchers.  room: why the folder takes nothing; None: it does.
+          failed: as records.starts_that_failed.  exit_code: of the command; None: not known, or a signal.
+          launcher: of the command; None: not known.
+    """
+    if room is not None:
+        return room
+    count, returned = failed
+    if count:
+        how = f"returned an error in {returned} of" if returned else "did not return in"
+        why = _misfit(programs, launcher) or "the program's own messages tell why"
+        return f"MPI_Init {how} {count} process{'es' * (count > 1)}; {why}"
+    wanted = program_header(library)
+    elf = [(path, found) for path in programs if (found := program_header(path)) is not None]
+    for path, program in elf:
+        if reason := _refuses(path, program, wanted):
+            return reason
+    named = [path for path, _ in elf]
+    if named and not any(_may_call_mpi(path) for path in named):
+        return (
+            f"{named[-1]} is not linked with an MPI library, so it never called MPI_Init; watch the command that "
+            "starts the ranks"
+        )
+    if exit_code:
+        who = named[-1].name if named else "the command"
+        hint = ""
+        if not any(needs_sanitizer_option(path) for path in named):  # else the option was set
+            hint = "; a program with AddressSanitizer that a script starts needs ASAN_OPTIONS=verify_asan_link_order=0"
+        return (
+            f"{who} ended with exit code {exit_code}, and no process called MPI_Init with the library preloaded; "
+            f"see its own messages{hint}"
+        )
+    what = f"{named[-1]} never called MPI_Init" if named else "the command started no program that called MPI_Init"
+    return (
+        f"{what}, or its launcher does not pass LD_PRELOAD and SLOWPATH_WATCH to ranks: set them in the job script "
+        "(slowpath watch --print-environment prints them), then run: slowpath watch --from FOLDER"
+    )
+
+
+def _misfit(programs: Sequence[Path], launcher: WatchLauncher | None) -> str | None:
+    """That the launcher is another library's, as far as the programs name theirs; None: it is not, or not known."""
+    if launcher is None or launcher.library is None:
+        return None
+    for path in programs:
+        found = dynamic(path)
+        for name in found.needed if found is not None else ():
+            abi = abi_of_soname(name)
+            if abi is not None and abi.startswith("openmpi") != (launcher.library == "openmpi"):
+                library = library_named(launcher.library)
+                title = library.title if library is not None else launcher.library
+                return (
+                    f"this {Path(launcher.path).name} ({launcher.path}, {title}) does not belong to the library "
+                    f"that {path.name} needs ({name}); use that library's launcher"
+                )
+    return None
+
+
+def _refuses(path: Path, program: ElfProgram, library: ElfProgram | None) -> str | None:
+    if library is not None and (program.bits, program.machine) != (library.bits, library.machine):
+        there, here = _named(program), _named(library)
+        return f"{path} is a program for {there}, but the watch library, for {here}, can't be preloaded into it"
+    if not program.has_interpreter:
+        return f"{path} is linked statically, so nothing can be preloaded; link it without -static"
+    try:
+        mode = path.stat().st_mode
+        special = "setuid or setgid" if mode & (stat.S_ISUID | stat.S_ISGID) else ""
+        special = special or ("a program with capabilities" if _CAPABILITIES in os.listxattr(path) else "")
+    except OSError:
+        return None
+    if special:
+        return f"{path} is {special}, so ld.so ignores LD_PRELOAD; watch a copy made with cp"
+    return None
+
+
+def _named(program: ElfProgram) -> str:
+    return f"{_MACHINES.get(program.machine, f'machine {program.machine}')} ({program.bits} bits)"
+
+
+def _may_call_mpi(path: Path) -> bool:
+    """Whether it links MPI, or libraries that may, or opens them at run time."""
+    if path.name.startswith(_INTERPRETERS):
+        return True
+    found = dynamic(path)
+    if found is None:
+        return True
+    own = ("libc.", "libm.", "libpthread.", "libdl.", "librt.", "libgcc_s.", "libstdc++.", "ld-linux", "libgomp.")
+    others = [name for name in found.needed if not name.startswith(own)]
+    return bool(others) or "libdl.so.2" in found.needed
+
 
 DEFAULT_PARENT = Path("slowpath-watches")
 

@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A replay: the campaign of a program's own messages, each costly kind as it is and without its fault, interleaved;
+"""The MPI that a watched program ran with, found here: prices under another one would be of another program.
+
+A replay: the campaign of a program's own messages, each costly kind as it is and without its fault, interleaved;
 and its measured run in the folder of the watch.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
-from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.diagnose.places import LaunchPlace, named_places
 from slowpath.findings.price import DEFAULTS, FIRST_METRICS
+from slowpath.mpi.find import find_all, find_mpi
+from slowpath.mpi.identify import named_in
+from slowpath.mpi.mpi import Mpi
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.meter import Tell
 from slowpath.run.limits import RunLimits
@@ -25,12 +30,47 @@ from slowpath.run.progress import choose
 from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
 from slowpath.watch.conclude import Asking
-from slowpath.watch.measured_prices import LENGTH
 from slowpath.watch.messages import MEMORY, Load
-from slowpath.watch.prices import PriceQuestion, words
-from slowpath.watch.replay.library import launcher_of
-from slowpath.watch.results import WatchResults
-from slowpath.watch.sources import next_price_folder, settings_of
+from slowpath.watch.prices import LENGTH, PriceQuestion, next_price_folder, settings_of, words
+from slowpath.watch.results import WatchedProgram, WatchResults
+
+
+def launcher_of(program: WatchedProgram, option: str | None, environ: Mapping[str, str]) -> str:
+    """Path of the launcher of the program's own MPI.
+
+    Args:   option: as --mpi takes it; None: it is searched, first above the library that the program loaded.
+    Raises: UsageError: the named one is another MPI.  EnvironmentFailure: the program's is not here.
+    """
+    known = named_in(program.library)
+    ran = f"{known[0].name} {known[1] or 'of unknown version'}" if known else f"'{program.library}'"
+    if option is not None:
+        found = find_mpi(option, environ)
+        if known is None or not _is(found, known[0].name, known[1]):
+            raise UsageError(f"--mpi {option}: is {found.identity}, but the program ran with {ran}; name that one")
+        return str(found.mpiexec)
+    for candidate in _candidates(program, environ):
+        if known is not None and _is(candidate, known[0].name, known[1]):
+            return str(candidate.mpiexec)
+    raise EnvironmentFailure(
+        f"the program ran with {ran} ({program.library_path}), which is not among the MPIs here; load its module, "
+        "or use --mpi"
+    )
+
+
+def _is(mpi: Mpi, name: str, version: str | None) -> bool:
+    return mpi.name == name and (version is None or mpi.version == version)
+
+
+def _candidates(program: WatchedProgram, environ: Mapping[str, str]) -> Iterator[Mpi]:
+    for folder in Path(program.library_path).parents[:4] if program.library_path else ():
+        for name in ("mpiexec", "mpirun"):
+            if (folder / "bin" / name).is_file():
+                try:
+                    yield find_mpi(str(folder / "bin" / name), environ)
+                except SlowpathError:
+                    continue
+    yield from find_all(environ)
+
 
 ROUNDS: Final = 8
 MOST_QUESTIONS: Final = 24
