@@ -60,34 +60,13 @@ def variables(folder: Path) -> list[bytes]:
 
 
 def counts(folder: Path) -> list[bytes]:
-    """What the counting library writes, one line an event."""
-    about = {"host": "n", "pid": 7, "rank": "0", "program": "/a", "function": "f", "skip": 0, "method": "trap flag"}
-    call = {
-        "event": "call",
-        "call": 1,
-        "thread": 7,
-        "stepped": 3,
-        "retired": 3,
-        "reason": None,
-        "at": [[4198400, 3, 3]],
-    }
-    lines = [
-        {"event": "process", "version": 1, "calls": 1, **about},
-        {"event": "mappings", "lines": ["00401000-00402000 r-xp 00000000 08:01 12 /lib/m.so"]},
-        {**call, "at": [[4198400, 3, 3]]},
-        {"event": "end", "calls": 1},
-    ]
-    return [b"".join(json.dumps(line).encode() + b"\n" for line in lines)]
-
-
-def counts_kept(folder: Path) -> list[bytes]:
     """What `slowpath count --json` prints."""
     call = {"number": 1, "thread": 7, "stepped": 3, "retired": 3, "reason": None}
     share = {"library": "m.so", "function": "f", "stepped": 3, "retired": 3}
     process = {
-        "host": "n", "pid": 7, "rank": "0", "program": "/a", "function": "MPI_Put", "method": "trap flag", "skip": 0,
+        "host": "n", "pid": 7, "rank": "0", "program": "/a", "function": "MPI_Put", "skip": 0,
         "libraries": ["m.so"], "troubles": [{"library": None, "reason": "r"}], "calls_met": 1, "calls": [call],
-        "shares": [share], "damaged": 0,
+        "shares": [share],
     }  # fmt: skip
     return [json.dumps({"schema": 1, "function": "MPI_Put", "processes": [process]}).encode()]
 

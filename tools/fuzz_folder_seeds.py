@@ -160,23 +160,13 @@ def _logs(folder: Path) -> None:
 
 
 def _counts(folder: Path) -> None:
-    """What slowpath count keeps: a file a process, and their sum."""
+    """What slowpath count --json prints."""
     folder.mkdir(parents=True)
     about = {"host": "n0", "pid": 7, "rank": "0", "program": "/opt/app", "function": "MPI_Put", "skip": 0}
-    at = [[4198400, 3, 3]]
-    lines = [
-        {"event": "process", "version": 1, "method": "trap flag", "calls": 2, **about},
-        {"event": "found", "library": "/lib/libmpi.so"},
-        {"event": "mappings", "lines": ["00401000-00402000 r-xp 00000000 08:01 12 /lib/libmpi.so"]},
-        {"event": "call", "call": 1, "thread": 7, "stepped": 3, "retired": 3, "reason": None, "at": at},
-        {"event": "call", "call": 2, "thread": 7, "stepped": 3, "retired": 3, "reason": None, "at": at},
-        {"event": "end", "calls": 2},
-    ]
-    (folder / "n0-7.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     call = {"number": 1, "thread": 7, "stepped": 3, "retired": 3, "reason": None}
     share = {"library": "libmpi.so", "function": "MPI_Put", "stepped": 3, "retired": 3}
-    process = {**about, "method": "trap flag", "libraries": ["/lib/libmpi.so"], "troubles": [], "calls_met": 1,
-               "calls": [call], "shares": [share], "damaged": 0}  # fmt: skip
+    process = {**about, "libraries": ["/lib/libmpi.so"], "troubles": [], "calls_met": 1,
+               "calls": [call], "shares": [share]}  # fmt: skip
     (folder / "counts.json").write_text(json.dumps({"schema": 1, "function": "MPI_Put", "processes": [process]}))
 
 

@@ -31,7 +31,6 @@ from slowpath.record.owner import latest
 from slowpath.record.plan_files import read_plan, write_plan
 from slowpath.record.witness import CONTROL_VARIABLES, read_variables
 from slowpath.record.writing import Block, Witness, encode
-from slowpath.studies.counting.read import process_count
 from slowpath.studies.counting.show import read_earlier
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -168,10 +167,6 @@ def _plans(folder: Path) -> list[bytes]:
     return [(folder / "plan.json").read_bytes()]
 
 
-def _read_counts(content: bytes, folder: Path) -> None:
-    process_count(folder / "n-7.jsonl", content, lambda places: dict.fromkeys(places, ("m.so", "f")))
-
-
 def _read_variables(folder: Path) -> None:
     """Never refused: why there are none is part of the results."""
     found, why = read_variables(folder / CONTROL_VARIABLES)
@@ -213,11 +208,10 @@ RUN_TARGETS = (
     ),
     Target("diagnosis", fuzz_documents.diagnoses, of_file("diagnosis.json", read_diagnosis), is_json=True),
     Target("variables", fuzz_documents.variables, of_file(CONTROL_VARIABLES, _read_variables), is_json=True),
-    Target("counts", fuzz_documents.counts, _read_counts, is_json=True),
     Target(
-        "counts-kept",
-        fuzz_documents.counts_kept,
-        of_file("counts.json", lambda folder: read_earlier(folder, "MPI_Put")),
+        "counts",
+        fuzz_documents.counts,
+        of_file("counts.json", lambda folder: read_earlier(folder / "counts.json", "MPI_Put")),
         is_json=True,
     ),
     Target("printed", fuzz_documents.printed, of_file("printed.json", read_printed), is_json=True),

@@ -10,6 +10,6 @@ from fuzz_watch_targets import WATCH_TARGETS
 
 TARGETS: tuple[Target, ...] = (*RUN_TARGETS, *WATCH_TARGETS, *MACHINE_TARGETS)
 ENGINE_TARGETS = (
-    "engine-arguments", "engine-block", "engine-clauses", "engine-elf", "engine-frames", "engine-mappings",
+    "engine-arguments", "engine-block", "engine-clauses",
     "engine-plan", "engine-proc", "engine-ranks", "engine-smaps", "engine-tuning", "engine-values",
 )  # fmt: skip

@@ -7,9 +7,6 @@
 #include <sstream>
 #include <vector>
 
-#include "counting/elf_file.hpp"
-#include "counting/frame_ranges.hpp"
-#include "counting/mappings.hpp"
 #include "fuzz/targets.hpp"
 #include "memory/pages.hpp"
 #include "record/block.hpp"
@@ -81,33 +78,6 @@ void read_block(Input input) {
     std::vector<std::uint8_t> sealed(input.begin(), input.end());
     std::memcpy(sealed.data(), &header, sizeof header);
     read_blocks(sealed);
-}
-
-/// A program or library: any address has a name, or "?".
-void read_elf(Input input) {
-    std::uint64_t address = take_number(input);
-    memory_file().fill(input);
-    const counting::ElfFile file(memory_file().path());
-    for (const std::uint64_t at : {address, file.address_of_offset(address).value_or(0)})
-        if (file.function_at(at).empty()) throw Defect("a function without a name");
-    for (const std::uint64_t found : file.addresses_named("MPI_Send"))
-        if (file.function_at(found).empty()) throw Defect("a function that is not at its address");
-    static_cast<void>(file.is_chosen_at_load("memcpy"));
-}
-
-/// .eh_frame: not more ranges than there is room for descriptions.
-void read_frames(Input input) {
-    const std::uint64_t address = take_number(input);
-    if (counting::frame_ranges(input, address).size() > input.size() / 8) throw Defect("too many ranges");
-}
-
-/// /proc/PID/maps, as the counter reads it.
-void read_mappings(Input input) {
-    const std::uint64_t address = take_number(input);
-    const std::vector<counting::Mapping> mappings = counting::parse_mappings(text_of(input));
-    const counting::Mapping* const found = counting::find_mapping(mappings, address);
-    if (found != nullptr && (address < found->begin || address >= found->end))
-        throw Defect("a mapping that does not hold the address");
 }
 
 /// /proc/self/maps and smaps, as the watching library reads them: it opens the memory file (CMakeLists.txt).

@@ -7,9 +7,6 @@ std::span<const Target> targets() {
     static constexpr Target all[] = {
         {"engine-arguments", read_arguments},
         {"engine-block", read_block},
-        {"engine-elf", read_elf},
-        {"engine-frames", read_frames},
-        {"engine-mappings", read_mappings},
         {"engine-plan", read_plan},
         {"engine-proc", read_proc_text},
         {"engine-ranks", read_ranks},

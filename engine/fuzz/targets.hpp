@@ -37,11 +37,8 @@ void read_ranks(Input input);
 void read_tuning_table(Input input);
 void read_values(Input input);
 
-// Files (files.cpp): records, programs, and what the kernel shows of a process.
+// Files (files.cpp): records, and what the kernel shows of a process.
 void read_block(Input input);
-void read_elf(Input input);
-void read_frames(Input input);
-void read_mappings(Input input);
 void read_proc_text(Input input);
 void read_smaps(Input input);
 

@@ -9,7 +9,6 @@
 #include "core/node_ranks.hpp"
 #include "core/plan.hpp"
 #include "core/sweep.hpp"
-#include "counting/ptrace/options.hpp"
 #include "fuzz/targets.hpp"
 
 namespace slowpath::fuzz {
@@ -116,12 +115,11 @@ void unless_refused(Read read) {
 
 }  // namespace
 
-/// Command lines of the engine and of slowpath-count-ptrace.
+/// Command lines of the engine.
 void read_arguments(Input input) {
     const std::vector<std::string> words = words_of(input);
     const std::vector<std::string_view> views(words.begin(), words.end());
     unless_refused([&] { parse_arguments(views); });
-    unless_refused([&] { counting::ptrace::parse_options(words); });
 }
 
 /// A plan that was read, written and read again is the same, and each cell's number is in the input.

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import json
-import lzma
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +14,6 @@ from typing import Any
 import pytest
 
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.cache import Engine
 from watchdog import WATCHDOG_S
 
 pytestmark = pytest.mark.needs("minutes")
@@ -27,8 +24,8 @@ PUTS, WARM_UP = 16, 20
 
 
 @pytest.fixture
-def environ(mpi: Mpi, engine: Engine) -> dict[str, str]:
-    made = {**mpi.environ(os.environ), "SLOWPATH_COUNT_TOOLS": str(engine.program.parent)}
+def environ(mpi: Mpi) -> dict[str, str]:
+    made = mpi.environ(os.environ)
     return {**made, "PATH": f"{mpi.prefix / 'bin'}:{made.get('PATH', '')}", "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
@@ -51,17 +48,16 @@ def counted(words: list[str], environ: dict[str, str]) -> dict[str, Any]:
     return rank_0
 
 
-def wish(method: str) -> list[str]:
-    options = ["--call", "MPI_Put", "--calls", str(PUTS), "--skip", str(WARM_UP), "--method", method, "--json"]
-    return [sys.executable, "-m", "slowpath.cli", "count", *options, "--"]
+OPTIONS = ["--call", "MPI_Put", "--calls", str(PUTS), "--skip", str(WARM_UP), "--json"]
+COUNT = [sys.executable, "-m", "slowpath.cli", "count", *OPTIONS, "--"]
 
 
-def outer(mpi: Mpi, put: Path, method: str = "trap") -> list[str]:
-    return [*wish(method), str(mpi.mpiexec), "-n", "2", str(put), str(PUTS), str(WARM_UP)]
+def outer(mpi: Mpi, put: Path) -> list[str]:
+    return [*COUNT, str(mpi.mpiexec), "-n", "2", str(put), str(PUTS), str(WARM_UP)]
 
 
-def inner(mpi: Mpi, put: Path, method: str = "trap") -> list[str]:
-    return [str(mpi.mpiexec), "-n", "2", *wish(method), str(put), str(PUTS), str(WARM_UP)]
+def inner(mpi: Mpi, put: Path) -> list[str]:
+    return [str(mpi.mpiexec), "-n", "2", *COUNT, str(put), str(PUTS), str(WARM_UP)]
 
 
 def test_three_runs_give_the_same(mpi: Mpi, put: Path, environ: dict[str, str]) -> None:
@@ -77,128 +73,42 @@ def test_three_runs_give_the_same(mpi: Mpi, put: Path, environ: dict[str, str]) 
     assert total == sum(numbers[0])
 
 
-def test_before_and_after_the_launcher_and_from_outside(mpi: Mpi, put: Path, environ: dict[str, str]) -> None:
-    expected = counted(outer(mpi, put), environ)
-    others = [counted(inner(mpi, put), environ), counted(outer(mpi, put, "ptrace"), environ)]
-    others.append(counted(inner(mpi, put, "ptrace"), environ))
-    for other in others:
-        assert len(other["calls"]) == PUTS
-        own = {share["function"]: share["stepped"] for share in other["shares"] if "libmpi" in share["library"]}
-        assert own == {
-            share["function"]: share["stepped"] for share in expected["shares"] if "libmpi" in share["library"]
-        }
-    assert others[1]["method"] == "ptrace"
+def test_before_and_after_the_launcher(mpi: Mpi, put: Path, environ: dict[str, str]) -> None:
+    expected, other = counted(outer(mpi, put), environ), counted(inner(mpi, put), environ)
+    assert len(other["calls"]) == PUTS
+    own, others = (
+        {share["function"]: share["stepped"] for share in made["shares"] if "libmpi" in share["library"]}
+        for made in (expected, other)
+    )
+    assert own == others
 
 
-def test_any_program_and_any_function(slowpath: Slowpath, engine: Engine) -> None:
-    tools = {"SLOWPATH_COUNT_TOOLS": str(engine.program.parent)}
-    done = slowpath("count", "--call", "getpid", "--", "/bin/sh", "-c", "echo from the program", env=tools)
+def test_any_program_and_any_function(slowpath: Slowpath) -> None:
+    done = slowpath("count", "--call", "getpid", "--", "/bin/sh", "-c", "echo from the program")
     assert done.returncode in (0, 4)
     assert "from the program" in done.stdout
-    done = slowpath("count", "--call", "malloc", "--calls", "3", "--", "/bin/ls", "/", env=tools)
+    done = slowpath("count", "--call", "malloc", "--calls", "3", "--", "/bin/ls", "/")
     assert done.returncode == 0
     assert "malloc in " in done.stdout
     assert "3 calls counted" in done.stdout
 
 
-def test_a_rise_above_the_threshold_has_its_exit_code(slowpath: Slowpath, engine: Engine, tmp_path: Path) -> None:
-    tools = {"SLOWPATH_COUNT_TOOLS": str(engine.program.parent)}
+def test_a_rise_above_the_threshold_has_its_exit_code(slowpath: Slowpath, tmp_path: Path) -> None:
     words = ["count", "--call", "malloc", "--calls", "3"]
-    first = slowpath(*words, "--out", str(tmp_path / "old"), "--", "/bin/ls", "/", env=tools)
+    first = slowpath(*words, "--json", "--", "/bin/ls", "/")
     assert first.returncode == 0, first.stderr
-    again = slowpath(*words, "--compare", str(tmp_path / "old"), "--", "/bin/ls", "/", env=tools)
+    (tmp_path / "old.json").write_text(first.stdout)
+    again = slowpath(*words, "--compare", str(tmp_path / "old.json"), "--", "/bin/ls", "/")
     assert again.returncode == 0, again.stderr
     assert "NOT MORE: malloc executes at most 1 % more instructions" in again.stdout
-    document = json.loads((tmp_path / "old" / "counts.json").read_text())
+    document = json.loads(first.stdout)
     for call in document["processes"][0]["calls"]:
         call["stepped"] -= 1
     (tmp_path / "less.json").write_text(json.dumps(document))
     words += ["--compare", str(tmp_path / "less.json"), "--threshold", "0.1%", "--json"]
-    more = slowpath(*words, "--", "/bin/ls", "/", env=tools)
+    more = slowpath(*words, "--", "/bin/ls", "/")
     assert more.returncode == 1, more.stderr
     assert json.loads(more.stdout.splitlines()[-1])["comparison"]["outcome"] == "more"
-
-
-LIBRARY = """
-static __attribute__((noinline)) int hidden(int x) { __asm__ volatile(""); return 3 * x; }
-int visible(int x) { return hidden(x) + 2; }
-"""
-
-
-@pytest.fixture(scope="module")
-def stripped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A folder with full.so, bare.so, which is stripped, and symbols.debug; the places of both functions."""
-    folder = tmp_path_factory.mktemp("stripped")
-    (folder / "library.c").write_text(LIBRARY)
-    for words in (
-        "gcc -O1 -shared -fPIC -Wl,--build-id -o full.so library.c",
-        "objcopy --only-keep-debug full.so symbols.debug",
-        "strip -o bare.so full.so",
-    ):
-        subprocess.run(words.split(), cwd=folder, check=True)
-    listed = subprocess.run(["nm", "full.so"], cwd=folder, check=True, capture_output=True, text=True).stdout
-    at = {line.split()[-1]: int(line.split()[0], 16) for line in listed.splitlines() if line[0] == "0"}
-    return folder, f"{at['hidden']} {{0}}\n{at['visible']} {{0}}\n"
-
-
-def without_sections(folder: Path) -> None:
-    image = bytearray((folder / "bare.so").read_bytes())
-    image[0x28:0x30] = bytes(8)  # e_shoff
-    image[0x3C:0x40] = bytes(4)  # e_shnum, e_shstrndx
-    (folder / "x.so").write_bytes(image)
-
-
-def with_link(folder: Path) -> None:
-    subprocess.run(["objcopy", "--add-gnu-debuglink=symbols.debug", "bare.so", "x.so"], cwd=folder, check=True)
-
-
-def with_another_builds_link(folder: Path) -> None:
-    with_link(folder)
-    (folder / "symbols.debug").write_bytes((folder / "symbols.debug").read_bytes() + b"other")
-
-
-def with_debug_data(folder: Path) -> None:
-    (folder / "symbols.xz").write_bytes(lzma.compress((folder / "symbols.debug").read_bytes()))
-    words = "objcopy --add-section .gnu_debugdata=symbols.xz bare.so x.so"
-    subprocess.run(words.split(), cwd=folder, check=True)
-
-
-def with_debuginfod(folder: Path) -> None:
-    shutil.copy(folder / "bare.so", folder / "x.so")
-    notes = subprocess.run(["readelf", "-n", "x.so"], cwd=folder, check=True, capture_output=True, text=True).stdout
-    build = notes.partition("Build ID: ")[2].split()[0]
-    (folder / "cache" / build).mkdir(parents=True)
-    shutil.copy(folder / "symbols.debug", folder / "cache" / build / "debuginfo")
-
-
-@pytest.mark.parametrize(
-    ("make", "named"),
-    [
-        (lambda folder: shutil.copy(folder / "full.so", folder / "x.so"), ["hidden", "visible"]),
-        (lambda folder: shutil.copy(folder / "bare.so", folder / "x.so"), ["x.so+", "visible"]),
-        (without_sections, ["?", "visible"]),
-        (with_link, ["hidden", "visible"]),
-        (with_another_builds_link, ["x.so+", "visible"]),
-        (with_debug_data, ["hidden", "visible"]),
-        (with_debuginfod, ["hidden", "visible"]),
-    ],
-)
-def test_functions_of_stripped_libraries_have_names(
-    engine: Engine, stripped: tuple[Path, str], tmp_path: Path, make: Callable[[Path], object], named: list[str]
-) -> None:
-    folder = tmp_path / "files"
-    shutil.copytree(stripped[0], folder)
-    make(folder)
-    done = subprocess.run(
-        [engine.program.parent / "slowpath-count-names"],
-        input=stripped[1].format(folder / "x.so"),
-        env={**os.environ, "DEBUGINFOD_CACHE_PATH": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    functions = [json.loads(line)["function"] for line in done.stdout.splitlines()]
-    assert [found[: len(name)] for found, name in zip(functions, named, strict=True)] == named
 
 
 @pytest.mark.parametrize(
@@ -210,13 +120,12 @@ def test_functions_of_stripped_libraries_have_names(
         (["--call", "MPI_Put", "--calls", "0", "--", "/bin/true"], 2, "--calls"),
         (["--call", "MPI_Put", "--compare", "/nonexistent", "--", "/bin/true"], 4, "can't be read"),
         (["--call", "MPI_Put", "--", "/bin/true"], 4, "no process started here"),
-        (["--call", "MPI_Put", "--method", "ptrace", "--", "/bin/true"], 4, "no process started here"),
         (["--call", "MPI_Put", "--", "/bin/false"], 4, "exit code 1"),
         (["--call", "memcpy", "--", "/bin/ls"], 4, "could be counted"),
     ],
 )
-def test_errors_are_one_line(slowpath: Slowpath, engine: Engine, arguments: list[str], code: int, text: str) -> None:
-    done = slowpath("count", *arguments, env={"SLOWPATH_COUNT_TOOLS": str(engine.program.parent)})
+def test_errors_are_one_line(slowpath: Slowpath, arguments: list[str], code: int, text: str) -> None:
+    done = slowpath("count", *arguments)
     assert done.returncode == code, done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("slowpath: error:")]
     assert len(errors) == 1

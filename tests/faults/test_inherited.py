@@ -103,9 +103,9 @@ def test_a_count_ends_as_its_program_does_where_sigchld_is_ignored(tmp_path: Pat
     main = f"""
 import os, sys
 from slowpath.core.signals import exit_codes_kept
-from slowpath.studies.counting.start import run
+from slowpath.studies.counting.trace import Wish, count_calls
 with exit_codes_kept():
-    sys.exit(run({program}, os.environ, False))
+    sys.exit(count_calls(Wish("f", 1, 0, 1), {program}, os.environ, False)[0])
 """
     argv = [sys.executable, "-c", main]
     assert run(inherited("ignored", signal.SIGCHLD).around(argv), tmp_path).returncode == 7

@@ -27,26 +27,17 @@ if TYPE_CHECKING:
     "--skip", type=click.IntRange(min=0), default=0, show_default=True, help="Calls let through before, to warm up."
 )
 @click.option(
-    "--method",
-    type=click.Choice(["trap", "ptrace"]),
-    default="trap",
+    "--most",
+    type=click.IntRange(min=1),
+    default=4_000_000,
     show_default=True,
-    help="trap: the process steps itself, by a preloaded library. ptrace: it is stepped from outside.",
-)
-@click.option(
-    "--most", type=click.IntRange(min=1), help="Give up on a call with more instructions.  [default: 4000000]"
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Keep the output of each process here. All nodes must share the folder.",
+    help="Give up on a call with more instructions.",
 )
 @click.option(
     "--compare",
     type=click.Path(path_type=Path),
     metavar="OLD",
-    help="Judge against an earlier count: the JSON that --json printed, or the folder of its --out.",
+    help="Judge against an earlier count: the JSON that --json printed.",
 )
 @click.option(
     "--threshold",
@@ -67,9 +58,7 @@ def command(
     function: str,
     calls: int,
     skip: int,
-    method: str,
-    most: int | None,
-    out: Path | None,
+    most: int,
     compare: Path | None,
     threshold: float,
     campaign: Path | None,
@@ -89,48 +78,26 @@ def command(
     its calls could be counted, or the program failed. With --compare: 0 not more instructions than before, 1 more,
     3 undecided.
     """
-    import contextlib
     import os
-    import tempfile
 
-    from slowpath.core.files import write_atomically
     from slowpath.studies.counting.compare import EXIT_CODES, compare_counts
-    from slowpath.studies.counting.read import read_folder
-    from slowpath.studies.counting.show import KEPT, as_text, bridge_lines, comparison_text, read_earlier
     from slowpath.studies.counting.show import as_json as json_of
-    from slowpath.studies.counting.start import (
-        Wish,
-        command_line,
-        exit_code,
-        find_tools,
-        prepare_folder,
-        run,
-        variables,
-    )
+    from slowpath.studies.counting.show import as_text, bridge_lines, comparison_text, read_earlier
+    from slowpath.studies.counting.trace import Wish, count_calls, exit_code
 
-    wish = Wish(function, calls, skip, method, most)
     earlier = read_earlier(compare, function) if compare else None
     measured = _campaign(campaign, function) if campaign else None
-    with contextlib.ExitStack() as stack:
-        tools = find_tools(command_words, os.environ, lambda line: click.echo(line, err=True))
-        keep = out is not None
-        if out is None:
-            out = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slowpath-count-")))
-        folder = prepare_folder(out)
-        environ = {**os.environ, **variables(wish, folder, tools, os.environ)}
-        ended = run(command_line(wish, command_words, folder, tools), environ, output_to_stderr=as_json)
-        counts = read_folder(folder, tools.name_all)
-        found = None if earlier is None else compare_counts(earlier, counts, function, threshold)
-        if keep and counts:
-            write_atomically(folder / KEPT, json_of(counts, function, ended, found) + "\n")
-        if as_json:
-            click.echo(json_of(counts, function, ended, found))
-        elif counts:
-            click.echo(as_text(counts) + (f"\n{comparison_text(found)}" if found else ""), nl=False)
-        for line in bridge_lines(counts, measured) if measured and counts else []:
-            click.echo(line, err=as_json)
-        code = exit_code(counts, function, ended)
-        return EXIT_CODES[found.outcome] if found else code
+    wish = Wish(function, calls, skip, most)
+    ended, counts = count_calls(wish, command_words, os.environ, output_to_stderr=as_json)
+    compared = None if earlier is None else compare_counts(earlier, counts, function, threshold)
+    if as_json:
+        click.echo(json_of(counts, function, ended, compared))
+    elif counts:
+        click.echo(as_text(counts) + (f"\n{comparison_text(compared)}" if compared else ""), nl=False)
+    for line in bridge_lines(counts, measured) if measured and counts else []:
+        click.echo(line, err=as_json)
+    code = exit_code(counts, function, ended)
+    return EXIT_CODES[compared.outcome] if compared else code
 
 
 def _campaign(run: Path, function: str) -> Results:

@@ -66,7 +66,7 @@ CODE_VARIABLES: tuple[CodeVariables, ...] = (
         "Slowpath",
         (
             *("SLOWPATH_MPI", "SLOWPATH_ENGINE", "SLOWPATH_CACHE_DIR", "SLOWPATH_DATA_DIR", "SLOWPATH_JOB"),
-            *("SLOWPATH_*_DRIVER", "SLOWPATH_COUNT_*", "SLOWPATH_PAD_REPORT"),
+            *("SLOWPATH_*_DRIVER", "SLOWPATH_PAD_REPORT"),
         ),
         "chooses engines and drivers",
         "docs/reference/launching.md; engine/memory/cuda_driver.cpp, hip_driver.cpp",

@@ -12,7 +12,7 @@ from slowpath.compare import gate
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.studies.counting.compare import EXIT_CODES, CountComparison, compare_counts
 from slowpath.studies.counting.model import Call, ProcessCount, SteppedFunction
-from slowpath.studies.counting.show import KEPT, as_json, as_text, comparison_text, read_earlier
+from slowpath.studies.counting.show import as_json, as_text, comparison_text, read_earlier
 
 LIBRARY = "libmpi.so.40"
 
@@ -26,7 +26,6 @@ def count(calls: list[int], shares: dict[str, int] | None = None, rank: str | No
         rank=rank,
         program="/opt/app",
         function="MPI_Put",
-        method="trap flag",
         skip=20,
         libraries=(f"/lib/{LIBRARY}",),
         troubles=(),
@@ -35,7 +34,6 @@ def count(calls: list[int], shares: dict[str, int] | None = None, rank: str | No
         shares=tuple(
             SteppedFunction(LIBRARY, name, value * len(calls), value * len(calls)) for name, value in parts.items()
         ),
-        damaged=0,
     )
 
 
@@ -114,9 +112,9 @@ def test_what_else_differs_is_noted() -> None:
 
 def test_what_was_printed_is_read_back(tmp_path: Path) -> None:
     first, second = count([100], rank="0"), count([200], rank="1")
-    kept = tmp_path / KEPT
+    kept = tmp_path / "counts.json"
     kept.write_text("\n".join(as_json([one], "MPI_Put", 0) for one in (first, second)) + "\n")
-    assert read_earlier(kept, "MPI_Put") == read_earlier(tmp_path, "MPI_Put") == [first, second]
+    assert read_earlier(kept, "MPI_Put") == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -130,10 +128,11 @@ def test_what_was_printed_is_read_back(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_earlier_count_is_refused(tmp_path: Path, text: str | None, kind: type, words: str) -> None:
+    kept = tmp_path / "counts.json"
     if text is not None:
-        (tmp_path / KEPT).write_text(text)
+        kept.write_text(text)
     with pytest.raises(kind, match=words):
-        read_earlier(tmp_path, "MPI_Put")
+        read_earlier(kept, "MPI_Put")
 
 
 def test_a_stripped_library_says_where_its_names_are() -> None:

@@ -15,8 +15,8 @@ from watchdog import WATCHDOG_S
 PROGRAM = "trap 'exit 7' TERM HUP; echo begun; while :; do sleep 0.05; done"
 COUNT = f"""
 import os, sys
-from slowpath.studies.counting.start import run
-sys.exit(run(["sh", "-c", {PROGRAM!r}], os.environ, False))
+from slowpath.studies.counting.trace import Wish, count_calls
+sys.exit(count_calls(Wish("f", 1, 0, 1), ["sh", "-c", {PROGRAM!r}], os.environ, False)[0])
 """
 
 

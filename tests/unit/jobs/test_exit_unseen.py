@@ -17,7 +17,6 @@ from slowpath.core.signals import exit_codes_kept, handled, stop_signals
 from slowpath.mpi.child import Child, ExitUnseen
 from slowpath.mpi.probe import ask, output_of
 from slowpath.run.process import JobLimits, run_job
-from slowpath.studies.counting.start import run as run_counted
 from slowpath.watch.prove.rerun import Compared, Started, rerun
 from slowpath.watch.start.environment import run_to_end
 
@@ -44,7 +43,6 @@ WAITS: dict[str, Callable[[Path], object]] = {
     "job": _job,
     "rerun": _rerun,
     "watched": lambda folder: run_to_end(FAILS, os.environ),
-    "counted": lambda folder: run_counted(FAILS, os.environ, False),
     "question": lambda folder: ask(FAILS, os.environ),
     "output": lambda folder: output_of(FAILS, os.environ),
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <thread>
@@ -8,7 +9,8 @@
 
 #include "core/error.hpp"
 #include "counting/counter.hpp"
-#include "counting/hardware.hpp"
+#include "counting/names.hpp"
+#include "counting/stepper.hpp"
 #include "known.hpp"
 #include "tests/text.hpp"
 
@@ -111,17 +113,29 @@ TEST(Counter, SaysWhyItIsUnavailable) {
     EXPECT_EQ(unavailable(), std::nullopt);
 }
 
-TEST(Counter, TheHardwareAgreesWhereItCounts) {
-    const auto times = [](int n) { return count_by_hardware([n] { known_loop(n); }); };
-    const HardwareCount one = times(100000), two = times(200000);
-    if (!one.instructions || !two.instructions) {
-        EXPECT_FALSE(one.reason.empty());
-        std::printf("no hardware counter: %s\n", one.reason.c_str());
-        return;
-    }
-    // Twice as long is 200 000 more; an interrupt in between adds some.
-    const auto more = static_cast<double>(*two.instructions - *one.instructions);
-    EXPECT_TRUE(more > 199800 && more < 200200);
+TEST(Counter, KnowsRepeatedInstructions) {
+    const auto repeated = [](std::array<std::uint8_t, 4> code) { return is_repeated(code.data()); };
+    EXPECT_TRUE(repeated({0xf3, 0xa4, 0, 0}));         // rep movsb
+    EXPECT_TRUE(repeated({0xf3, 0x48, 0xa5, 0}));      // rep movsq
+    EXPECT_TRUE(repeated({0xf2, 0xae, 0, 0}));         // repne scasb
+    EXPECT_TRUE(repeated({0x66, 0xf3, 0xab, 0}));      // rep stosw
+    EXPECT_FALSE(repeated({0xa4, 0, 0, 0}));           // movsb
+    EXPECT_FALSE(repeated({0xf3, 0xc3, 0, 0}));        // repz ret
+    EXPECT_FALSE(repeated({0xf3, 0x90, 0, 0}));        // pause
+    EXPECT_FALSE(repeated({0xf3, 0x0f, 0x1e, 0xfa}));  // endbr64
+    EXPECT_FALSE(repeated({0xf2, 0x0f, 0x58, 0xc1}));  // addsd
+}
+
+[[gnu::noinline]] void function_with_a_name() {
+    asm volatile("");
+}
+
+TEST(Counter, NamesComeFromTheProcess) {
+    Names names(executable_mappings());
+    const Place place = names.at(reinterpret_cast<std::uint64_t>(&function_with_a_name));
+    EXPECT_TRUE(test::contains(place.library, "slowpath_test_counting_counter"));
+    EXPECT_TRUE(test::contains(place.function, "function_with_a_name"));
+    EXPECT_EQ(names.at(1).function, "?");
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ _LOOK_EVERY_S = 0.2
 BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studies/blas/CMakeLists.txt
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
 # Kept next to the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
-# the library that pads allocations of programs that can't be changed, what `slowpath count` works with, what
-# `slowpath watch` preloads, what replaces collectives and the mock-ups that it opens, and the BLAS.
+# the library that pads allocations of programs that can't be changed, what `slowpath watch` preloads, what replaces
+# collectives and the mock-ups that it opens, and the BLAS.
 OTHER_PROGRAMS = (
     "gpudirect_p2p_overalloc",
     "intranode_pinned_host_comm",
@@ -70,11 +70,8 @@ OTHER_PROGRAMS = (
     "slowpath-ipc",
     "libslowpath-pad.so",
     "libslowpath-layers.so",
-    "libslowpath-count.so",
     "libslowpath-witness.so",
     "libslowpath-watch.so",
-    "slowpath-count-ptrace",
-    "slowpath-count-names",
     "libslowpath-coll.so",
     "libslowpath-coll-parts.so",
     PLUGIN,

@@ -10,16 +10,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class AddressRange:
-    """One executable range of addresses of a process, `end` excluded; `path` is empty for memory without a file."""
-
-    begin: int
-    end: int
-    offset_bytes: int
-    path: str
-
-
-@dataclass(frozen=True)
 class Call:
     """One call.
 
@@ -61,7 +51,6 @@ class ProcessCount:
     calls_met  calls until counting ended; None: the process did not end in good order
     calls      those counted, in the order of their ends
     shares     of the counted calls, largest first
-    damaged    lines of the file that can't be read
     """
 
     host: str
@@ -69,14 +58,12 @@ class ProcessCount:
     rank: str | None
     program: str
     function: str
-    method: str
     skip: int
     libraries: tuple[str, ...]
     troubles: tuple[Trouble, ...]
     calls_met: int | None
     calls: tuple[Call, ...]
     shares: tuple[SteppedFunction, ...]
-    damaged: int
 
     @property
     def counted(self) -> tuple[Call, ...]:

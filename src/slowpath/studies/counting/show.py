@@ -203,7 +203,7 @@ def _block(count: ProcessCount) -> str:
     before = f", after {count.skip} that were let through" if count.skip else ""
     lines = [
         f"{count.function} in {who(count)}: {stepped.calls} calls counted{before}",
-        f"  {count.method}; in {', '.join(count.libraries)}",
+        f"  in {', '.join(count.libraries)}",
         "",
         f"  {'instructions per call':30}{'median':>10}{'min':>10}{'max':>10}{'mean':>12}",
         _row("each rep iteration is one", stepped),
@@ -247,8 +247,6 @@ def _remarks(count: ProcessCount) -> list[str]:
     reasons = Counter(call.reason for call in count.calls if call.reason)
     remarks += [f"{times} calls not counted: {reason}" for reason, times in reasons.items()]
     remarks += _nameless(count)
-    if count.damaged:
-        remarks.append(f"{count.damaged} lines of its file can't be read")
     if count.calls_met is None:
         remarks.append("the process did not end in good order; what it had counted is shown")
     return [f"  note: {remark}" for remark in remarks]
@@ -270,7 +268,6 @@ def _of(shares: Sequence[SteppedFunction], library: str) -> int:
     return sum(share.stepped for share in shares if share.library == library)
 
 
-KEPT = "counts.json"  # in the folder of --out
 SCHEMA = 1
 
 
@@ -287,23 +284,22 @@ def read_earlier(path: Path, function: str) -> list[ProcessCount]:
 
     Raises: UsageError: it counted another function.  RecordError: it can't be read or holds no counted call.
     """
-    file = path / KEPT if path.is_dir() else path
-    if not file.exists():
-        raise RecordError(f"--compare {file}: is missing, so it can't be read; name what slowpath count --json printed")
+    if not path.is_file():
+        raise RecordError(f"--compare {path}: is missing, so it can't be read; name what slowpath count --json printed")
     try:
-        lines = [line for line in read_bytes(file).splitlines() if line.strip()]
+        lines = [line for line in read_bytes(path).splitlines() if line.strip()]
         documents = [msgspec.json.decode(line, type=Document) for line in lines]
     except RecordError as error:
         raise RecordError(f"--compare {error}") from error
     except DAMAGE as error:
-        raise RecordError(f"--compare {file}: not what slowpath count --json prints: {why(error)}") from error
+        raise RecordError(f"--compare {path}: not what slowpath count --json prints: {why(error)}") from error
     newer = [document.schema for document in documents if document.schema != SCHEMA]
     if newer:
-        raise RecordError(f"--compare {file}: schema {newer[0]}, and this slowpath reads schema {SCHEMA}")
+        raise RecordError(f"--compare {path}: schema {newer[0]}, and this slowpath reads schema {SCHEMA}")
     other = [document.function for document in documents if document.function != function]
     if other:
-        raise UsageError(f"--compare {file}: it counted {other[0]}, and --call says {function}")
+        raise UsageError(f"--compare {path}: it counted {other[0]}, and --call says {function}")
     found = [process for document in documents for process in document.processes]
     if not any(process.counted for process in found):
-        raise RecordError(f"--compare {file}: contains no counted call of {function}")
+        raise RecordError(f"--compare {path}: contains no counted call of {function}")
     return found
