@@ -63,9 +63,9 @@ style: $(VENV)/installed-dev
 
 # The documentation as a site in build/docs; a link that leads nowhere is an error (not with --quiet). Needs no network.
 docs: $(VENV)/installed-dev
+	$(BIN)/python tools/generate-docs --check
 	$(BIN)/mkdocs build --strict
 	$(BIN)/python tools/check-docs
-	$(BIN)/python tools/generate-docs --check
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .

@@ -48,7 +48,7 @@ class SlowPath:
             call gives the same result faster.  property: how the library works everywhere.
         concerns: what a program must use for it to matter ("one-sided communication"); None: any program. It never
             speaks first to those who have not said that they use it.
-        what, shows, why, needs, remedy, false_alarms, out_of_reach: sentences of its page.  sources: where to read on.
+        what, needs, remedy: its page: what it is, how it is found and proven, what to do.
 
     Facts:
         observe: from facts to observations, the only place that writes its sentence.
@@ -92,19 +92,14 @@ class SlowPath:
     kind: FindingKind
     concerns: str | None = None
     what: str
-    shows: str
-    why: str
     needs: str
     remedy: str
-    false_alarms: str
-    sources: tuple[str, ...]
     observe: Observe
     cause: str
     witnesses: Witness = no_witness
     claim: Claim | None = None
     rivals: tuple[RivalKind, ...] = ()
     hypotheses: tuple[Hypothesis, ...] = ()
-    out_of_reach: str = ""
     needs_law: bool = True
     needs_cause: bool = False
     stronger: tuple[str, ...] = ()

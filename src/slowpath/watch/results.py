@@ -388,7 +388,7 @@ def _known(known: Iterable[int], asked: Iterable[int], who: str, what: str) -> N
 
 def watch_results_schema() -> Schema:
     """Return the JSON Schema of a watched program's results.json; tools/generate-docs writes it into schema/."""
-    about = "docs/reference/watch-results.md in words. SI units, numbers unrounded. null means missing."
+    about = "docs/reference/results.md in words. SI units, numbers unrounded. null means missing."
     title = "results.json: what a watched program does in MPI, and what it loses"
     return schema_of(WatchResults, title, about, {WatchFinding: [reason_where("saved_reason", has("saved_s", NULL))]})
 

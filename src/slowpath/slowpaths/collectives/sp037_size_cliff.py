@@ -175,17 +175,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP037",
     name="size cliff",
     title="A collective slows down abruptly at a message size",
-    what="A longer message should take longer, and n times the bytes not much more than n times as long.",
-    shows="Of two neighbouring lengths the shorter one takes longer; or the longer one takes more than 1.25 times "
-    "what the same bytes take in pieces of the shorter one.",
-    why="Algorithms are switched by tables made for other machines. And many collectives take a temporary buffer at "
-    "each call: from 128 KiB on malloc asks the system for it and gives it back at the end, so that every page of it "
-    "is faulted in again by every call.",
-    needs="Lengths of each collective, at most four times apart, in the same launches. Explained when page faults of a "
-    "call grow by the pages of the message and the time goes where malloc keeps what is freed.",
+    what="Of two neighbouring lengths the shorter one takes longer, or the longer one more than 1.25 times what its "
+    "bytes take in pieces: algorithms switch by old tables, or malloc asks the system for a temporary buffer "
+    "at each call from 128 KiB on.",
+    needs="Lengths of each collective, at most four times apart, in the same launches. Explained when page faults "
+    "of a call grow by the message's pages and the time goes where malloc keeps what is freed.",
     remedy="Let malloc keep what is freed (GLIBC_TUNABLES); else send in pieces, or force another algorithm.",
-    false_alarms="Messages that leave a level of the caches take more for each byte, by less than twice.",
-    sources=("mallopt(3), M_MMAP_THRESHOLD, M_TRIM_THRESHOLD", "docs/results/collectives.md"),
     observe=observe,
     cause="The library takes memory from the system for each call, and every page of it is faulted in again.",
     witnesses=witnesses,

@@ -113,16 +113,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP038",
     name="count cliff",
     title="A collective of a few large elements is slower than the same bytes as many small ones",
-    what="Algorithms that split a message among the ranks need at least one element for each of them.",
-    shows="One element of a long type takes longer than as many bytes in n elements of a short one.",
-    why="A library that counts elements, not bytes, takes another algorithm where there are fewer than ranks. Open "
-    "MPI's MPI_Bcast and MPI_Allreduce do, and MPICH's shared memory for collectives takes no element longer than a "
-    "cell.",
-    needs="The same bytes as one element and as many, with the same op. Explained when a forced algorithm takes away "
-    "the difference.",
+    what="A library that counts elements, not bytes, takes another algorithm where there are fewer elements than "
+    "ranks (Open MPI's MPI_Bcast and MPI_Allreduce).",
+    needs="The same bytes as one element and as many, with the same op. Explained when a forced algorithm takes "
+    "away the difference.",
     remedy="Send many elements of a small type, or force the algorithm.",
-    false_alarms="A type with gaps is dear by itself (SP015); here both are contiguous.",
-    sources=("Open MPI issues 8186 and 12550", "docs/results/collectives.md"),
     observe=observe,
     cause="The library chooses its algorithm by the number of elements.",
     witnesses=witnesses,

@@ -226,19 +226,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP039",
     name="linear in ranks",
     title="A collective's rounds grow linearly with the ranks where a logarithm suffices",
-    what="A collective that goes from rank to rank, or to all from one rank, needs as many rounds as there are ranks. "
-    "Trees and doublings need the logarithm: 10 rounds at 1024 ranks.",
-    shows="The messages of one call, counted at several numbers of ranks, form chains or queues whose length follows "
-    "p, not log2 p. No time is looked at, so it shows with more ranks than cores, too.",
-    why="The library has no other algorithm, or decides by thresholds that are old. Open MPI's MPI_Scan and MPI_Exscan "
-    "go from rank to rank; its barrier gathers at rank 0 for 4 to 7 ranks.",
-    needs="Messages counted (coll, pattern=messages, a witnessed environment) at several numbers of ranks; more are "
-    "predicted only where the law of the fewer ranks predicts the most ranks. Up to 1 KiB: of longer messages a ring "
-    "or chain may be best.",
+    what="A collective that goes from rank to rank needs as many rounds as there are ranks; trees and doublings "
+    "need the logarithm. Open MPI's MPI_Scan and MPI_Exscan go from rank to rank.",
+    needs="Messages counted (coll, pattern=messages) at several numbers of ranks up to 1 KiB; more ranks are "
+    "predicted only where the law of the fewer predicts the most. No time is looked at.",
     remedy="Force the logarithmic algorithm, or use a mock-up of it; look at the rounds again.",
-    false_alarms="Few rounds more at few ranks are not named: below twice the logarithm an algorithm counts as "
-    "logarithmic. Rounds are no times: inside a node a linear algorithm through shared memory may be the faster one.",
-    sources=("docs/results/collectives.md", "docs/results/collectives.md"),
     observe=observe,
     cause="The library's algorithm sends one message after the other, as many as there are ranks.",
     witnesses=witnesses,

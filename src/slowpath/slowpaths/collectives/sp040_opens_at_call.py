@@ -138,16 +138,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP040",
     name="opens at the n-th call",
     title="Collectives on a new communicator are slow until the n-th call",
-    what="A library may send the first calls of each communicator by messages, and set up shared memory for it later.",
-    shows="The first n - 1 calls on every fresh communicator take one time, call n far more, and later ones less "
-    "than the first. n is the same for all lengths and launches.",
-    why="Setting up memory for a communicator pays only if it is used again. MPICH waits for the fifth MPI_Bcast, "
-    "MPI_Reduce or MPI_Allreduce of a communicator, and counts each MPI_Barrier twice.",
+    what="The first calls of each communicator go by messages, and one of them sets up shared memory. MPICH waits "
+    "for the fifth MPI_Bcast, MPI_Reduce or MPI_Allreduce.",
     needs="Each call on fresh communicators (coll, pattern=counted), several collectives or lengths. Explained when "
-    "the library's variable moves n to where it was predicted, and neither bytes, nor time, nor the process decide it.",
+    "the library's variable moves n to where it was predicted.",
     remedy="Keep communicators. Keep the fast path closed for those that are freed after a few calls.",
-    false_alarms="The first call of all is a first use of the library (SP043) and does not count here.",
-    sources=("MPICH src/mpid/ch4/shm/posix/release_gather", "docs/results/collectives.md"),
     observe=observe,
     cause="The library sets up a path of its own for each communicator at this call.",
     witnesses=witnesses,

@@ -93,16 +93,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP041",
     name="closes at the n-th communicator",
     title="Collectives lose their fast path from the n-th live communicator on",
-    what="A library sets aside a fixed amount of shared memory for the collectives of all communicators of a node.",
-    shows="Collectives are fast on the first n - 1 live communicators, and on all later ones several times slower, "
-    "without a word. n is the same in every launch, and falls with the number of ranks.",
-    why="Each communicator takes its share of the memory until it is freed. Without it, MPICH asks for the memory "
-    "again at every call, in vain, which makes calls slower than if there were no such path.",
-    needs="The same collective on hundreds of live duplicates (coll, pattern=communicators). Explained when the limit "
-    "of the library moves n in proportion, and collectives without such a path show no step.",
+    what="A library sets aside a fixed amount of shared memory for the collectives of all communicators of a node; "
+    "later ones are several times slower.",
+    needs="The same collective on hundreds of live duplicates (coll, pattern=communicators). Explained when the "
+    "library's limit moves n in proportion, and collectives without such a path show no step.",
     remedy="Free communicators that are no longer used, or allow more memory.",
-    false_alarms="A library that searches its communicators gets slower with each of them: a slope, and no step.",
-    sources=("MPICH src/mpid/ch4/shm/posix/release_gather", "docs/results/collectives.md"),
     observe=observe,
     cause="The library's shared memory for collectives is spent.",
     witnesses=witnesses,

@@ -172,21 +172,14 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP042",
     name="collective path",
     title="A collective leaves the library's fast path",
-    what="A library may have a fast path for the plain case of a collective: one thread, an op that commutes, a "
-    "blocking call.",
-    shows="The same collective takes far longer under MPI_THREAD_MULTIPLE, with an op that does not commute, or as a "
-    "nonblocking or persistent call.",
-    why="MPICH's collectives through shared memory open only below MPI_THREAD_MULTIPLE, and only for ops that commute. "
-    "Nonblocking and persistent collectives go by schedules of their own, which know neither shared memory nor the "
-    "tuned algorithms (MPICH, Open MPI).",
-    needs="Both cases as cells of the same launches. Explained when the fast side, with its path kept closed by the "
-    "library's variable, takes on half of the excess or more. Proven when the remedy, toggled in launches of the same "
-    "rounds, takes it away, and a collective without such a path, chosen beforehand, does not follow: "
-    "MPI_Alltoall for the thread level and the way of starting, MPI_Scan for the op.",
+    what="MPICH's collectives through shared memory open only below MPI_THREAD_MULTIPLE, and for ops that commute. "
+    "Nonblocking and persistent collectives know neither shared memory nor the tuned algorithms (MPICH, Open "
+    "MPI).",
+    needs="Both cases as cells of the same launches. Explained when the fast side, with its path closed by a "
+    "variable, takes on half of the excess or more. Proven when a collective without such a path does not "
+    "follow.",
     remedy="Ask for the thread level that you need, say MPI_Op_create that an op commutes where it does, and take "
     "blocking calls where nothing is to be overlapped.",
-    false_alarms="A nonblocking call may be worth its price where it overlaps with work; that is not measured here.",
-    sources=("MPICH src/mpid/ch4/shm/posix/posix_coll.h", "Open MPI issue 12657", "docs/results/collectives.md"),
     observe=observe,
     cause="The library's fast path for this collective is closed to it.",
     witnesses=witnesses,

@@ -35,14 +35,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP045",
     name="arrival pattern",
     title="A collective is slower when its ranks arrive at different times",
-    what="What a collective has left to do when its last rank arrives should not be more than when all arrive at once.",
-    shows="The time from the last entry to the last exit is longer with late ranks than with all together.",
-    why="A tree or a ring in which the late rank stands early makes all others wait for it in turn; ranks that wait "
+    what="In a tree or a ring in which the late rank stands early all others wait for it in turn; ranks that wait "
     "may sleep, or lose their caches.",
-    needs="The same collective with all ranks together and with late ones (parameter arrival).",
+    needs="The same collective with all ranks together and with late ones (parameter arrival), from the last entry "
+    "to the last exit.",
     remedy="Another algorithm, or another order of ranks; a nonblocking collective with work behind it.",
-    false_alarms="With more ranks than cores a rank that waits gives its core away: that is the scheduler's time.",
-    sources=("Faraj, Patarasuk, Yuan 2008, doi 10.1007/s10766-008-0070-9", "docs/results/collectives.md"),
     observe=observe,
     cause="The algorithm serialises behind the late rank.",
     hypotheses=(

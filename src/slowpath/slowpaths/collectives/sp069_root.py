@@ -53,16 +53,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP069",
     name="root",
     title="A collective is slower for another root than rank 0",
-    what="A collective does the same work whichever rank is its root.",
-    shows="The same collective takes clearly longer with the last rank as its root than with rank 0.",
-    why="A tree is built for rank 0 and its result sent on; a fast path is open to rank 0 alone; the root runs on a "
-    "slower core.",
+    what="The same collective takes longer with the last rank as its root: a tree is built for rank 0, or the root "
+    "runs on a slower core.",
     needs="Both roots as cells of the same launches, a quarter apart or more, and by over three messages of this "
-    "length between two ranks: on a quiet machine without any fault the last rank as root took 3.00x [2.75, 3.28] as "
-    "long under MPICH 5.0.2, 1.29x [1.24, 1.34] under Open MPI 5.0.11. Ranks that keep their processors.",
+    "length. Ranks that keep their processors.",
     remedy="Make rank 0 the root where any rank will do. See whether the last rank's core is slower (SP034).",
-    false_alarms="With ranks on several nodes a root on another node is further away for other reasons.",
-    sources=("MPI-4.1 section 6.4", "docs/reference/engine-interface.md, root"),
     observe=observe,
     cause="The library treats a root other than rank 0 in another way.",
     hypotheses=(

@@ -146,15 +146,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP015",
     name="datatype, block by block",
     title="A derived datatype costs extra for each of its blocks",
-    what="Data in pieces (vector, indexed) go more slowly through a derived datatype than as one block.",
-    shows="At the same number of bytes, the time grows with the number of blocks.",
-    why="The library copies block by block, or reads the type's description for each block; from GPU "
-    "memory each block may be a copy of its own.",
-    needs="The same bytes in one block and in several numbers of blocks, 4 or more: law 'blocks'. Explained "
-    "when counted calls or system time grow with the blocks.",
+    what="Data in pieces (vector, indexed) go more slowly through a derived datatype than as one block: the library "
+    "copies block by block.",
+    needs="The same bytes in one block and in several numbers of blocks, 4 or more: law 'blocks'. Explained when "
+    "counted calls or system time grow with the blocks.",
     remedy="Pack with MPI_Pack or a loop and send the contiguous copy, or make blocks longer.",
-    false_alarms="A copy into one block costs, too: compare with packing, not with data that were contiguous anyway.",
-    sources=("MPI-4.1 chapter 5", "docs/reference/engine-interface.md"),
     observe=observe,
     cause="The library handles the datatype block by block.",
     witnesses=witnesses,

@@ -29,23 +29,16 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP001",
     name="first use by pages",
     title="The first message from a buffer costs extra for each of its pages",
-    what="The library maps or pins a buffer when it first sends from it, and pays for every page of the mapping.",
-    shows="The first message is slow, later ones are fast. The excess jumps by factors when the allocation's length "
-    "is no longer a multiple of 2 MiB or 64 KiB: one more byte can cost a hundred times as much.",
-    why="The mapping uses the largest page that divides length and base: 1 GiB + 1 byte takes 262145 pages of "
-    "4 KiB, 1 GiB takes 512 of 2 MiB. GPU drivers do this when another process opens the handle.",
-    needs="A sweep of allocation lengths with and without a remainder, at one message length: law 'granules' or "
-    "'pages', with the cost of a page; of GPU memory a remainder alone, against a multiple of 2 MiB that is less than "
-    "2 MiB shorter. Explained when page faults or system time grow alike.",
+    what="The library maps or pins a buffer when it first sends from it, and pays for every page of the mapping. "
+    "GPU drivers map with the largest page that divides length and base: 1 GiB + 1 byte takes 262145 pages of "
+    "4 KiB, 1 GiB takes 512 of 2 MiB.",
+    needs="A sweep of allocation lengths with and without a remainder at one message length: law 'granules' or "
+    "'pages'. Explained when page faults or system time grow alike.",
     remedy="Pad communication buffers to 2 MiB, or preload libslowpath-pad.so; keep buffers.",
-    false_alarms="Memory that is first touched inside the message (touch=none) costs by pages, too: that is "
-    "SP012's, wherever the same buffers were measured touched as well.",
-    sources=("docs/results/gpu.md", "docs/how-to/padding.md", "NVIDIA open-gpu-kernel-modules, uvm_map_external.c"),
     observe=observe,
     cause="The buffer is mapped or pinned page by page at its first use.",
     witnesses=first_use_witness,
     hypotheses=("the GPU driver maps an opened handle page by page", "the kernel pins the buffer page by page"),
-    out_of_reach="Mapping of GPU memory needs a GPU; on hosts pages are pinned or faulted.",
     kind="opportunity",
     claim=claim("kernel", "pages"),
     rivals=(COLD, NOT_BY_BYTES, UNTOUCHED, WAITING, USER, SIDE),

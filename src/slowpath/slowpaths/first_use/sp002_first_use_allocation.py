@@ -35,16 +35,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP002",
     name="first use by allocation",
     title="The first message pays for the whole allocation, not only for its own bytes",
-    what="A short message from a long buffer pays for all of the buffer, once.",
-    shows="At one message length, the first message of a fresh allocation takes longer the longer the allocation is; "
-    "remainders of the length do not matter.",
-    why="The library maps, pins or registers the whole allocation, so that later messages from any part are fast.",
-    needs="Allocations of 5 lengths or more at one message length: law 'allocation'. Explained when system time "
-    "or page faults account for the excess.",
+    what="A short message from a long buffer pays once for all of the buffer, because the library maps, pins or "
+    "registers the whole allocation.",
+    needs="Allocations of 5 lengths or more at one message length: law 'allocation'. Explained when system time or "
+    "page faults account for the excess.",
     remedy="Send from a dedicated communication buffer that is no longer than needed, and keep it.",
-    false_alarms="With buffers as long as their messages, allocation and message can't be distinguished: no law is "
-    "named.",
-    sources=("docs/internals/statistics.md", "MPICH src/mpid/ch4/shm/ipc"),
     observe=observe,
     cause="The whole allocation is mapped or registered at its first use.",
     witnesses=first_use_witness,

@@ -153,15 +153,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP004",
     name="late fast path",
     title="Messages from a new buffer are slow until its n-th use",
-    what="A library may take its fast path for a buffer only after it has seen the buffer several times.",
-    shows="The first n - 1 messages from a buffer are slow, all later ones fast; n is the same for all lengths.",
-    why="Mapping a buffer pays only if it is used again, so some libraries wait: MPICH maps by XPMEM at the "
-    "fifth use of an address, and watches 16 addresses.",
-    needs="Times of the 1st, 2nd, ... n-th message from fresh buffers: law 'repetition' with n above 3. "
-    "Explained when system time or counted calls change at the same n.",
+    what="Some libraries take their fast path for a buffer only after they have seen it several times: MPICH maps "
+    "by XPMEM at the fifth use of an address.",
+    needs="Times of the 1st to n-th message from fresh buffers: law 'repetition' with n above 3. Explained when "
+    "system time or counted calls change at the same n.",
     remedy="Keep few buffers and use them often; send some messages before the time that counts.",
-    false_alarms="Processors that raise their clock make early messages slower too, but gradually.",
-    sources=("MPICH src/mpid/ch4/shm/ipc/xpmem", "docs/internals/statistics.md"),
     observe=observe,
     cause="The library takes another path from the n-th use of a buffer on.",
     witnesses=cost_witness,

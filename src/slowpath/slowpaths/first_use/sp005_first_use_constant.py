@@ -53,14 +53,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP005",
     name="first use, constant",
     title="The first message from a new buffer is slower than later ones",
-    what="The first message pays for something that does not depend on lengths: a connection, a registration, a check.",
-    shows="The first message is slow, later ones are fast, by the same time for short and long buffers and messages.",
-    why="Libraries set up what they need when it is first needed: connections, handles, cache entries.",
-    needs="First and later messages over several lengths of message and allocation: law 'constant' for the "
-    "excess. Without such a sweep the finding has no law and lists what it may be.",
+    what="The first message pays for something that does not depend on lengths: a connection, a registration, a "
+    "cache entry.",
+    needs="First and later messages over several lengths of message and allocation: law 'constant' for the excess. "
+    "Without a law nothing below 1.25x is reported.",
     remedy="Keep communication buffers, and send one message from each before the time that counts.",
-    false_alarms="Cold caches make any first message a little slower; without a law nothing below 1.25x is reported.",
-    sources=("docs/reference/metrics.md", "docs/internals/statistics.md"),
     observe=observe,
     cause="The library sets something up at the first use of a buffer, whatever its length.",
     witnesses=witnesses,

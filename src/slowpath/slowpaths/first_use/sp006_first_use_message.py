@@ -22,15 +22,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP006",
     name="first use by message",
     title="The first message from a buffer costs extra for each of its bytes",
-    what="The first message from a fresh buffer moves its bytes at a lower rate than later messages do.",
-    shows="The first message takes extra time for each byte sent, whatever the length of the allocation.",
-    why="Only the part that is sent is registered or mapped, or it is staged through another buffer until the fast "
-    "path is set up; fresh memory is also cold in caches and TLB.",
-    needs="First and later messages over several message lengths in one allocation length: law 'bytes' for the "
-    "excess. Explained when system time or page faults grow alike.",
+    what="The first message from a fresh buffer moves its bytes at a lower rate: they are registered, mapped or "
+    "staged, or cold in the caches.",
+    needs="First and later messages over several message lengths in one allocation length: law 'bytes'. Explained "
+    "when system time or page faults grow alike.",
     remedy="Keep communication buffers, and send each message length once before the time that counts.",
-    false_alarms="Cold caches cost by the byte, too: up to the time of one pass through memory.",
-    sources=("docs/internals/statistics.md", "docs/reference/metrics.md"),
     observe=observe,
     cause="What is sent for the first time is registered, mapped or staged byte by byte.",
     witnesses=first_use_witness,

@@ -145,23 +145,14 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP012",
     name="first touch",
     title="The first message page-faults on untouched memory",
-    what="The system allocates a page when it is first written, on NUMA machines near the writer.",
-    shows="The first message into fresh memory is slow by a time for each page; later ones are fast. Memory "
-    "touched by the wrong rank stays slow.",
-    why="Each first write to a page is a fault: the kernel finds a page, clears it and maps it, 0.1 to 1 us for 4 KiB. "
-    "Long buffers from malloc and calloc are not written yet; free gives them back to the system, so that the next "
-    "ones are fresh again.",
-    needs="First messages into buffers that were written before and that were not, over 4 lengths or more, the "
-    "receiver's and the sender's apart. What the second take more than the first is SP012's, the rest SP005's. "
+    what="The system allocates and clears a page when it is first written, 0.1 to 1 us for 4 KiB. Long buffers from "
+    "malloc and calloc are not written yet.",
+    needs="First messages into buffers that were written before and that were not, over 4 lengths or more. "
     "Explained by page faults in the number of the message's pages, or system time.",
     remedy="Write every page from the rank that uses it before the first message; reuse buffers.",
-    false_alarms="With huge pages there is one fault for 512 small pages; the excess is smaller and still there. "
-    "A sender that never wrote reads one page of zeros again and again, which is quick: real data are not.",
-    sources=("set_mempolicy(2)", "mallopt(3)", "docs/reference/engine-interface.md, touch"),
     observe=observe,
     cause="The message faults its pages in.",
     witnesses=witnesses,
-    out_of_reach="Memory on the wrong NUMA node needs a machine with two.",
     # Pages have to be made at some time: who writes them before the message pays as much then.
     kind="property",
     claim=claim("kernel", "pages"),

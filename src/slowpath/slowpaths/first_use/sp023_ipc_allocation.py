@@ -66,21 +66,14 @@ SLOW_PATH: SlowPath = SlowPath(
     name="GPU allocation length, staging",
     title="GPU messages map the whole allocation, or are copied through the host",
     what="The library reaches a GPU buffer by mapping the whole allocation that holds it, or copies its bytes to "
-    "the host.",
-    shows="A short message from a long GPU allocation is slow once, by the allocation's length; or every "
-    "message from GPU memory is slower than the same one from host memory.",
-    why="Libraries decide by the allocation's length, not the message's. Memory from pools, managed memory "
-    "and GPUs that can't see each other have no handle, so bytes are staged.",
-    needs="First messages over allocation lengths of GPU memory: law 'allocation'; later messages from GPU and "
-    "from host memory.",
+    "the host: memory from pools, managed memory and GPUs that can't see each other have no handle.",
+    needs="First messages over allocation lengths of GPU memory: law 'allocation'; later messages from GPU and from "
+    "host memory.",
     remedy="Send from a dedicated cudaMalloc buffer; let each rank see all GPUs of the node.",
-    false_alarms="Short messages are slower from any GPU memory: look at lengths from 64 KiB on.",
-    sources=("MPICH src/mpid/ch4/shm/ipc/gpu", "docs/results/gpu.md", "docs/how-to/gpu-mpi.md"),
     observe=observe,
     cause="The whole GPU allocation is mapped at its first use.",
     witnesses=witnesses,
     hypotheses=("the library maps the whole allocation", "messages are staged through host memory"),
-    out_of_reach="Needs a GPU and a library that takes GPU memory.",
     kind="opportunity",
     claim=claim("kernel", "allocation"),
     rivals=(COLD, NOT_BY_PAGES, WAITING, USER, SIDE),

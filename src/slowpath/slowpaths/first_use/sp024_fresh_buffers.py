@@ -35,17 +35,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP024",
     name="registration of fresh buffers",
     title="Every new buffer is registered with the network card again",
-    what="A network card reads registered memory only. Programs that allocate afresh pay for the registration "
-    "each time.",
-    shows="On the network's path, first messages from fresh buffers are slow by a time for each page or byte; "
-    "later ones from the same buffer are fast.",
-    why="Registration pins every page and reports it to the card. Libraries keep registrations in a cache, which "
-    "a freed buffer has left.",
+    what="A network card reads registered memory only. Programs that allocate afresh pay for pinning and reporting "
+    "every page each time.",
     needs="First and later messages on the network's path, over several lengths: law 'pages', 'bytes' or "
     "'allocation'. Explained by calls of ioctl, page faults or system time at first alone.",
     remedy="Keep communication buffers; check that the registration cache is on (docs/reference/remedies.md).",
-    false_alarms="TCP needs no registration: there a slow first message has another cause, and no witness agrees.",
-    sources=("fi_mr(3), FI_MR_CACHE_MONITOR", "docs/internals/statistics.md"),
     observe=observe,
     cause="Memory is registered with the network card at the first use of a buffer.",
     witnesses=witnesses,
@@ -53,7 +47,6 @@ SLOW_PATH: SlowPath = SlowPath(
         "memory is registered with the network card",
         OfRival(COLD.name, "pages or caches are cold at the first use"),
     ),
-    out_of_reach="Registration needs a network card with RDMA; over TCP inside a node it can't be seen.",
     kind="property",
     claim=claim("kernel", "pages"),
     rivals=(COLD, UNTOUCHED, WAITING, USER, SIDE),

@@ -200,19 +200,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP043",
     name="first use by peers",
     title="First uses get slower with the number of ranks, or with each earlier one",
-    what="Connecting to peers, agreeing on a communicator and the first call of a collective are paid for once, by "
-    "ranks that wait for one another.",
-    shows="The time of MPI_Init, of a first round over all peers, of a communicator or of a first collective is a line "
-    "over the number of ranks, or over the communicators that were made before.",
-    why="Ranks that meet their peers in ascending order make a chain: each pair waits for the pairs in front of it. A "
-    "library that agrees on a number for each new communicator tries one after the other.",
+    what="MPI_Init, the first round over all peers, a communicator or a first collective take longer with each "
+    "rank, or with each communicator made before. Ranks that meet their peers in ascending order make a chain.",
     needs="The experiment first_use with five numbers of ranks or more, each rank on a core of its own, or forty "
     "communicators in a row: law 'each', which predicts numbers that it was not fitted to.",
-    remedy="Meet peers in an order of pairs (rank xor k), connect while nothing waits for it, make communicators once "
-    "and keep them.",
-    false_alarms="More ranks than cores measure the scheduler: they are left out. A line over five numbers of ranks is "
-    "not yet one over a thousand: what is predicted there is marked as extrapolated.",
-    sources=("meta-pytorch/torchcomms issue 3627", "open-mpi/ompi issue 3368", "docs/how-to/first-use.md"),
+    remedy="Meet peers in an order of pairs (rank xor k), connect while nothing waits for it, make communicators "
+    "once and keep them.",
     observe=observe,
     cause="Each rank, or each use before, adds the same to a first use.",
     hypotheses=(
@@ -220,7 +213,6 @@ SLOW_PATH: SlowPath = SlowPath(
         "the library's agreement takes one step per rank or communicator",
         "a list of the library is searched",
     ),
-    out_of_reach="What ten thousand ranks do needs ten thousand ranks.",
     kind="property",
     claim=claim(None, "nothing"),
     rivals=(_CHAIN,),

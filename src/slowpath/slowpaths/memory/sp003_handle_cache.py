@@ -75,17 +75,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP003",
     name="handle cache capacity",
     title="More buffers are in use than the library's cache holds",
-    what="Libraries cache opened handles and memory registrations. A program with more buffers than fit into the "
-    "cache pays at every message.",
-    shows="Later messages are fast with up to K buffers in turn, and slow from K + 1 on, at once and not gradually.",
-    why="A cache that drops the least recently used entry always misses when K + 1 buffers take turns. MPICH "
-    "keeps 16 GPU mappings; others keep more or fewer.",
+    what="Libraries cache opened handles and memory registrations. With more buffers in turn than the cache holds, "
+    "every message misses it. MPICH keeps 16 GPU mappings.",
     needs="The same messages with growing numbers of live buffers: law 'live buffers' with the capacity as its "
     "limit. Explained when system time accounts for the excess.",
-    remedy="Use fewer buffers, or a larger cache (docs/reference/remedies.md names each library's variable).",
-    false_alarms="Many buffers also leave the processor's caches; that grows in steps of the cache sizes and costs no "
-    "system time.",
-    sources=("docs/results/gpu.md", "docs/reference/ipc.md"),
+    remedy="Use fewer buffers, or a larger cache (docs/reference/remedies.md).",
     observe=observe,
     cause="The handle or registration cache holds fewer entries than there are buffers in use.",
     witnesses=cost_witness,
@@ -93,7 +87,6 @@ SLOW_PATH: SlowPath = SlowPath(
         "a cache of handles or registrations is full",
         OfRival(CAPACITY.name, "the buffers no longer fit into the processor's caches"),
     ),
-    out_of_reach="Caches of GPU mappings need a GPU, registration caches a network card.",
     kind="property",
     claim=claim(None, "buffers"),
     rivals=(CAPACITY, WAITING, SIDE),

@@ -135,17 +135,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP007",
     name="pinned host memory",
     title="Messages from pinned host memory are slower inside a node",
-    what="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable memory.",
-    shows="Long messages inside a node take several times as long from pinned memory, first and later ones "
-    "alike; over the network they do not.",
-    why="The driver maps pinned memory with small pages into a special mapping, and a single copy by the "
-    "kernel handles it page by page. Registered pageable memory keeps its huge pages.",
+    what="Messages between processes of a node move more slowly from cudaMallocHost memory than from pageable "
+    "memory. The driver maps it with small pages, which a single copy handles page by page.",
     needs="The same messages from both kinds of memory at 4 lengths or more. Explained when small pages are "
     "observed under the pinned buffers and system time accounts for the excess.",
-    remedy="Send from pageable memory on huge pages, or register it (cudaHostRegister) in place of cudaMallocHost.",
-    false_alarms="Logs that do not state how they were launched can also differ in nodes, binding or path: state them "
-    "with slowpath import --condition. Logs that are stated to have left the node are not counted.",
-    sources=("docs/results/gpu.md", "vm_insert_page, Linux mm/memory.c"),
+    remedy="Send from pageable memory on huge pages, or register it (cudaHostRegister).",
     observe=observe,
     cause="The kernel copies pinned memory page by page, since it stands on small pages.",
     witnesses=witnesses,
@@ -155,7 +149,6 @@ SLOW_PATH: SlowPath = SlowPath(
         "the library treats it as GPU memory",
         OfRival(_UNCACHED.name, "the mapping is uncached or far away (a local copy is slow, too)"),
     ),
-    out_of_reach="Pinned memory needs a GPU's driver.",
     kind="opportunity",
     claim=claim("kernel", "pages"),
     rivals=(_UNCACHED, WAITING),

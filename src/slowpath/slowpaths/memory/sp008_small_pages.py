@@ -102,17 +102,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP008",
     name="small-page host memory",
     title="Messages from small pages are slower than from huge pages",
-    what="Long messages inside a node cost more when their buffers stand on pages of 4 KiB than on pages of 2 MiB.",
-    shows="Every message of 2 MiB or more is slower, first and later ones alike, by a time for each page of 4 KiB. A "
-    "local memcpy of the same memory hardly differs.",
-    why="For a single copy between processes (CMA, XPMEM) the kernel looks up and pins each page of the "
-    "message; 512 small pages take the place of one huge page.",
-    needs="The same messages from huge and from small pages, from 2 MiB on: no shorter buffer has a huge page. "
-    "Explained when the page kinds are observed on both sides, the kernel's time per message accounts for the "
-    "excess, and the calls of a single copy were counted or a law of pages holds.",
+    what="Long messages inside a node cost more from pages of 4 KiB than from pages of 2 MiB: for a single copy "
+    "(CMA, XPMEM) the kernel looks up and pins each page.",
+    needs="The same messages from huge and from small pages, from 2 MiB on. Explained when page kinds are observed, "
+    "the kernel's time accounts for the excess, and calls of a single copy were counted or a law of pages "
+    "holds.",
     remedy="Allocate on 2 MiB boundaries and call madvise(MADV_HUGEPAGE), or run with transparent huge pages on.",
-    false_alarms="Where messages are copied through shared memory, small pages cost TLB misses alone: not explained.",
-    sources=("process_vm_readv(2)", "madvise(2)", "docs/reference/metrics.md"),
     observe=observe,
     cause="The kernel handles a single copy page by page, and small pages are many.",
     witnesses=witnesses,

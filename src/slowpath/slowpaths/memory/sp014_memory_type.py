@@ -53,22 +53,17 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP014",
     name="memory-type detection",
     title="Host messages pay for the search for GPU memory",
-    what="A library built for GPUs asks the driver about each buffer, host memory included.",
-    shows="Every short host message is slower by the same time with GPU support on, whatever its length.",
-    why="The query costs 0.1 to 1 us, and more with some drivers; a cache of answers may be off or miss.",
-    needs="Host messages of 4 lengths or more with GPU support, or its cache, on and off: law 'constant' for "
-    "the difference.",
+    what="A library built for GPUs asks the driver about each buffer, host memory included, for 0.1 to 1 us.",
+    needs="Host messages of 4 lengths or more with GPU support, or its cache, on and off: law 'constant' for the "
+    "difference.",
     remedy="Turn GPU support off for programs without GPU buffers (docs/reference/remedies.md), or update library "
     "and driver.",
-    false_alarms="Variables that choose other transports as well change more than the detection.",
-    sources=("docs/how-to/gpu-mpi.md", "UCX: UCX_MEMTYPE_CACHE"),
     observe=observe,
     cause="The library asks the GPU's driver about each host buffer.",
     hypotheses=(
         "the library asks the GPU's driver about each buffer",
         OfRival(_OTHER_TRANSPORTS.name, "GPU support brings other transports with it"),
     ),
-    out_of_reach="Needs a library built for GPUs, and its driver; no witness counts the driver's calls.",
     kind="property",
     claim=claim("user", "nothing"),
     rivals=(_OTHER_TRANSPORTS,),

@@ -58,16 +58,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP031",
     name="buffer start",
     title="Message speed depends on where the buffer starts",
-    what="A message may begin anywhere in memory: on a page, on a cache line, or between.",
-    shows="The same message takes longer from, or into, a buffer that starts off a boundary.",
-    why="Copies that are not aligned read or write one line more for each of their steps, some routines have a slow "
-    "path for them, and paths that map or register whole pages need one page more, or refuse. malloc starts long "
-    "blocks 16 B behind a page, so that most programs are off it.",
-    needs="A screening design that varies the sender's and the receiver's start with other things, then either start "
-    "by itself over six lengths of the message and four starts: a law in bytes, or a constant.",
+    what="The same message takes longer from, or into, a buffer that starts off a page or a cache line. malloc "
+    "starts long blocks 16 B behind a page.",
+    needs="A screening design, then either start by itself over six lengths and four starts: a law in bytes, or a "
+    "constant.",
     remedy="Start communication buffers on a page: posix_memalign, aligned_alloc or mmap.",
-    false_alarms="A few per cent at one start come from the routine that copies, and go with the processor.",
-    sources=("posix_memalign(3)", "docs/reference/engine-interface.md, offset_bytes"),
     observe=observe,
     cause="Copies, or the path that the library takes, depend on where the buffer starts.",
     hypotheses=(

@@ -29,15 +29,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP067",
     name="memory of MPI_Alloc_mem",
     title="Memory from MPI_Alloc_mem is slower than the program's own",
-    what="MPI_Alloc_mem is there to give memory that is faster in messages, shared or registered.",
-    shows="Messages between such buffers take clearly longer than between buffers from mmap.",
-    why="Memory from MPI_Alloc_mem may be shared, with small pages where private memory has huge ones, lie on another "
-    "NUMA node, or be looked up at each message.",
+    what="Memory from MPI_Alloc_mem may be shared, with small pages where private memory has huge ones, or lie on "
+    "another NUMA node.",
     needs="A screening design that varies the memory with other things, then the memory by itself over four lengths.",
     remedy="Take malloc or mmap for messages, and MPI_Alloc_mem for windows alone; or huge pages for shared memory "
-    "(/sys/kernel/mm/transparent_hugepage/shmem_enabled).",
-    false_alarms="On a machine with several NUMA nodes the two may lie on different ones.",
-    sources=("MPI-4.1 section 9.2", "docs/reference/engine-interface.md, memory"),
+    "(shmem_enabled).",
     observe=observe,
     cause="Memory from MPI_Alloc_mem takes a slower path, or lies elsewhere.",
     hypotheses=(

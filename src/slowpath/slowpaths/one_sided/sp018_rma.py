@@ -118,15 +118,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP018",
     name="RMA far below point-to-point",
     title="Puts are far slower than messages of the same size",
-    what="MPI_Put inside a node can be a store to shared memory; some libraries turn it into messages.",
-    shows="A put takes more than 2x as long as a message of the same length, or needs the target to call MPI.",
-    why="The window's memory is not shared (MPI_Win_create), a datatype has gaps, or the library emulates "
-    "puts by active messages that the target must handle.",
-    needs="Puts and messages of the same length in the same launches. Explained when counted calls show that "
-    "puts go through sockets.",
+    what="MPI_Put inside a node can be a store to shared memory; some libraries turn it into messages that the "
+    "target must handle: windows of MPI_Win_create, datatypes with gaps.",
+    needs="Puts and messages of the same length in the same launches, from 2x on. Explained when counted calls show "
+    "that puts go through sockets.",
     remedy="Allocate windows with MPI_Win_allocate, use predefined datatypes, or send two-sided messages.",
-    false_alarms="A put includes its share of the synchronisation: in a burst of few puts that is most of it.",
-    sources=("MPI-4.1 chapter 12", "docs/results/put.md"),
     observe=observe,
     cause="The library carries out puts as messages that the other side handles.",
     witnesses=witnesses,

@@ -174,15 +174,10 @@ SLOW_PATH: SlowPath = SlowPath(
     name="window kind and synchronisation",
     title="The window's kind, info keys or synchronisation make puts slow",
     what="How a window is made and how its epochs end decides which way the library takes for a put.",
-    shows="The same puts take several times as long in one window as in another, on the same memory.",
-    why="Memory given to MPI_Win_create is out of the other rank's reach; without hints a library defers puts, "
-    "checks every target, or locks for each epoch.",
     needs="The same puts in windows of several kinds, info keys and synchronisations. Explained when counted "
     "instructions per put differ by a quarter or more.",
-    remedy="What the finding's axis asks for. Window kind: MPI_Win_allocate. Info: the key that the finding names. "
-    "Synchronisation: MPI_Win_lock_all once and MPI_Win_flush after each burst.",
-    false_alarms="Synchronisations differ in what they promise: fences synchronise all ranks, a flush only completes.",
-    sources=("MPI-4.1 sections 12.2 and 12.5", "docs/results/put.md"),
+    remedy="Window kind: MPI_Win_allocate. Info: the key that the finding names. Synchronisation: MPI_Win_lock_all "
+    "once and MPI_Win_flush after each burst.",
     observe=observe,
     cause="The library takes a longer way for these puts, or for the end of their epoch.",
     witnesses=witnesses,

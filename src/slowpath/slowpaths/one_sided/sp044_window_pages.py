@@ -255,19 +255,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP044",
     name="windows by pages",
     title="Creating a window costs more per page than the memory itself",
-    what="Making a window may take a system call, or other work, for each page of its memory.",
-    shows="The time of MPI_Win_allocate or MPI_Win_allocate_shared and of the program's first write to every page "
-    "grows with the window's length faster than that of the same memory without MPI.",
-    why="A library that wants a window at the same address on all ranks asks the kernel page by page whether an "
-    "address is free: MPICH by msync, one call a page and try (mpich issue 5962).",
-    needs="Windows of five lengths or more and the same memory without MPI (first_use, memory=program): their "
-    "difference is law 'bytes' and predicts a length. Explained when the kernel's time accounts for it with no more "
-    "page faults than without MPI.",
+    what="A library that wants a window at the same address on all ranks asks the kernel page by page whether an "
+    "address is free: MPICH by msync (mpich issue 5962).",
+    needs="Windows of five lengths or more and the same memory without MPI (first_use): their difference is law "
+    "'bytes'. Explained when the kernel's time accounts for it with no more page faults.",
     remedy="Leave out the info key that asks for it, make long windows once and keep them, or let ranks share one "
     "window's part.",
-    false_alarms="First touches cost whoever makes them: a library that touches pages in its call is no slower than a "
-    "program that does it after it, and the sum of both is compared. Whole pages can't be distinguished from bytes.",
-    sources=("pmodels/mpich issue 5962", "MPI-4.1 section 12.2.3", "docs/how-to/first-use.md"),
     observe=observe,
     cause="The library works in the kernel for each page of a window that it makes.",
     witnesses=witnesses,

@@ -164,20 +164,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP072",
     name="puts far above floor",
     title="Puts are far slower than this machine can carry a message of their length",
-    what="Every put is slow, so nothing else in the run shows it: there is no fast side to compare with.",
-    shows="In most cells of puts even the fastest bursts over their floor take more than three times what healthy "
-    "libraries do with such windows. The floor is that of a message of the same length, measured in the same "
-    "launches, between the same ranks, without MPI. Puts of a burst overlap, so that healthy ones often lie below it.",
-    why="A setting forces another path; the library carries puts as messages that the target has to handle, or takes "
-    "the network's path inside the node; a lock or a progress thread is in the way of each call.",
+    what="Even the fastest bursts of puts over their floor, a message of the same length without MPI, take more "
+    "than three times what healthy libraries do: a forced path, puts carried as messages, a lock.",
     needs="Two cells of puts of up to 64 B in bursts of 100 or more, into windows from MPI_Win_allocate or "
-    "MPI_Win_create; a ping-pong of their length; three launches in which nothing else took the processors. It says "
-    "how far, not why: it is never explained by itself.",
+    "MPI_Win_create; three launches in which nothing else took the processors. It says how far, not why.",
     remedy="Run `slowpath diagnose`: it compares your settings with none of them, and kinds of windows with each "
     "other. Where the calls allow it, use MPI_Win_allocate, or messages.",
-    false_alarms="A machine whose libraries are slower by nature than those measured so far; compare with "
-    "another library on the same machine.",
-    sources=("docs/internals/statistics.md",),
     observe=observe,
     cause="Puts take a path that is far slower than the machine.",
     hypotheses=(
@@ -186,8 +178,6 @@ SLOW_PATH: SlowPath = SlowPath(
         OfRival(_SYNCHRONISATION.name, "the synchronisation is most of a put's time"),
         OfRival(_MESSAGES.name, "everything between these ranks is slow, messages too"),
     ),
-    out_of_reach="Ranks on different nodes: what their network could do is not measured. Longer puts: no healthy "
-    "library was measured with them.",
     needs_law=False,
     kind="fault",
     concerns="one-sided communication",

@@ -29,19 +29,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP026",
     name="stalls",
     title="A few messages take many times as long as the rest",
-    what="Most messages are as quick as ever, and one in so many takes many times as long. Medians do not show it; a "
-    "program that waits for the slowest of its messages pays it each time.",
-    shows="The mean message takes clearly longer than the median one. In the order of the messages the slow ones stand "
-    "at equal distances.",
-    why="Credits of a flow control that are given back in one go, eager buffers that are used up, a registration cache "
-    "that is flushed, a completion queue that is emptied every so many messages.",
-    needs="Some hundred single messages in each of 3 launches or more. The period fits all launches, the lower "
-    "quartile of its messages lies above the upper quartile of the others, and its chance is below 0.001 over all "
-    "periods and cells. Lengths that take unlike times tell a count of messages from a timer.",
+    what="Most messages are quick, and one in so many takes many times as long: credits of a flow control, eager "
+    "buffers, a registration cache or a completion queue that is emptied in one go.",
+    needs="Some hundred single messages in each of 3 launches or more; the period fits all launches, at lengths "
+    "that take unlike times.",
     remedy="Raise the library's credits or eager buffers, or the size of its registration cache; keep buffers.",
-    false_alarms="Timers of the machine stall messages too: after a time, not after a number of messages. Stalls "
-    "without a period in messages are not named: on a shared machine they are the scheduler's.",
-    sources=("docs/internals/statistics.md", "docs/reference/engine-interface.md, messages"),
     observe=observe,
     cause="A resource of the library is used up after so many messages, and renewed.",
     hypotheses=(

@@ -108,18 +108,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP029",
     name="launch lottery",
     title="Some launches are slow from start to end",
-    what="The same job is quick in one launch and slow in the next. Whoever measures once sees one of the two, and "
-    "means over launches describe neither.",
-    shows="Medians of launches fall into two groups with nothing between them, the same launches in several cells.",
-    why="What is drawn once at the start stays: where pages and buffers lie (ASLR, huge pages, a memory node), on "
-    "which cores and how far apart ranks run, which transport or rail is chosen.",
-    needs="12 launches or more, 3 of each kind, two cells that fall apart in the same launches by 1.1 and more; fixed "
-    "work without MPI in the same launches that differs by less than half as much; and an order of the two kinds that "
-    "no slow phase of the machine makes.",
+    what="Medians of launches fall into two groups: what is drawn once at the start stays, as where pages lie, "
+    "which cores ranks run on, which transport is chosen.",
+    needs="12 launches or more, 3 of each kind, two cells that fall apart in the same launches by 1.1 and more, "
+    "while fixed work without MPI does not.",
     remedy="Bind ranks, reserve huge pages, set the transport by name; then start as many launches again.",
-    false_alarms="A machine that is shared is slow for minutes: its launches follow each other, and fixed work is slow "
-    "in them too.",
-    sources=("docs/internals/statistics.md",),
     observe=observe,
     cause="What is drawn when a launch starts decides how fast it is.",
     hypotheses=(

@@ -115,18 +115,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP030",
     name="growth",
     title="Messages get slower the more a launch has sent",
-    what="A launch begins quick and becomes slower with each message. A benchmark of some thousand messages does not "
-    "see what a program that runs for a day pays.",
-    shows="In long series the last third of the messages takes longer than the first, in every launch, by the same for "
-    "each message at short lengths and at long ones.",
-    why="A list that is searched from its begin and never emptied, requests or handles that are not freed, a cache "
-    "that fills up, memory that becomes fragmented.",
-    needs="100 single messages and more in 3 launches or more, of two lengths whose times are 3 times apart. Both "
-    "grow, with p below 0.01 over all cells, by amounts within 1.5 of each other; the shortest by a tenth over its "
-    "series.",
+    what="A launch becomes slower with each message: a list that is searched and never emptied, requests or handles "
+    "that are not freed, a cache that fills up.",
+    needs="100 single messages and more in 3 launches or more, of two lengths whose times are 3 times apart; both "
+    "grow by the same amounts.",
     remedy="Free requests and datatypes, and report it: a time that grows without end is a defect of the library.",
-    false_alarms="A processor that lowers its clock slows long messages by more than short ones: that is not named.",
-    sources=("docs/internals/statistics.md",),
     observe=observe,
     cause="The library does more for each message, the more of them there were.",
     hypotheses=(

@@ -35,16 +35,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP032",
     name="idle before a message",
     title="The first message after a pause is slower",
-    what="Between messages a program computes, and leaves the library alone.",
-    shows="The same message takes longer after a pause than right after another one.",
-    why="Meanwhile caches and the branch predictor lose the library's code and data, a core or a link that nobody uses "
-    "goes to sleep (power states), a helper thread of the library polls less often, or a connection is taken down.",
-    needs="A screening design that varies the pause with other things, then the pause by itself, of 0.1 to 5 ms, spun "
-    "and slept, over three lengths.",
+    what="After a pause caches have lost the library's code and data, a core or a link sleeps, or a helper thread "
+    "polls less often.",
+    needs="A screening design, then the pause by itself, of 0.1 to 5 ms, spun and slept, over three lengths.",
     remedy="Keep the library awake: poll now and then (MPI_Iprobe) while you compute, or bar deep power states of "
     "cores.",
-    false_alarms="Some hundred nanoseconds are the library's own code that left the caches, on every machine.",
-    sources=("cpuidle: kernel documentation, admin-guide/pm/cpuidle", "docs/reference/engine-interface.md, idle_s"),
     observe=observe,
     cause="What the library or the machine keeps ready for a message is lost in a pause.",
     hypotheses=(

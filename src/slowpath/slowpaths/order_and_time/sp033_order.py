@@ -47,16 +47,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP033",
     name="order of messages",
     title="Messages are slower in one order of buffers or sizes than in another",
-    what="Messages come from several buffers, or have several lengths, one after the other.",
-    shows="The same message takes longer where the buffers are used in another order, or where every second message "
-    "has another length.",
-    why="Prefetchers and caches of translations follow addresses in order; a cache of registrations that throws out "
-    "the oldest first serves one order and fails in another; two protocols by turns may wait for each other's buffers.",
-    needs="A screening design that varies the order and the other length with other things, then the order (forward, "
-    "reverse, shuffled) and the other length by themselves.",
+    what="Prefetchers, translation caches and registration caches serve one order of buffers or lengths and fail in "
+    "another.",
+    needs="A screening design, then the order (forward, reverse, shuffled) and the other length by themselves.",
     remedy="Use buffers in the order in which they were allocated, and keep long and short messages apart.",
-    false_alarms="More buffers than a cache holds cost in any order: that is SP003.",
-    sources=("docs/reference/engine-interface.md, order and other_bytes",),
     observe=observe,
     cause="What the library or the machine remembers of the last message does not fit the next one.",
     hypotheses=(

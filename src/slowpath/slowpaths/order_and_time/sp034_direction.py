@@ -60,16 +60,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP034",
     name="direction",
     title="Messages are slower in one direction than in the other",
-    what="Two ranks send to each other over the same path.",
-    shows="The same message takes longer from one of two ranks to the other than back.",
-    why="One core or one side's memory is slower, a core has other work (interrupts land on core 0), the path is not "
-    "the same both ways, or one rank's environment differs.",
-    needs="A screening design that varies the direction with other things, then the direction by itself over four "
-    "lengths, in interleaved cells of six launches. A fault only where both ranks kept their processors.",
-    remedy="Find out which rank's core, memory or network is slower: move the rank, and see whether the slow side "
-    "moves.",
-    false_alarms="On a machine with other work either side may be disturbed for the length of a run.",
-    sources=("docs/reference/engine-interface.md, direction",),
+    what="The same message takes longer from one of two ranks to the other than back: a slower core or memory, "
+    "interrupts, or another path.",
+    needs="A screening design, then the direction by itself over four lengths, in six launches. A fault only where "
+    "both ranks kept their processors.",
+    remedy="Move the slow rank, and see whether the slow side moves.",
     observe=observe,
     cause="One side sends or receives more slowly than the other.",
     witnesses=witnesses,

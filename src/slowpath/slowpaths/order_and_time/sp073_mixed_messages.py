@@ -163,23 +163,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP073",
     name="mixed messages",
     title="Messages are of two kinds, at random",
-    what="Some messages are quick, others take many times as long, in the same launch, from the same buffer and "
-    "without a period. A median describes one of the two kinds at most.",
-    shows="Times of single messages fall into two groups with nothing between them. The same share is slow in each "
-    "launch, and at lengths that take unlike times.",
-    why="A choice that the library makes for each message: a rail or a queue pair by a hash, a lock that is free or "
-    "not, a message that finds the receiver inside the library or outside; or a layer below that does so.",
+    what="Some messages are quick, others take many times as long, at random: a rail or queue pair chosen by a "
+    "hash, a lock that is free or not.",
     needs="64 single messages or more in each of 3 launches or more, in two cells whose quick messages take times 3 "
-    "times apart. In half of the launches, and in 3, 15% or more of the messages are of either kind, and the gap "
-    "between the kinds is twice as wide as either of them. The share is the same in both cells to 12 points, and the "
-    "kinds change as often as in a random order. A fault only where the mean message takes 3 times as long or more, "
-    "and the ranks' processors were counted.",
+    "times apart: two groups with a gap, the same share in both, in a random order. A fault only where the "
+    "mean message takes 3 times as long.",
     remedy="Force the library to one transport, one rail or one thread, and see whether one kind goes.",
-    false_alarms="Interrupts and other processes hold messages up after a time: long messages more often than short "
-    "ones. Where ranks lost their processors half as often as messages were slow, nothing is named. Medians of "
-    "messages of two kinds differ by chance and by the share of the slow ones: a difference between two ways to send "
-    "that the gap between the kinds explains is folded into this finding.",
-    sources=("docs/internals/statistics.md",),
     observe=observe,
     cause="Each message takes one of two ways, without a pattern.",
     hypotheses=(

@@ -165,22 +165,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP074",
     name="random stalls",
     title="A few messages stall at random",
-    what="Most messages are as quick as ever, and a few of a hundred take many times as long, without a period. "
-    "Medians do not show it. A program that waits for the slowest of many messages pays for a stall in almost every "
-    "step.",
-    shows="The mean message takes three times the median one or more. It loses as "
-    "much at lengths that take unlike times.",
-    why="A lost packet or a refused request that is repeated after a timeout, a lock that is sometimes held, a queue "
-    "that is sometimes full, an error handler or a tool that acts on some messages.",
-    needs="Some hundred single messages in each of 3 launches or more, in two cells whose median messages take times 4 "
-    "times apart. Less than 15% of them are slow, the mean message takes 3 times the median one or more, and what it "
-    "loses is the same in both cells to a factor of 2. 80% of the loss is that of 3 messages in a launch or more, "
-    "which do not follow each other and are spread over the launch. The ranks' processors were counted.",
-    remedy="Look for retries: counters of the network device, the library's statistics, its log level. Then force one "
-    "transport or one thread, and see whether the stalls go.",
-    false_alarms="Interrupts, other processes and hypervisors stall messages after a time: long messages more often "
-    "than short ones. Where ranks lost their processors half as often as messages stalled, nothing is named.",
-    sources=("docs/internals/statistics.md", "docs/results/plants.md#the-limit-of-detection"),
+    what="A few of a hundred messages take many times as long, without a period: a lost packet, a refused request "
+    "that is repeated after a timeout, a lock, an error handler.",
+    needs="Some hundred single messages in each of 3 launches or more, in two cells whose median messages take "
+    "times 4 times apart: the mean loses the same in both, by messages that do not follow each other.",
+    remedy="Look for retries: counters of the network device, the library's statistics, its log level. Then force "
+    "one transport or one thread.",
     observe=observe,
     cause="Each message may have to wait for something, at random.",
     hypotheses=(

@@ -108,16 +108,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP009",
     name="single copy",
     title="Single copy inside a node is unavailable or slow",
-    what="Long messages inside a node are copied once, from process to process, or twice, through shared memory.",
-    shows="Long messages take 2x to 3x as long, from a threshold of some KiB on; short ones do not change.",
-    why="The kernel refuses process_vm_readv (Yama's ptrace_scope, seccomp in containers), the library was "
-    "built without it, or a variable turned it off. From small pages single copy can be the slower way: SP008.",
-    needs="The same messages with the library's default and with single copy off. Explained when counted calls "
-    "of process_vm_readv carry the message on one side alone.",
+    what="Long messages inside a node are copied twice through shared memory, not once from process to process: the "
+    "kernel refuses process_vm_readv, the library lacks it, or a variable turned it off. From small pages "
+    "single copy can be the slower way.",
+    needs="The same messages with the library's default and with single copy off. Explained when counted calls of "
+    "process_vm_readv carry the message on one side alone.",
     remedy="Allow it (ptrace_scope 0, the container's seccomp profile) and unset what turns it off.",
-    false_alarms="Libraries that never copy once by default (Intel MPI) show no difference, and no finding. "
-    "The default 1.29x slower at 16 MiB alone was gone ten minutes later: below 1.25x two lengths have to agree.",
-    sources=("process_vm_readv(2)", "ptrace(2), ptrace_scope", "docs/reference/launching.md"),
     observe=observe,
     cause="One side copies messages through shared memory, the other from process to process.",
     witnesses=witnesses,

@@ -84,22 +84,15 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP010",
     name="network path in a node",
     title="Messages inside a node take the slower of two paths: shared memory or network",
-    what="Inside a node messages take the library's shared memory, or go through the network's module.",
-    shows="Over TCP or a network card messages inside a node are slower at every length. Where the node's own "
-    "path is the slower one, it is so for long messages from some kinds of memory.",
-    why="A variable (MPIR_CVAR_NO_LOCAL, OMPI_MCA_btl, I_MPI_FABRICS), a container, or a library without "
-    "a shared memory module sends messages through the network's stack.",
+    what="Inside a node messages take the library's shared memory, or the network's module: by a variable, in a "
+    "container, or where the library has no shared memory.",
     needs="The same messages in the user's environment and on the network's path. Explained when counted bytes "
-    "through sockets, or calls of a single copy, differ between the two.",
-    remedy="Unset what forces the path; docs/reference/remedies.md has each library's variables.",
-    false_alarms="MPICH's MPIR_CVAR_NO_LOCAL alone leaves UCX its own shared memory: then it hardly differs. Where "
-    "some launches are as fast as on the other path and the rest far from it, the path is no cause: nothing is named.",
-    sources=("docs/reference/launching.md", "docs/reference/metrics.md"),
+    "through sockets, or calls of a single copy, differ.",
+    remedy="Unset what forces the path (docs/reference/remedies.md).",
     observe=observe,
     cause="Messages take the network's stack on one side and the library's own path on the other.",
     witnesses=witnesses,
     hypotheses=("messages take another path in this environment", "the node's own path is slow from this memory"),
-    out_of_reach="Network cards with RDMA; on one machine the network's path is TCP or UCX's own.",
     needs_law=False,
     kind="fault",
     claim=claim("path", "message"),

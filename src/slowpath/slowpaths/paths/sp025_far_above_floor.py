@@ -115,18 +115,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP025",
     name="far above the floor",
     title="Messages are far slower than this machine can move the same bytes",
-    what="Every later message is slow, so nothing else in the run shows it: there is no fast side to compare with.",
-    shows="Even the fastest messages over their floor take more than three times what healthy libraries do at this "
-    "length. The floor is measured in the same launches, between the same ranks, without MPI: a flag passed through "
-    "shared memory, and the fastest copy of the same bytes that is possible here.",
-    why="A setting forces another path; the library takes the network's path inside the node; bytes are staged in "
-    "pieces, or waited for.",
+    what="Every later message is slow: even the fastest over their floor, the same bytes without MPI in the same "
+    "launches, take more than three times what healthy libraries do.",
     needs="Two lengths or more, three launches in which nothing else took the processors. It says how far, not why: "
     "it is never explained by itself.",
     remedy="Run `slowpath diagnose`: it compares your settings with none of them, and the paths with each other.",
-    false_alarms="A machine whose libraries are slower by nature than those measured so far; compare with "
-    "another library on the same machine.",
-    sources=("docs/internals/statistics.md",),
     observe=observe,
     cause="Messages take a path that is far slower than the machine.",
     hypotheses=(
@@ -134,7 +127,6 @@ SLOW_PATH: SlowPath = SlowPath(
         "the library does not use its fastest transport, but for example the network path inside the node",
         "bytes are staged: copied in pieces, or through several buffers",
     ),
-    out_of_reach="Ranks on different nodes: what their network could do is not measured.",
     needs_law=False,
     stronger=("SP007", "SP009", "SP010", "SP011", "SP014", "SP016"),
     kind="fault",

@@ -146,15 +146,9 @@ SLOW_PATH: SlowPath = SlowPath(
     name="binding",
     title="Message speed depends on where ranks are placed",
     what="Ranks that share a processor take turns; ranks that are not bound migrate, and lose their caches.",
-    shows="Short messages take several times as long under one placement as under another, often with wide scatter.",
-    why="A rank that polls holds the processor that the other needs until the system takes it away, after "
-    "milliseconds.",
     needs="The same messages under two placements. Explained when two ranks may only use the same processor on the "
-    "slow side alone, or unbound ranks are switched more often. Ranks that were to have a core each and share one "
-    "need no second placement: everything else that was measured there is folded into this finding.",
+    "slow side alone, or unbound ranks are switched more often.",
     remedy="Bind each rank to a core of its own (mpiexec -bind-to core, srun --cpu-bind=cores).",
-    false_alarms="Two cores that share a cache are faster than two that do not: a placement can be slower by distance.",
-    sources=("docs/reference/launching.md", "MPI-4.1 section 11.6.2"),
     observe=observe,
     cause="Ranks share a processor, or are taken off theirs.",
     witnesses=witnesses,

@@ -124,13 +124,9 @@ SLOW_PATH: SlowPath = SlowPath(
     name="slow rank",
     title="One rank is slower than the others",
     what="A rank on a busy, throttled or distant processor holds up everyone who waits for it.",
-    shows="Messages to one rank take clearly longer than the same messages to all others, in every launch.",
-    why="Another process on its core, a lower clock, memory of another NUMA node, or a bad link.",
-    needs="The same message from rank 0 to each other rank (parameter peer), three of them or more. Explained "
-    "when its processor was taken away more often.",
+    needs="The same message from rank 0 to each other rank (parameter peer), three of them or more. Explained when "
+    "its processor was taken away more often.",
     remedy="Bind ranks to cores of their own, leave a core for the system, or leave the node out.",
-    false_alarms="A rank on another socket or node is slower by distance: compare ranks at equal distance.",
-    sources=("docs/reference/engine-interface.md, peer", "docs/reference/launching.md"),
     observe=observe,
     cause="Something else runs on the slow rank's processor.",
     witnesses=witnesses,
@@ -139,7 +135,6 @@ SLOW_PATH: SlowPath = SlowPath(
         OfRival(_FAR_RANK.name, "its processor is slower"),
         OfRival(_FAR_RANK.name, "it is farther away"),
     ),
-    out_of_reach="With two ranks there is nobody to compare with.",
     needs_law=False,
     kind="fault",
     claim=claim("waiting", "nothing"),

@@ -73,14 +73,8 @@ SLOW_PATH: SlowPath = SlowPath(
     name="more ranks than cores",
     title="With more ranks than cores, waiting ranks block the cores that others need",
     what="A rank that waits by spinning holds its core until the scheduler takes it away, some milliseconds later.",
-    shows="Collectives take milliseconds in place of microseconds where ranks share cores, and microseconds again "
-    "where waiting ranks give their core away.",
-    why="Libraries spin, since a core is usually theirs alone. Launchers that know of the other case may tell them; "
-    "those that start a rank with half a core do not.",
     needs="The same collective with and without the library's setting for waits that yield, on more ranks than cores.",
     remedy="One core for each rank; else let ranks that wait give theirs away (docs/reference/launching.md).",
-    false_alarms="None known: with a core for each rank the setting only costs, and nothing is reported.",
-    sources=("Open MPI issue 10426", "docs/results/collectives.md"),
     observe=observe,
     cause="Ranks that wait keep the core that others need.",
     witnesses=witnesses,

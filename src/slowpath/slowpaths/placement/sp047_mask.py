@@ -117,18 +117,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP047",
     name="inherited processors",
     title="Your ranks may use fewer processors than they need",
-    what="A launcher and its ranks inherit the processors of what starts them: of a shell under taskset or numactl, a "
+    what="A launcher and its ranks inherit the processors of what starts them: a shell under taskset or numactl, a "
     "service, a batch script.",
-    shows="Messages take many times as long as when the same launcher may use all processors, up to milliseconds where "
-    "ranks share one core. Where they do not share one, two of the three short cells have to be slower.",
-    why="A rank that polls holds the processor that the other needs until the system takes it away.",
-    needs="The same messages on the inherited processors and on all that the kernel grants, in interleaved launches "
-    "without any binding. Explained when ranks share a processor on the slow side alone.",
-    remedy="Start the job without the mask: drop taskset, numactl or the service's CPUAffinity, or ask for a core for "
-    "each rank.",
-    false_alarms="Who binds a job to some cores on purpose, so that others may have the rest, pays that price. "
-    "Inside a batch job nothing is widened, and nothing is reported.",
-    sources=("docs/reference/diagnose.md", "docs/reference/launching.md"),
+    needs="The same messages on the inherited processors and on all that the kernel grants, without any binding. "
+    "Explained when ranks share a processor on the slow side alone. Not in a batch job.",
+    remedy="Start the job without the mask: drop taskset, numactl or the service's CPUAffinity, or ask for a core "
+    "for each rank.",
     observe=observe,
     cause="Your ranks have fewer cores than there are ranks.",
     witnesses=witnesses,

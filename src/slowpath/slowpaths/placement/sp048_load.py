@@ -87,15 +87,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP048",
     name="busy cores",
     title="Other processes take the cores of your ranks",
-    what="Ranks that wait for each other need all of their cores at the same time; one that is taken holds up all.",
-    shows="Before any launch other processes keep so many cores busy that less than one is left for each rank, and "
-    "ranks are taken off theirs while they send messages.",
-    why="The kernel divides a core among all that want to run, in turns of milliseconds, a thousand times as long as "
-    "a short message.",
+    what="Ranks that wait for each other need all of their cores at the same time. Other processes keep so many "
+    "busy that less than one is left for each rank.",
     needs="The kernel's count of busy cores while nothing is launched, and of involuntary switches while ranks run.",
     remedy="End or move the other processes, wait until the machine is quiet, or ask for nodes that are yours alone.",
-    false_alarms="A process that ends meanwhile was load when it was looked at: run it again.",
-    sources=("proc(5)", "getrusage(2)", "docs/reference/diagnose.md"),
     observe=observe,
     cause="Other processes run on the cores that the ranks need: load, not MPI.",
     witnesses=witnesses,

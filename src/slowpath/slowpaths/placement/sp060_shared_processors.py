@@ -72,17 +72,12 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP060",
     name="ranks share processors",
     title="Ranks of a program share processors",
-    what="More ranks run on a host than the processors that they may use.",
-    shows="Each rank stands in the kernel's queue for a processor for a large part of the run, and all others wait for "
-    "it in MPI.",
-    why="A rank that waits spins, and keeps its processor until the kernel takes it away, some milliseconds later. A "
-    "message that takes a microsecond then takes as long as it takes until both ranks have run.",
-    needs="A watched program (docs/reference/watch.md) whose records say which processors each rank may use, and how "
-    "long it stood in the queue (/proc/thread-self/schedstat).",
-    remedy="As many ranks as processors, each bound to one; else let ranks that wait yield "
-    f"({PROVE.replace('prove', 'prove WATCH')}).",
-    false_alarms="A program whose ranks wait without spinning loses little: below 1 % of the run nothing is said.",
-    sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
+    what="More ranks run on a host than the processors that they may use. A rank that waits spins, and keeps its "
+    "processor for milliseconds.",
+    needs="A watched program whose records say which processors each rank may use, and how long it stood in the "
+    "kernel's queue for one.",
+    remedy="As many ranks as processors, each bound to one; else let ranks that wait yield (slowpath prove WATCH "
+    "--remedy yield-when-idle).",
     cause="Ranks that wait keep the processor that others need.",
     needs_law=False,
     kind="fault",

@@ -56,15 +56,10 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     name="threads share processors",
     title="Threads of ranks are more than the processors that they may use",
     what="A rank computes with more threads than it has processors, as when a launcher binds it to one core.",
-    shows="Threads that are busy for a tenth of the run or more stand in the kernel's queue for a processor.",
-    why="Threads of one parallel region take turns, and the region ends with the last one.",
-    needs="A watched program (docs/reference/watch.md) whose records say how many threads are busy, which processors "
-    "they may use, and how long they stood in the queue (/proc/self/task).",
+    needs="A watched program whose records say how many threads are busy, which processors they may use, and how "
+    "long they stood in the queue.",
     remedy="As many processors for a rank as it has threads (--map-by slot:PE=N, srun --cpus-per-task=N, "
     "I_MPI_PIN_DOMAIN), or fewer threads (OMP_NUM_THREADS).",
-    false_alarms="Of threads that were over before MPI_Finalize only the time that they ran is known: they count "
-    "as one.",
-    sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
     cause="Threads of the program take each other's processor.",
     needs_law=False,
     kind="fault",

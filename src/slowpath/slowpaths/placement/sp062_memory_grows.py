@@ -85,17 +85,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP062",
     name="memory grows",
     title="The memory of ranks grows all through the run",
-    what="A rank holds more memory from moment to moment until the end.",
-    shows="In the last two thirds of the run nearly each look finds more memory in RAM than any before, and the last "
-    "third adds its part.",
-    why="Memory that is never given back: each new page costs its first use, caches hold less of what is needed, and "
-    "at the limit of its control group or node the kernel ends the program.",
-    needs="A watched program (docs/reference/watch.md) of a second or more that calls MPI all the time: looks are "
-    "taken in its calls, from 10 a second on ever fewer.",
-    remedy="Free what each iteration makes: requests (MPI_Request_free, MPI_Wait), datatypes, communicators, windows, "
-    "buffers.",
-    false_alarms="A program that is meant to collect data until its end.",
-    sources=("docs/reference/watch.md", "proc(5), /proc/pid/statm"),
+    what="A rank holds more memory from moment to moment until the end; at the limit of its control group or node "
+    "the kernel ends the program.",
+    needs="A watched program of a second or more: in the last two thirds of the run nearly each look finds more "
+    "memory in RAM than any before.",
+    remedy="Free what each iteration makes: requests, datatypes, communicators, windows, buffers.",
     cause="Memory is never given back.",
     needs_law=False,
     kind="property",

@@ -62,16 +62,10 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP063",
     name="ranks in different user namespaces",
     title="Ranks of one host are in different user namespaces",
-    what="Each rank runs in a user namespace of its own, as when a container or unshare is started behind the "
-    "launcher.",
-    shows="Long messages in a node take the time of two copies, or more, where the library could copy once.",
-    why="The kernel lets a process copy from another one's memory (process_vm_readv) only where it may trace it, which "
-    "it may not across user namespaces. Libraries then copy twice through shared memory.",
-    needs="A watched program (docs/reference/watch.md) whose records say which user namespace each rank is in.",
-    remedy="All ranks of a host in one user namespace: start the container, or unshare, in front of the launcher, or "
-    "without a namespace of its own.",
-    false_alarms="A library that copies once by other means (XPMEM) loses nothing.",
-    sources=("process_vm_readv(2)", "user_namespaces(7)", "docs/reference/watch.md"),
+    what="Each rank runs in a user namespace of its own, so the kernel refuses process_vm_readv between them, and "
+    "libraries copy twice through shared memory.",
+    needs="A watched program whose records say which user namespace each rank is in.",
+    remedy="All ranks of a host in one user namespace: start the container, or unshare, in front of the launcher.",
     cause="The kernel refuses copies across user namespaces.",
     needs_law=False,
     kind="fault",

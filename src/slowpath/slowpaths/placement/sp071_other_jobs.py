@@ -80,17 +80,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP071",
     name="other processes on the ranks' processors",
     title="Other processes use the processors of ranks",
-    what="Processes of another job, or of none, run on the processors that a rank may use.",
-    shows="A rank that shares its processors with no other rank of the program stands in the kernel's queue for one.",
-    why="Each mpiexec that knows of no other job binds its first rank to the first core; or more runs on the host than "
-    "it has processors. A rank that loses its processor is late, and all others wait for it in MPI.",
-    needs="A watched program (docs/reference/watch.md) whose records say which processors each rank may use, how "
-    "long it stood in the queue, and how many of its threads are busy.",
-    remedy="A set of processors for each job, the batch system's binding, or no binding (--bind-to none). On a host "
-    "whose processors are all busy with other work no binding helps: run when it has ended, or elsewhere.",
-    false_alarms="A rank that waits for another one in the kernel's queue loses less than it stood there: the low end "
-    "is half of the time.",
-    sources=("docs/reference/launching.md", "docs/reference/watch.md", "Linux Documentation/scheduler/sched-stats.rst"),
+    what="Processes of another job, or of none, run on the processors that a rank may use: each mpiexec that knows "
+    "of no other job binds its first rank to the first core.",
+    needs="A watched program whose records say which processors each rank may use, how long it stood in the queue, "
+    "and how many of its threads are busy.",
+    remedy="A set of processors for each job, the batch system's binding, or no binding (--bind-to none).",
     cause="Other processes take the processors of ranks.",
     needs_law=False,
     kind="fault",

@@ -169,18 +169,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP049",
     name="hot spot",
     title="In each round all ranks send to the same partner first",
-    what="A loop over all ranks from 0 on makes all of them send to rank 0 first, then to rank 1.",
-    shows="At one place ranks send a message to each other rank in turn, ten rounds or more; 80 % of the rounds begin "
-    "at one rank. These first messages take 1.3 times as long as later ones, or sends of these rounds wait for their "
-    "receives.",
-    why="The messages for that rank wait for each other, while the others receive nothing. Rounds that begin at one's "
-    "neighbour load all ranks alike.",
-    needs="A watched program with three ranks or more and blocking sends (docs/reference/watch.md). The saving is what "
-    "the first messages take longer than later ones, or how long a rank's sends wait for receives of these rounds.",
+    what="A loop over all ranks from 0 on makes all of them send to rank 0 first, whose messages wait for each "
+    "other while the others receive nothing.",
+    needs="A watched program with three ranks or more and blocking sends: ten rounds or more, 80 % of which begin "
+    "at one rank, with first messages 1.3 times slower, or sends that wait.",
     remedy="Begin with the next rank: (rank + step) % ranks; or MPI_Alltoall(v).",
-    false_alarms="Ranks that are late for a reason of their own are waited for as well: where the first messages take "
-    "no longer, the low end of the saving is 0.",
-    sources=("MPI-4.1 section 6.8", "docs/reference/watch.md"),
     cause="All ranks address one partner at the same time.",
     needs_law=False,
     kind="property",

@@ -149,19 +149,12 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP050",
     name="many small messages",
     title="Many small messages go to one rank where one would do",
-    what="A program sends each element, or each short field, by a call of its own.",
-    shows="Eight or more messages of at most 1 KiB leave one place for one rank, in a row: the sender receives nothing "
-    "between them, so that none depends on an answer.",
-    why="A short message takes what a call takes on both sides, some hundred nanoseconds in a node and a microsecond "
-    "between nodes, whatever its length. One message of all of them takes it once.",
-    needs="A watched program (docs/reference/watch.md). The saving is estimated from the program's own calls: all but "
-    "one of a row, and 1 ns for each byte of the longer message. Its high end has the time between these calls, too: a "
-    "loop's step goes with its call, computing stays.",
+    what="A program sends each element, or each short field, by a call of its own, and pays for a call on both "
+    "sides each time.",
+    needs="A watched program: eight or more messages of at most 1 KiB leave one place for one rank, with no receive "
+    "between them. The saving is all but one of a row, and 1 ns for each byte of the longer message.",
     remedy="Collect the elements in one buffer and send that; give one call the whole array; or describe scattered "
     "elements by a derived datatype.",
-    false_alarms="A program that sends early on purpose, so that the receiver can begin: it is not named where it "
-    "computes more than four times as long as it sends, in most of the rows of one place.",
-    sources=("MPI-4.1 chapter 3", "docs/reference/watch.md"),
     cause="Each short message takes the time of a call.",
     needs_law=False,
     kind="property",

@@ -173,19 +173,12 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP051",
     name="small reductions in a row",
     title="Reductions of few elements follow each other where one could do all of them",
-    what="A program reduces, or broadcasts, each number of an array by a collective of its own.",
-    shows="Four or more MPI_Allreduce, MPI_Reduce or MPI_Bcast of at most 1 KiB follow each other at one place on one "
-    "communicator, with no time between them in which the next could depend on the last. Or four or more "
-    "comm.allreduce, comm.reduce or comm.bcast of mpi4py, which pickle, with at most 50 us between their MPI calls.",
-    why="A short collective takes some messages' latency, one after the other, whatever its length: a reduction of 16 "
+    what="A program reduces, or broadcasts, each number of an array by a collective of its own. A reduction of 16 "
     "numbers takes hardly longer than that of one.",
-    needs="A watched program (docs/reference/watch.md). They use different buffers, or come in rows of one length at "
-    "least three times. The saving is estimated from the program's own calls: all but one of a row.",
+    needs="A watched program: four or more MPI_Allreduce, MPI_Reduce or MPI_Bcast of at most 1 KiB in a row at one "
+    "place, with no time between for the next to depend on the last.",
     remedy="Put the numbers into one array and reduce that once; with different operations, one MPI_Op_create that "
     "does them together.",
-    false_alarms="A loop that reduces the same variable until it converges, in rows of one length: the next value "
-    "then depends on the last, and nothing can be fused.",
-    sources=("MPI-4.1 chapter 6", "docs/reference/watch.md"),
     cause="Each short collective takes its messages' latency.",
     needs_law=False,
     kind="property",

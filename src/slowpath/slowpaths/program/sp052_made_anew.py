@@ -61,19 +61,12 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP052",
     name="made anew in each iteration",
     title="A window, communicator or datatype is made and freed in each iteration",
-    what="A program makes what it communicates with, uses it once and frees it, again and again.",
-    shows="One place makes windows or communicators ten times or more on a rank, or fifty datatypes, and the program "
-    "communicates between them.",
-    why="Making a window or a communicator is a collective that agrees on an identity, exchanges addresses and maps "
-    "memory; a new window's pages are touched anew, a new communicator's connections opened anew. A datatype is "
-    "flattened when it is committed.",
-    needs="A watched program (docs/reference/watch.md). The saving is estimated from its own calls: all but the first, "
-    "without waiting for late ranks.",
+    what="Making a window or a communicator agrees on an identity, exchanges addresses and maps memory; a datatype "
+    "is flattened when it is committed.",
+    needs="A watched program: one place makes windows or communicators ten times or more on a rank, or fifty "
+    "datatypes. The saving is all but the first, without waiting for late ranks.",
     remedy="Make it once before the loop and free it behind it. For buffers that change, MPI_Win_create_dynamic, or "
     "one window over all of them.",
-    false_alarms="Objects that differ in each iteration, as communicators of changing groups: there may be few of them "
-    "that come again and can be kept.",
-    sources=("MPI-4.1 chapters 5, 7 and 12", "docs/reference/watch.md"),
     cause="Making and freeing takes the time of several collectives.",
     needs_law=False,
     kind="property",

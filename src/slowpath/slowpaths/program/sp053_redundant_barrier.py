@@ -107,18 +107,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP053",
     name="redundant barrier",
     title="A barrier stands next to a collective that synchronizes by itself",
-    what="A program calls MPI_Barrier directly before or after another collective of the same ranks.",
-    shows="Nine of ten barriers at one place are next to such a collective in their thread, with no pause between. "
-    "Before it, that is any collective that all ranks call; after it, only one whose result needs all ranks.",
-    why="No collective needs a barrier: MPI keeps collectives of one communicator apart. A barrier takes "
-    "some messages' "
-    "latency, and makes every rank wait for the last one once more.",
-    needs="A watched program (docs/reference/watch.md). The saving is the barriers' own time from the last arrival on; "
-    "waiting for a late rank is not counted, since the collective waits for it as well.",
-    remedy="Leave the barrier out, unless it separates something that MPI does not see.",
-    false_alarms="A barrier that separates timings, files, output or shared memory. Behind one-sided calls none is "
-    "named.",
-    sources=("MPI-4.1 section 6.3", "docs/reference/watch.md"),
+    what="MPI keeps collectives of one communicator apart without a barrier, which makes every rank wait for the "
+    "last one once more.",
+    needs="A watched program: nine of ten barriers at one place are next to a collective that synchronizes by "
+    "itself. The saving is the barriers' own time from the last arrival on.",
+    remedy="Leave the barrier out, unless it separates something that MPI does not see: timings, files, shared memory.",
     cause="The barrier does what the collective does anyway.",
     needs_law=False,
     kind="property",

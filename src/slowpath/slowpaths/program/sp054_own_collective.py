@@ -154,18 +154,12 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP054",
     name="collective by hand",
     title="A broadcast, scatter or gather is written out as a loop of messages",
-    what="One rank sends to all others in a loop, or receives from all, where a collective does it.",
-    shows="At one place one rank has a message of one length for, or from, each other rank of a communicator, in a "
-    "row, five times or more; no other rank does so there.",
-    why="A loop takes as many steps as there are ranks, all on one rank. A library's collective takes about as many "
-    "as the logarithm of that, shares them out, and knows the machine.",
-    needs="A watched program with four ranks or more (docs/reference/watch.md). The saving is estimated from the "
-    "root's own calls and the steps of a tree.",
-    remedy="MPI_Bcast, MPI_Scatter(v), MPI_Gather(v), or MPI_Reduce where what is gathered is added up; on all ranks "
-    "of the communicator.",
-    false_alarms="Ranks that go on as soon as they have their part: a collective may keep them longer. With few ranks "
-    "a loop may be as fast.",
-    sources=("MPI-4.1 chapter 6", "docs/reference/watch.md"),
+    what="One rank sends to all others in a loop, or receives from all: as many steps as there are ranks. A "
+    "collective takes about the logarithm of that.",
+    needs="A watched program with four ranks or more: a message of one length for, or from, each other rank in a "
+    "row, five times or more. The saving follows from the root's calls and the steps of a tree.",
+    remedy="MPI_Bcast, MPI_Scatter(v), MPI_Gather(v), or MPI_Reduce where what is gathered is added up; on all "
+    "ranks of the communicator.",
     cause="A loop of messages has one step for each rank.",
     needs_law=False,
     kind="property",

@@ -156,16 +156,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP055",
     name="serial chain",
     title="Ranks receive before they send, so that messages go round one after the other",
-    what="Each rank waits for its neighbour's message before it sends its own to the next one.",
-    shows="Chains as long as there are ranks, at least five: each message is sent directly after another one's "
-    "receive, to a third rank, from another buffer and with no time between to compute it from what came.",
-    why="With N ranks the last one waits for N messages in a row, where all could be on their way at once.",
-    needs="A watched program (docs/reference/watch.md). The saving is estimated from the chains' own time, "
-    "less one message sent and received, at the low end 2.5 times that, since all share the memory.",
+    what="Each rank waits for its neighbour's message before it sends its own to the next one, so the last of N "
+    "ranks waits for N messages in a row.",
+    needs="A watched program: chains as long as there are ranks, at least five, with no time between receive and "
+    "send. The saving is the chains' time less one message, at the low end 2.5 times that.",
     remedy="MPI_Sendrecv; or post the receive (MPI_Irecv), send, and wait.",
-    false_alarms="Messages whose content depends on what was received a step earlier, where that was put into the "
-    "buffer before: they have to go one after the other.",
-    sources=("MPI-4.1 section 3.10", "docs/reference/watch.md"),
     cause="The order of receive and send makes each message wait for the one before.",
     needs_law=False,
     kind="property",

@@ -247,21 +247,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP056",
     name="receives posted late",
     title="Receives are posted when hundreds of messages have come, and search them",
-    what="Messages that no receive waits for are kept in a queue, and each receive looks through it.",
-    shows="A hundred receives or more at one place take messages past 256 or more that were sent before and still "
-    "wait, and take 1.3 times as long as those there that pass over few; the quarter that passes over most takes 1.3 "
-    "times as long as the quarter that passes over fewest.",
-    why="Most libraries search that queue from its beginning: receives in another order than that of the sends take "
-    "time in proportion to its length. The messages are kept in memory of the library, and copied. A sender "
-    "that is ahead waits for room there.",
-    needs="A watched program (docs/reference/watch.md). The saving is what these receives take longer than those that "
-    "pass over at most 16 messages (of thinned records, than the fastest twentieth), and what senders that wait for "
-    "room take longer than a send with room and such a receive; low: only while the receiver is in these receives.",
+    what="Messages that no receive waits for are kept in a queue that most libraries search from its beginning.",
+    needs="A watched program: a hundred receives or more at one place pass over 256 messages or more, and take 1.3 "
+    "times as long as those there that pass over few.",
     remedy="Post receives early, receive in the order of sending, use fewer and longer messages, or let the sender "
     "wait.",
-    false_alarms="None known. A receiver that computes while messages pile up, and takes them in the order of sending, "
-    "passes over none. A sender that waits for the receive of a long message: SP058.",
-    sources=("MPI-4.1 section 3.5", "docs/reference/watch.md"),
     cause="Each receive searches the messages that came before it.",
     needs_law=False,
     kind="property",

@@ -97,17 +97,9 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     name="receives after computing",
     title="Senders wait for receives that are posted only after computing",
     what="A long message goes when its receive is posted; until then its sender waits and computes nothing.",
-    shows="At one pair of places half of the messages and ten at least are waited for by their senders, twice as "
-    "long as receivers wait for senders there, for the most part while the receiver is outside MPI directly before its "
-    "receive, and the run is shorter without.",
-    why="Where the sender has to compute as well, receiver and sender compute one after the other.",
-    needs="A watched program (docs/reference/watch.md). The saving is that of a replay of the calls' order in which "
-    "these senders do not wait. A receiver that has more to compute than all others saves nothing so: that is "
-    "imbalance, and not named here.",
+    needs="A watched program: at one pair of places half of the messages and ten at least are waited for by their "
+    "senders while the receiver is outside MPI, and a replay without these waits is shorter.",
     remedy="Receive first, compute then; or MPI_Isend and a later wait on the side of the sender.",
-    false_alarms="A receiver that needs its computing before it can receive, as for the memory to receive into. Ranks "
-    "that share a processor are not looked at; where others take it, the low end is less.",
-    sources=("MPI-4.1 section 3.4", "docs/reference/watch.md"),
     cause="The receiver computes before it posts a receive that the sender waits for.",
     needs_law=False,
     kind="property",

@@ -79,19 +79,11 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP059",
     name="buffers made anew",
     title="Buffers are allocated anew in each iteration, and their pages are faulted in each time",
-    what="Memory that is freed goes back to the kernel, and the next buffer consists of pages that nobody has touched.",
-    shows="At one place a rank gives MPI 20 or more buffers of 64 KiB and longer that it never saw before, the rank "
-    "has page faults for at least half of their pages, and its memory does not grow by half of them.",
-    why="The kernel clears each page and enters it when it is touched first, in the program or in MPI, and takes it "
-    "away when it is freed. The time between MPI calls has most of it.",
-    needs="A watched program (docs/reference/watch.md) on Linux. The saving is the number of faults times what one "
-    "takes, which each rank measures on 1 MiB when MPI_Init has returned and when MPI_Finalize is called. In programs "
-    "one took 0.64 to 1.49 times that: the interval is as wide.",
-    remedy="Allocate before the loop. Else MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ let glibc "
-    "keep freed memory (`slowpath prove --remedy keep-freed-memory`).",
-    false_alarms="Buffers that are touched once in the run are not counted; of huge pages the time of a fault is "
-    "underestimated.",
-    sources=("mallopt(3), M_TRIM_THRESHOLD", "docs/reference/watch.md"),
+    what="Memory that is freed goes back to the kernel, and the next buffer consists of pages that the kernel has "
+    "to clear and enter at their first touch.",
+    needs="A watched program on Linux: 20 or more new buffers of 64 KiB and longer at one place, page faults for "
+    "half of their pages, and memory that does not grow. The saving is the faults times what one takes here.",
+    remedy="Allocate before the loop. Else let glibc keep freed memory (`slowpath prove --remedy keep-freed-memory`).",
     cause="Each new buffer's pages are faulted in.",
     needs_law=False,
     kind="property",

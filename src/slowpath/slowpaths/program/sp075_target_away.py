@@ -56,19 +56,12 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP075",
     name="target away",
     title="One-sided calls wait until their target calls MPI",
-    what="A rank accesses the memory of another one, and waits until that one has computed and calls MPI again.",
-    shows="At one place half of the locks, flushes or unlocks, and ten at least, end only when their target, which was "
-    "outside MPI for 20 us or longer, is back in it; at most one in twenty of the program ends before; and the run is "
-    "shorter without.",
-    why="Where the library carries an access as a message, the target's library has to handle it, and does so inside "
-    "MPI calls only. Passive target says that the target's program need not take part; it says nothing of its time.",
-    needs="A watched program (docs/reference/watch.md). The saving is that of a replay of the calls' order without "
-    "these waits. A call that goes on for longer than its target was away may wait for another lock, and does not "
-    "count.",
+    what="Where the library carries a one-sided access as a message, the target's library handles it inside MPI "
+    "calls only, so a rank waits until its target has computed.",
+    needs="A watched program: at one place half of the locks, flushes or unlocks, and ten at least, end only when "
+    "their target is back in MPI, and a replay without these waits is shorter.",
     remedy="MPI_Iprobe or MPI_Test between pieces of the target's work; windows of MPI_Win_allocate or "
     "MPI_Win_allocate_shared with plain puts and gets; a progress thread of the library.",
-    false_alarms="A lock that another rank held until the moment when the target called MPI.",
-    sources=("MPI-4.1 section 12.7.3", "docs/internals/watch.md"),
     cause="The library needs the target's own calls to carry out an access.",
     needs_law=False,
     kind="property",

@@ -58,16 +58,9 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     title="Short messages are sent synchronously, and wait for their receives",
     what="MPI_Ssend and MPI_Issend end only when their receive has begun, where MPI_Send of a short message would "
     "have returned at once.",
-    shows="At one place ten messages or more by MPI_Ssend or MPI_Issend wait for their receive, of a length that a "
-    "standard send of the program, or every library's default, sends before it; and the run is shorter without.",
-    why="A synchronous send needs an answer from the receiver, which comes when the receive is posted. Programs "
-    "are tested with it for deadlocks that a standard send may hide.",
-    needs="A watched program (docs/reference/watch.md). The saving is that of a replay of the calls' order in which "
-    "these senders do not wait.",
+    needs="A watched program: at one place ten messages or more wait for their receive, of a length that a standard "
+    "send sends before it, and a replay without these waits is shorter.",
     remedy="MPI_Send and MPI_Isend, where the program does not rely on the receive having begun.",
-    false_alarms="A program that keeps its senders from running ahead on purpose, so that unexpected messages do not "
-    "fill the receiver's memory. Ranks that share a processor are not looked at.",
-    sources=("MPI-4.1 section 3.4", "docs/internals/watch.md"),
     cause="A synchronous send waits for its receive whatever its length.",
     needs_law=False,
     kind="property",

@@ -53,17 +53,12 @@ SLOW_PATH: ProgramSlowPath = ProgramSlowPath(
     code="SP077",
     name="polls in vain",
     title="The program polls more often than messages come",
-    what="MPI_Test, MPI_Iprobe and their like are called between pieces of work, and nearly all of them find nothing.",
-    shows="At one place ten polls or more find nothing for each that finds something, the rank computes between them, "
-    "and they take 1 % of the run.",
-    why="Each poll takes the library through its queues and networks, whether there is something or not.",
-    needs="A watched program (docs/reference/watch.md).",
+    what="MPI_Test, MPI_Iprobe and their like are called between pieces of work, nearly all of them find nothing, "
+    "and each takes the library through its queues and networks.",
+    needs="A watched program: at one place ten polls or more find nothing for each that finds something, and they "
+    "take 1 % of the run.",
     remedy="Poll a tenth as often, by time or by pieces of work. A rank that has nothing else to do calls MPI_Wait, "
     "MPI_Waitsome or MPI_Probe.",
-    false_alarms="A library that moves long messages only while MPI is called needs some of these polls: watch again, "
-    "and look whether waits became longer. Loops that do nothing but poll are waits, and have their names. Polls "
-    "that never find anything let the library make progress, and are not looked at.",
-    sources=("MPI-4.1 section 3.7.4", "docs/internals/watch.md"),
     cause="A poll costs a pass over the library's queues.",
     needs_law=False,
     kind="property",

@@ -254,17 +254,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP013",
     name="protocol switch",
     title="A protocol switch slows messages near its threshold",
-    what="Libraries send short messages at once (eager) and ask before long ones (rendezvous), with a fixed threshold.",
-    shows="The time jumps at one length: messages just above the threshold take 1.25x as long as by the protocol "
-    "below it, or the other way round. Where your own variable sets it, `slowpath diagnose` reports from 1.03x on.",
-    why="The threshold was tuned for another machine, memory or number of ranks, or set by a variable.",
+    what="Libraries send short messages at once (eager) and ask before long ones (rendezvous). The fixed threshold "
+    "was tuned for another machine, or set by a variable.",
     needs="Messages of 8 lengths or more: law 'segments' with the switch as its limit, refined to the byte. "
-    "Explained when moving one of the library's variables moves the switch, or when UCX's own table has it. A variable "
-    "whose value is near the switch is listed as that, and no more.",
+    "Explained when moving one of the library's variables moves the switch, or UCX's table has it.",
     remedy="Move the threshold by the library's variable (docs/reference/remedies.md) and measure again.",
-    false_alarms="Every protocol pays for what the next one saves: a small step where two protocols cost the same is "
-    "right.",
-    sources=("MPI-4.1 section 15.3", "docs/internals/statistics.md"),
     observe=observe,
     cause="The library changes its protocol at this length.",
     witnesses=witnesses,

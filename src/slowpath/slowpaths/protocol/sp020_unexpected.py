@@ -223,17 +223,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP020",
     name="unexpected messages",
     title="Messages that arrive before their receive is posted cost an extra copy",
-    what="The library buffers an unexpected message, one without a posted receive, until the receive comes.",
-    shows="Receiving takes longer when the message is there first than when the receive was posted before it came.",
-    why="Short messages are copied into the library's buffer and from there again; long ones wait for the "
-    "receiver's answer (rendezvous), so that the transfer only begins with the receive.",
-    needs="The same messages with posted=before and posted=after over 4 lengths or more. What MPI_Wait on the one side "
-    "and MPI_Probe and MPI_Recv on the other differ by at the shortest of them is taken off; law 'bytes' or 'constant' "
-    "for the rest. Explained when counted copies or system time differ.",
+    what="The library buffers a message without a posted receive and copies it again; long ones wait for the "
+    "receiver's answer (rendezvous).",
+    needs="The same messages with posted=before and posted=after over 4 lengths or more, less what the calls differ "
+    "by at the shortest: law 'bytes' or 'constant'. Explained when counted copies or system time differ.",
     remedy="Post receives before the other side can send (MPI_Irecv early, persistent receives).",
-    false_alarms="A late receive of a long message includes the transfer: that is the program's lateness, not a slow "
-    "path.",
-    sources=("MPI-4.1 section 3.5", "docs/reference/engine-interface.md, posted"),
     observe=observe,
     cause="The library keeps the message in a buffer of its own and copies it once more.",
     witnesses=witnesses,

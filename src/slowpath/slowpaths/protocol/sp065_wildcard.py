@@ -29,15 +29,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP065",
     name="wildcard receive",
     title="Receives from any source are slower than receives that name their sender",
-    what="A receive with MPI_ANY_SOURCE may be matched by each rank and each transport.",
-    shows="The same message takes clearly longer where its receive names no source.",
-    why="The library asks every transport instead of one, can't match in hardware, locks the queues of all sources, "
-    "or looks through all sources in turn.",
+    what="A receive with MPI_ANY_SOURCE may be matched by each rank and each transport: the library asks all, or "
+    "locks all queues.",
     needs="A screening design that varies the source with other things, then the source by itself over four lengths.",
-    remedy="Name the source where it is known, as in an exchange. "
-    "MPI_Info keys mpi_assert_no_any_source and mpi_assert_no_any_tag help the other communicators.",
-    false_alarms="None are known. Between two ranks there is one other source; with many the price may be higher.",
-    sources=("MPI-4.1 section 3.2.4", "MPI-4.1 section 7.4.4", "docs/reference/engine-interface.md, source"),
+    remedy="Name the source where it is known. MPI_Info keys mpi_assert_no_any_source and mpi_assert_no_any_tag "
+    "help the other communicators.",
     observe=observe,
     cause="A receive without a source is matched in another way.",
     hypotheses=(

@@ -30,17 +30,12 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP066",
     name="open receive",
     title="Messages are slower while their sender has a receive open",
-    what="In an exchange each rank posts its receive, then sends: it sends while a receive is open. The open one has "
-    "nothing to do with the message.",
-    shows="The same message takes clearly longer where its sender has an empty receive of another tag open.",
-    why="The library polls for the open receive while it copies, splits its copies to make progress on both, or "
-    "takes a path for both directions at once that is slower than that for one.",
+    what="While a rank sends with a receive open, the library polls for that receive, splits its copies, or takes a "
+    "slower path for both directions.",
     needs="A screening design that varies the open receive with other things, then the receive by itself over four "
     "lengths.",
     remedy="Send first, where the length allows it, or by MPI_Isend before MPI_Irecv; try MPI_Sendrecv, or another "
     "transport.",
-    false_alarms="None are known: the two sides differ in one empty receive.",
-    sources=("docs/reference/engine-interface.md, open_receive",),
     observe=observe,
     cause="While a receive is open, sends take another path.",
     hypotheses=(

@@ -68,17 +68,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP068",
     name="multiples",
     title="Multiples of a length are slower than the lengths next to them, or faster",
-    what="Lengths of programs and of benchmarks are mostly multiples of 4 KiB. What only these pay looks like a step "
-    "along their lengths.",
-    shows="Of lengths that differ by 2 % and less, those that are multiples of 64 B, 4 KiB or 64 KiB take clearly "
-    "longer than those that are not, or the other way round.",
-    why="Buffers that begin at the same place of different pages meet in one set of a cache (4 KiB aliasing); a copy "
-    "in pieces ends with a short one; a path for whole pages or blocks is slower, or the other one is.",
+    what="Multiples of 64 B, 4 KiB or 64 KiB take longer than lengths next to them, or less: 4 KiB aliasing, a copy "
+    "in pieces that ends with a short one, a path for whole pages.",
     needs="Four neighbouring lengths: a multiple of 64 KiB, one of 4 KiB alone, one of 64 B alone, and one of none.",
-    remedy="Send some bytes more or less than the multiple, or begin buffers at different places of their pages, and "
-    "measure again.",
-    false_alarms="A switch of protocol between two of the four lengths; none is known at 192 KiB.",
-    sources=("docs/reference/rules/SP013.md",),
+    remedy="Send some bytes more or less than the multiple, or begin buffers at different places of their pages, "
+    "and measure again.",
     observe=observe,
     cause="The library, or a cache, handles whole granules in another way.",
     hypotheses=(

@@ -67,14 +67,10 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP016",
     name="thread level",
     title="MPI_THREAD_MULTIPLE makes each call slower",
-    what="A library that several threads may call at once guards its calls with locks.",
-    shows="Short messages are slower by the same time each under MPI_THREAD_MULTIPLE, even with one thread.",
-    why="Each call takes and releases a lock, and may take a more careful path through the library.",
-    needs="The same messages under MPI_THREAD_MULTIPLE and a lower level. Explained when counted waits for "
-    "locks differ; a free lock leaves no trace.",
+    what="A library that several threads may call at once guards each call with locks, even with one thread.",
+    needs="The same messages under MPI_THREAD_MULTIPLE and a lower level. Explained when counted waits for locks "
+    "differ.",
     remedy="Ask MPI_Init_thread for MPI_THREAD_FUNNELED or SERIALIZED where one thread at a time calls MPI.",
-    false_alarms="Some libraries grant less than was asked for: then both sides are the same.",
-    sources=("MPI-4.1 section 11.6.2", "docs/reference/engine-interface.md"),
     observe=observe,
     cause="Calls take locks under MPI_THREAD_MULTIPLE.",
     witnesses=witnesses,

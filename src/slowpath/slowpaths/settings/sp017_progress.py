@@ -169,16 +169,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP017",
     name="missing progress",
     title="Messages make no progress while the program computes",
-    what="A non-blocking message moves on its own only if something makes progress while the program computes.",
-    shows="MPI_Isend, a computation as long as the message, MPI_Wait: together they take as long as one after "
-    "the other.",
-    why="Most libraries make progress inside MPI calls only. A long message needs an answer from the other "
-    "side first, and a processor that computes has to copy it.",
+    what="Most libraries make progress inside MPI calls only, so MPI_Isend, a computation and MPI_Wait take as long "
+    "as one after the other.",
     needs="The message alone, the computation alone and both at once (pattern=overlap). Explained when calls of "
     "MPI_Test in the computation let the message move.",
     remedy="Call MPI_Test now and then, or turn on the library's progress thread if a core is free for it.",
-    false_alarms="A copy that the same processor must do can't be hidden: at full memory bandwidth nothing overlaps.",
-    sources=("MPI-4.1 section 3.7", "docs/reference/metrics.md"),
     observe=observe,
     cause="The library moves messages only inside MPI calls.",
     witnesses=witnesses,

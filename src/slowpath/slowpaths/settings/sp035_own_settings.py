@@ -61,18 +61,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP035",
     name="own settings",
     title=f"{WORDS.title} make messages slower",
-    what="Variables and parameter files reach the MPI library, UCX, libfabric and the GPU's runtime: from a shell's "
-    "start-up file, a job script, an environment module, a container.",
-    shows="Messages take longer as the environment is than without any of its settings, often at every length: "
-    "no contrast inside the environment could show it.",
-    why="A setting was made for another machine, another version, a mended bug or a benchmark, and stayed.",
-    needs="The same messages in the user's environment and without all settings, in interleaved launches. Explained "
-    "when launches of their own show it again, and taking sets of settings away leaves one, or the fewest, without "
-    "which the whole difference is gone.",
+    what="A variable or parameter file was set for another machine, another version, a mended bug or a benchmark, "
+    "and stayed.",
+    needs="The same messages in your environment and without all settings, in interleaved launches. Explained when "
+    "taking sets of settings away leaves the fewest without which the whole difference is gone.",
     remedy="Unset the variable, or delete the line of the file, that the finding names.",
-    false_alarms="Settings that chance to cancel each other show nothing. Taking a setting away may let a launch fail: "
-    "it is then left in, and named.",
-    sources=("docs/reference/diagnose.md", "docs/reference/launching.md"),
     observe=observe,
     cause="One of your settings makes messages slower.",
     hypotheses=("one of your settings makes messages slower", "several of your settings do so together"),
