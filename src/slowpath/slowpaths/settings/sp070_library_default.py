@@ -79,18 +79,11 @@ SLOW_PATH: SlowPath = SlowPath(
     code="SP070",
     name="library default",
     title="The library's own choice is slower than another one that it has",
-    what="A library chooses by itself what carries messages: module, transport, way to copy, algorithm of collectives, "
-    "how ranks wait. Nobody set it, and a variable makes it choose otherwise.",
-    shows="Messages, a collective or puts take longer as the library is than with one of its alternatives.",
-    why="Defaults are made for another machine; a build brings a module with a higher priority; a file of the site "
-    "forces one.",
-    needs="The same cells as the library is and with each alternative of `src/slowpath/mpi/alternatives.toml`, then "
-    "with those alone that looked faster, in fresh interleaved launches next to a variable that nothing reads.",
+    what="A library chooses module, transport, way to copy, algorithm and way to wait by defaults that were made "
+    "for another machine. A variable makes it choose otherwise.",
+    needs="The same cells as the library is and with each alternative, then with those alone that looked faster, in "
+    "fresh interleaved launches next to a variable that nothing reads.",
     remedy="Set the variable that the finding names.",
-    false_alarms="A choice that is better for one length may be worse for another, or with more ranks: side effects "
-    "of a trial are three lengths between two ranks. An alternative that crashes is no slower choice, and is listed as "
-    "such.",
-    sources=("docs/reference/diagnose.md",),
     observe=observe,
     cause="The library's own choice is slower here than another one that it has.",
     hypotheses=("the library's own choice is slower here", "the alternative does less: it leaves something out"),
