@@ -169,7 +169,7 @@ SLOW_PATH: SlowPath = SlowPath(
     needs="Two cells of puts of up to 64 B in bursts of 100 or more, into windows from MPI_Win_allocate or "
     "MPI_Win_create; three launches in which nothing else took the processors. It says how far, not why.",
     remedy="Run `slowpath diagnose`: it compares your settings with none of them, and kinds of windows with each "
-    "other. Where the calls allow it, use MPI_Win_allocate, or messages.",
+    "other.",
     observe=observe,
     cause="Puts take a path that is far slower than the machine.",
     hypotheses=(
