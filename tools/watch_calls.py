@@ -20,7 +20,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class WatchedCall:
-    """One line of calls.inc.  is_large: counts are MPI_Count."""
+    """A call that is wrapped.  is_large: counts are MPI_Count."""
 
     name: str
     family: str

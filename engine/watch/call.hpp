@@ -83,7 +83,7 @@ enum class Role : std::uint8_t {
     other,
 };
 
-/// By number: a position in calls.inc, which tools/generate-watch makes of the standard's description.
+/// By number: a position in the calls of calls.txt, by name.
 using Call = std::uint16_t;
 inline constexpr std::size_t most_arguments = 16;
 

@@ -17,7 +17,7 @@ using enum Role;
 constinit const Shape shapes[call_count] = {
 #define SLOWPATH_CALL(name, arguments, family, is_large, ...) \
     shape(#name, Family::family, is_large __VA_OPT__(, ) __VA_ARGS__),
-#include "watch/calls.inc"
+#include "watch_calls.inc"
 #undef SLOWPATH_CALL
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The calls that are wrapped, by number: calls.inc, which tools/generate-watch makes.
+/// The calls that are wrapped, by number: watch_calls.inc, which calls.cmake makes of calls.txt.
 #pragma once
 
 #include "watch/call.hpp"
@@ -10,7 +10,7 @@ namespace slowpath::watch {
 namespace calls {
 enum Number : Call {
 #define SLOWPATH_CALL(name, ...) name,
-#include "watch/calls.inc"
+#include "watch_calls.inc"
 #undef SLOWPATH_CALL
     count
 };

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* names[] = {
 #define SLOWPATH_FORTRAN(name) #name,
-#include "watch/fortran.inc"
+#include "watch_fortran.inc"
 #undef SLOWPATH_FORTRAN
 };
 constexpr std::size_t name_count = sizeof names / sizeof names[0];
@@ -206,7 +206,7 @@ slowpath_watch_jump:
     "slowpath_watch_form " #name \
     "_f08ts_\n"                  \
     "slowpath_watch_form p" #name "_\n"
-#include "watch/fortran.inc"
+#include "watch_fortran.inc"
 #undef SLOWPATH_FORTRAN
 );
 

@@ -9,7 +9,7 @@
 
 namespace slowpath::watch {
 
-/// mpi_send_, mpi_send__, mpi_send_f08_, mpi_send_f08ts_ and pmpi_send_ of each name in fortran.inc.
+/// mpi_send_, mpi_send__, mpi_send_f08_, mpi_send_f08ts_ and pmpi_send_ of each name in watch_fortran.inc.
 inline constexpr std::size_t fortran_forms = 5;
 
 /// The last call of a Fortran binding in this thread; `caller` is nullptr once a C call has taken it.

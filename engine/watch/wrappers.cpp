@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The wrappers: for each call of calls.inc a function under its name and one under its profiling name, which
+/// The wrappers: for each call of calls.txt a function under its name and one under its profiling name, which
 /// take as many words as the call has arguments.
 ///
 /// Both names, because libraries between the program and MPI use both: Open MPI's Fortran bindings call
@@ -57,7 +57,7 @@ using namespace slowpath::watch;
 #pragma GCC visibility push(default)
 extern "C" {
 
-#include "watch/calls.inc"
+#include "watch_calls.inc"
 
 }  // extern "C"
 #pragma GCC visibility pop
@@ -68,7 +68,7 @@ namespace {
 #undef SLOWPATH_CALL
 #define SLOWPATH_CALL(name, ...) {reinterpret_cast<void*>(&::name), reinterpret_cast<void*>(&::P##name)},
 void* const wrappers[call_count][2] = {
-#include "watch/calls.inc"
+#include "watch_calls.inc"
 };
 
 }  // namespace
