@@ -2,7 +2,7 @@
 # make check     while you work: formatters, linters, types, and the tests that start no MPI
 # make test      make check, the engine's tests in C++, and tests with ranks of the embedded MPI
 # make test-rest every test that make test leaves out: two more MPIs, Slurm, Chromium, Fortran (tests/needs.py)
-# make fuzz      the readers under libFuzzer and Atheris for MINUTES=10 (needs clang); keeps what reaches more
+# make fuzz      the engine's readers under libFuzzer, MINUTES=1 each (needs clang); crashes stay in build/fuzz
 # Needs what README.md names: git, Python >= 3.11 with venv, a C++20 compiler, make; `make test` GoogleTest as well. No root.
 PYTHON ?= python3
 VENV := .venv
@@ -100,17 +100,23 @@ unit: $(VENV)/installed-dev
 ranks: $(VENV)/installed-dev
 	$(BIN)/python -m pytest --durations=10 $(QUICK) --ignore=tests/unit
 
-# Nothing else needs clang or Atheris: the other tests replay the kept corpora.
-MINUTES ?= 10
+# Nothing else needs clang: `make engine-test` replays the kept corpora. To keep what reaches more, add the new files of
+# build/fuzz/corpora/NAME to tests/data/corpora/NAME.tar.xz.
+fuzz: MINUTES = 1
 fuzz: $(VENV)/installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/fuzz --minutes $(MINUTES) --jobs $$(nproc) --keep
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S engine -B build/fuzz -DSLOWPATH_FUZZ=ON -DCMAKE_CXX_COMPILER=clang++
+	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/fuzz -j 2 --target slowpath_fuzz
+	cd build/fuzz && for corpus in $(CURDIR)/tests/data/corpora/*.tar.xz; do \
+	    name=$$(basename $$corpus .tar.xz); mkdir -p corpora/$$name; tar -xf $$corpus -C corpora/$$name; \
+	    fuzz/slowpath_fuzz --target=$$name -max_total_time=$$((60 * $(MINUTES))) -timeout=20 -rss_limit_mb=4096 \
+	        -artifact_prefix=$$name. corpora/$$name || exit 1; done
 
-# Random programs natively, watched, with their collectives replaced, and both, under three MPIs; and the suites of
-# others, which takes packages. A sample is among `make test-rest`. WORDS: of tools/transparency, in place of these.
-WORDS ?= --minutes 30 --ranks 2,3,4 $(addprefix --mpi ,embedded build/mpis/openmpi build/mpis/impi)
+# Random programs natively, watched, with their collectives replaced, and both, for MINUTES under each of three MPIs. A
+# sample is among `make test-rest`.
+transparency: MINUTES = 10
 transparency: $(VENV)/installed-dev build/mpis/openmpi/installed build/mpis/impi/installed
-	$(BIN)/python tools/transparency $(WORDS)
+	SLOWPATH_TEST_MPIS=$(CURDIR)/build/mpis/openmpi:$(CURDIR)/build/mpis/impi SLOWPATH_TRANSPARENCY_RANKS=2,3,4 \
+	SLOWPATH_TRANSPARENCY_MINUTES=$(MINUTES) $(BIN)/python -m pytest tests/transparency
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/budgets.py $(RUN)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// libFuzzer's entry points: `slowpath_fuzz --target=NAME [libFuzzer's own words]`, started by tools/fuzz.
+/// libFuzzer's entry points: `slowpath_fuzz --target=NAME [libFuzzer's own words]`, started by `make fuzz`.
 /// Built by another compiler, `slowpath_fuzz NAME FOLDER` gives the reader each file of the folder once.
 #include <cstdio>
 #include <cstdlib>

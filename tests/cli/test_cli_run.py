@@ -166,7 +166,10 @@ def test_two_mpis_in_one_run(
     assert starts == {str(mpi.mpiexec), str(other.mpiexec)}
 
 
-def test_interrupt_and_resume(slowpath: Slowpath, env: dict[str, str], campaign: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_is_readable_and_resumes(
+    slowpath: Slowpath, env: dict[str, str], campaign: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "slowpath.cli", "run", str(campaign), "--out", "r", "--rounds", "40"],
         cwd=tmp_path,
@@ -178,12 +181,14 @@ def test_interrupt_and_resume(slowpath: Slowpath, env: dict[str, str], campaign:
     # The second launch that begins: one that Open MPI's daemon refuses to start leaves no events and is made up for.
     while process.poll() is None and len(list(tmp_path.glob("r/launches/*/events.jsonl"))) < 2:
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=WATCHDOG_S)
-    assert process.returncode == 130, err
     assert out == ""
-    assert "slowpath resume r" in err
-    assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "interrupted"
+    if number == signal.SIGINT:
+        assert process.returncode == 130, err
+        assert "slowpath resume r" in err
+        assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "interrupted"
+    assert slowpath("report", "r", env=env).returncode == 0
     first = min(path.parent for path in tmp_path.glob("r/launches/*/events.jsonl"))
     kept = {path.name: path.read_bytes() for path in first.iterdir()}
 

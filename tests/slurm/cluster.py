@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from link_nodes import CONTROL, SUBNET, Nodes, usable_processors
+from virtual_nodes import CONTROL, SUBNET, Nodes, usable_processors
 
 from slowpath.core.errors import EnvironmentFailure
 from watchdog import WATCHDOG_S

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from cluster import Cluster
-from link_nodes import CONTROL
+from virtual_nodes import CONTROL
 
 from slowpath.mpi.allocation import expand_hostlist
 from slowpath.mpi.mpi import Mpi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/fuzz found: inputs that ended a reader by a traceback."""
+"""What fuzzing found: inputs that ended a reader by a traceback."""
 
 from __future__ import annotations
 

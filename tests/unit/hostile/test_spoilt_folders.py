@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/fuzz-folders found: folders that ended a command by a traceback, or never."""
+"""What fuzzing found: folders that ended a command by a traceback, or never."""
 
 from __future__ import annotations
 

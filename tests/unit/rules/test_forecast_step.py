@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import runpy
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -150,18 +148,6 @@ def test_it_is_made_once_after_the_witness_and_not_of_findings_of_later_steps() 
     assert not list(forecast.propose(replace(of, measured=[*of.measured, made])))
     elsewhere = [msgspec.structs.replace(one, run="02-suspect") for one in of.findings]
     assert not list(forecast.propose(replace(of, findings=elsewhere)))
-
-
-def test_the_tool_counts_what_lay_within_the_interval(tmp_path: Path) -> None:
-    tool = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "forecast-coverage"))
-    survey = measured(cache)
-    task, campaign = proposed(survey)
-    laws = [law_of(concluded(survey, task, run_of(campaign, truth))) for truth in (cache, only_in_the_survey)]
-    text = "\n".join(tool["lines"](laws))
-    places = len(task.entries[0].places)
-    assert f"| live buffers | later | {2 * places} |" in text
-    assert text.endswith("Laws: 1 failed, 1 held.")
-    assert "none was made" in "\n".join(tool["lines"](tool["laws"]([tmp_path])))
 
 
 def predicted(survey: Results, refuses: str | None = None, name: str = "message_bytes") -> list[dict[str, str]]:

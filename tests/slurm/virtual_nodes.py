@@ -8,14 +8,13 @@ folders lie where they always do.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -27,13 +26,6 @@ TOOLS = ("unshare", "nsenter", "ip", "tc", "taskset", "mount", "hostname")
 BURST_BYTES = 262144  # a shaped link passes this much at once; longer than any packet that the kernel hands over whole
 START_LIMIT_S = 10.0
 STOP_LIMIT_S = 5.0
-# A launcher's stand-in for ssh: AGENT [options] HOST COMMAND. Options with a value are those of ssh that launchers use.
-AGENT = """#!/bin/sh
-while :; do case "$1" in -l|-p|-o|-i) shift 2;; -*) shift;; *) break;; esac; done
-host=$1; shift
-case $host in {cases} *) echo "no node $host" >&2; exit 1;; esac
-exec taskset -c $cpus nsenter -t $pid -n -u -i -m -- /bin/sh -c "cd {folder} && $*"
-"""
 
 
 class Nodes:
@@ -48,9 +40,7 @@ class Nodes:
         own = [part for part in parts if part]
         self.processors = {f"n{i + 1}": part or own[i % len(own)] for i, part in enumerate(parts)}
         self._holders: dict[str, subprocess.Popen[bytes]] = {}
-        # Hydra splits the agent's path at a blank; proxies that it can't start spin, and in real time hold all cores.
-        blankless = "/tmp" if " " in tempfile.gettempdir() else None
-        self.folder = Path(tempfile.mkdtemp(prefix="link-nodes-", dir=blankless))
+        self.folder = Path(tempfile.mkdtemp(prefix="virtual-nodes-"))
 
     def __enter__(self) -> Nodes:
         """Raises EnvironmentFailure where namespaces, or what sets them up, are missing."""
@@ -61,7 +51,6 @@ class Nodes:
             for name in (CONTROL, *self.processors):
                 self._hold(name)
             self._join()
-            self._write_agent()
         except BaseException:
             self._take_down()
             raise
@@ -71,17 +60,6 @@ class Nodes:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._take_down()
-
-    @property
-    def agent(self) -> Path:
-        """What launchers call in place of ssh."""
-        return self.folder / "agent"
-
-    def hosts(self, ranks_each: int, line: str) -> Path:
-        """A host file; `line` has {host} and {ranks}."""
-        path = self.folder / "hostfile"
-        path.write_text("".join(line.format(host=host, ranks=ranks_each) + "\n" for host in self.processors))
-        return path
 
     def command(self, name: str, argv: Sequence[str]) -> list[str]:
         """What runs `argv` in a node or in `ctl`, with all processors."""
@@ -104,23 +82,10 @@ class Nodes:
                 discipline += ["tbf", "rate", f"{rate_bits_per_s:.0f}bit", "burst", str(BURST_BYTES), "latency", "50ms"]
             self._must(self.command(name, discipline))
 
-    def sent_bytes(self, name: str) -> int:
-        """What this node has put on the link since it exists."""
-        reported = json.loads(self._must(self.command(name, ["ip", "-s", "-j", "link", "show", "dev", "eth0"])))
-        return int(reported[0]["stats64"]["tx"]["bytes"])
-
     def _write_hosts(self) -> None:
         names = [*enumerate([CONTROL, *self.processors], start=1)]
         lines = ["127.0.0.1 localhost", *(f"{SUBNET}.{number} {name}" for number, name in names)]
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
-
-    def _write_agent(self) -> None:
-        cases = " ".join(
-            f"{name}) pid={self._holders[name].pid}; cpus={','.join(map(str, cpus))};;"
-            for name, cpus in self.processors.items()
-        )
-        self.agent.write_text(AGENT.format(cases=cases, folder=shlex.quote(str(Path.cwd()))))
-        self.agent.chmod(0o755)
 
     def _hold(self, name: str) -> None:
         """A process whose only task is to be in the namespaces."""
@@ -176,42 +141,6 @@ class Nodes:
                 holder.kill()
                 holder.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def launcher_variables(nodes: Nodes, launcher: str, ranks_each: int) -> Mapping[str, str]:
-    """What makes a launcher start `ranks_each` ranks on each node, and its library use TCP between them.
-
-    Args:   launcher: name in slowpath.mpi.launchers.
-    Raises: EnvironmentFailure: a launcher that this tool does not know.
-    """
-    agent = str(nodes.agent)
-    if launcher == "hydra":
-        hosts = str(nodes.hosts(ranks_each, "{host}:{ranks}"))
-        return {
-            "HYDRA_LAUNCHER": "ssh",
-            "HYDRA_LAUNCHER_EXEC": agent,
-            "HYDRA_HOST_FILE": hosts,
-            "FI_PROVIDER": "tcp",
-            "UCX_TLS": "tcp,self",
-        }
-    if launcher == "hydra-intel":
-        hosts = str(nodes.hosts(ranks_each, "{host}:{ranks}"))
-        return {
-            "I_MPI_HYDRA_BOOTSTRAP": "ssh",
-            "I_MPI_HYDRA_BOOTSTRAP_EXEC": agent,
-            "I_MPI_HYDRA_HOST_FILE": hosts,
-            "I_MPI_OFI_PROVIDER": "tcp",
-        }
-    slots = str(nodes.hosts(ranks_each, "{host} slots={ranks}"))
-    tcp = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self,sm" if launcher == "prterun" else "tcp,self,vader"}
-    one_sided = {"OMPI_MCA_osc": "^ucx"}
-    if launcher == "prterun":
-        return {"PRTE_MCA_plm_ssh_agent": agent, "PRTE_MCA_prte_default_hostfile": slots, **tcp, **one_sided}
-    if launcher == "orterun":
-        return {"OMPI_MCA_plm_rsh_agent": agent, "OMPI_MCA_orte_default_hostfile": slots, **tcp, **one_sided}
-    raise EnvironmentFailure(
-        f"this tool can't make the launcher {launcher} start ranks on its nodes; take MPICH, Open MPI or Intel MPI"
-    )
 
 
 def usable_processors() -> list[int]:
