@@ -8,7 +8,7 @@ and what carries its messages.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ import msgspec
 
 from slowpath.analyse.placed import Groups, differences, groups_of
 from slowpath.analyse.source import Recorded
+from slowpath.core.guard import clean_words
 from slowpath.core.plan import Placement, Plan
 from slowpath.core.results import (
     EnvironmentResult,
@@ -28,11 +29,9 @@ from slowpath.core.results import (
     RunResult,
     UcxProtocol,
 )
-from slowpath.core.secrets import clean_words
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.mpi.ignored import unused_by_ucx
 from slowpath.mpi.message_path import paths_of
-from slowpath.mpi.recorded_variables import clean_machine
 from slowpath.mpi.ucx_report import protocols
 from slowpath.record.witness import (
     CONTROL_VARIABLES,
@@ -143,11 +142,6 @@ def _protocols(launch: LaunchRecord) -> list[UcxProtocol]:
 _FACTS = frozenset(field.name for field in msgspec.structs.fields(MpiResult))  # of run.json that are carried over
 
 
-def without_secrets(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record states of its machine, without values of variables that would not be recorded now."""
-    return clean_machine(machine)
-
-
 def run_entry(recorded: Recorded, run: Path) -> RunResult:
     """Facts of the run, from run.json, the plan and what the engine observed."""
     info, plan, launches = recorded.info, recorded.plan, recorded.launches
@@ -167,7 +161,7 @@ def run_entry(recorded: Recorded, run: Path) -> RunResult:
         imported=info.imported,
         mpi=_first_there(mpis),
         mpis=mpis,
-        machine=without_secrets(info.machine),
+        machine=dict(info.machine),
         launches=LaunchCounts(planned=len(plan.launches), done=len(launches) - failed, failed=failed),
         rounds=plan.rounds,
         status=info.status,

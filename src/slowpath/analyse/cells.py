@@ -30,7 +30,7 @@ from slowpath.core.cell_results import (
     RoleWitness,
     WhoPays,
 )
-from slowpath.core.clean import shell_assignments
+from slowpath.core.guard import shell_assignments
 from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan
 from slowpath.core.result import Phase, Role
 from slowpath.core.twins import Twins

@@ -14,10 +14,10 @@ import msgspec
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
+from slowpath.core.guard import clean_text
 from slowpath.core.place import PlaceFacts, PlaceFault
 from slowpath.core.plan import Plan
 from slowpath.core.results import Results, RunResult, SkippedRow, nothing_measured
-from slowpath.core.secrets import clean_text
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.findings.tally import RunFacts
 from slowpath.mpi.place import PlaceJob, faults

@@ -63,7 +63,7 @@ def command(
         write_atomically(html, render_comparison_html(found, baseline.results, run.results))
         click.echo(f"page: {html}", err=True)
     if as_json or format == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     elif format == "csv":
         from slowpath.compare.comparison_text import render_csv
 

@@ -34,7 +34,7 @@ def command(experiment: str | None, mpi: str | None, as_json: bool) -> int:
     found = find_mpi(mpi)
     raw = describe(engine_for(found, tell=teller()), found.environ(os.environ))
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(raw), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(raw), indent=2).decode())
         return 0
     description = decode(raw)
     chosen = [description.experiment(experiment)] if experiment else description.experiments

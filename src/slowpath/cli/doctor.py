@@ -22,7 +22,7 @@ def command(as_json: bool, gpu: bool | None) -> int:
     """
     import os
 
-    from slowpath.core.secrets import KnownSecrets
+    from slowpath.core.guard import KnownSecrets
     from slowpath.doctor.check import abilities
     from slowpath.doctor.mpi_gpu import Proof
     from slowpath.doctor.registry import as_json as json_of

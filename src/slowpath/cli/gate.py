@@ -81,7 +81,7 @@ def command(
     if junit is not None:
         write_atomically(junit, render_junit(found, undecided))
     if format == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:
         click.echo(render_gate(found).rstrip("\n"))
     return final_exit_code(found.outcome, undecided)

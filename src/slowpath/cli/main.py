@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import click
 
 from slowpath.cli.streams import EXIT_NO_READER, EXIT_REFUSED, cleaned_streams, guarded
-from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
+from slowpath.core.guard import line
 from slowpath.core.signals import exit_codes_kept, stop_signals
 from slowpath.core.version import __version__
 

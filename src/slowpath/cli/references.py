@@ -78,7 +78,7 @@ def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -
 
     found = hold(require_measured(read_source(run)), _read(folder), minimum_effect)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1))
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     else:
         click.echo(render_reference(found).rstrip("\n"))
     return 0

@@ -16,8 +16,8 @@ import click
 
 from slowpath.cli.values import DURATION, RANKS
 from slowpath.core.campaign import Campaign, PlacementTable
-from slowpath.core.clean import line
 from slowpath.core.errors import SlowpathError
+from slowpath.core.guard import line
 from slowpath.mpi.batch_systems import SCRIPTED, JobScript, script_for, script_here
 from slowpath.plan.places import most_nodes
 

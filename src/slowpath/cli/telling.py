@@ -11,8 +11,8 @@ from typing import TextIO
 
 import click
 
-from slowpath.core.clean import drawn_on, text
-from slowpath.core.clean import line as one_line
+from slowpath.core.guard import drawn_on, text
+from slowpath.core.guard import line as one_line
 
 
 def teller(quiet: bool = False, stream: TextIO | None = None) -> Callable[[str], None]:

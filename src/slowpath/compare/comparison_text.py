@@ -13,7 +13,7 @@ from slowpath.compare.facts import RunDifference
 from slowpath.compare.gate import Gate, JudgedRow, judges
 from slowpath.compare.pairs import Unmatched
 from slowpath.core.brief import Brief
-from slowpath.core.clean import cleaned
+from slowpath.core.guard import cleaned
 from slowpath.report import format as fmt
 from slowpath.report.csv import as_csv
 

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from slowpath.compare.comparison_text import difference, headline, judged_label
 from slowpath.compare.gate import INCOMPLETE
-from slowpath.core.clean import text
+from slowpath.core.guard import text
 
 if TYPE_CHECKING:
     from slowpath.compare.comparable import Doubt

@@ -23,9 +23,9 @@ import msgspec
 
 from slowpath.compare.read import RunSource, environment_of, mpi_of, placement_of, read_source, require_measured
 from slowpath.core.cell_results import CellResult, MetricEstimate
-from slowpath.core.clean import cleaned
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import create_once, write_atomically
+from slowpath.core.guard import cleaned
 from slowpath.core.machine_kind import alike, hardware
 from slowpath.core.result import Interval
 from slowpath.core.roles import is_effort

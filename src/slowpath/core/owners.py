@@ -8,7 +8,6 @@ names, and nobody else may write there. What lies above that folder is the syste
 
 from __future__ import annotations
 
-import grp
 import os
 import pwd
 import stat
@@ -27,11 +26,7 @@ def why_not_trusted(status: os.stat_result, environ: Mapping[str, str]) -> str |
     if status.st_uid not in trusted_owners(environ):
         return f"it belongs to {_user(status.st_uid)}"
     sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)  # entries are their owners' then
-    if status.st_mode & stat.S_IWOTH and not sticky:
-        return "everybody can write there"
-    if status.st_mode & stat.S_IWGRP and not sticky and not is_private_group(status.st_gid, status.st_uid):
-        return f"the group {_group(status.st_gid)} can write there"
-    return None
+    return "everybody can write there" if status.st_mode & stat.S_IWOTH and not sticky else None
 
 
 def require_place(folder: Path, what: str, elsewhere: str, environ: Mapping[str, str]) -> None:
@@ -72,18 +67,6 @@ def trusted_owners(environ: Mapping[str, str]) -> frozenset[int]:
     return frozenset({os.geteuid(), ROOT, *(number for number in named if number is not None)})
 
 
-def is_private_group(group: int, owner: int) -> bool:
-    """Whether a group is its owner's own, as user-private groups are: of the same name, primary, and without others.
-
-    With those, a umask of 002 is usual. The rule is that of USERGROUPS_ENAB in login.defs(5), and of who else is in it.
-    """
-    try:
-        user, members = pwd.getpwuid(owner), grp.getgrgid(group)
-    except KeyError:
-        return False
-    return user.pw_gid == group and members.gr_name == user.pw_name and set(members.gr_mem) <= {user.pw_name}
-
-
 def _number(word: str) -> int | None:
     if word.isascii() and word.isdigit():
         return int(word)
@@ -98,10 +81,3 @@ def _user(number: int) -> str:
         return f"user {pwd.getpwuid(number).pw_name}"
     except KeyError:
         return f"user {number}"
-
-
-def _group(number: int) -> str:
-    try:
-        return grp.getgrgid(number).gr_name
-    except KeyError:
-        return str(number)

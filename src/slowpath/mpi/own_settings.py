@@ -152,8 +152,7 @@ def _why_left_in(name: str, needed: frozenset[str]) -> str | None:
     known = next((why for patterns, why in rows if _is_one_of(name, patterns)), None)
     if known is not None or _is_one_of(name, _MAY_GO):
         return known
-    row = reader_of(name)
-    return f"{row.reader} {row.does}" if row is not None else None
+    return reader_of(name)
 
 
 def _is_one_of(name: str, patterns: tuple[str, ...]) -> bool:

@@ -33,9 +33,9 @@ from slowpath.core.campaign import (
 )
 from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
+from slowpath.core.guard import why_secret
 from slowpath.core.plan import ALL
 from slowpath.core.resources import data_folder
-from slowpath.core.secrets import BY_NAME, BY_VALUE, has_secret_name, is_yes_or_no, looks_secret
 
 MAX_FILE_BYTES = 2**20  # a campaign is written by people; anything larger is another kind of file
 _KINDS = ("campaign", "environment", "placement", "cells", "contrast")
@@ -226,8 +226,7 @@ def _check_environment(environment: EnvironmentTable, source: str) -> None:
             raise wrong(
                 source, title, "unset", f"names {name}, which variables also sets; write it in only one of the two"
             )
-        if (has_secret_name(name) and not is_yes_or_no(value)) or looks_secret(value):
-            why = BY_NAME if has_secret_name(name) else BY_VALUE
+        if why := why_secret(name, value):
             raise wrong(
                 source, title, f"variables.{name}", f"{why}, and a run would record it; export it in your shell"
             )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.clean import csv_field
+from slowpath.core.guard import text
 from slowpath.core.result import Result
 from slowpath.core.results import ContrastResult, Results
 
@@ -103,4 +103,4 @@ def _field(value: Value) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return csv_field(value) if isinstance(value, str) else repr(value) if isinstance(value, float) else str(value)
+    return text(value) if isinstance(value, str) else repr(value) if isinstance(value, float) else str(value)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from slowpath.core.clean import text
+from slowpath.core.guard import text
 from slowpath.core.results import Results
 from slowpath.findings.tally import kinds_words
 from slowpath.report import page, samples, view_cells, view_contrasts, view_findings, view_run

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from slowpath.core import clean
+from slowpath.core import guard
 from slowpath.report import format as fmt
 from slowpath.report.svg import marks
 from slowpath.report.svg.element import element
@@ -61,7 +61,7 @@ def typeset(value: object) -> object:
         return Markup("".join(part if part.startswith("<pre") else _set(part) for part in _PRE.split(value)))
     if not isinstance(value, str):
         return value
-    return clean.text(value) if isinstance(value, Verbatim) else _set(clean.text(value))
+    return guard.text(value) if isinstance(value, Verbatim) else _set(guard.text(value))
 
 
 def _set(text: str) -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import PurePath
 
 from slowpath.core.brief import Brief
-from slowpath.core.clean import cleaned
+from slowpath.core.guard import cleaned
 from slowpath.core.results import ContrastResult, Results
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.report import format as fmt

@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import write_atomically
+from slowpath.core.guard import line
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
 from slowpath.experiments.measured.load import LaunchRecord, load_launch

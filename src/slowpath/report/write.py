@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from slowpath.analyse.build import build_results
-from slowpath.core import clean
+from slowpath.core import guard
 from slowpath.core.files import write_atomically
 from slowpath.core.results import Results
 from slowpath.report import csv, html, samples, text
@@ -25,7 +25,7 @@ def write_all(folder: Path, results: Results) -> list[Path]:
     Raises: EnvironmentFailure: a file can't be written.
     """
     contents = (
-        clean.text(json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1)) + "\n",
+        guard.text(json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1)) + "\n",
         csv.cells_csv(results),
         csv.contrasts_csv(results),
         text.render_text(results),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.core.clean import shell_assignments
+from slowpath.core.guard import shell_assignments
 from slowpath.core.plan import Launch, Placement, Plan
 from slowpath.mpi.launcher import WIDENED
 from slowpath.mpi.launchers import Command, Launcher, command, launcher_named

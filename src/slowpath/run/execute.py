@@ -15,8 +15,8 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
+from slowpath.core.guard import KnownSecrets
 from slowpath.core.plan import Launch, Plan
-from slowpath.core.secrets import KnownSecrets
 from slowpath.core.units import format_time
 from slowpath.plan.cost import TimeLeft, kind_of, longest_parts_s
 from slowpath.record.folder import FailedCell, LaunchInfo, launch_folder, launch_folders, settle, write_launch

@@ -13,7 +13,7 @@ import msgspec
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, clean_machine, recorded_variables
+from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, recorded_variables
 from slowpath.mpi.topology import gpu_driver, processor_groups
 from slowpath.run.place import place_here
 
@@ -48,9 +48,8 @@ def machine_facts(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def stated_variables(machine: Mapping[str, Any]) -> dict[str, str]:
-    """Values of a record, and that there is one where it was not recorded; secrets of older files are no values."""
-    cleaned = clean_machine(machine)
-    kept, hidden = (cleaned.get(part) or {} for part in (VARIABLES, NOT_RECORDED))
+    """Values of a record, and that there is one where it was not recorded."""
+    kept, hidden = (machine.get(part) or {} for part in (VARIABLES, NOT_RECORDED))
     return {**dict.fromkeys(hidden, "set, value not recorded"), **kept}
 
 

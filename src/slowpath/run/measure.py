@@ -16,9 +16,9 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted
 from slowpath.core.files import require_utf8, write_atomically
+from slowpath.core.guard import clean_words
 from slowpath.core.machine import Others
 from slowpath.core.plan import Plan
-from slowpath.core.secrets import clean_words
 from slowpath.core.signals import stop_signals
 from slowpath.core.units import format_bytes
 from slowpath.core.version import __version__

@@ -11,8 +11,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from slowpath.core.clean import drawn_on, line
-from slowpath.core.clean import text as clean_text
+from slowpath.core.guard import drawn_on, line
+from slowpath.core.guard import text as clean_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar

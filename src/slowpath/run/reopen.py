@@ -16,10 +16,10 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes, write_atomically
+from slowpath.core.guard import KnownSecrets
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.machine_kind import Machine, differing, host_of, in_words
 from slowpath.core.plan import Launch, Plan
-from slowpath.core.secrets import KnownSecrets
 from slowpath.core.units import whole_number
 from slowpath.mpi.settings import resolver
 from slowpath.mpi.topology import network_is_up
@@ -46,7 +46,7 @@ from slowpath.run.libraries import Library
 from slowpath.run.machine import machine_facts
 from slowpath.run.process import GRACE_S
 from slowpath.run.schedule import Schedule, read_account
-from slowpath.run.trust import choosing_code, require_hosts, require_names, require_no_code
+from slowpath.run.trust import choosing_code, require_hosts, require_names
 
 # What an earlier pass over a plan left to do. Deletes nothing.
 
@@ -127,7 +127,7 @@ def _mark(folder: Path) -> None:
     )
     if not (folder / SUPERSEDED).exists():
         write_atomically(folder / SUPERSEDED, text)
-        hide_secrets(folder, KnownSecrets(os.environ), found=True)  # it was not done when the launch was cut off
+        hide_secrets(folder, KnownSecrets(os.environ))  # it was not done when the launch was cut off
 
 
 # Variables that may differ from when the run began: they change from job to job, or say where this machine keeps what
@@ -274,7 +274,12 @@ def _require_no_code(run: Path, plan: Plan, of_run: list[Stated], tell: Tell, te
         for setting in found:
             tell(f"trusted: {setting.words}")
         return
-    require_no_code(found, str(run), "a folder must not choose what is run here: look at it, then add --trust")
+    if found:
+        more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
+        raise EnvironmentFailure(
+            f"{run}: sets {found[0].words}{more}; a folder must not choose what is run here: look at it, then add "
+            "--trust"
+        )
 
 
 def _require_same_machine(run: Path, info: RunInfo, here: Machine, tell: Tell, trust: bool, what_to_do: str) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.core import clean
+from slowpath.core import guard
 from slowpath.core.units import whole_number
 from slowpath.mpi.launchers import RANK_VARIABLES
 from slowpath.mpi.probe import ask
@@ -74,7 +74,7 @@ def save_stacks(job: str, path: Path, search: str | None = None, proc: Path = Pa
     if not ranks:
         heads.append("no rank of the job was found on this node")
     with contextlib.suppress(OSError):
-        path.write_text(clean.text("\n".join([*heads, "", *bodies])) + "\n", encoding="utf-8")
+        path.write_text(guard.text("\n".join([*heads, "", *bodies])) + "\n", encoding="utf-8")
 
 
 def innermost(text: str) -> str:

@@ -75,33 +75,24 @@ def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | No
     """
     found = []
     for environment in environments:
-        own = _own(environment, resolve)
+        known = environment.setting is not None and environment.mpi in resolve
+        own = resolve[environment.mpi](environment.setting)[0] if known and environment.setting else {}
         for name, value in environment.variables.items():
             if own.get(name) != value and (why := why_code(name, value)) is not None:
                 found.append(ChoosingVariable(name, value, environment.name, why))
     return found
 
 
-def require_no_code(found: Sequence[ChoosingVariable], where: str, what_to_do: str) -> None:
-    """Check that no variable of the plan chooses what is run.
-
-    Raises: EnvironmentFailure: one does; the first is shown.
-    """
-    if found:
-        more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
-        raise EnvironmentFailure(f"{where}: sets {found[0].words}{more}; {what_to_do}")
-
-
-def _own(environment: Environment, resolve: Mapping[str | None, Resolve]) -> Mapping[str, str]:
-    if environment.setting is None or environment.mpi not in resolve:
-        return {}
-    return resolve[environment.mpi](environment.setting)[0]
-
-
 def _problems(plan: Plan) -> Iterator[str]:
     """Yield the problems in the order in which they are checked."""
     for environment in plan.environments:
-        yield from _of_environment(environment)
+        of = f"environment '{environment.name}'"
+        for name in (*environment.variables, *environment.unset):
+            if not _VARIABLE.fullmatch(name):
+                yield f"{of}: {name!r} is no name of a variable"
+        for name, value in environment.variables.items():
+            if "\0" in value or "\n" in value:
+                yield f"{of}: {name} holds a line break or a zero byte"
     for placement in plan.placements:
         for host in placement.hosts:
             if not _HOST.fullmatch(host):
@@ -110,12 +101,3 @@ def _problems(plan: Plan) -> Iterator[str]:
         engine_cells_text(plan.cells)
     except ValueError as error:
         yield str(error)
-
-
-def _of_environment(environment: Environment) -> Iterator[str]:
-    for name in (*environment.variables, *environment.unset):
-        if not _VARIABLE.fullmatch(name):
-            yield f"environment '{environment.name}': {name!r} is no name of a variable"
-    for name, value in environment.variables.items():
-        if "\0" in value or "\n" in value:
-            yield f"environment '{environment.name}': {name} holds a line break or a zero byte"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from slowpath.core.brief import Brief
-from slowpath.core.clean import line, shell_assignments
 from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
+from slowpath.core.guard import line, shell_assignments
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Share, Text, means
 
 PROOF_FILE = "proof.json"

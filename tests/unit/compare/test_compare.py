@@ -158,7 +158,8 @@ def test_what_differs_between_the_runs_is_listed() -> None:
     machine = {
         **planted.MACHINE,
         "kernel": "6.12",
-        "variables": {"UCX_TLS": "tcp", "SLURM_JWT": "eyJ0.x"},
+        "variables": {"UCX_TLS": "tcp"},
+        "variables_not_recorded": {"SLURM_JWT": "its name says that it is a secret"},
         "load": [3.2, 1, 1],
     }
     b = planted.run_of(rng, "b", 2, machine=machine, started="2026-02-01T00:00:00+00:00", slowpath="0.2.0")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from slowpath.core.resources import data_folder
-from slowpath.mpi.code_variables import CODE_VARIABLES, reader_of, why_code
+from slowpath.mpi.code_variables import reader_of, why_code
 from slowpath.mpi.launchers import LIBRARY_LAUNCHERS
 from slowpath.mpi.settings import SETTINGS
 from slowpath.mpi.switches import SWITCHES
@@ -64,11 +64,3 @@ def test_known_ways_to_load_code(name: str) -> None:
 )
 def test_a_value_that_names_a_file_is_refused_under_any_name(value: str, refused: bool) -> None:
     assert (why_code("A_VARIABLE_OF_NOBODY", value) is not None) is refused
-
-
-def test_every_row_states_who_reads_it_and_who_says_so() -> None:
-    for row in CODE_VARIABLES:
-        assert row.reader
-        assert row.does
-        assert row.source
-        assert len(set(row.names)) == len(row.names)

@@ -260,12 +260,6 @@ def test_tables_hold_all_fields_and_places() -> None:
     assert tables.calls_csv(results()).splitlines()[1].startswith("MPI_Sendrecv,point to point,18496,6.8,")
 
 
-def test_no_field_is_a_formula() -> None:
-    made = results(sites=(a_site("=HYPERLINK(1)"), *results().sites[1:]))
-    rows = list(csv.DictReader(io.StringIO(tables.classes_csv(made))))
-    assert rows[0]["function"] == "'=HYPERLINK(1)"
-
-
 def test_text_is_the_verdict_and_one_line_stays_one() -> None:
     made = results(verdict=("first\nforged", "  second  2.0 µs"))
     assert render_watch_text(made, "w") == "first\\u000aforged\n  second  2.0 us\nreport: w/report.html\n"

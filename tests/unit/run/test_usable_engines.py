@@ -66,12 +66,10 @@ FOLDER, FILE = stat.S_IFDIR, stat.S_IFREG
         (status(FILE | 0o755, user=0), None),
         (status(FILE | 0o755, user=NOBODY), "it belongs to user"),
         (status(FILE | 0o757), "everybody can write there"),
-        (status(FILE | 0o775), "the group"),
         (status(FILE | 0o1777), "everybody can write there"),
         (status(FOLDER | 0o777), "everybody can write there"),
         (status(FOLDER | 0o1777), None),
         (status(FOLDER | 0o1777, user=NOBODY), "it belongs to user"),
-        (status(FOLDER | 0o2775), "the group"),
     ],
 )
 def test_who_could_have_changed_it(what: os.stat_result, reason: str | None) -> None:
@@ -86,34 +84,6 @@ def test_a_site_names_the_owner_of_its_cache() -> None:
     for named in ("", "1", "no-such-user", "*", f"-{NOBODY}", "²"):
         assert why_not_trusted(other, {"SLOWPATH_TRUST_OWNERS": named}) is not None
     assert why_not_trusted(status(FILE | 0o757, NOBODY), {"SLOWPATH_TRUST_OWNERS": str(NOBODY)}) is not None
-
-
-@dataclasses.dataclass
-class User:
-    pw_name: str
-    pw_gid: int
-
-
-@dataclasses.dataclass
-class Group:
-    gr_name: str
-    gr_mem: list[str]
-
-
-@pytest.mark.parametrize(
-    ("user", "group", "private"),
-    [
-        (User("ann", 7), Group("ann", []), True),
-        (User("ann", 7), Group("ann", ["ann"]), True),
-        (User("ann", 7), Group("ann", ["ann", "bob"]), False),
-        (User("ann", 8), Group("ann", []), False),
-        (User("ann", 7), Group("users", []), False),
-    ],
-)
-def test_a_users_own_group_may_write(user: User, group: Group, private: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trust.pwd, "getpwuid", lambda _: user)
-    monkeypatch.setattr(trust.grp, "getgrgid", lambda _: group)
-    assert (why_not_trusted(status(FILE | 0o775, group=7), {}) is None) == private
 
 
 def test_a_new_engine_is_its_owners_alone_under_any_umask(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -267,10 +237,8 @@ def test_an_engine_that_another_user_put_into_a_shared_cache(folder: Path, envir
     assert usable_engine(folder, {**environ, "SLOWPATH_TRUST_OWNERS": str(NOBODY)}) is not None
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o775])
+@pytest.mark.parametrize("mode", [0o777])
 def test_a_cache_that_others_can_write(folder: Path, environ: dict[str, str], mode: int) -> None:
-    if mode == 0o775 and trust.is_private_group(folder.parent.stat().st_gid, os.geteuid()):
-        mode = 0o757  # the group is this user's own
     folder.parent.chmod(mode)
     with pytest.raises(
         EnvironmentFailure,

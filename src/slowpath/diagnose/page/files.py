@@ -12,10 +12,10 @@ from pathlib import Path
 
 from slowpath.analyse.build import build_results
 from slowpath.analyse.results_file import read_results
-from slowpath.core.clean import csv_field
 from slowpath.core.diagnosis_folder import step_folders
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, write_atomically
+from slowpath.core.guard import text
 from slowpath.core.results import Results
 from slowpath.diagnose.page import view
 from slowpath.diagnose.page.text import UNSEEN_LEAD, UNSEEN_TITLE, render, unseen_rows
@@ -106,5 +106,5 @@ def contrasts_csv(folder: Path) -> str:
         head, *rows = csv.reader(io.StringIO((step / "contrasts.csv").read_text(encoding="utf-8"), newline=""))
         if number == 0:
             writer.writerow(["step", *head])
-        writer.writerows([csv_field(step.name), *row] for row in rows)
+        writer.writerows([text(step.name), *row] for row in rows)
     return out.getvalue()

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from slowpath.core.brief import Brief
-from slowpath.core.clean import cleaned
+from slowpath.core.guard import cleaned
 from slowpath.core.results import Finding, RemedyResult, SideEffect, Verdict
 from slowpath.core.units import format_ratio, format_time, more_words, share_words
 from slowpath.diagnose.limits.variables import limits_of

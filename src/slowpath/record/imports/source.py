@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Protocol
 
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable
-from slowpath.core.clean import line
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import read_bytes
+from slowpath.core.guard import clean_text, clean_words, line
 from slowpath.core.plan import Plan
-from slowpath.core.secrets import clean_text, clean_words
 from slowpath.core.version import __version__
 from slowpath.record.folder import RUN_SCHEMA, RunInfo
 from slowpath.record.imports.limits import MAX_LOG_BYTES, MAX_TOTAL_BYTES, check_files, check_lines

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.clean import cleaned, one_line
 from slowpath.core.errors import UsageError
+from slowpath.core.guard import cleaned
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.roles import is_effort
@@ -70,7 +70,7 @@ def tables_of(results: Results, kinds: Sequence[TableKind] = KINDS) -> list[OsuT
 def measured_tables(results: Results, kinds: Sequence[TableKind] = KINDS) -> list[OsuTable]:
     """Return all tables of a run, [] where it has none."""
     ranks = {place.name: len(place.observed) or None for place in results.run.placements}
-    given = [Given(cell, ranks.get(cell.placement)) for cell in one_line(results.cells)]
+    given = [Given(cell, ranks.get(cell.placement)) for cell in results.cells]
     return [table for kind in kinds for table in _of_kind(given, kind)]
 
 

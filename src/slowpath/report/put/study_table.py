@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from slowpath.core.cell_results import Distribution
-from slowpath.core.clean import markdown
+from slowpath.core.guard import line
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
@@ -244,14 +244,14 @@ def study_markdown(rows: list[StudyRow]) -> str:
     """Return the table as Markdown, with notes on missing values and on the old numbers."""
     lines = [_line(_HEAD), _line(["---"] * len(_HEAD)), *(_line(_cells(row)) for row in rows)]
     missing = [f"{row.name}{f' ({row.mpi})' if row.mpi else ''}: {row.reason}." for row in rows if row.reason]
-    return "\n".join([*lines, "", *map(markdown, missing), f"Then: {WHAT_IT_IS}; {SOURCE}."]) + "\n"
+    return "\n".join([*lines, "", *map(line, missing), f"Then: {WHAT_IT_IS}; {SOURCE}."]) + "\n"
 
 
 def _cells(row: StudyRow) -> list[str]:
     launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
     then = [str(row.then.instructions), f"{row.then.rate_per_s / MILLION:g}"] if row.then else [fmt.MISSING] * 2
     today = [count_words(row.instructions), millions(row.rate_per_s, row.rate_interval)]
-    return [markdown(cell) for cell in (row.name, f"{row.measured_as}{launches}", *today, *then)]
+    return [line(cell).replace("|", "\\|") for cell in (row.name, f"{row.measured_as}{launches}", *today, *then)]
 
 
 def _line(cells: list[str] | tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from html import escape
 
 from markupsafe import Markup
 
-from slowpath.core import clean
+from slowpath.core import guard
 
 Attribute = str | float | int | None
 
@@ -22,7 +22,7 @@ def element(name: str, content: str = "", /, **attributes: Attribute) -> str:
     parts = [name]
     for key, value in attributes.items():
         if value is not None:
-            text = number(value) if isinstance(value, float) else escape(clean.text(str(value)))
+            text = number(value) if isinstance(value, float) else escape(guard.text(str(value)))
             parts.append(f'{key.rstrip("_").replace("_", "-")}="{text}"')
     opened = " ".join(parts)
     return f"<{opened}>{content}</{name}>" if content else f"<{opened}/>"
@@ -30,14 +30,14 @@ def element(name: str, content: str = "", /, **attributes: Attribute) -> str:
 
 def text(words: str, x: Attribute, y: Attribute, anchor: str | None = None, class_: str | None = None) -> str:
     """Return a label. `anchor` is start (None), middle or end."""
-    return element("text", escape(clean.text(words)), x=x, y=y, text_anchor=anchor, class_=class_)
+    return element("text", escape(guard.text(words)), x=x, y=y, text_anchor=anchor, class_=class_)
 
 
 def picture(
     content: str, title: str, description: str, *, height: int, width: int | None = None, class_: str = ""
 ) -> Markup:
     """Return a whole picture. Without `width` it is as wide as its box, with x in percent and text in CSS pixels."""
-    words = element("title", escape(clean.text(title))) + element("desc", escape(clean.text(description)))
+    words = element("title", escape(guard.text(title))) + element("desc", escape(guard.text(description)))
     across = "100%" if width is None else str(width)
     box = None if width is None else f"0 0 {width} {height}"
     return Markup(

@@ -14,7 +14,7 @@ from html import escape
 
 from markupsafe import Markup
 
-from slowpath.core import clean
+from slowpath.core import guard
 from slowpath.core.units import format_bytes
 from slowpath.report import format as fmt
 from slowpath.report.figure import Figure, FigureTable, TrackRow
@@ -371,7 +371,7 @@ def sizes_chart(circles: Sequence[Circle], title: str) -> Markup | None:
     for circle in sorted(drawn, key=lambda circle: -circle.weight):
         radius = max(SMALLEST, LARGEST * math.sqrt(circle.weight / most))
         content += element(
-            "circle", element("title", escape(clean.text(circle.words))), cx=percent(x(circle.size_bytes)),
+            "circle", element("title", escape(guard.text(circle.words))), cx=percent(x(circle.size_bytes)),
             cy=y(circle.seconds), r=radius, class_=f"{circle.class_}{' hollow' if circle.hollow else ''}",
         )  # fmt: skip
     content += frame.titles("length of a message", "time of one message")

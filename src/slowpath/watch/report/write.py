@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from slowpath.core import clean
-from slowpath.core.clean import line, text
+from slowpath.core import guard
 from slowpath.core.errors import RecordError
 from slowpath.core.files import write_atomically
+from slowpath.core.guard import line, text
 from slowpath.core.result import Result
 from slowpath.report import format as fmt
 from slowpath.report import page as pages
@@ -135,7 +135,7 @@ def write_watch(
     Returns: their paths, in that order.  Raises: EnvironmentFailure when one cannot be written.
     """
     document = json.dumps(msgspec.to_builtins(results), ensure_ascii=False, allow_nan=False, indent=1)
-    contents = {RESULTS_FILE: clean.text(document) + "\n"}
+    contents = {RESULTS_FILE: guard.text(document) + "\n"}
     contents |= {name: render(results) for name, render in CSV_FILES.items()}
     contents |= {TEXT_FILE: render_watch_text(results, str(folder))}
     contents |= {PAGE_FILE: render_watch_html(results, str(folder), proofs)}
