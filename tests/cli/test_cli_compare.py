@@ -71,7 +71,7 @@ def test_an_undecided_gate_and_what_to_make_of_it(slowpath: Slowpath, runs: Path
         (["compare", "base", "equal", "--metric", "nope"], 2, "half_round_trip_latency_s"),
         (["compare", "base", "equal", "--minimum-effect", "5"], 2, "write for example 5% or 0.05"),
         (["compare", "base", "equal", "--minimum-effect", "0%"], 2, "write for example 5% or 0.05"),
-        (["compare", "base", "old.json"], 4, "old schema 0"),
+        (["compare", "base", "old.json"], 4, "written by another version"),
         (["compare", "base", "bad.json"], 4, "not a results.json"),
         (["gate", "equal"], 2, "--baseline"),
         (["gate", "equal", "--baseline", "base", "--accept", "hardware,luck"], 2, "'luck': is none of hardware, mpi"),

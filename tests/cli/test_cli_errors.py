@@ -31,10 +31,12 @@ Slowpath = Callable[..., subprocess.CompletedProcess[str]]
         (["report"], 2, "RUN"),
         (["report", "nowhere"], 4, "nowhere"),
         (["report", "x", "--format", "pdf"], 2, "pdf"),
-        (["resume", "nowhere"], 4, "nowhere"),
+        (["run", "--resume", "nowhere"], 4, "nowhere"),
+        (["run", "checkup", "--resume", "nowhere"], 2, "leave out campaign"),
+        (["run", "--trust"], 2, "--trust need --resume"),
+        (["run", "--nodes", "2"], 2, "need --script"),
         (["import", "nowhere.txt"], 4, "nowhere.txt"),
-        (["campaigns", "nope"], 2, "nope"),
-        (["engine", "explode"], 2, "explode"),
+        (["mpi", "explode"], 2, "explode"),
         (["mpi", "install", "cuda", "--from", "nowhere"], 2, "nowhere"),
     ],
 )
@@ -85,11 +87,10 @@ def test_what_becomes_of_errors(
     assert ("Traceback" in told) == (code == 70)
 
 
-def test_campaigns_are_listed_and_printed(slowpath: Slowpath) -> None:
-    listed = slowpath("campaigns")
+def test_campaigns_are_listed(slowpath: Slowpath) -> None:
+    listed = slowpath("run", "--list")
     assert listed.returncode == 0
     assert any(line.startswith("checkup ") for line in listed.stdout.splitlines())
-    assert slowpath("campaigns", "checkup").stdout.count("[[cells]]") > 0
 
 
 def started(tmp_path: Path, before: str, *words: str) -> tuple[int, str]:
@@ -101,7 +102,7 @@ def started(tmp_path: Path, before: str, *words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("imported", ["slowpath.cli.main", "click", "slowpath.core.signals", "slowpath.cli.campaigns"])
+@pytest.mark.parametrize("imported", ["slowpath.cli.main", "click", "slowpath.core.signals", "slowpath.cli.run"])
 def test_an_interrupt_while_it_starts_ends_with_130(imported: str, tmp_path: Path) -> None:
     before = f"""
 import os, signal
@@ -111,14 +112,14 @@ class Finder:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
 """
-    code, said = started(tmp_path, before, "campaigns")
+    code, said = started(tmp_path, before, "run", "--list")
     assert (code, said.strip()) == (130, "slowpath: error: interrupted")
 
 
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interrupt_at_its_end_changes_nothing(number: str, tmp_path: Path) -> None:
     before = f"import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.{number})"
-    assert started(tmp_path, before, "campaigns") == (0, "")
+    assert started(tmp_path, before, "run", "--list") == (0, "")
 
 
 def test_an_interrupt_within_exec_ends_with_130_and_not_by_sigint(tmp_path: Path) -> None:

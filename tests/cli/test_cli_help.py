@@ -9,14 +9,13 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import click
 import pytest
+from docs_pages import cli_page
 
 from slowpath.cli.main import COMMANDS, GROUPS, STUDIES
 from slowpath.cli.main import slowpath as program
-from slowpath.cli.reference import reference
 from slowpath.core.resources import data_folder
 from watchdog import WATCHDOG_S
 
@@ -87,14 +86,8 @@ def test_help_has_headings_by_use_and_begins_with_the_check_up_and_the_studies()
         assert (data_folder("campaigns") / f"{study.removeprefix('run ')}.toml").is_file()
 
 
-def test_reference_page_is_current() -> None:
-    page = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
-    hint = "run: python -m slowpath.cli.reference > docs/reference/cli.md"
-    assert page.read_text() == reference().rstrip("\n") + "\n", hint
-
-
 def test_an_option_of_several_commands_is_described_once_and_named_by_each() -> None:
-    page = reference()
+    page = cli_page()
     for option in ("--cell-timeout", "--dry-run", "--quiet"):
         texts = {
             path: found.help or ""
@@ -104,7 +97,7 @@ def test_an_option_of_several_commands_is_described_once_and_named_by_each() -> 
         }
         ((shared, _),) = Counter(texts.values()).most_common(1)
         paths = [path for path, text in texts.items() if text == shared]
-        assert len(paths) > 5
+        assert len(paths) >= 5
         assert page.count(shared) == 1
         for path in paths:
             (section,) = re.findall(rf"\n## slowpath{path}\n(.*?)\n## ", page, re.DOTALL)

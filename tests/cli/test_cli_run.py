@@ -120,6 +120,9 @@ def test_dry_run_starts_nothing(
     ]
     assert all(str(mpi.mpiexec) in line and str(engine.program) in line for line in lines)
     assert "node-seconds" in done.stderr
+    assert f"campaign file, to start your own from: {campaign}" in done.stderr
+    assert "latency: 4 cells of p2p: " in done.stderr
+    assert "message_bytes 8, 1048576" in done.stderr
 
 
 def test_more_ranks_than_cores_are_warned_of_with_what_lets_them_yield(
@@ -186,21 +189,20 @@ def test_a_stopped_run_is_readable_and_resumes(
     assert out == ""
     if number == signal.SIGINT:
         assert process.returncode == 130, err
-        assert "slowpath resume r" in err
+        assert "slowpath run --resume r" in err
         assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "interrupted"
     assert slowpath("report", "r", env=env).returncode == 0
     first = min(path.parent for path in tmp_path.glob("r/launches/*/events.jsonl"))
     kept = {path.name: path.read_bytes() for path in first.iterdir()}
 
-    limited = slowpath("resume", "r", "--budget", "1s", env=env)
+    limited = slowpath("run", "--resume", "r", "--budget", "1s", env=env)
     assert limited.returncode == 0, limited.stderr
     assert json.loads((tmp_path / "r/run.json").read_text())["status"] == "partial"
     assert {path.name: path.read_bytes() for path in first.iterdir()} == kept
 
 
-def test_engine_path_and_describe(slowpath: Slowpath, env: dict[str, str], engine: Engine) -> None:
-    assert slowpath("engine", "path", env=env).stdout.strip() == str(engine.program)
-    assert str(engine.program) in slowpath("engine", "list", env=env).stdout
-    described = slowpath("describe", "p2p", env=env)
-    assert "message_bytes" in described.stdout
-    assert "p2p" in json.loads(slowpath("describe", "--json", env=env).stdout)["experiments"][0]["name"]
+def test_mpi_build_prints_the_engine_that_mpi_list_shows(
+    slowpath: Slowpath, env: dict[str, str], engine: Engine
+) -> None:
+    assert slowpath("mpi", "build", env=env).stdout.strip() == str(engine.program)
+    assert str(engine.program) in slowpath("mpi", "list", env=env).stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `slowpath reproducer` prints: compiled as a vendor would, against the commands beside the engine and
+"""What `slowpath explain --reproducer` prints: compiled as a vendor would, against the commands beside the engine and
 the logs of the original programs.
 """
 
@@ -17,7 +17,7 @@ import pytest
 from ranks import Ranks
 from reproducers import HEADING, SECONDS, Commands, commands_in, lines_match, overalloc_lines, pinned_lines
 
-from slowpath.cli.reproducer import REPRODUCERS, program
+from slowpath.cli.explain import REPRODUCERS, program
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 from watchdog import WATCHDOG_S

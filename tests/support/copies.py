@@ -32,3 +32,9 @@ def python(copy: Path, *argv: str | Path) -> str:
     done = subprocess.run([sys.executable, *argv], env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def built_page(copy: Path, name: str) -> str:
+    """A page of the copy's docs/ as it is built."""
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from docs_pages import built_pages as built"
+    return python(copy, "-c", f"{program}; print(built()[sys.argv[2]])", copy / "tools", name)

@@ -9,6 +9,7 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 
+import docs_pages
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -30,15 +31,11 @@ def check() -> ModuleType:
     return tool("check-docs")
 
 
-def test_generated_tables_are_current_and_hold_every_entry() -> None:
-    generate = tool("generate-docs")
-    pages = {page: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
-    stale = [str(page) for page, text in pages.items() if generate.current(text) != text]
-    assert not stale, "run: tools/generate-docs"
-    marks = re.findall(r"<!-- generated: ([\w-]+) -->", "\n".join(pages.values()))
-    assert sorted(marks) == sorted(generate.BLOCKS)
-    assert generate.current("<!-- generated: remedies -->\nold\n<!-- end -->").count(" | ") >= 3 * sum(
-        not remedy.unset for remedy in generate.REMEDIES
+def test_each_mark_has_its_table_and_each_table_its_mark() -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))
+    assert sorted(docs_pages.MARK.findall(pages)) == sorted(docs_pages.BLOCKS)
+    assert docs_pages.filled("<!-- generated: remedies -->").count(" | ") >= 3 * sum(
+        not remedy.unset for remedy in docs_pages.REMEDIES
     )
 
 
@@ -64,19 +61,13 @@ def test_a_link_of_the_readme_leads_somewhere(check: ModuleType, link: str, faul
     assert not fault or fault in found[0]
 
 
-def pages_of_the_site() -> set[str]:
-    """Return the pages in git, and those that are generated before the site is built."""
-    pages = {*DOCS.rglob("*.md"), *tool("generate-docs").PAGES}
-    return {str(page.relative_to(DOCS)) for page in pages}
-
-
 def test_every_page_is_in_the_index() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     named = set(re.findall(r"\]\(([\w./-]+\.md)\)", index))
-    assert pages_of_the_site() - {"index.md"} == named
+    assert set(docs_pages.built_pages()) - {"index.md"} == named
 
 
 def test_every_page_is_in_the_navigation_of_the_site() -> None:
     """Else `mkdocs build --strict` ends the whole of `make test` before its first test."""
     named = set(re.findall(r"[\w/.-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
-    assert pages_of_the_site() == named
+    assert set(docs_pages.built_pages()) == named

@@ -25,7 +25,7 @@ Function symbol(void* plugin, const char* name) {
     void* const found = dlsym(plugin, name);
     if (found == nullptr)
         throw EnvironmentFailure(std::string(plugin_name) + " has no " + name +
-                                 "; build the engine again: slowpath engine build --force");
+                                 "; build the engine again: slowpath mpi build --force");
     return reinterpret_cast<Function>(found);
 }
 
@@ -50,7 +50,7 @@ const Blas& Blas::loaded() {
         if (plugin == nullptr)
             throw EnvironmentFailure("no BLAS: " + text_of(dlerror()) +
                                      "; install OpenBLAS, BLIS, MKL or AOCL for developers, or: pip install "
-                                     "'slowpath[blas]', then: slowpath engine build");
+                                     "'slowpath[blas]', then: slowpath mpi build");
         Blas made;
         made.dgemm_ = symbol<decltype(made.dgemm_)>(plugin, "slowpath_blas_dgemm");
         made.name_ = text_of(symbol<const char* (*)()>(plugin, "slowpath_blas_name")());

@@ -36,16 +36,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     ),
     (
         "Studies",
-        (
-            ("count", "slowpath.cli.count", "Count the instructions of each call of a function in any program."),
-            (
-                "reproducer",
-                "slowpath.cli.reproducer",
-                "Print a reproducer as a short C++ program, to attach to a ticket.",
-            ),
-            ("table", "slowpath.cli.table", "Print a run's numbers as tables in the format of the OSU benchmarks."),
-            ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for ui.perfetto.dev."),
-        ),
+        (("count", "slowpath.cli.count", "Count the instructions of each call of a function in any program."),),
     ),
     (
         "Make it faster",
@@ -71,7 +62,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
             ("nodes", "slowpath.cli.nodes", "Find the slow node or link of an allocation."),
             (
                 "reference",
-                "slowpath.cli.references",
+                "slowpath.cli.reference",
                 "Compare a run with earlier good runs on the same kind of machine.",
             ),
         ),
@@ -80,15 +71,15 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
         "Files and set-up",
         (
             ("report", "slowpath.cli.report", "Rebuild the report of a run, a diagnosis or a watch."),
-            ("summary", "slowpath.cli.summary", "Print a summary of a run's samples as CSV."),
-            ("resume", "slowpath.cli.resume", "Continue a run that was interrupted."),
-            ("script", "slowpath.cli.script", "Write the job script of a campaign, without submitting it."),
-            ("import", "slowpath.cli.import_", "Make a run folder from logs of reproducers or benchmarks."),
+            ("table", "slowpath.cli.table", "Print a run's numbers as tables in the format of the OSU benchmarks."),
+            ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for ui.perfetto.dev."),
             ("explain", "slowpath.cli.explain", "Explain a slow path on one screen, or list all slow paths."),
-            ("campaigns", "slowpath.cli.campaigns", "List the campaigns that come with Slowpath, or print one."),
-            ("describe", "slowpath.cli.describe", "Show the parameters and metrics of an experiment."),
-            ("engine", "slowpath.cli.engine", "Build, list and find the compiled engines."),
-            ("mpi", "slowpath.cli.mpi", "List the MPIs found here, and install one that supports GPU memory."),
+            ("import", "slowpath.cli.import_", "Make a run folder from logs of reproducers or benchmarks."),
+            (
+                "mpi",
+                "slowpath.cli.mpi",
+                "List the MPIs found here, build their engines, and install an MPI that supports GPU memory.",
+            ),
         ),
     ),
 )

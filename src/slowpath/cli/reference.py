@@ -1,99 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page docs/reference/cli.md, made from --help: python -m slowpath.cli.reference > docs/reference/cli.md
-
-An option that several commands share is described once, on top of the page; those commands name it alone.
-"""
+"""slowpath reference"""
 
 from __future__ import annotations
 
-import copy
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.main import slowpath
+from slowpath.cli.options import json_option, minimum_effect_option
 
-HEAD = """# The command line
+if TYPE_CHECKING:
+    from slowpath.compare.read import RunSource
 
-Generated from `--help` by `python -m slowpath.cli.reference > docs/reference/cli.md`. Every command also takes `-h` or
-`--help`.
-"""
-WIDTH = 100
-SHARED = 3  # commands
-_HELP = re.compile(r"^  -h, --help +Show this message and exit\.\n?", re.MULTILINE)
-_HELP_ALONE = re.compile(r"^Options:\n(\n|\Z)", re.MULTILINE)
-
-Record = tuple[str, str]  # of --help: an option's names, its text
-
-
-def reference() -> str:
-    """Return the whole page as Markdown."""
-    contexts = list(_contexts(slowpath, "slowpath", None))
-    shared = _shared(contexts)
-    sections = [f"## {each.command_path}\n\n```\n{_help(each, shared)}\n```\n" for each in contexts]
-    options = _definitions(shared)
-    return "\n".join([HEAD, sections[0], f"## Options of several commands\n\n```\n{options}\n```\n", *sections[1:]])
+_IN = click.option(
+    "--in",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of references, such as one that a site shares.  [default: references in SLOWPATH_DATA_DIR, else in "
+    "the user's data folder]",
+)
 
 
-def _contexts(command: click.Command, name: str, parent: click.Context | None) -> Iterator[click.Context]:
-    """Yield a context of a command and of its subcommands, in the order of --help."""
-    context = click.Context(
-        command,
-        info_name=name,
-        parent=parent,
-        terminal_width=WIDTH,
-        max_content_width=WIDTH,
-        help_option_names=["-h", "--help"],
-    )
-    yield context
-    if isinstance(command, click.Group):
-        for child in command.list_commands(context):
-            found = command.get_command(context, child)
-            if found is not None:
-                yield from _contexts(found, child, context)
+@click.group("reference", epilog="Example: slowpath reference add slowpath-runs/checkup-20260131-120000")
+def command() -> None:
+    """Compare a run with earlier good runs on the same kind of machine.
+
+    References are your own runs or those of your site. A range needs 5 runs on machines with the same processor
+    model, number of processors and memory, under the same MPI library. Without them the answer is "no reference".
+    """
 
 
-def _options(context: click.Context) -> dict[Record, click.Parameter]:
-    """Return the options of a command by what --help prints of each."""
-    records = [(each.get_help_record(context), each) for each in context.command.params]
-    return {record: each for record, each in records if record and isinstance(each, click.Option)}
+@command.command("add", epilog="Example: slowpath reference add slowpath-runs/* --in /site/references")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@_IN
+def add(runs: tuple[Path, ...], folder: Path | None) -> int:
+    """Keep the results of RUNS as references. Only complete runs of slowpath run are accepted."""
+    from slowpath.compare.read import read_source
+    from slowpath.compare.reference import add as keep
+    from slowpath.compare.reference import references_folder
+
+    for run in runs:
+        click.echo(keep(read_source(run), folder or references_folder()))
+    return 0
 
 
-def _shared(contexts: Sequence[click.Context]) -> list[Record]:
-    """Return the options that so many commands describe in the same words, one of each name, in their order."""
-    uses = Counter(record for context in contexts for record in _options(context))
-    by_name = {_long(record): record for record, count in reversed(uses.most_common()) if count >= SHARED}
-    return [record for _, record in sorted(by_name.items())]
+@command.command("list", epilog="Example: slowpath reference list")
+@_IN
+def list_(folder: Path | None) -> int:
+    """List the references with their date, campaign, MPI and machine."""
+    from slowpath.compare.facts import mpi_identity
+    from slowpath.core.machine_kind import hardware
+
+    for source in _read(folder):
+        mpis = ", ".join(mpi_identity(mpi) for mpi in source.run.mpis if mpi.unavailable is None)
+        machine = hardware(source.run.machine)
+        click.echo(f"{source.run.id}  {source.run.campaign}, {mpis}; {machine[0]}, {machine[1]} processors")
+    return 0
 
 
-def _long(record: Record) -> str:
-    """Return the long name of an option, as --quiet of `-q, --quiet`."""
-    return next(word for word in re.split(r"[ ,]+", record[0]) if word.startswith("--"))
+@command.command("show", epilog="Example: slowpath reference show slowpath-runs/checkup-20260131-120000")
+@click.argument("run", type=click.Path(path_type=Path))
+@_IN
+@minimum_effect_option("5%", "How far beyond the range a value counts as outside.")
+@json_option()
+def show(run: Path, folder: Path | None, minimum_effect: float, as_json: bool) -> int:
+    """Compare RUN with the references of the same kind of machine.
+
+    Exit codes: 0 whatever the result, 2 wrong usage, 4 a file refused or nothing measured. To fail a job on a slowdown:
+    slowpath gate.
+    """
+    import msgspec
+
+    from slowpath.compare.read import read_source, require_measured
+    from slowpath.compare.reference import hold, render_reference
+
+    found = hold(require_measured(read_source(run)), _read(folder), minimum_effect)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+    else:
+        click.echo(render_reference(found).rstrip("\n"))
+    return 0
 
 
-def _definitions(records: Sequence[Record]) -> str:
-    """Return names and texts in two columns, as --help lays them out."""
-    formatter = click.HelpFormatter(width=WIDTH, max_width=WIDTH)
-    formatter.write_dl(records)
-    return formatter.getvalue().rstrip()
+def _read(folder: Path | None) -> list[RunSource]:
+    from slowpath.compare.reference import read_references, references_folder
 
-
-def _help(context: click.Context, shared: Sequence[Record]) -> str:
-    """Return a command's --help, in which a line ahead of the example names the shared options."""
-    found = _options(context)
-    common = [record for record in shared if record in found]
-    command = copy.copy(context.command)
-    left_out = [found[record] for record in common]
-    command.params = [each for each in command.params if each not in left_out]
-    text = _HELP_ALONE.sub("", _HELP.sub("", command.get_help(context))).rstrip()
-    if not common:
-        return text
-    heading = "" if "\nOptions:\n" in text else "\nOptions:\n"
-    body, gap, example = text.rpartition("\n\n")
-    return f"{body}\n{heading}  Of several commands: {' '.join(map(_long, common))}{gap}{example}"
-
-
-if __name__ == "__main__":
-    click.echo(reference().rstrip("\n"))
+    found, left_out = read_references(folder or references_folder())
+    for line in left_out:
+        click.echo(f"left out: {line}", err=True)
+    return found

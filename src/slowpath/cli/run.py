@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, quiet_option
+from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, quiet_option, take_over_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
+from slowpath.core.errors import UsageError
 from slowpath.core.units import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from slowpath.core.plan import Plan
+    from slowpath.core.plan import Cell, Plan
     from slowpath.core.results import Results
     from slowpath.run.libraries import Library
     from slowpath.run.prepare import PreparedRun
@@ -28,7 +29,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 
 
 @click.command("run", epilog=EPILOG)
-@click.argument("campaign", default="checkup")
+@click.argument("campaign", required=False)
 @click.option("--ranks", type=RANKS, help="MPI ranks, in place of the campaign's; several: 1,2,4.")
 @click.option(
     "--mpi",
@@ -46,12 +47,29 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
     multiple=True,
     help="Exit with 1 if nothing starts on a node, or if a link is slower than the others; repeatable.",
 )
+@click.option("--list", "listing", is_flag=True, help="List the campaigns that come with Slowpath.")
 @dry_run_option()
+@click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the run in this folder.")
+@take_over_option()
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="With --resume: run programs and settings that the folder names, and accept a different machine.",
+)
+@click.option(
+    "--script",
+    type=click.Choice(["slurm", "pbs", "lsf", "flux"]),
+    help="Print a job script for this batch system that runs the campaign, and submit nothing.",
+)
+@click.option("--nodes", type=click.IntRange(1), help="With --script: nodes to ask for.  [default: as needed]")
+@click.option(
+    "--time", "limit_s", type=DURATION, help="With --script: time to ask for.  [default: twice the planned time]"
+)
 @quiet_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
 def command(
-    campaign: str,
+    campaign: str | None,
     ranks: tuple[int, ...] | None,
     mpi: str | None,
     out: Path | None,
@@ -60,29 +78,59 @@ def command(
     budget: float | None,
     cell_timeout: float,
     fail_on: tuple[str, ...],
+    listing: bool,
     dry_run: bool,
+    resumed: Path | None,
+    take_over: bool,
+    trust: bool,
+    script: str | None,
+    nodes: int | None,
+    limit_s: float | None,
     quiet: bool,
     full: bool,
     as_json: bool,
 ) -> int:
     """Measure a campaign on this machine and report what is slow.
 
-    CAMPAIGN is the name of a shipped campaign (see: slowpath campaigns) or a TOML file. Inside an allocation of a
-    batch system the run uses that allocation. The run folder keeps everything that was measured.
+    CAMPAIGN is the name of a shipped campaign (see --list; default: checkup) or a TOML file. --dry-run shows its cells
+    and parameters, what it costs and where its file is. Inside an allocation of a batch system the run uses that
+    allocation. The run folder keeps everything that was measured.
+
+    --resume keeps the finished launches of a run and starts the others with the same MPIs and engines, which are
+    searched on this machine again. A run that another process is measuring is refused, and so is a folder that chooses
+    which programs run, unless --trust is given.
     """
     from slowpath.cli.finish import exit_code_of, show
     from slowpath.report.write import rebuild
     from slowpath.run.commands import command_lines
     from slowpath.run.limits import RunLimits
-    from slowpath.run.measure import create, measure_prepared
+    from slowpath.run.measure import create, measure_prepared, resume
     from slowpath.run.prepare import prepare
     from slowpath.run.progress import choose
+    from slowpath.run.reopen import Terms
 
+    _require_fitting(resumed, [campaign, ranks, out, rounds, seed, script, *fail_on], take_over or trust)
+    if (nodes or limit_s) and not script:
+        raise UsageError("--nodes and --time need --script: a run uses the nodes of its allocation")
+    if listing:
+        return _list_campaigns()
+    if script is not None:
+        from slowpath.cli.script import print_script
+
+        return print_script(campaign or "checkup", script, nodes, ranks, limit_s, mpi, budget)
     tell = teller(quiet)
-    prepared = prepare(campaign, os.environ, tell, mpi, ranks, rounds, seed, budget, dry_run)
+    if resumed is not None:
+        terms = Terms(mpi, trust, take_over)
+        resume(resumed, os.environ, tell, RunLimits(cell_timeout, budget), lambda: choose(quiet), terms)
+        results = rebuild(resumed)
+        show(resumed, results, "json" if as_json else "text", full)
+        return exit_code_of(results)
+    prepared = prepare(campaign or "checkup", os.environ, tell, mpi, ranks, rounds, seed, budget, dry_run)
     for line in summary(prepared):
         tell(line)
     if dry_run:
+        for line in _parameter_lines(prepared.plan, campaign or "checkup"):
+            tell(line)
         for line in command_lines(prepared.commands, prepared.plan, out or Path("RUN")):
             click.echo(line)
         return 0
@@ -92,6 +140,50 @@ def command(
     results = rebuild(run)
     show(run, results, "json" if as_json else "text", full)
     return exit_code_of(results) or int(any(_is_there(what, results) for what in fail_on))
+
+
+def _require_fitting(resumed: Path | None, for_new_runs: Sequence[object], for_resume: bool) -> None:
+    if resumed is not None and any(value is not None for value in for_new_runs):
+        raise UsageError("--resume FOLDER continues what was planned: leave out campaign, ranks, out, rounds and seed")
+    if resumed is None and for_resume:
+        raise UsageError("--take-over and --trust need --resume FOLDER")
+
+
+def _list_campaigns() -> int:
+    from slowpath.run.prepare import campaign_named, shipped_campaigns
+
+    names = shipped_campaigns()
+    width = max(map(len, names))
+    for name in names:
+        click.echo(f"{name:<{width}}  {campaign_named(name).title}")
+    return 0
+
+
+MOST_VALUES = 6
+
+
+def _parameter_lines(plan: Plan, campaign: str) -> list[str]:
+    """Return the campaign's file, and for each group of cells their number, experiment and parameters."""
+    from slowpath.plan.campaign import shipped
+
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in plan.cells:
+        groups.setdefault((cell.group, cell.experiment), []).append(cell)
+    lines = [f"campaign file, to start your own from: {shipped().get(campaign, campaign)}"]
+    for (group, experiment), cells in groups.items():
+        values: dict[str, dict[str, None]] = {}
+        for name, value in ((name, value) for cell in cells for name, value in cell.parameters.items()):
+            values.setdefault(name, {})[str(value)] = None
+        shown = [f"{name} {_some(list(different))}" for name, different in values.items()]
+        lines.append(f"  {group}: {len(cells)} cells of {experiment}: {'; '.join(shown)}")
+    return lines
+
+
+def _some(values: Sequence[str]) -> str:
+    """Return the first and the last of many values, and how many they are."""
+    if len(values) <= MOST_VALUES:
+        return ", ".join(values)
+    return f"{', '.join(values[: MOST_VALUES - 2])}, ... {values[-1]} ({len(values)} values)"
 
 
 def _is_there(what: str, results: Results) -> bool:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slowpath script: the job script of a campaign."""
+"""slowpath run --script: the job script of a campaign."""
 
 from __future__ import annotations
 
 import math
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +13,13 @@ from pathlib import Path
 
 import click
 
-from slowpath.cli.values import DURATION, RANKS
 from slowpath.core.campaign import Campaign, PlacementTable
 from slowpath.core.errors import SlowpathError
 from slowpath.core.guard import line
-from slowpath.mpi.batch_systems import SCRIPTED, JobScript, script_for, script_here
-from slowpath.plan.places import most_nodes
+from slowpath.mpi.batch_systems import JobScript, script_for
+from slowpath.plan.places import Nodes, most_nodes
+from slowpath.run.prepare import campaign_named, prepare
+from slowpath.run.progress import duration
 
 BODY = """\
 set -euo pipefail
@@ -35,7 +35,7 @@ export SLOWPATH_CACHE_DIR="${{SLOWPATH_CACHE_DIR:-$PWD/.slowpath-cache}}"
 
 {slowpath} doctor
 if [[ -f $out/run.json ]]; then # the job was started anew: what has been measured is kept
-    {slowpath} resume "$out"{again}
+    {slowpath} run --resume "$out"{again}
 else
     {slowpath} run "$campaign" --out "$out" --quiet{options}
 fi
@@ -124,41 +124,23 @@ def _on_a_node(table: PlacementTable, ranks: int, nodes: int) -> int:
 BUILD_S = 300.0
 ROOM = 2  # the plan is an estimate; a job that is cut off goes on when it is submitted again
 UNKNOWN_S = 1800.0
-EPILOG = "Example: slowpath script node-pairs --scheduler slurm --nodes 8 > job; sbatch job"
 
 
-@click.command("script", epilog=EPILOG)
-@click.argument("campaign", default="checkup")
-@click.option(
-    "--scheduler",
-    type=click.Choice(SCRIPTED),
-    help="Batch system.  [default: the one whose command is on the PATH]",
-)
-@click.option("--nodes", type=click.IntRange(1), help="Nodes to ask for.  [default: what the campaign needs]")
-@click.option("--ranks", type=RANKS, help="MPI ranks, in place of the campaign's; several: 1,2,4.")
-@click.option("--time", "limit_s", type=DURATION, help="Time to ask for.  [default: twice the planned time]")
-@click.option("--mpi", help="The MPIs that the run uses, named as for slowpath run.")
-@click.option("--budget", metavar="DURATION", help="Time for the whole run, passed on to slowpath run.")
-def command(
+def print_script(
     campaign: str,
-    scheduler: str | None,
+    scheduler: str,
     nodes: int | None,
-    ranks: tuple[int, ...] | None,
+    ranks: Sequence[int] | None,
     limit_s: float | None,
     mpi: str | None,
-    budget: str | None,
+    budget_s: float | None,
 ) -> int:
-    """Write the job script of a campaign, without submitting it.
+    """Print the job script of a campaign on stdout, and the reason for the time that it asks for on stderr.
 
-    The script goes to stdout. It runs the campaign in its allocation and continues the campaign when the batch system
-    restarts the job. Modules that are loaded now are also loaded in the job.
+    The script runs the campaign in its allocation, and continues it when the batch system restarts the job. Modules
+    that are loaded now are also loaded in the job.
     """
-    from slowpath.plan.places import most_nodes
-    from slowpath.run.prepare import campaign_named
-
     found = campaign_named(campaign)
-    script = script_for(scheduler) if scheduler else script_here(lambda name: shutil.which(name) is not None)
-    budget_s = DURATION.convert(budget, None, None) if budget else None
     if limit_s is None:
         limit_s, why = _time_for(campaign, nodes or most_nodes(found.placements), mpi, ranks, budget_s)
         click.echo(why, err=True)
@@ -169,23 +151,19 @@ def command(
         nodes=nodes,
         ranks=ranks,
         mpi=mpi,
-        options=["--budget", budget] if budget else [],
+        options=["--budget", f"{budget_s:g}s"] if budget_s else [],
         modules=[name for name in os.environ.get("LOADEDMODULES", "").split(":") if name],
     )
     if nodes and (note := too_few_nodes(found, nodes)):
         click.echo(note, err=True)
-    click.echo(job_script(found, script, asked), nl=False)
+    click.echo(job_script(found, script_for(scheduler), asked), nl=False)
     return 0
 
 
 def _time_for(
-    campaign: str, nodes: int, mpi: str | None, ranks: tuple[int, ...] | None, budget_s: float | None
+    campaign: str, nodes: int, mpi: str | None, ranks: Sequence[int] | None, budget_s: float | None
 ) -> tuple[float, str]:
     """Return the seconds to ask for, and a line with the reason."""
-    from slowpath.plan.places import Nodes
-    from slowpath.run.prepare import prepare
-    from slowpath.run.progress import duration
-
     if budget_s is not None:
         return budget_s + BUILD_S, f"time: the budget plus {duration(BUILD_S)} to build the engine"
     there = Nodes(nodes, tuple(f"n{number}" for number in range(1, nodes + 1)))

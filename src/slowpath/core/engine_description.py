@@ -85,7 +85,7 @@ def decode(description: dict[str, Any]) -> EngineDescription:
         return msgspec.convert(description, EngineDescription)
     except msgspec.ValidationError as error:
         raise RecordError(
-            f"the engine's description can't be read: {error}; rebuild it with: slowpath engine build"
+            f"the engine's description can't be read: {error}; rebuild it with: slowpath mpi build"
         ) from error
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """results.json, typed: what `analyse` concludes and everybody else reads.
 
-`schema/results.schema.json` and docs/reference/results.md are generated from these structs (tools/generate-docs). Times
+`schema/results.schema.json` is generated from these structs (tools/generate-docs). Times
 are seconds, lengths bytes, numbers unrounded; None means missing and stands next to a reason.
 """
 

@@ -50,7 +50,7 @@ def _of_own_mpi(tell: Tell) -> Check:
     engine = kept_engine(mpi)
     if engine is None:
         why = f"not measured: there is no engine for {mpi.identity} to send the messages"
-        return Check(NAME, None, "ok", why, "slowpath engine build, then slowpath doctor")
+        return Check(NAME, None, "ok", why, "slowpath mpi build, then slowpath doctor")
     if mpi.launcher in BATCH_NAMES and find_allocation(os.environ) is None:
         return Check(NAME, None, "ok", f"not measured: {mpi.launcher} starts ranks only inside an allocation")
     tell(f"asking {mpi.identity} what carries messages between two ranks")

@@ -56,7 +56,7 @@ def judged(found: tuple[str, str, str] | None, steered: Mapping[str, str]) -> Ch
           loaded.
     """
     if found is None:
-        return Check(NAME, None, "missing", "the engine can't load its BLAS", "slowpath engine build --force")
+        return Check(NAME, None, "missing", "the engine can't load its BLAS", "slowpath mpi build --force")
     name, core, file = found
     value = ", ".join([name or Path(file).name, *([f"core {core}"] if core else []), file])
     if not name and Path(file).resolve().parent.name in ("blas", "atlas-reference"):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from slowpath.core.errors import UsageError
@@ -154,14 +154,4 @@ def script_for(name: str) -> JobScript:
     for system in BATCH_SYSTEMS:
         if system.name == name and system.script:
             return system.script
-    raise UsageError(f"--scheduler {name}: unknown; choose from {', '.join(SCRIPTED)}")
-
-
-def script_here(is_command: Callable[[str], bool]) -> JobScript:
-    """The job script of the batch system whose command to submit is there.  Raises: UsageError where none is."""
-    scripts = [system.script for system in BATCH_SYSTEMS if system.script]
-    for script in scripts:
-        if is_command(script.submit.split()[0]):
-            return script
-    looked = ", ".join(script.submit.split()[0] for script in scripts)
-    raise UsageError(f"no batch system is in the PATH ({looked}); name one, for example --scheduler slurm")
+    raise UsageError(f"--script {name}: unknown; choose from {', '.join(SCRIPTED)}")

@@ -11,7 +11,10 @@ import msgspec
 from slowpath.core.campaign import PlacementTable, wrong
 from slowpath.core.plan import Placement
 
-MORE_NODES = "ask the batch system for them (slowpath script --nodes {nodes}), or name them in the launcher's host file"
+MORE_NODES = (
+    "ask the batch system for them (slowpath run --script SYSTEM --nodes {nodes}), or name them in the launcher's "
+    "host file"
+)
 
 
 class Nodes(msgspec.Struct, frozen=True):

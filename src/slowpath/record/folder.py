@@ -132,7 +132,7 @@ def _claim(path: Path) -> Path:
     it.
     """
     require_utf8(path.absolute())
-    taken = f"{path}: is not empty; a run needs its own folder: name a new one, or continue with: slowpath resume"
+    taken = f"{path}: is not empty; a run needs its own folder: name a new one, or continue with: slowpath run --resume"
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
@@ -239,5 +239,5 @@ def read_launch_info(folder: Path) -> LaunchInfo | None:
         if folder.name != launch_folder(folder, info.launch).name:
             raise RecordError(f"{path}: is of launch {info.launch}, not of this folder; {_ADVICE}")
     except RecordError as error:
-        raise RecordError(f"{error}; or set it aside with: slowpath resume") from error
+        raise RecordError(f"{error}; or set it aside with: slowpath run --resume") from error
     return info

@@ -46,7 +46,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     process_start: int | None
     token: str
     since: str
-    command: str  # `slowpath resume`
+    command: str  # `slowpath run --resume`
     released: str | None = None
 
 

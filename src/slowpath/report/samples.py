@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw samples for the explorer of the page, thinned to screen resolution within a number of bytes, and as CSV."""
+"""Raw samples for the explorer of the page, thinned to screen resolution within a number of bytes."""
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.analyse.summary import CellSummary, summarise
 from slowpath.core.errors import RecordError
 from slowpath.record import blocks
-from slowpath.record.blocks import scan
-from slowpath.record.folder import launch_folder, launch_folders, read_launches, read_run
+from slowpath.record.folder import launch_folders
 
 FINEST = 400  # intervals of samples that one series can show: the explorer is about that many pixels wide
 COARSEST = 8
@@ -163,23 +160,3 @@ def explore(series: Iterable[SampleSeries], labels: dict[int, str], budget_bytes
         return None
     thinned = any(sampled.samples > 2 * buckets for sampled in kept)
     return Explorer(data, len(kept), samples, thinned, total - len(kept))
-
-
-def write_samples_csv(run: Path, out: TextIO, tell: Callable[[str], None]) -> None:
-    """Write a summary of the samples as CSV, in nanoseconds of one operation, verifying every checksum.
-
-    Args: tell: gets a line for each launch without samples and for each damaged block.
-    Raises: RecordError: the folder is no run folder.
-    """
-    read_run(run)
-    writer = csv.DictWriter(out, [field.name for field in fields(CellSummary)], lineterminator="\n")
-    writer.writeheader()
-    for launch in read_launches(run):
-        path = launch_folder(run, launch.launch) / "samples.blk"
-        if not path.exists():
-            tell(f"launch {launch.launch}: no samples ({launch.ended})")
-            continue
-        index = scan(path)
-        for note in index.notes:
-            tell(f"launch {launch.launch}: {note}")
-        writer.writerows(asdict(line) for line in summarise(index))

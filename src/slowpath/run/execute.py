@@ -336,7 +336,7 @@ def disk_failure(error: OSError, run: Path) -> EnvironmentFailure:
     """The one line for a disk that refuses."""
     return EnvironmentFailure(
         f"{run}: {error.strerror or error}; the measurements so far are kept and readable; free space and run: "
-        f"slowpath resume {run}"
+        f"slowpath run --resume {run}"
     )
 
 

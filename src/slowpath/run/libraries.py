@@ -130,7 +130,7 @@ def require_job(mpis: Sequence[Mpi], environ: Mapping[str, str]) -> None:
         if mpi.launcher == "srun" and mpi.source in ("PATH", "campaign") and find_allocation(environ) is None:
             raise EnvironmentFailure(
                 f"{mpi.identity} starts its ranks with srun, and outside a job every launch would wait in the "
-                "queue; run it inside a job (salloc, or slowpath script), or use another MPI: --mpi embedded"
+                "queue; run it inside a job (salloc, or slowpath run --script), or use another MPI: --mpi embedded"
             )
 
 

@@ -108,7 +108,7 @@ def _measure(
     )
     if result.status == "interrupted":
         raise Interrupted(
-            f"stopped; the measurements so far are kept. Continue with: slowpath resume {run}{_named(info)}"
+            f"stopped; the measurements so far are kept. Continue with: slowpath run --resume {run}{_named(info)}"
         )
     if result.launches and not result.launches_ok and not result.cells_ok:
         raise EnvironmentFailure(
@@ -140,7 +140,7 @@ def resume(
     require_free(run, take_over=terms.take_over)  # at once, before anything is compiled
     require_no_other(run)
     found = reopen(run, environ, tell, terms)
-    with owned(run, "slowpath resume", tell, terms.take_over):
+    with owned(run, "slowpath run --resume", tell, terms.take_over):
         end_leftovers(run, tell)
         schedule, machine = what_is_left(run, found)  # only now does nobody else add launches
         tell(f"{len(schedule.launches_left())} of {len(found.plan.launches)} launches are left")

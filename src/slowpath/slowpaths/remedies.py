@@ -72,7 +72,7 @@ LIBSLOWPATH_PAD_SO = Remedy(
     side_effects=("memory: up to 2 MiB more for each allocation", "every allocation call passes through it"),
     sources=("docs/how-to/padding.md",),
     untried="the engine pads by itself; preload the library into your program",
-    code='LD_PRELOAD="$(slowpath engine path --pad)" mpiexec ...',
+    code='LD_PRELOAD="$(dirname "$(slowpath mpi build)")/libslowpath-pad.so" mpiexec ...',
 )
 
 KEEP_BUFFERS = Remedy(

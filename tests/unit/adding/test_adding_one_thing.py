@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.copies import changed, copy_of_sources, python
+from support.copies import built_page, changed, copy_of_sources, python
 
 pytestmark = pytest.mark.needs("minutes")
 
@@ -61,7 +61,7 @@ ADDED_METRIC = METRIC + '    Metric("added_s", "s", "lower", "what a test added"
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources, with a rule, a remedy, a launcher and a metric more, and their pages written anew."""
+    """The sources, with a rule, a remedy, a launcher and a metric more."""
     copy = copy_of_sources(tmp_path_factory.mktemp("copy"))
     package = copy / "src" / "slowpath"
     family = package / "slowpaths" / "placement"
@@ -77,12 +77,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     changed(family / "sp011_binding.py", "    BIND_TO_CORES,\n", "    BIND_TO_CORES,\n    SIT_DOWN,\n")
     changed(package / "mpi" / "launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
     changed(package / "experiments" / "put" / "experiment.py", METRIC, ADDED_METRIC)
-    python(copy, copy / "tools" / "generate-docs")
     return copy
 
 
-def page(copy: Path, *names: str) -> str:
-    return (copy / "docs" / "reference").joinpath(*names).read_text(encoding="utf-8")
+def page(copy: Path, name: str) -> str:
+    return built_page(copy, f"reference/{name}")
 
 
 def test_a_rule_is_asked_and_has_its_page(copy: Path) -> None:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
+from docs_pages import built_pages
 
 from slowpath.experiments.metric import RATES, Metric
 from slowpath.experiments.registry import EXPERIMENTS, METRICS, ROLES
 
-PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
+PAGE = built_pages()["reference/metrics.md"]
 
 
 @pytest.mark.parametrize("metric", [*METRICS.values(), *RATES], ids=lambda metric: metric.name)

@@ -18,7 +18,7 @@ from pathlib import Path
 from slowpath.core.errors import SlowpathError
 from slowpath.run.ownership import take
 try:
-    print(take(Path(sys.argv[1]), "slowpath resume", take_over=len(sys.argv) > 2).number)
+    print(take(Path(sys.argv[1]), "slowpath run --resume", take_over=len(sys.argv) > 2).number)
 except SlowpathError as error:
     print(error)
 """
@@ -35,6 +35,6 @@ def test_a_process_in_another_namespace_is_refused_and_so_is_this_one(tmp_path: 
         assert "(last sign " in in_a_namespace_of_its_own(tmp_path)
     assert in_a_namespace_of_its_own(tmp_path) == "2\n"
     # It is gone, but nothing here can know that.
-    with pytest.raises(Exception, match=r"by process 1 \(slowpath resume\) .* at once with --take-over"):
-        take(tmp_path, "slowpath resume")
+    with pytest.raises(Exception, match=r"by process 1 \(slowpath run --resume\) .* at once with --take-over"):
+        take(tmp_path, "slowpath run --resume")
     assert in_a_namespace_of_its_own(tmp_path, "--take-over") == "3\n"

@@ -83,7 +83,7 @@ def test_a_folder_is_held_and_given_back(tmp_path: Path) -> None:
         with owned(tmp_path, "slowpath run"):
             assert owner_of(tmp_path).token == owner.token
     assert owner_of(tmp_path).released
-    with owned(tmp_path, "slowpath resume"):
+    with owned(tmp_path, "slowpath run --resume"):
         assert [path.name for path in (tmp_path / "owner").iterdir()] == ["000002.json"]
 
 
@@ -137,7 +137,7 @@ def test_a_proc_of_another_namespace_shows_nothing(tmp_path: Path) -> None:
 def test_an_owner_elsewhere_that_gave_a_sign_is_refused_in_one_line(tmp_path: Path) -> None:
     record(tmp_path, 1, age_s=5)
     with pytest.raises(Taken) as refused:
-        take(tmp_path, "slowpath resume")
+        take(tmp_path, "slowpath run --resume")
     assert str(refused.value) == (
         f"{tmp_path}: is being measured by process {os.getpid()} (slowpath run) on host node7 since "
         "2026-01-31T12:00:00+01:00 (last sign 5 s ago); wait for its end; if it is gone, the folder is free 60 s after "
@@ -154,7 +154,7 @@ def test_one_whose_stamp_stands_still_is_watched_and_taken_over(
     record(tmp_path, 1, age_s=age_s)
     monkeypatch.setattr(ownership, "time", clock := Clock())
     said: list[str] = []
-    assert take(tmp_path, "slowpath resume", said.append).number == 2
+    assert take(tmp_path, "slowpath run --resume", said.append).number == 2
     assert clock.slept_s == WATCH_S
     assert "gave no sign for long; watching for 15 s" in said[0]
 
@@ -163,7 +163,7 @@ def test_one_whose_clock_was_set_shows_that_it_lives(tmp_path: Path, monkeypatch
     path = record(tmp_path, 1, age_s=3600)
     monkeypatch.setattr(ownership, "time", Clock(lambda: os.utime(path, (time.time() - 3000,) * 2)))
     with pytest.raises(Taken, match="its clock and this one differ"):
-        take(tmp_path, "slowpath resume")
+        take(tmp_path, "slowpath run --resume")
     assert owner_of(tmp_path).token == "token1"
 
 
@@ -173,9 +173,9 @@ def test_an_owner_renews_its_stamp_well_before_it_counts_as_gone() -> None:
 
 def test_the_user_can_say_that_an_owner_is_gone_but_not_one_that_is_seen(tmp_path: Path) -> None:
     record(tmp_path, 1)
-    assert take(tmp_path, "slowpath resume", take_over=True).number == 2
+    assert take(tmp_path, "slowpath run --resume", take_over=True).number == 2
     with pytest.raises(Taken, match=f"by process {os.getpid()} .* stop it with: kill {os.getpid()}"):
-        take(tmp_path, "slowpath resume", take_over=True)
+        take(tmp_path, "slowpath run --resume", take_over=True)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"host": 3}', b"\xff", b"x" * 100_000])
@@ -188,15 +188,15 @@ def test_a_damaged_record_is_judged_by_its_stamp(
         require_free(tmp_path)
     os.utime(path, (1e9, 1e9))
     monkeypatch.setattr(ownership, "time", Clock())
-    assert take(tmp_path, "slowpath resume").number == 2
+    assert take(tmp_path, "slowpath run --resume").number == 2
 
 
 def test_a_record_that_is_no_file_hangs_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "owner").mkdir()
     os.mkfifo(record_path(tmp_path, 1))
     with pytest.raises(Taken, match="is a FIFO"):
-        take(tmp_path, "slowpath resume")
-    assert take(tmp_path, "slowpath resume", take_over=True).number == 2
+        take(tmp_path, "slowpath run --resume")
+    assert take(tmp_path, "slowpath run --resume", take_over=True).number == 2
 
 
 def test_names_in_a_record_reach_no_terminal_as_they_are(tmp_path: Path) -> None:
@@ -212,14 +212,14 @@ def test_owners_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "here" / "owner").symlink_to(tmp_path / "there")
     with pytest.raises(RecordError, match="leads out of"):
-        take(tmp_path / "here", "slowpath resume")
+        take(tmp_path / "here", "slowpath run --resume")
     assert not list((tmp_path / "there").iterdir())
 
 
 def _contend(folder: Path, barrier: Any, results: Any) -> None:
     barrier.wait()
     try:
-        results.put(take(folder, "slowpath resume").number)
+        results.put(take(folder, "slowpath run --resume").number)
     except Taken:
         results.put(None)
     barrier.wait()  # all have tried while the winner lives
@@ -255,7 +255,7 @@ def test_a_late_taker_that_judged_an_owner_two_before_gives_way(
 
     monkeypatch.setattr(ownership, "create_once", slow)
     with pytest.raises(Taken, match=f"by process {os.getpid()}"):
-        take(tmp_path, "slowpath resume")
+        take(tmp_path, "slowpath run --resume")
     assert [path.name for path in (tmp_path / "owner").iterdir()] == ["000003.json"]
 
 

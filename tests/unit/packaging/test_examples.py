@@ -76,7 +76,7 @@ def test_the_slurm_script_runs_or_resumes(tmp_path: Path) -> None:
     assert report == "report: slowpath-runs/checkup-7/report.html"
     (tmp_path / "slowpath-runs" / "overalloc-7").mkdir(parents=True)
     (tmp_path / "slowpath-runs" / "overalloc-7" / "run.json").touch()
-    assert submitted("overalloc")[1] == f"slowpath resume slowpath-runs/overalloc-7 {cache}"
+    assert submitted("overalloc")[1] == f"slowpath run --resume slowpath-runs/overalloc-7 {cache}"
 
 
 def test_the_example_campaign_is_one() -> None:

@@ -129,7 +129,7 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     )
     (tmp_path / "slowpath").chmod(0o755)
     ask = (
-        f"source {shlex.quote(str(script))}; COMP_WORDS=(slowpath cam); COMP_CWORD=1; _slowpath_completion slowpath; "
+        f"source {shlex.quote(str(script))}; COMP_WORDS=(slowpath exp); COMP_CWORD=1; _slowpath_completion slowpath; "
         'echo "${COMPREPLY[@]}"'
     )
     done = subprocess.run(
@@ -137,7 +137,7 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True, text=True, timeout=WATCHDOG_S, check=False,
     )  # fmt: skip
-    assert done.stdout.strip() == "campaigns", done.stderr
+    assert done.stdout.strip() == "explain", done.stderr
 
 
 @pytest.mark.needs("tclsh")

@@ -64,7 +64,7 @@ def test_nodes_that_are_not_there_have_cells_skipped_with_the_reason(
     (placement,) = resolved(at_hand=nodes, **keys)
     assert placement.unavailable is not None
     assert why in placement.unavailable
-    assert "slowpath script --nodes 2" in placement.unavailable
+    assert "slowpath run --script SYSTEM --nodes 2" in placement.unavailable
 
 
 @pytest.mark.parametrize(

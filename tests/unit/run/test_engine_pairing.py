@@ -78,7 +78,7 @@ def test_pairs_of_a_librarys_own_interface(programs: dict[str, Path], tmp_path: 
     assert why_not(programs["openmpi"], openmpi, {}) is None
     said = str(why_not(programs["mpich"], openmpi, {}))
     assert "built for the mpich interface (libmpi.so.12) and openmpi 5.0 has that of openmpi" in said
-    assert "slowpath engine build" in said
+    assert "slowpath mpi build" in said
 
 
 def test_the_standards_interface_needs_its_library(programs: dict[str, Path], tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_an_engine_of_ones_own_choice(programs: dict[str, Path], tmp_path: Path)
 def test_the_engine_for_all_is_taken_from_the_cache(programs: dict[str, Path], tmp_path: Path) -> None:
     environ = {"SLOWPATH_ENGINE": "abi", "SLOWPATH_CACHE_DIR": str(tmp_path / "cache")}
     mpich = an_mpi("mpich", "mpich", True, with_standard(tmp_path / "m"))
-    with pytest.raises(EnvironmentFailure, match="run: slowpath engine build --abi"):
+    with pytest.raises(EnvironmentFailure, match="run: slowpath mpi build --abi"):
         engine_for(mpich, environ)
     kept = tmp_path / "cache" / "engines" / "mpich-5"
     make_place(kept.parent)

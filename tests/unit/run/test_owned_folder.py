@@ -64,7 +64,7 @@ def test_resume_beside_a_run_is_refused_in_one_line(
     measured: Path, other: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record_of_another(measured, pid=other)
-    assert exit_code(["resume", str(measured)]) == 4
+    assert exit_code(["run", "--resume", str(measured)]) == 4
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert f"is being measured by process {other} (slowpath run)" in said

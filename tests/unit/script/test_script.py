@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import subprocess
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from slowpath.cli.script import ScriptRequest, command, job_script, too_few_nodes
-from slowpath.core.errors import UsageError
-from slowpath.mpi.batch_systems import SCRIPTED, script_for, script_here
+from slowpath.cli.run import command
+from slowpath.cli.script import ScriptRequest, job_script, too_few_nodes
+from slowpath.mpi.batch_systems import SCRIPTED, script_for
 from slowpath.plan.campaign import Campaign, decode, load
 
 PLACES = """
@@ -87,14 +88,14 @@ def test_too_few_nodes_are_told(places: Campaign) -> None:
     assert too_few_nodes(places, 2) is None
 
 
-def test_the_batch_system_at_hand() -> None:
-    assert script_here(lambda name: name == "bsub") is script_for("lsf")
-    with pytest.raises(UsageError, match="--scheduler"):
-        script_here(lambda name: False)
-
-
 def test_command_line() -> None:
-    result = CliRunner().invoke(command, ["checkup", "--scheduler", "slurm", "--budget", "5m"], standalone_mode=False)
+    result = CliRunner().invoke(command, ["checkup", "--script", "slurm", "--budget", "5m"], standalone_mode=False)
     assert result.exception is None
-    assert "--budget 5m" in result.output
-    assert CliRunner().invoke(command, ["checkup", "--scheduler", "slurm", "--budget", "x"]).exit_code == 2
+    assert "--budget 300s" in result.output
+    assert CliRunner().invoke(command, ["checkup", "--script", "slurm", "--budget", "x"]).exit_code == 2
+
+
+def test_run_takes_every_scripted_system() -> None:
+    (option,) = (option for option in command.params if option.name == "script")
+    assert isinstance(option.type, click.Choice)
+    assert tuple(option.type.choices) == SCRIPTED

@@ -95,7 +95,7 @@ def taken_out(copy: Path, first: int) -> list[str]:
     copy_of_sources(copy)
     (copy / "engine").symlink_to(ROOT / "engine")  # a dry run asks whether it is built
     sources = copy / "src" / "slowpath" / "slowpaths"
-    return python(copy, "-c", TAKE_OUT, sources, copy / "tools" / "generate-docs", str(first)).splitlines()
+    return python(copy, "-c", TAKE_OUT, sources, copy / "tools" / "docs_pages.py", str(first)).splitlines()
 
 
 @pytest.mark.needs("minutes")

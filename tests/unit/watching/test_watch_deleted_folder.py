@@ -31,7 +31,7 @@ def in_deleted_folder(tmp_path: Path, *words: str) -> subprocess.CompletedProces
         ("prove", "folder"),
         ("tune",),
         ("report", "folder"),
-        ("resume", "folder"),
+        ("run", "--resume", "folder"),
     ],
 )
 def test_deleted_working_folder(words: tuple[str, ...], tmp_path: Path) -> None:

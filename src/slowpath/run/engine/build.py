@@ -112,7 +112,7 @@ def chosen_engine(mpi: Mpi, environ: Mapping[str, str]) -> Engine:
     else:
         found = next(standard_engines(source_hash(data_folder("engine")), environ), None)
         if found is None:
-            raise EnvironmentFailure(f"{CHOICE}=abi: there is none in the cache yet; run: slowpath engine build --abi")
+            raise EnvironmentFailure(f"{CHOICE}=abi: there is none in the cache yet; run: slowpath mpi build --abi")
         engine = found
     require_pair(engine.program, mpi, environ)
     return engine

@@ -106,7 +106,7 @@ def _verdicts(engine: UsableEngine, environ: Mapping[str, str], cells: Sequence[
 
 def _no_answer(engine: UsableEngine, why: str) -> EnvironmentFailure:
     return EnvironmentFailure(
-        f"{engine.program} check did not judge the plan: {why}; rebuild it: slowpath engine build --force"
+        f"{engine.program} check did not judge the plan: {why}; rebuild it: slowpath mpi build --force"
     )
 
 
@@ -137,7 +137,7 @@ def describe(engine: UsableEngine, environ: Mapping[str, str]) -> dict[str, Any]
         description = {}
     if not _is_whole(description):
         raise EnvironmentFailure(
-            f"{engine.program} describe --json gave no description; rebuild it: slowpath engine build --force"
+            f"{engine.program} describe --json gave no description; rebuild it: slowpath mpi build --force"
         )
     _keep(kept, msgspec.json.encode(_KeptDescription(program, description)))
     return description
@@ -201,6 +201,6 @@ def planned_engine(
         )
     tell(
         f"not checked: the engine for {mpi.identity} is not built yet, and it is what refuses cells that can't run; "
-        f"slowpath engine build --mpi {mpi.mpiexec} builds it, so does the run. {PLACE} stands for its path."
+        f"slowpath mpi build --mpi {mpi.mpiexec} builds it, so does the run. {PLACE} stands for its path."
     )
     return UnbuiltEngine()

@@ -42,12 +42,12 @@ def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
             return None
         return (
             f"it was built for the {interface} interface ({soname}) and {mpi.identity} has that of {mpi.abi}; "
-            f"build one: slowpath engine build --mpi {mpi.mpiexec}"
+            f"build one: slowpath mpi build --mpi {mpi.mpiexec}"
         )
     if not mpi.standard_abi:
         return (
             f"it was built for the ABI of MPI-5 and {mpi.identity} has no {STANDARD_SONAME}; "
-            f"build one: slowpath engine build --mpi {mpi.mpiexec}"
+            f"build one: slowpath mpi build --mpi {mpi.mpiexec}"
         )
     return _found_elsewhere(read, mpi, environ)
 

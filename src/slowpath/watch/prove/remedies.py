@@ -81,7 +81,7 @@ def candidate(
     if remedy.preload is not None:
         library = next((folder / remedy.preload for folder in libraries if (folder / remedy.preload).is_file()), None)
         if library is None:
-            return f"{remedy.preload} is missing; slowpath engine build makes it"
+            return f"{remedy.preload} is missing; slowpath mpi build makes it"
         preloaded = with_preloaded(argv, mpi.launcher, str(library), environ)
         argv, variables = preloaded.argv, {**variables, **preloaded.variables}
     if remedy.bind is not None:
