@@ -1,182 +1,296 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two reproducer commands under a real MPI: their lines, their errors, their exit codes."""
+"""What `slowpath explain --reproducer` prints: compiled as a vendor would, against
+the logs of the original programs.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from ranks import finished
-from reproducers import SECONDS, Commands, commands_in, lines_match, overalloc_lines, pinned_lines
+from ranks import Process, Ranks, finished
 
+from slowpath.cli.explain import REPRODUCERS, program
+from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.cache import Engine
+from watchdog import WATCHDOG_S
 
-NO_DRIVER = "libslowpath-no-such-driver.so"
+pytestmark = pytest.mark.needs("minutes")
 
-
-@pytest.fixture(scope="session")
-def commands(mpi: Mpi, engine: Engine) -> Commands:
-    """The commands, which are built and installed beside the engine."""
-    return commands_in(engine.program.parent, mpi)
-
-
-@pytest.mark.parametrize("text", ["0.00281", "2.8895e-05", "0.0244", "3", "1e-07", "123456", "1.23457e+06"])
-def test_seconds_pattern_takes_what_ostream_prints(text: str) -> None:
-    assert re.fullmatch(SECONDS, text)
-
-
-@pytest.mark.parametrize("text", ["", "0.0028100", "1.2345678e-05", "-1", "nan", "2.8895E-05"])
-def test_seconds_pattern_refuses_other_spellings(text: str) -> None:
-    assert not re.fullmatch(SECONDS, text)
+HERE = Path(__file__).parent
+FIELD = HERE.parent / "data" / "field"
+OVERALLOC, PINNED = "gpudirect_p2p_overalloc", "intranode_pinned_host_comm"
+MOST_LINES = 250
+START_MS = 400
+MOST_RANKS = 4
+HEADING = "Doing MPI_Send/Recv"
+# What ostream prints of a double: 6 significant digits, no trailing zeros.
+SECONDS = r"(?=[0-9])(?:[0-9]{1,6}(?:\.[0-9]*[1-9])?|[0-9](?:\.[0-9]{0,4}[1-9])?e[-+][0-9]{2,3})"
+TIME = re.compile(rf"(?<=\] time: ){SECONDS}$")
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
-@pytest.mark.parametrize("sizes", [(1024, 1048576, 1), (0, 0, 0), (65537, 65537, 2097152)])
-def test_overalloc_prints_the_lines_of_the_field_logs(
-    commands: Commands, ranks: int, sizes: tuple[int, int, int]
-) -> None:
-    p2p, buffer, over = sizes
-    done = commands.run(ranks, f"gpudirect_p2p_overalloc 3 2 {p2p} {buffer} {over} --memory host")
-    assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, overalloc_lines(ranks - 1, 3, 2, p2p, buffer, over, "host"))
+@dataclass(frozen=True)
+class Commands:
+    """The built commands and how to start them on several ranks."""
+
+    folder: Path
+    mpiexec: list[str]
+    env: dict[str, str]
+
+    def run(self, ranks: int, words: str, env: Mapping[str, str] | None = None) -> Process:
+        name, *arguments = shlex.split(words)
+        argv = [*self.mpiexec, "-n", str(ranks), str(self.folder / name), *arguments]
+        return finished(argv, {**self.env, **(env or {})})
 
 
-def test_a_message_longer_than_buffer_size_stays_inside_the_allocation(commands: Commands) -> None:
-    done = commands.run(2, "gpudirect_p2p_overalloc 2 2 65537 65536 4096 --memory host")
-    assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, overalloc_lines(1, 2, 2, 65537, 65536, 4096, "host"))
-    assert "of 65536 bytes from a buffer of 65536 bytes (without overalloc)." in done.stdout
+def commands_in(folder: Path, mpi: Mpi) -> Commands:
+    """The commands in a folder, for this MPI."""
+    launcher = launcher_named(mpi.launcher)
+    oversubscribe = [*launcher.mapped(launcher.oversubscribe_map), *launcher.oversubscribe]
+    more = oversubscribe if len(os.sched_getaffinity(0)) < MOST_RANKS else []
+    return Commands(folder, [str(mpi.mpiexec), *more], mpi.environ(os.environ))
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("p2p", [0, 1, 134217])
-def test_pinned_host_prints_the_lines_of_the_field_logs(commands: Commands, ranks: int, p2p: int) -> None:
-    done = commands.run(ranks, f"intranode_pinned_host_comm 2 5 host {p2p}")
-    assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, pinned_lines("host", ranks - 1, 2, 5, p2p))
+def lines_match(text: str, patterns: list[str]) -> None:
+    """Each line of rank 0 in its place, each heading of rank 1 in its own: no launcher promises more."""
+    assert len(text.splitlines()) == len(patterns), text
+    for headings in (False, True):
+        lines = [line for line in text.splitlines() if line.startswith(HEADING) == headings]
+        wanted = [pattern for pattern in patterns if pattern.startswith(HEADING) == headings]
+        assert len(lines) == len(wanted), text
+        for line, pattern in zip(lines, wanted, strict=True):
+            assert re.fullmatch(pattern, line), f"{line!r} is not {pattern!r}"
 
 
-def test_the_name_for_two_nodes_is_the_same_program(commands: Commands) -> None:
-    done = commands.run(2, "internode_pinned_host_comm 1 2 host 8")
-    assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, pinned_lines("host", 1, 1, 2, 8))
-    assert "usage: internode_pinned_host_comm <num" in commands.run(2, "internode_pinned_host_comm").stderr
+def times(iterations: int, sub_iterations: int) -> list[str]:
+    return [rf"\[{i}:{j}\] time: {SECONDS}" for i in range(iterations) for j in range(sub_iterations)]
 
 
-@pytest.mark.parametrize("memory", ["pinned_host", "device"])
-def test_pinned_host_with_a_driver(commands: Commands, stub: Path, memory: str) -> None:
-    env = {"SLOWPATH_CUDA_DRIVER": str(stub)}
-    done = commands.run(2, f"intranode_pinned_host_comm 2 2 {memory} 100000", env)
-    assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, pinned_lines(memory, 1, 2, 2, 100000))
+def overalloc_lines(
+    last: int, iterations: int, sub_iterations: int, p2p: int, buffer: int, over: int, memory: str = "device"
+) -> list[str]:
+    """GPU memory, of which the original program knows nothing else, is not printed."""
+
+    def part(length: int, word: str) -> list[str]:
+        sent = f"from rank 0 to rank {last}, of {min(p2p, length)} bytes from a buffer of {length} bytes"
+        return [rf"{HEADING} {sent} \({word} overalloc\)\.", *times(iterations, sub_iterations)]
+
+    return [
+        *([f"mem_type: {memory}"] if memory != "device" else []),
+        f"p2p_size: {p2p}",
+        f"buffer_size: {buffer}",
+        f"overalloc_size: {over}",
+        rf"\[-1\] time: {SECONDS}",
+        *part(buffer + over, "with"),
+        *part(buffer, "without"),
+    ]
 
 
+def pinned_lines(memory: str, last: int, iterations: int, sub_iterations: int, p2p: int) -> list[str]:
+    return [
+        f"mem_type: {memory}",
+        f"p2p_size: {p2p}",
+        rf"\[-1\] time: {SECONDS}",
+        f"{HEADING} from rank 0 to rank {last}, of {p2p} bytes",
+        *times(iterations, sub_iterations),
+    ]
+
+
+@dataclass(frozen=True)
+class Compilers:
+    """What a user's environment has: CC and mpicxx on the PATH, the headers and libraries of MPI and of a CUDA stub."""
+
+    env: dict[str, str]
+    without_gpu: dict[str, str]
+
+    def build(self, folder: Path, name: str, words: str, gpu: bool = True) -> Path:
+        """Compile the printed program with `words`, in which X is its name."""
+        (folder / f"{name}.cpp").write_text(program(name))
+        argv = words.replace("X", name).split()
+        done = subprocess.run(
+            argv, cwd=folder, env=self.env if gpu else self.without_gpu, capture_output=True, text=True,
+            timeout=WATCHDOG_S, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in done.stderr
+        return folder / name
+
+
+@pytest.fixture(scope="module")
+def compilers(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Compilers:
+    """The stub of the CUDA runtime is compiled once."""
+    compiler = shutil.which("cc")
+    if compiler is None or mpi.mpicxx is None or shutil.which("g++") is None:
+        pytest.skip("no compiler")
+    folder = tmp_path_factory.mktemp("compilers")
+    source = HERE / "cudart" / "stub_cudart.c"
+    stub = str(folder / "libcudart.so")
+    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Werror", "-o", stub, str(source)], check=True)
+    (folder / "CC").write_text(
+        f'#!/bin/sh\nexec {mpi.mpicxx} "$@" -lcudart\n'
+    )  # as where a craype-accel module is loaded
+    (folder / "CC").chmod(0o755)
+    shown = subprocess.run(
+        [mpi.mpicxx, "-show"], capture_output=True, text=True, check=True, env=mpi.environ(os.environ)
+    )
+    flags = {kind: re.findall(rf"(?:^|\s)-{kind}\s*(\S+)", shown.stdout) for kind in "IL"}
+    flags["I"].append(str(mpi.prefix / "include"))  # Intel MPI shows a placeholder in place of its folders
+    flags["L"].append(str(mpi.prefix / "lib"))
+    # LC_ALL: a shell warns of a locale that the machine lacks; only the compiler's warnings are looked for.
+    plain = mpi.environ(
+        {
+            **os.environ,
+            "LC_ALL": "C",
+            "PATH": os.pathsep.join([str(folder), str(mpi.mpicxx.parent), os.environ["PATH"]]),
+        }
+    )
+    plain |= {"CPATH": os.pathsep.join(flags["I"]), "LIBRARY_PATH": os.pathsep.join([*flags["L"], str(folder)])}
+    gpu = {**plain, "CPATH": os.pathsep.join([*flags["I"], str(source.parent)])}
+    library_path = os.pathsep.join(filter(None, [str(folder), *flags["L"], plain.get("LD_LIBRARY_PATH")]))
+    gpu["LD_LIBRARY_PATH"] = library_path
+    return Compilers(gpu, plain)
+
+
+@pytest.fixture(scope="module")
+def printed(mpi: Mpi, compilers: Compilers, tmp_path_factory: pytest.TempPathFactory) -> Commands:
+    """Both programs with the CUDA stub."""
+    folder = tmp_path_factory.mktemp("printed")
+    for name in (OVERALLOC, PINNED):
+        compilers.build(folder, name, "CC -O3 X.cpp -o X")
+    made = commands_in(folder, mpi)
+    return Commands(folder, made.mpiexec, {**made.env, "LD_LIBRARY_PATH": compilers.env["LD_LIBRARY_PATH"]})
+
+
+def masked(text: str) -> list[str]:
+    """Lines of a reproducer without their times; the headings, which come from another rank, at the end."""
+    lines = [TIME.sub("T", line) for line in text.splitlines()]
+    return [line for line in lines if not line.startswith(HEADING)] + [x for x in lines if x.startswith(HEADING)]
+
+
+@pytest.mark.parametrize("name", sorted(REPRODUCERS))
+def test_it_is_short_and_plain(name: str) -> None:
+    text = program(name)
+    assert len(text.splitlines()) <= MOST_LINES
+    assert not re.findall(r'#include "', text)
+    assert all(
+        word in text for word in (f"CC -O3 {name}.cpp", f"mpicxx -O3 {name}.cpp", "-lmpi -lcudart -lmpi_gtl_cuda")
+    )
+    assert "intranode" not in text.replace(name, "")
+
+
+@pytest.mark.parametrize("name", [OVERALLOC, PINNED])
 @pytest.mark.parametrize(
-    ("option", "memory"), [("", "device"), (" --memory managed", "managed"), (" --memory=pinned_host", "pinned_host")]
-)
-def test_overalloc_with_a_driver(commands: Commands, stub: Path, option: str, memory: str) -> None:
-    env = {"SLOWPATH_CUDA_DRIVER": str(stub), "SLOWPATH_STUB_CUDA_DEVICES": "2"}
-    done = commands.run(2, f"gpudirect_p2p_overalloc 2 2 1024 65536 1{option}", env)
-    assert done.returncode == 0, done.stderr
-    lines_match(done.stdout, overalloc_lines(1, 2, 2, 1024, 65536, 1, memory))
-
-
-def assert_explained(commands: Commands, words: str, reason: str) -> None:
-    done = commands.run(2, words)
-    name = words.split()[0]
-    assert done.returncode == 2
-    assert done.stdout == "" or "error" not in done.stdout
-    assert done.stderr.count(f"usage: {name} <num_iterations> <num_sub_iterations>") == 1
-    assert done.stderr.count(reason) == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
+    "words",
     [
-        ("gpudirect_p2p_overalloc", "5 arguments are needed, 0 were given"),
-        ("intranode_pinned_host_comm 2 5 host", "4 arguments are needed, 3 were given"),
+        "CC -O3 X.cpp -o X",
+        "g++ -std=c++17 X.cpp -lmpi -lcudart -o X",
+        "mpicxx -DHOST_ONLY X.cpp -o X",
+        "mpicxx X.cpp -o X",
     ],
 )
-def test_wrong_arguments_are_explained_by_one_rank(commands: Commands, words: str, reason: str) -> None:
-    assert_explained(commands, words, reason)
+def test_it_compiles_as_its_head_says(compilers: Compilers, mpi: Mpi, tmp_path: Path, name: str, words: str) -> None:
+    has_gpu = "mpicxx" not in words
+    compilers.build(tmp_path, name, words, gpu=words != "mpicxx X.cpp -o X")
+    made = commands_in(tmp_path, mpi)
+    mine = Commands(tmp_path, made.mpiexec, {**made.env, "LD_LIBRARY_PATH": compilers.env["LD_LIBRARY_PATH"]})
+    memory = "device" if has_gpu else "host"
+    more = "" if has_gpu else " --memory host"
+    if name == OVERALLOC:
+        done = mine.run(2, f"{name} 2 2 1024 65536 1{more}")
+        lines = overalloc_lines(1, 2, 2, 1024, 65536, 1, memory)
+    else:
+        done, lines = mine.run(2, f"{name} 2 2 {memory} 1024"), pinned_lines(memory, 1, 2, 2, 1024)
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, lines)
+    if not has_gpu and name == PINNED:
+        refused = mine.run(2, f"{name} 2 2 device 1024")
+        assert refused.returncode != 0
+        assert "this program was built without CUDA and HIP; its mem_type is host" in refused.stderr
 
 
 @pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("log", "words"),
     [
-        ("gpudirect_p2p_overalloc 5 3 1024 1048576", "5 arguments are needed, 4 were given"),
-        ("gpudirect_p2p_overalloc 5 3 1KiB 1048576 1", "p2p_size is '1KiB': it must be a whole number"),
-        ("gpudirect_p2p_overalloc 5 3 -1 1048576 1", "p2p_size is '-1': it must be at least 0"),
-        ("gpudirect_p2p_overalloc 5 3 10 8 1", "p2p_size 10 is larger than buffer_size + overalloc_size, 9"),
-        ("gpudirect_p2p_overalloc 5 3 8 8 1 --memory mpi", "--memory is 'mpi': it must be one of device"),
-        (
-            "intranode_pinned_host_comm 2 5 gpu 8",
-            "mem_type is 'gpu': it must be one of host, pinned",
-        ),
-        ("intranode_pinned_host_comm 2 0 host 8", "num_sub_iterations is '0': it must be at least 1"),
+        ("overalloc-1B", f"{OVERALLOC} 5 3 1024 1073741824 1"),
+        ("overalloc-64KiB", f"{OVERALLOC} 5 3 1024 1073741824 65536"),
+        ("overalloc-2MiB", f"{OVERALLOC} 5 3 1024 1073741824 2097152"),
+        ("pinned_host-cma", f"{PINNED} 2 5 pinned_host 134217728"),
+        ("host-bound", f"{PINNED} 2 5 host 134217728"),
     ],
 )
-def test_wrong_arguments_are_explained(commands: Commands, words: str, reason: str) -> None:
-    assert_explained(commands, words, reason)
+def test_the_lines_are_those_of_the_original_logs(printed: Commands, log: str, words: str) -> None:
+    done = printed.run(2, words)
+    assert done.returncode == 0, done.stderr
+    assert masked(done.stdout) == masked((FIELD / f"{log}.txt").read_text())
 
 
-@pytest.mark.parametrize("name", ["gpudirect_p2p_overalloc", "intranode_pinned_host_comm"])
-def test_usage_needs_no_launcher(commands: Commands, name: str) -> None:
-    helped = finished([commands.folder / name, "--help"])
-    assert (helped.returncode, helped.stderr) == (0, "")
-    assert helped.stdout.startswith(f"usage: {name} ")
-    wrong = finished([commands.folder / name, "1"])
-    assert (wrong.returncode, wrong.stdout) == (2, "")
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_every_number_of_ranks_and_every_length(printed: Commands, ranks: int) -> None:
+    for p2p, buffer, over in ((1024, 1048576, 1), (0, 0, 0), (65537, 65536, 4096)):
+        done = printed.run(ranks, f"{OVERALLOC} 3 2 {p2p} {buffer} {over} --memory host")
+        assert done.returncode == 0, done.stderr
+        lines_match(done.stdout, overalloc_lines(ranks - 1, 3, 2, p2p, buffer, over, "host"))
+    done = printed.run(ranks, f"{PINNED} 2 3 host 1048577")
+    assert done.returncode == 0, done.stderr
+    lines_match(done.stdout, pinned_lines("host", ranks - 1, 2, 3, 1048577))
 
 
-def test_one_rank_is_too_few(commands: Commands) -> None:
-    done = commands.run(1, "intranode_pinned_host_comm 1 1 host 8")
-    assert done.returncode == 4
-    assert "error: MPI_COMM_WORLD has 1 rank and 2 are needed" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("env", "reason"),
-    [
-        ({"SLOWPATH_CUDA_DRIVER": NO_DRIVER}, f"device memory: no CUDA driver ({NO_DRIVER}: "),
-        ({"SLOWPATH_STUB_CUDA_DEVICES": "0"}, "device memory: CUDA driver found but no device"),
-    ],
-)
-def test_memory_that_is_not_there_is_named_once(
-    commands: Commands, stub: Path, env: dict[str, str], reason: str
+@pytest.mark.parametrize("words", [f"{OVERALLOC} 1 1 8 8 1 --memory host", f"{PINNED} 1 1 host 8"])
+def test_the_warm_up_is_the_first_contact_of_the_ranks(
+    printed: Commands, ranks: Ranks, blankless: Path, words: str
 ) -> None:
-    done = commands.run(3, "gpudirect_p2p_overalloc 1 1 8 8 1", {"SLOWPATH_CUDA_DRIVER": str(stub), **env})
-    assert done.returncode == 4
-    assert done.stderr.count(reason) == 1
-    assert re.search(r"\(rank 0 of 3 on \S+\)", done.stderr)
+    shim = ranks.compiled(Path(shutil.copy(HERE / "first_calls.c", blankless)))
+    env = {"LD_PRELOAD": str(shim), "FIRST_CALLS": str(blankless / "calls")}
+    done = printed.run(3, words, env)
+    assert done.returncode == 0, done.stderr
+    for rank, begin in enumerate((["Send", "Barrier"], ["Barrier"], ["Recv", "Barrier"])):
+        assert (blankless / f"calls.{rank}").read_text().split()[: len(begin)] == begin
+
+
+@pytest.mark.parametrize("name", [OVERALLOC, PINNED])
+def test_the_warm_up_starts_the_gpu(printed: Commands, name: str) -> None:
+    words = f"{name} 1 1 8 8 1" if name == OVERALLOC else f"{name} 1 1 device 8"
+    done = printed.run(2, words, {"STUB_CUDART_START_MS": str(START_MS)})
+    assert done.returncode == 0, done.stderr
+    (warm_up_s,) = re.findall(rf"^\[-1\] time: ({SECONDS})$", done.stdout, re.MULTILINE)
+    assert float(warm_up_s) > START_MS / 1000
+
+
+def test_each_rank_of_a_node_takes_a_gpu_of_its_own(printed: Commands, tmp_path: Path) -> None:
+    env = {"STUB_CUDART_CALLS": str(tmp_path / "calls"), "STUB_CUDART_DEVICES": "2"}
+    done = printed.run(2, f"{PINNED} 1 1 device 8", env)
+    assert done.returncode == 0, done.stderr
+    chosen = [line for line in (tmp_path / "calls").read_text().splitlines() if line.startswith("cudaSetDevice")]
+    assert set(chosen) == {"cudaSetDevice 0", "cudaSetDevice 1"}
+
+
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (f"{OVERALLOC} 1 1 10 8 1", "p2p_size must be at most buffer_size + overalloc_size"),
+        (f"{OVERALLOC} 1 1 1KiB 8 1", "'1KiB' is no whole number"),
+        (f"{OVERALLOC} 1 1 8 8", "usage: srun -n 2 gpudirect_p2p_overalloc <num_iterations>"),
+        (f"{PINNED} 1 1 gpu 8", "usage: srun -n 2 intranode_pinned_host_comm <num_iterations>"),
+    ],
+)
+def test_wrong_arguments(printed: Commands, words: str, said: str) -> None:
+    done = printed.run(2, words)
+    assert done.returncode != 0
+    assert said in done.stderr
     assert "time:" not in done.stdout
 
 
-@pytest.mark.parametrize("call", ["cuMemAlloc_v2", "cuMemFree_v2", "cuDevicePrimaryCtxRetain"])
-def test_a_failing_driver_call_ends_the_job(commands: Commands, stub: Path, call: str) -> None:
-    env = {"SLOWPATH_CUDA_DRIVER": str(stub), "SLOWPATH_STUB_CUDA_FAIL": f"{call}=2"}
-    done = commands.run(2, "gpudirect_p2p_overalloc 1 1 8 8 1", env)
-    assert done.returncode == 4
-    error = rf"error: {call}: CUDA_ERROR_OUT_OF_MEMORY, out of memory \(8 bytes\) \(rank [01] of 2 on \S+\)"
-    assert re.search(error, done.stderr), done.stderr
-
-
-def test_too_much_memory_ends_the_job(commands: Commands) -> None:
-    done = commands.run(2, f"gpudirect_p2p_overalloc 1 1 8 8 {2**60} --memory host")
-    assert done.returncode == 4
-    assert re.search(r"error: mmap: Cannot allocate memory \(\d+ bytes\) \(rank 0 of 2 on \S+\)", done.stderr)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full to write to")
-def test_a_full_disk_ends_the_job(commands: Commands, tmp_path: Path) -> None:
-    script = tmp_path / "to_full.sh"
-    script.write_text('#!/bin/sh\nexec "$@" > /dev/full\n')
-    script.chmod(0o755)
-    command = [*commands.mpiexec, "-n", "2", str(script), str(commands.folder / "intranode_pinned_host_comm")]
-    done = finished([*command, "1", "1", "host", "8"], commands.env)
-    assert done.returncode == 4
-    assert "error: stdout takes no more lines" in done.stderr
+@pytest.mark.parametrize("mpi", ["embedded"], indirect=True)
+def test_a_gpu_that_is_not_there(printed: Commands) -> None:
+    done = printed.run(2, f"{OVERALLOC} 1 1 8 8 1", {"STUB_CUDART_DEVICES": "0"})
+    assert done.returncode != 0
+    assert "error: no GPU" in done.stderr

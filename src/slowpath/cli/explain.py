@@ -26,8 +26,8 @@ def command(code: str | None, reproducer: str | None) -> int:
 
     Shows what it is, what to do, and how Slowpath finds and proves it.
 
-    A printed reproducer needs nothing of Slowpath. It takes the same arguments and prints the same lines as the
-    commands beside the engine. Its first lines are the commands that compile it.
+    A printed reproducer needs nothing of Slowpath, and `slowpath import` reads what it prints. Its first lines are the
+    commands that compile it.
     """
     from slowpath.findings.page import table, text_page
     from slowpath.slowpaths.registry import SLOW_PATHS, find
@@ -50,5 +50,5 @@ def program(name: str) -> str:
 
     if name not in REPRODUCERS:
         raise UsageError(f"no reproducer '{name}'; there are {', '.join(REPRODUCERS)}")
-    file = data_folder("engine") / "reproducers" / "printed" / f"{REPRODUCERS[name]}.cpp"
+    file = data_folder("engine") / "reproducers" / f"{REPRODUCERS[name]}.cpp"
     return file.read_text(encoding="utf-8").replace(REPRODUCERS[name], name)

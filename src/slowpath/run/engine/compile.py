@@ -60,13 +60,10 @@ BUILD_LIMIT_S = 900.0
 _LOOK_EVERY_S = 0.2
 BLAS_LINE = re.compile(r"^-- BLAS: (?!none)(.+)$", re.MULTILINE)  # engine/studies/blas/CMakeLists.txt
 ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space left")
-# Kept next to the engine when the source builds them: the original reproducers' commands, the driver-level experiment,
-# the library that pads allocations of programs that can't be changed, what `slowpath watch` preloads, what replaces
-# collectives and the mock-ups that it opens, and the BLAS.
+# Kept next to the engine when the source builds them: the driver-level experiment, the library that pads allocations of
+# programs that can't be changed, what `slowpath watch` preloads, what replaces collectives and the mock-ups that it
+# opens, and the BLAS.
 OTHER_PROGRAMS = (
-    "gpudirect_p2p_overalloc",
-    "intranode_pinned_host_comm",
-    "internode_pinned_host_comm",
     "slowpath-ipc",
     "libslowpath-pad.so",
     "libslowpath-layers.so",
