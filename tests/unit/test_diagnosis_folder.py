@@ -14,7 +14,7 @@ from slowpath.core.errors import RecordError
 from slowpath.diagnose.page.files import contrasts_csv
 from slowpath.diagnose.records import SCHEMA, Diagnosis, DiagnosisStep, write_diagnosis
 from slowpath.diagnose.tasks import SurveyTask, WitnessTask
-from slowpath.record.imports.field import import_logs
+from slowpath.record.imports.choose import import_files
 from slowpath.report.api import DiagnosisRun as Opened
 
 FIELD = Path(__file__).parents[1] / "data" / "field"
@@ -26,8 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two imported runs as steps. Tests write derived files alone."""
     made = tmp_path_factory.mktemp("diagnoses") / "alice-diagnosis"
     made.mkdir()
-    import_logs([FIELD / "overalloc-1B.txt"], made / "01-survey")
-    import_logs([FIELD / "host-bound.txt"], made / "02-witness")
+    import_files([FIELD / "overalloc-1B.txt"], made / "01-survey")
+    import_files([FIELD / "host-bound.txt"], made / "02-witness")
     steps = [
         DiagnosisStep(number=1, folder="01-survey", why="look", estimate_s=1.0, task=SurveyTask(), wall_s=1.0),
         DiagnosisStep(number=2, folder="02-witness", why="count", estimate_s=1.0, task=WitnessTask(), wall_s=1.0),

@@ -38,9 +38,9 @@ def command(
 ) -> int:
     """Make a run folder from logs of reproducers or benchmarks.
 
-    FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print, or tables of the OSU benchmarks, of IMB
-    or of nccl-tests. Each file is one launch; the folder is reported like any other run. Tables hold means alone: the
-    report states what they lack and draws no conclusions from them.
+    FILES are what gpudirect_p2p_overalloc and intranode_pinned_host_comm print, or tables of the OSU benchmarks.
+    Each file is one launch; the folder is reported like any other run. Tables hold means alone: the report states what
+    they lack and draws no conclusions from them.
 
     A log that two programs wrote into, or one program twice, is refused; so is a unit that isn't known. A last line
     without a line end is left out unless it is provably complete.

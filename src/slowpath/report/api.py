@@ -44,7 +44,7 @@ from slowpath.report.rows import Row, contrast_rows, data_frame, estimate_rows
 if TYPE_CHECKING:
     from slowpath.analyse.source import Recorded
     from slowpath.record.folder import RunInfo
-    from slowpath.record.imports.printed import PrintedTable
+    from slowpath.record.imports.tables import PrintedTable
 
 Json = dict[str, Any]
 
@@ -270,7 +270,7 @@ class Run:
     @cached_property
     def printed(self) -> list[PrintedTable]:
         """Return imported tables of other benchmarks as they were printed, [] in any other run."""
-        from slowpath.record.imports.printed import read_printed
+        from slowpath.record.imports.tables import read_printed
 
         return [table for launch in self.launches for table in read_printed(launch.folder)]
 

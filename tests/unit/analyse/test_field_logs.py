@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
 from slowpath.core.results import ContrastResult, Results
-from slowpath.record.imports.field import import_logs
+from slowpath.record.imports.choose import import_files
 
 LOGS = Path(__file__).parents[2] / "data" / "field"
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return build_results(import_logs(sorted(LOGS.glob("*.txt")), tmp_path_factory.mktemp("field") / "run"))
+    return build_results(import_files(sorted(LOGS.glob("*.txt")), tmp_path_factory.mktemp("field") / "run"))
 
 
 def find(results: Results, a: str, b: str, phase: str) -> ContrastResult:

@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.core.results import ContrastResult, Results
-from slowpath.record.imports.field import import_logs
+from slowpath.record.imports.choose import import_files
 from slowpath.report import render_html, render_text
 
 pytestmark = pytest.mark.needs("minutes")
@@ -126,7 +126,7 @@ def test_single_copy_loses_at_128_mib_and_wins_at_1_mib(results: Runs) -> None:
 
 
 def test_the_reproducers_own_logs_show_the_same(tmp_path: Path) -> None:
-    results = build_results(import_logs(sorted((RUNS / "logs").glob("*.txt")), tmp_path / "logs"))
+    results = build_results(import_files(sorted((RUNS / "logs").glob("*.txt")), tmp_path / "logs"))
     ratios = {
         c.b.label.removesuffix(", with overalloc").removeprefix("log-overalloc-"): c
         for c in results.contrasts

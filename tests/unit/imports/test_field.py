@@ -17,8 +17,8 @@ from slowpath.plan.campaign import load
 from slowpath.record.blocks import read, scan
 from slowpath.record.events import CellEnd, Note, read_events
 from slowpath.record.folder import launch_folder, read_launches, read_run
-from slowpath.record.imports.field import import_logs
-from slowpath.record.imports.log import parse_log
+from slowpath.record.imports.choose import import_files
+from slowpath.record.imports.reproducers import parse_log
 from slowpath.record.plan_files import read_plan
 from slowpath.report import render_text
 
@@ -30,7 +30,7 @@ TIMES = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The nine field logs, imported."""
     assert len(FIELD) == 9
-    return import_logs(FIELD, tmp_path_factory.mktemp("imports") / "run")
+    return import_files(FIELD, tmp_path_factory.mktemp("imports") / "run")
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_stated_conditions_are_kept_and_compared(tmp_path: Path) -> None:
         "*-nic-within-*:nodes=1,transport=network,bind=core",
         "*-nic-across-*:nodes=2,transport=network,bind=core",
     ]
-    folder = import_logs(logs, tmp_path / "run", stated)
+    folder = import_files(logs, tmp_path / "run", stated)
     plan = read_plan(folder / "plan.json")
     assert between(plan, "host-bound", "pinned_host-cma").question.endswith("differ in mem_type (host, pinned_host).")
     asked = between(plan, "host-bound", "pinned_host-nic-across-nodes").question
@@ -150,7 +150,7 @@ def test_without_conditions_no_two_logs_agree(run: Path) -> None:
 def test_a_warning_in_the_log_states_the_transport(tmp_path: Path) -> None:
     """Cray MPICH's "MPICH_NO_LOCAL is set to 1": the network card inside the node."""
     logs = [path for path in FIELD if "nic-within" in path.name or path.name == "host-bound.txt"]
-    folder = import_logs(logs, tmp_path / "run")
+    folder = import_files(logs, tmp_path / "run")
     plan = read_plan(folder / "plan.json")
     assert {one.name: one.stated for one in plan.environments} == {
         "host-bound": {},
@@ -161,7 +161,7 @@ def test_a_warning_in_the_log_states_the_transport(tmp_path: Path) -> None:
     assert [one for one in build_results(folder).findings if one.rule == "SP007"] == []  # it left the memory's path
     assert {group.environment for group in load(folder / "campaign.toml").cells} == {"default", "network path"}
     with pytest.raises(UsageError, match="has transport cma, and the log itself says network"):
-        import_logs(logs, tmp_path / "other", ["*-nic-within-*:transport=cma"])
+        import_files(logs, tmp_path / "other", ["*-nic-within-*:transport=cma"])
 
 
 def test_the_first_allocation_of_a_part_is_a_warm_up(run: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_message_longer_than_buffer_size(tmp_path: Path) -> None:
             "of 1073741824 bytes from a buffer of 1073741825", "of 1073741825 bytes from a buffer of 1073741825"
         )
     )
-    plan = read_plan(import_logs([log], tmp_path / "run") / "plan.json")
+    plan = read_plan(import_files([log], tmp_path / "run") / "plan.json")
     assert [cell.parameters["message_bytes"] for cell in plan.cells] == ["1073741825", "1073741824"]
     assert "Its messages are longer by 1 B." in next(one.question for one in plan.contrasts)
     load(tmp_path / "run" / "campaign.toml")
@@ -225,7 +225,7 @@ def test_a_message_longer_than_buffer_size(tmp_path: Path) -> None:
 def test_conditions_that_are_none(tmp_path: Path, condition: str, said: str) -> None:
     log = next(path for path in FIELD if path.name == "host-bound.txt")
     with pytest.raises(UsageError, match=re.escape(said)):
-        import_logs([log], tmp_path / "run", [condition])
+        import_files([log], tmp_path / "run", [condition])
     assert not (tmp_path / "run").exists()
 
 
@@ -233,7 +233,7 @@ def test_a_log_of_other_memory_than_the_gpus_says_so(tmp_path: Path) -> None:
     text = next(path for path in FIELD if path.name == "overalloc-1B.txt").read_text()
     log = tmp_path / "host.txt"
     log.write_text(f"mem_type: host\n{text}")
-    plan = read_plan(import_logs([log], tmp_path / "run") / "plan.json")
+    plan = read_plan(import_files([log], tmp_path / "run") / "plan.json")
     assert {cell.parameters["memory"] for cell in plan.cells} == {"host"}
     assert 'memory = "host"' in (tmp_path / "run" / "campaign.toml").read_text()
 
@@ -333,7 +333,7 @@ def test_files_that_are_not_logs(tmp_path: Path, content: str | bytes, expected:
     path = tmp_path / "log.txt"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(RecordError) as error:
-        import_logs([path], tmp_path / "run")
+        import_files([path], tmp_path / "run")
     assert str(error.value).startswith(f"{path}: ")
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
@@ -342,24 +342,24 @@ def test_files_that_are_not_logs(tmp_path: Path, content: str | bytes, expected:
 
 def test_folders_missing_files_and_repeats(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="cannot be read: Is a directory"):
-        import_logs([tmp_path])
+        import_files([tmp_path])
     with pytest.raises(RecordError, match="cannot be read: No such file"):
-        import_logs([tmp_path / "none"])
+        import_files([tmp_path / "none"])
     with pytest.raises(RecordError, match="named twice"):
-        import_logs([FIELD[0], FIELD[0]])
+        import_files([FIELD[0], FIELD[0]])
     with pytest.raises(RecordError, match="no log"):
-        import_logs([])
+        import_files([])
 
 
 def test_two_imports_do_not_share_a_folder(run: Path) -> None:
     with pytest.raises(EnvironmentFailure, match="is not empty"):
-        import_logs(FIELD, run)
+        import_files(FIELD, run)
 
 
 def test_a_log_cut_short_keeps_what_it_has(tmp_path: Path) -> None:
     path = tmp_path / "cut.txt"
     path.write_text(GOOD[: GOOD.index("[1:1]")])
-    run = import_logs([path], tmp_path / "run")
+    run = import_files([path], tmp_path / "run")
     notes = [event.text for event in read_events(launch_folder(run, 1) / "events.jsonl").of(Note)]
     assert notes == ["the section at line 4 lacks the times [1:1]"]
     index = scan(launch_folder(run, 1) / "samples.blk")
@@ -370,7 +370,7 @@ def test_files_of_one_name_and_labelled_ranks(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.txt").write_text("".join(f"0: {line}\r\n" for line in GOOD.splitlines()))
-    run = import_logs([tmp_path / "a" / "x.txt", tmp_path / "b" / "x.txt"], tmp_path / "run")
+    run = import_files([tmp_path / "a" / "x.txt", tmp_path / "b" / "x.txt"], tmp_path / "run")
     assert [cell.label for cell in read_plan(run / "plan.json").cells] == ["x", "x (2)"]
 
 

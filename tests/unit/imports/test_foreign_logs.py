@@ -14,21 +14,15 @@ from slowpath.analyse.build import build_results
 from slowpath.core.errors import RecordError
 from slowpath.plan.campaign import load
 from slowpath.record.folder import launch_folder, read_run
-from slowpath.record.imports import limits
+from slowpath.record.imports import source as limits
 from slowpath.record.imports.choose import import_files
-from slowpath.record.imports.printed import PrintedTable, read_printed
+from slowpath.record.imports.tables import PrintedTable, read_printed
 
-DATA = Path(__file__).parent / "data"
 OSU = "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n"
 BW = "# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n"
 MBW_MR = "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n"
 ROWS = "1  15.80\n2  15.90\n4  16.10\n"
-IMB = (
-    "# Benchmarking PingPong\n# #processes = 2\n       #bytes #repetitions      t[usec]   Mbytes/sec\n"
-    "            0         1000         0.14         0.00\n            1         1000         0.14         6.94\n"
-)
 REPRODUCER = "mem_type: host\np2p_size: 8\n[-1] time: 1\nDoing MPI_Send/Recv from rank 0 to rank 1, of 8 bytes\n"
-NCCL = (DATA / "nccl-all-reduce.txt").read_text()
 
 
 def read(text: str, tmp_path: Path, unit: str | None = None) -> list[PrintedTable]:
@@ -79,11 +73,6 @@ def test_a_cut_last_time_of_a_reproducer_is_left_out(tmp_path: Path) -> None:
         (OSU + ROWS.replace("15.90", "15.9"), "line 4: '15.9' has other decimals than the rows above"),
         (OSU + OSU + "1  1.00\n1  1.10\n", "line 6: length 1 for the second time in one table: two outputs"),
         (OSU + "1  1.00\n2  1.10\n" + BW + "4  1.20\n1  5.00\n", "line 8: length 1 after a longer one: two outputs"),
-        (IMB + IMB.splitlines()[-1] + "\n", "line 6: length 1 for the second time"),
-        (NCCL + NCCL[NCCL.rindex("          32") :], "length 32 after 32: two outputs in one file, or several cycles"),
-        (IMB + OSU + ROWS, "contains output of IMB (line 1) and OSU (line 6); split it"),
-        (OSU + ROWS + IMB, "contains output of OSU (line 1) and IMB (line 6); split it"),
-        (OSU + ROWS + NCCL, "contains output of OSU (line 1) and nccl-tests (line 15)"),
         (REPRODUCER + "[0:0] time: 3e-6\n" + OSU + ROWS, "contains output of a reproducer (line 3) and OSU (line 6)"),
         ("0 1000 0.14 0.00\n1 1000 0.15 6.0\n" + OSU + ROWS, "line 2: rows of numbers without a heading"),
         (REPRODUCER + "[0:0] time: 1\n[-1] time: 1\n", "line 6: a second '[-1] time:'"),
@@ -92,12 +81,7 @@ def test_a_cut_last_time_of_a_reproducer_is_left_out(tmp_path: Path) -> None:
         (OSU.replace("Latency (us)", "Jitter (us)") + ROWS, "'Jitter (us)' in the heading is not a known column"),
         (OSU.replace("(us)", "") + ROWS, "line 2: no unit is printed for 'Latency'; state it: --unit us"),
         (BW.replace("MB/s", "furlong") + ROWS, "'furlong' is no known unit of bandwidth"),
-        (NCCL.replace("(us)  (GB/s)  (GB/s)         ", "(ms)  (GB/s)  (GB/s)         ", 1), "times are in ms and us"),
-        (NCCL.replace("(B)", "(KB)"), "sizes are in '(KB)'"),
-        (NCCL.replace("    time ", " cputime "), "'cputime' is the time of the calls on the host"),
-        ("\n".join(line for line in NCCL.split("\n") if "(us)" not in line), "no unit is printed for 'time'"),
         (MBW_MR + "# [ pairs: 1 ] [ window size: varied ]\n", "a table over window sizes (-V) isn't read"),
-        (IMB.replace("   #bytes", "Group  #bytes", 1), "(-multi 1) isn't read"),
         ("hello\n", "has no '[i:j] time:' line"),
     ],
 )  # fmt: skip
@@ -113,11 +97,6 @@ RATES = {"MB/s": 1e6, "MiB/s": 2**20, "GB/s": 1e9, "GiB/s": 2**30, "KB/sec": 1e3
 def test_times_are_in_the_unit_of_the_heading(unit: str, second: float, tmp_path: Path) -> None:
     rows = "1  480.00\n2  640.00\n"
     assert times_s(read(OSU.replace("us", unit) + rows, tmp_path)[0])[1] == pytest.approx(480 * second)
-    (tmp_path / "imb").mkdir()
-    assert times_s(read(IMB.replace("usec", unit), tmp_path / "imb")[0])[0] == pytest.approx(0.14 * second)
-    (tmp_path / "nccl").mkdir()
-    nccl = read(NCCL.replace("(us)", f"({unit})"), tmp_path / "nccl")[0]
-    assert times_s(nccl)[8] == pytest.approx(12.5 * second, rel=0.01)
 
 
 @pytest.mark.parametrize(("unit", "bytes_per_s"), RATES.items())
@@ -197,21 +176,11 @@ def test_tables_of_several_datatypes_are_apart(tmp_path: Path) -> None:
     text = f"# OSU MPI Bandwidth Test v7.4\n# Datatype: MPI_CHAR.\n{rows}# Datatype: MPI_INT.\n{rows}"
     assert [table.variant for table in read(text, tmp_path)] == ["v7.4", "v7.4, MPI_INT"]
     assert build_results(tmp_path / "run").contrasts == []
-    (tmp_path / "nccl").mkdir()
-    more = "".join(line.replace("float", " half") + "\n" for line in NCCL.splitlines() if not line.startswith("#"))
-    found = [table.variant for table in read(NCCL + more, tmp_path / "nccl")]
-    assert found == [f"{half}, {kind} sum -1" for kind in ("float", "half") for half in ("out of place", "in place")]
 
 
 def test_rows_of_one_log_are_never_two_sides(tmp_path: Path) -> None:
     assert len(read(OSU + ROWS + OSU + ROWS, tmp_path)) == 2
     assert build_results(tmp_path / "run").contrasts == []
-
-
-def test_lengths_that_imb_gave_up_are_skipped_with_its_word(tmp_path: Path) -> None:
-    text = IMB + '      4194304  time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over; use "-time X"\n'
-    row = read(text, tmp_path)[0].rows[-1]
-    assert (row.message_bytes, row.operation_s, row.reason) == (4194304, None, "IMB: time-out")
 
 
 def test_a_heading_without_rows_is_said(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from slowpath.plan.campaign import load
-from slowpath.record.imports.field import import_logs
+from slowpath.record.imports.choose import import_files
 from watchdog import WATCHDOG_S
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ def code_cells() -> list[str]:
 def test_the_notebook_runs_from_top_to_bottom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("SLOWPATH_RUN", str(import_logs(sorted(FIELD.glob("*.txt")), tmp_path / "run")))
+    monkeypatch.setenv("SLOWPATH_RUN", str(import_files(sorted(FIELD.glob("*.txt")), tmp_path / "run")))
     names: dict[str, Any] = {}
     for number, cell in enumerate(code_cells()):
         exec(compile(cell, f"cell {number}", "exec"), names)
@@ -42,7 +42,7 @@ def test_the_notebook_runs_from_top_to_bottom(
 def test_the_notebook_finds_the_newest_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLOWPATH_RUN", raising=False)
     monkeypatch.chdir(tmp_path)
-    import_logs([FIELD / "host-bound.txt"], Path("slowpath-runs") / "one")
+    import_files([FIELD / "host-bound.txt"], Path("slowpath-runs") / "one")
     names: dict[str, Any] = {}
     exec(code_cells()[0], names)
     assert names["folder"] == Path("slowpath-runs/one")

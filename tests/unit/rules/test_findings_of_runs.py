@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.record.imports.field import import_logs
+from slowpath.record.imports.choose import import_files
 from slowpath.report import render_html, render_text
 
 DATA = Path(__file__).parents[2] / "data"
@@ -18,7 +18,7 @@ DATA = Path(__file__).parents[2] / "data"
 @pytest.fixture(scope="module")
 def field(tmp_path_factory: pytest.TempPathFactory) -> dict:
     logs = sorted((DATA / "field").glob("*.txt"))
-    return build_results(import_logs(logs, tmp_path_factory.mktemp("field") / "run"))
+    return build_results(import_files(logs, tmp_path_factory.mktemp("field") / "run"))
 
 
 def test_the_field_logs_show_pages_and_what_each_costs(field: dict) -> None:

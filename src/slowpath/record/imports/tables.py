@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of other benchmarks become a run folder: one launch a file, one cell a row, one sample a cell.
+"""Tables of the OSU Micro-Benchmarks become a run folder: one launch a file, one cell a row, one sample a cell.
+
+A log holds a title `# OSU ... Test v7.4`, settings, `# Size ...`, rows. Latencies are means over all iterations, of
+both directions halved in osu_latency; bandwidths are bytes over the mean time. Units are those of the heading: us and
+10^6 bytes per second in OSU's own builds. Neither window size (but in osu_mbw_mr) nor iterations are printed. Read
+from versions 5.3 to 7.4.
 
 A row's mean is the whole timed loop divided by its repetitions, so the sample is that loop: one batch. Every mean is
 flagged as suspect, because a few interrupted repetitions decide it; nothing is made up for what was not printed.
@@ -7,24 +12,744 @@ flagged as suspect, because a few interrupted repetitions decide it; nothing is 
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from slowpath.core.campaign import Campaign, CellsTable
 from slowpath.core.campaign_file import campaign_toml
-from slowpath.core.files import write_atomically
-from slowpath.core.plan import Plan
+from slowpath.core.decoding import decoded, require_schema
+from slowpath.core.errors import RecordError
+from slowpath.core.files import json_bytes, read_bytes, write_atomically
+from slowpath.core.limits import FILE_BYTES
+from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
+from slowpath.core.units import format_bytes
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
-from slowpath.record.imports.conditions import Conditions, condition_words
-from slowpath.record.imports.printed import write_printed
-from slowpath.record.imports.source import cannot_write, imported_campaign, kept_log, printable, run_info
-from slowpath.record.imports.table import LogTable, TableLog
-from slowpath.record.imports.table_plan import PLACEMENT, Planned, build_plan, planned_cells
+from slowpath.record.imports.source import (
+    CUT,
+    Conditions,
+    cannot_write,
+    condition_words,
+    differences,
+    few_notes,
+    imported_campaign,
+    kept_log,
+    not_stated,
+    printable,
+    question,
+    run_info,
+)
 from slowpath.record.plan_files import write_plan
 from slowpath.record.writing import Block, write_blocks
+
+Measure = Literal["ping_pong", "windowed", "put", "operation"]
+NS_PER_S = 10**9
+LARGEST_BATCH = 2**32 - 1  # schema/block.json: batch is a 32-bit field
+_ROUNDING_RATIO = Decimal("0.01")  # most that whole nanoseconds may change a time by
+_RANK_PREFIX = re.compile(r"^\d+: ")
+_ROW = re.compile(r"[\d.]+(?:\s.*)?")
+
+# What no table of means tells, whoever printed it.
+MEAN_ONLY = {
+    "samples": "the table holds one mean for all repetitions; the times of single operations were never printed",
+    "spread": "a mean without its samples has no spread, no interval and no quantiles; measure with slowpath run",
+    "first_message": "first uses of the buffers fall into an unprinted warm-up; the buffers are warm",
+    "launches": "one file is one launch; how values differ from launch to launch is not known",
+}
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One line of a table: the mean time of one operation, and every column as printed.
+
+    operation_s: None when it can't be reported, and then `reason` says why. repetitions: operations in the mean; None:
+    not printed. columns: header -> value in the unit that the header names. wrong: why the row counts as failed.
+    """
+
+    line: int
+    message_bytes: int | None
+    operation_s: Decimal | None
+    repetitions: int | None
+    columns: Mapping[str, float | None]
+    reason: str | None = None
+    wrong: str | None = None
+
+
+@dataclass
+class LogTable:
+    """One table of a log. `operations`: of the engine's, in one repetition of the benchmark's own operation.
+
+    datatype: as printed; empty where none is.
+    """
+
+    line: int
+    benchmark: str
+    variant: str  # what sets it apart from other tables of the benchmark, in words; may be empty
+    measure: Measure
+    parameters: dict[str, str]  # of the engine, where the log states them
+    ranks: int | None
+    missing: dict[str, str] = field(default_factory=lambda: dict(MEAN_ONLY))
+    rows: list[TableRow] = field(default_factory=list)
+    datatype: str = ""
+
+    def again(self, line: int) -> LogTable:
+        """A table below the same title, still without rows."""
+        return replace(self, line=line, parameters=dict(self.parameters), missing=dict(self.missing), rows=[])
+
+    @property
+    def operations(self) -> int:
+        """Return the number by which the engine divides a sample of this pattern (docs/internals/record.md)."""
+        if self.measure == "ping_pong":
+            return 2
+        if self.measure == "windowed":
+            return int(self.parameters.get("in_flight", "64")) * int(self.parameters.get("pairs", "1"))
+        return 1
+
+    def resolve(self) -> None:
+        """Rows whose time the record's whole nanoseconds would change become rows without one, with the reason."""
+        self.rows = [self._resolved(row) for row in self.rows]
+
+    def _resolved(self, row: TableRow) -> TableRow:
+        sample = self.sample(row)
+        if sample is None or row.operation_s is None:
+            return row
+        exact_ns = row.operation_s * sample[1] * self.operations * NS_PER_S
+        if abs(sample[0] - exact_ns) <= _ROUNDING_RATIO * exact_ns:
+            return row
+        time_ns = float(row.operation_s) * NS_PER_S
+        why = f"a time of {time_ns:.3g} ns, which the record's whole nanoseconds don't resolve"
+        return replace(row, operation_s=None, reason=why)
+
+    def sample(self, row: TableRow) -> tuple[int, int] | None:
+        """(nanoseconds, batch): the whole loop as the one batch that it was; None where the row has no time.
+
+        Where the number of repetitions is not printed, the batch is 1 and the sample a mean.
+        """
+        if row.operation_s is None:
+            return None
+        batch = min(row.repetitions or 1, LARGEST_BATCH)
+        return max(1, round(row.operation_s * batch * self.operations * NS_PER_S)), batch
+
+
+@dataclass(frozen=True)
+class TableLog:
+    """One file: its tables, and the lines that belong to none, (line number, text)."""
+
+    path: Path
+    content: bytes
+    tables: list[LogTable]
+    notes: list[tuple[int, str]]
+
+
+def lines(text: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines without blanks around them, and without the rank that `srun --label` puts before each."""
+    for number, raw in enumerate(text.split("\n"), start=1):
+        yield number, _RANK_PREFIX.sub("", raw.strip(), count=1).strip()
+
+
+def is_row(own: str) -> bool:
+    """Whether a line can only be one of a table: its first word is a number."""
+    return _ROW.fullmatch(own) is not None
+
+
+def by_header(path: Path, line: int, header: Sequence[str], own: str) -> list[str]:
+    """The words of a row.  Raises: RecordError if they are not as many as the header's."""
+    words = own.split()
+    if len(words) != len(header):
+        raise wrong(path, line, f"has {len(words)} columns where the header has {len(header)}; restore the line")
+    return words
+
+
+def decimal(path: Path, line: int, text: str) -> Decimal:
+    """A printed number in its own digits.  Raises: RecordError if it isn't one, or is below zero."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation as error:
+        raise wrong(path, line, f"'{text}' is not a number; restore the line") from error
+    if not value.is_finite() or not 0 <= value < 10**15:
+        raise wrong(path, line, f"'{text}' is not a number from 0 to 1e15; restore the line")
+    return value
+
+
+def count(path: Path, line: int, text: str) -> int:
+    """A printed whole number of bytes or repetitions.  Raises: RecordError."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise wrong(path, line, f"'{text}' is not a whole number; restore the line")
+    return int(text)
+
+
+def wrong(path: Path, line: int, problem: str) -> RecordError:
+    """The error for one line of a log."""
+    return RecordError(f"{path}: line {line}: {problem}")
+
+
+def time_s(value: Decimal, unit_s: Decimal) -> tuple[Decimal | None, str | None]:
+    """Seconds, or None and why: a printed zero is a time below the table's digits, never a time of zero."""
+    if value == 0:
+        return None, f"is printed as {value}, below the digits of the table"
+    return value * unit_s, None
+
+
+_S = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "\u00b5": Decimal("1e-6"), "\u03bc": Decimal("1e-6"),
+      "m": Decimal("1e-3"), "": Decimal(1)}  # fmt: skip
+TIMES_S = {f"{prefix}{second}": value for prefix, value in _S.items() for second in ("s", "sec")}
+UNITS = ("ns", "us", "ms", "s")  # that a user can state
+_PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12,
+             "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}  # fmt: skip
+RATES_BYTES_PER_S = {
+    **{f"{p}B/{s}": Decimal(n) for p, n in _PREFIXES.items() for s in ("s", "sec")},
+    **{f"{p}{bit}": Decimal(n) / 8 for p, n in _PREFIXES.items() for bit in ("bps", "b/s", "bit/s")},
+}
+_UNIT = re.compile(r"(.+?)\s*[\[(]\s*([^\])]*?)\s*[\])]")
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Names of the columns as printed, and where the mean of an operation stands. time: (column, seconds of its unit).
+    rate: (column, bytes per second of its unit).  messages: the column of messages per second.
+    """
+
+    columns: Sequence[str]
+    time: tuple[str, Decimal] | None = None
+    rate: tuple[str, Decimal] | None = None
+    messages: str | None = None
+
+    def mean(self, values: Mapping[str, Decimal], size: int | None) -> tuple[Decimal | None, str | None]:
+        """Mean seconds of one operation, or None and why. Rates are of all pairs together, as messages are."""
+        if self.time is not None:
+            name, unit_s = self.time
+            found, why = time_s(values[name], unit_s)
+            return found, why and f"{name} {why}"
+        if self.messages is not None and values[self.messages]:  # more digits than short messages' bandwidth has
+            return 1 / values[self.messages], None
+        if self.rate is not None and size:
+            name, unit_bytes_per_s = self.rate
+            if values[name] == 0:
+                return None, f"{name} is printed as {values[name]}, below the digits of the table"
+            return Decimal(size) / (values[name] * unit_bytes_per_s), None
+        return None, "the table has no column of times or bandwidths that is understood"
+
+
+def read_heading(
+    path: Path, line: int, columns: Sequence[str], times: Sequence[str], rates: Sequence[str], unit: str | None
+) -> Heading:
+    """Return where the mean stands among `columns`.
+
+    Args: times, rates: columns that can hold it, without their units, the first that is there counts.  unit: of times
+          as the user states it, for a heading that doesn't.
+    Raises: RecordError: a unit that is unknown, missing, or another than the stated one.
+    """
+    named = {name_and_unit(column)[0]: column for column in columns}
+    time = next((named[name] for name in times if name in named), None)
+    rate = next((named[name] for name in rates if name in named), None)
+    messages = named.get("Messages/s")
+    if time is not None:
+        return Heading(columns, time=(time, _time_unit_s(path, line, time, unit)))
+    if rate is not None:
+        return Heading(columns, rate=(rate, _rate_unit(path, line, rate)), messages=messages)
+    return Heading(columns, messages=messages)
+
+
+def name_and_unit(column: str) -> tuple[str, str]:
+    """`Latency (us)` -> name and unit; the unit is empty where none is printed."""
+    found = _UNIT.fullmatch(column)
+    if found is not None:
+        return found[1], found[2]
+    return column, column if column in RATES_BYTES_PER_S else ""
+
+
+def _time_unit_s(path: Path, line: int, column: str, stated: str | None) -> Decimal:
+    """Seconds of the unit that is printed, or else stated.  Raises: RecordError: none, an unknown one, or two."""
+    name, printed = name_and_unit(column)
+    unit = printed or stated
+    if unit is None:
+        raise wrong(path, line, f"no unit is printed for '{name}'; state it: --unit us (or {', '.join(UNITS)})")
+    if unit not in TIMES_S:
+        raise wrong(path, line, f"'{unit[:40]}' is not a known unit of time; convert the column to ns, us, ms or s")
+    if stated is not None and TIMES_S[stated] != TIMES_S[unit]:
+        raise wrong(path, line, f"'{name}' is in {printed}, but --unit states {stated}; leave --unit out")
+    return TIMES_S[unit]
+
+
+def _rate_unit(path: Path, line: int, column: str) -> Decimal:
+    unit = name_and_unit(column)[1]
+    if unit in RATES_BYTES_PER_S:
+        return RATES_BYTES_PER_S[unit]
+    todo = "convert the column to MB/s, MiB/s, GB/s, GiB/s, Mbps or Gbps, and name it"
+    what = f"'{unit[:40]}' is no known unit of bandwidth" if unit else f"'{column[:40]}' has no unit"
+    raise wrong(path, line, f"{what}; {todo}")
+
+
+_TITLE = re.compile(r"# (OSU .{1,200}? Test)(?: v(\d[\w.-]*))?")
+_SETTING = re.compile(r"# (Window creation|Synchronization|Datatype): (.+?)\.?")
+_PAIRS = re.compile(r"# \[ pairs: ([0-9]{1,9}) \] \[ window size: ([0-9]{1,9}|varied) \]")
+_BUFFERS = re.compile(r"# (?:Send Buffer|Rank 0 Memory) on (\S+) .*and (?:Receive Buffer|Rank 1 Memory) on (\S+)")
+_IN = r"(?: ?\([^()]{0,20}\))?"
+_COLUMN = re.compile(
+    rf"P\d+(?:\.\d+)? Tail (?:BW|Lat){_IN}|(?:(?:Avg |Min |Max )?(?:Latency|Bandwidth)|Coll\. Init|MPI_Test|MPI_Wait"
+    rf"|(?:Pure|Min|Max) Comm\.|Overall|Compute|Overlap){_IN}|[KMGT]i?B/s|[KMGT]i?b(?:ps|/s)|Messages/s|Iterations"
+    r"|Validation|Transmit Size"
+)
+_WINDOWS = {"MPI_Win_allocate": "allocate", "MPI_Win_create": "create", "MPI_Win_create_dynamic": "dynamic"}
+_SYNCHRONISATIONS = {
+    "MPI_Win_lock/unlock": "lock",
+    "MPI_Win_flush": "flush_all",
+    "MPI_Win_flush_local": "flush_local",
+    "MPI_Win_post/start/complete/wait": "pscw",
+    "MPI_Win_fence": "fence",
+}
+_MEMORY = {"HOST": "host", "DEVICE": "device", "MANAGED": "managed"}
+_USUAL_DATATYPE = "MPI_CHAR"
+_NO_ITERATIONS = "the number of iterations is not printed; the sample is the mean itself, as a batch of one"
+_TIMES = ("Avg Latency", "Latency", "Overall")
+_RATES = ("Bandwidth", *(f"{p}{b}" for p in ("K", "M", "G", "Ki", "Mi", "Gi") for b in ("B/s", "bps", "b/s")))
+_BOTH_WAYS = "both directions were printed as one bandwidth; the time is that of one message of either direction"
+
+
+@dataclass(frozen=True)
+class _OsuBenchmark:
+    benchmark: str
+    measure: Measure
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+# A title without its memory suffix (-CUDA and the like) -> what the engine calls it. All others: one operation.
+_PUT = (("pattern", "burst"), ("design", "mpi"), ("puts", "1"))
+_KINDS = {
+    "OSU MPI Latency Test": _OsuBenchmark("osu_latency", "ping_pong", (("pattern", "ping_pong"),)),
+    "OSU MPI Bandwidth Test": _OsuBenchmark("osu_bw", "windowed", (("pattern", "windowed"),)),
+    "OSU MPI Multiple Bandwidth / Message Rate Test": _OsuBenchmark(
+        "osu_mbw_mr", "windowed", (("pattern", "windowed"),)
+    ),
+    "OSU MPI_Put Latency Test": _OsuBenchmark("osu_put_latency", "put", _PUT),
+}
+
+
+def _begin(line: int, own: str) -> LogTable | None:
+    """The table below a title."""
+    found = _TITLE.match(own)
+    if found is None:
+        return None
+    title, version = found.groups()
+    plain = re.sub(r"-(CUDA|ROCM|OPENACC|SYCL|HIP)\b", "", title)
+    kind = _KINDS.get(plain) or _OsuBenchmark(plain.removeprefix("OSU ").removesuffix(" Test"), "operation")
+    missing = {**MEAN_ONLY, "repetitions": _NO_ITERATIONS}
+    if plain != title:
+        missing["memory"] = "a build without GPU support takes D D, too, and then prints times of host memory"
+    if "bi-directional" in plain.lower():
+        missing["direction"] = _BOTH_WAYS
+    variant = f"v{version}" if version else ""
+    return LogTable(line, kind.benchmark, variant, kind.measure, dict(kind.parameters), None, missing)
+
+
+def _header(path: Path, line: int, own: str, unit: str | None) -> Heading | None:
+    """The heading of the columns; None if this is none."""
+    found = re.match(r"#\s*(Size\b|(?=Avg Latency|Latency|Overall|Bandwidth|[KMG]i?B/s))", own)
+    if not found:
+        return None
+    rest = own[found.end() :]
+    if left := _COLUMN.sub("", rest).strip():
+        if not found[1]:
+            return None
+        raise wrong(path, line, f"'{left[:60]}' in the heading is not a known column; restore the heading")
+    columns = (["Size"] if found[1] else []) + [match[0] for match in _COLUMN.finditer(rest)]
+    if len(columns) == len(set(columns)) and len(columns) > bool(found[1]):
+        return read_heading(path, line, columns, _TIMES, _RATES, unit)
+    raise wrong(path, line, "the heading names no column, or one twice; restore it")
+
+
+def _setting(path: Path, line: int, table: LogTable, own: str) -> None:
+    if pairs := _PAIRS.match(own):
+        if not pairs[2].isdecimal():
+            raise wrong(path, line, "a table over window sizes (-V) isn't read; measure with one of them, as -W 64")
+        table.parameters |= {"pairs": pairs[1], "in_flight": pairs[2]}
+        table.ranks = 2 * int(pairs[1])
+    elif buffers := _BUFFERS.match(own):
+        kinds = [_MEMORY.get(side, side.lower()) for side in buffers.groups()]
+        memory = kinds[0] if kinds[0] == kinds[1] else ":".join(kinds)
+        if table.measure == "put":
+            if memory == "host":  # the engine's put has no other
+                return
+            _no_put(table)
+        table.parameters["memory"] = memory
+    elif setting := _SETTING.fullmatch(own):
+        if setting[1] == "Datatype":
+            table.datatype = setting[2]
+            return
+        name, known = {"Window creation": ("window", _WINDOWS)}.get(setting[1], ("synchronise", _SYNCHRONISATIONS))
+        if table.measure == "put" and setting[2] not in known:
+            _no_put(table)
+        table.parameters[name] = known.get(setting[2], setting[2])
+        table.variant += f", {setting[2]}"
+
+
+def _no_put(table: LogTable) -> None:
+    """The engine has no such put: an operation, and nothing of its own to compare with."""
+    table.measure = "operation"
+    for key, _ in _PUT:
+        table.parameters.pop(key, None)
+
+
+def _row(path: Path, line: int, heading: Heading, own: str) -> TableRow:
+    cells = dict(zip(heading.columns, by_header(path, line, heading.columns, own), strict=True))
+    size = count(path, line, cells.pop("Size")) if "Size" in cells else None
+    status = cells.pop("Validation", None)
+    values = {name: decimal(path, line, text) for name, text in cells.items()}
+    columns: dict[str, float | None] = {name: float(value) for name, value in values.items()}
+    repetitions = int(values["Iterations"]) if values.get("Iterations") else None
+    failed = "the benchmark's own validation failed" if status not in (None, "Pass") else None
+    mean, why = heading.mean(values, size)
+    return TableRow(line, size, mean, repetitions, columns, why, failed)
+
+
+def first_line(text: str) -> int | None:
+    """Return where the first table begins; None: there is none."""
+    return next((line for line, own in lines(text) if own.startswith("#") and _begin(line, own)), None)
+
+
+def parse(path: Path, content: bytes, unit: str | None) -> TableLog:
+    """Return all tables with rows.
+
+    Args: unit: of times, where no heading says it.
+    Raises: RecordError for a row that its heading doesn't explain, or that can't be of the same table, and for a log
+            without a row.
+    """
+    reader = _Reader(path, unit)
+    text = content.decode("utf-8", errors="replace")
+    last = text.count("\n") + 1
+    for line, own in lines(text):
+        reader.read(line, own, is_cut=line == last)
+    found = reader.finish(content)
+    if not found.tables:
+        raise RecordError(f"{path}: is output of OSU without a single row; did the benchmark end early?")
+    for table in found.tables:
+        _finish(table)
+        table.resolve()
+    return found
+
+
+def _finish(table: LogTable) -> None:
+    if table.datatype not in ("", _USUAL_DATATYPE):
+        table.variant = ", ".join(part for part in (table.variant, table.datatype) if part)
+    if all(row.repetitions for row in table.rows):
+        table.missing.pop("repetitions", None)
+    if table.measure == "windowed" and "in_flight" not in table.parameters:
+        table.missing["in_flight"] = "the window size is not printed; the default of the benchmark is 64"
+    if table.ranks is None and table.measure != "operation":
+        table.ranks = 2
+
+
+_ORPHANS = 2  # lines of numbers one after the other that can't be by chance
+NO_ROWS = "the heading of {name} has no rows; did that benchmark end early?"
+
+
+@dataclass
+class _Reader:
+    """The state between the lines of one log."""
+
+    path: Path
+    unit: str | None
+    tables: list[LogTable] = field(default_factory=list)
+    notes: list[tuple[int, str]] = field(default_factory=list)
+    heading: Heading | None = None
+    digits: list[int] = field(default_factory=list)  # decimals of each column of the table
+    lengths: set[int | None] = field(default_factory=set)
+    longest: int = 0
+    orphans: int = 0
+
+    def read(self, line: int, own: str, *, is_cut: bool) -> None:
+        """One line. is_cut: it is the last one, and no line end follows it."""
+        if own.startswith("#") or not is_row(own):
+            self._words(line, own)
+        elif self.heading is None:
+            self._orphan(line, own)
+        elif is_cut and not self._is_whole(own):
+            self.notes.append((line, CUT.format(text=own)))
+        else:
+            self._row(line, self.heading, own)
+
+    def finish(self, content: bytes) -> TableLog:
+        """Return all that was read; a heading without rows is a note."""
+        empty = [(table.line, NO_ROWS.format(name=table.benchmark)) for table in self.tables if not table.rows]
+        kept = [table for table in self.tables if table.rows]
+        return TableLog(self.path, content, kept, few_notes(sorted([*self.notes, *empty])))
+
+    def _words(self, line: int, own: str) -> None:
+        self.orphans = 0
+        if begun := _begin(line, own):
+            self._begin(begun)
+            self.heading = None
+        elif self.tables and (heading := _header(self.path, line, own, self.unit)):
+            if self.tables[-1].rows:
+                self._begin(self.tables[-1].again(line))
+            self.heading = heading
+        elif own.startswith("#"):
+            if self.tables:
+                if self.tables[-1].rows and own.startswith("# Datatype:"):
+                    self._begin(self.tables[-1].again(line))
+                _setting(self.path, line, self.tables[-1], own)
+        elif own:
+            self.notes.append((line, own))
+
+    def _begin(self, table: LogTable) -> None:
+        self.tables.append(table)
+        self.digits, self.lengths, self.longest = [], set(), 0
+
+    def _orphan(self, line: int, own: str) -> None:
+        """Numbers that no heading explains: a few are somebody's line, several are rows of a table that is damaged."""
+        words = own.split()
+        self.orphans = self.orphans + 1 if len(words) > 1 and all(is_row(word) for word in words) else 0
+        if self.orphans >= _ORPHANS:
+            raise wrong(self.path, line, "rows of numbers without a heading; restore the heading, or delete the rows")
+        self.notes.append((line, own))
+
+    def _is_whole(self, own: str) -> bool:
+        """Whether a row that nothing follows is whole: a last number with as many decimals as those above it."""
+        words = own.split()
+        return len(words) == len(self.digits) and self.digits[-1] > 0 and _decimals(words) == self.digits
+
+    def _row(self, line: int, heading: Heading, own: str) -> None:
+        row = _row(self.path, line, heading, own)
+        if row.operation_s is not None or row.columns:
+            self._check_digits(line, heading.columns, own)
+        self._check_length(line, row.message_bytes)
+        self.tables[-1].rows.append(row)
+
+    def _check_digits(self, line: int, columns: Sequence[str], own: str) -> None:
+        """A benchmark prints each column with as many decimals in every row; fewer are a number that was cut off."""
+        words = by_header(self.path, line, columns, own)
+        digits = _decimals(words)
+        if self.digits and digits != self.digits:
+            word = next(w for w, a, b in zip(words, digits, self.digits, strict=True) if a != b)
+            raise wrong(
+                self.path, line, f"'{word}' has other decimals than the rows above; was it cut off? restore the line"
+            )
+        self.digits = digits
+
+    def _check_length(self, line: int, length: int | None) -> None:
+        """One output has each length once; two programs that wrote into one file, or two runs, have it twice."""
+        what = "a row without a length" if length is None else f"length {length}"
+        if length in self.lengths:
+            raise wrong(
+                self.path, line, f"{what} for the second time in one table: two outputs in one file; split them"
+            )
+        if length is not None and length < self.longest:
+            raise wrong(self.path, line, f"{what} after a longer one: two outputs in one file, interleaved; split them")
+        self.lengths.add(length)
+        self.longest = max(self.longest, length or 0)
+
+
+def _decimals(words: Sequence[str]) -> list[int]:
+    return [len(word.partition(".")[2]) if "." in word else 0 for word in words]
+
+
+PLACEMENT = "as logged"
+_MINIMUM_EFFECT = 0.03
+
+
+class _Measured(NamedTuple):
+    experiment: str
+    metric: str
+
+
+# Where a row's time goes.
+EXPERIMENTS: dict[Measure, _Measured] = {
+    "ping_pong": _Measured("p2p", "half_round_trip_latency_s"),
+    "windowed": _Measured("p2p", "time_per_message_s"),
+    "put": _Measured("put", "time_per_put_s"),
+    "operation": _Measured("printed", "operation_s"),  # no experiment of slowpath measures it
+}
+
+
+class Planned(NamedTuple):
+    """One row as a cell."""
+
+    cell: Cell
+    table: LogTable
+    row: TableRow
+
+    @property
+    def measured(self) -> bool:
+        """Whether the row gives a sample: it has a time, and no wrong data."""
+        return not (self.cell.skip or self.row.wrong)
+
+
+def planned_cells(logs: Sequence[TableLog], labels: Sequence[str]) -> list[list[Planned]]:
+    """The cells of each log, numbered over all logs in the order of their rows."""
+    numbers = itertools.count()
+    return [
+        [
+            Planned(_cell(next(numbers), table, name, row, label), table, row)
+            for table, name in zip(log.tables, _names(log.tables), strict=True)
+            for row in table.rows
+        ]
+        for log, label in zip(logs, labels, strict=True)
+    ]
+
+
+def build_plan(
+    logs: Sequence[TableLog],
+    labels: Sequence[str],
+    cells: Sequence[Sequence[Planned]],
+    stated: Mapping[str, Conditions],
+) -> Plan:
+    """Plan of the imported run; `labels` are distinct, one a log. stated: label -> conditions of its launch."""
+    return Plan(
+        schema=PLAN_SCHEMA,
+        campaign="imported",
+        title=f"Imported from {len(logs)} log{'s' if len(logs) > 1 else ''} of other benchmarks",
+        ranks=max((table.ranks or 2 for log in logs for table in log.tables), default=2),
+        rounds=1,
+        seed=0,
+        minimum_effect=_MINIMUM_EFFECT,
+        environments=[Environment(label, stated=dict(stated.get(label, {}))) for label in labels],
+        placements=[Placement(PLACEMENT, "unknown")],
+        cells=[planned.cell for group in cells for planned in group],
+        contrasts=_between_files(cells, stated),
+        launches=[
+            Launch(i, 1, label, PLACEMENT, [planned.cell.cell for planned in group], seed=0)
+            for i, (label, group) in enumerate(zip(labels, cells, strict=True), start=1)
+        ],
+    )
+
+
+def _names(tables: Sequence[LogTable]) -> list[str]:
+    """Benchmark and variant of each table; one that occurs again in the file gets a number."""
+    names: list[str] = []
+    for table in tables:
+        name = ", ".join(part for part in (table.benchmark, table.variant) if part)
+        plain, again = name, 1
+        while name in names:
+            again += 1
+            name = f"{plain} ({again})"
+        names.append(name)
+    return names
+
+
+def _cell(number: int, table: LogTable, name: str, row: TableRow, label: str) -> Cell:
+    parameters = dict(table.parameters)
+    if row.message_bytes is not None:
+        parameters["message_bytes"] = str(row.message_bytes)
+    measured = EXPERIMENTS[table.measure]
+    if table.measure == "operation":
+        parameters = {"pattern": "operation", "operation": table.benchmark, **parameters}
+    size = "" if row.message_bytes is None else f"{format_bytes(row.message_bytes)}, "
+    key = cell_key(
+        measured.experiment, {**parameters, "of": name}, {"log": label}, "unknown", 1, table.ranks or 2, "imported"
+    )
+    return Cell(
+        number,
+        key,
+        name,
+        f"{name}, {size}{label}",
+        measured.experiment,
+        parameters,
+        environment=label,
+        placement=PLACEMENT,
+        skip=row.reason,
+    )
+
+
+def _between_files(cells: Sequence[Sequence[Planned]], stated: Mapping[str, Conditions]) -> list[Contrast]:
+    """Return each row against the same row of the first file that has it."""
+    first: dict[tuple[str, int | None], Planned] = {}
+    made: list[Contrast] = []
+    for group in cells:
+        for planned in group:
+            if not planned.measured:
+                continue
+            base = first.setdefault((planned.cell.group, planned.row.message_bytes), planned)
+            if base.cell.environment != planned.cell.environment:  # rows of one log are no two sides
+                made.append(_contrast(len(made) + 1, base, planned, stated))
+    return made
+
+
+def _contrast(number: int, a: Planned, b: Planned, stated: Mapping[str, Conditions]) -> Contrast:
+    measured = EXPERIMENTS[b.table.measure]
+    names = a.cell.environment, b.cell.environment
+    conditions = [stated.get(name, {}) for name in names]
+    differ = [*differences(*conditions), "file"]
+    asked = question(f"{names[1]}, {b.cell.group},", names[0], differ, not_stated(*conditions))
+    asked += " One mean a file has no interval."
+    side_a, side_b = (Side(planned.cell.cell, "steady", planned.cell.environment) for planned in (a, b))
+    group = f"between files, {b.cell.group}"
+    return Contrast(f"files-{number}", group, asked, "environment", measured.metric, side_a, side_b)
+
+
+PRINTED_SCHEMA = 1
+FILE = "printed.json"
+
+
+class PrintedRow(msgspec.Struct, frozen=True):
+    """One row. columns: name with its unit -> value, as printed; null: the log prints no number there.
+
+    operation_s: mean seconds of one operation; None, and then reason says why. repetitions: None: not printed.
+    """
+
+    cell: int
+    line: int
+    message_bytes: int | None
+    operation_s: float | None
+    repetitions: int | None
+    columns: dict[str, float | None]
+    reason: str | None = None
+    wrong: str | None = None
+
+
+class PrintedTable(msgspec.Struct, frozen=True):
+    """One table. missing: what it does not tell -> why."""
+
+    program: str
+    benchmark: str
+    variant: str
+    ranks: int | None
+    missing: dict[str, str]
+    rows: list[PrintedRow]
+
+
+class Printed(msgspec.Struct, frozen=True):
+    """printed.json."""
+
+    schema: int
+    tables: list[PrintedTable]
+
+
+def write_printed(folder: Path, planned: Sequence[Planned]) -> None:
+    """Writes printed.json of one launch.  Raises: EnvironmentFailure."""
+    tables: dict[int, PrintedTable] = {}
+    for cell in planned:
+        table, row = cell.table, cell.row
+        entry = tables.setdefault(
+            id(table),
+            PrintedTable("OSU", table.benchmark, table.variant, table.ranks, dict(table.missing), []),
+        )
+        seconds = None if row.operation_s is None else float(row.operation_s)
+        entry.rows.append(
+            PrintedRow(cell.cell.cell, row.line, row.message_bytes, seconds, row.repetitions, dict(row.columns),
+                       row.reason, row.wrong)
+        )  # fmt: skip
+    write_atomically(folder / FILE, json_bytes(Printed(PRINTED_SCHEMA, list(tables.values()))))
+
+
+def read_printed(folder: Path) -> list[PrintedTable]:
+    """The tables of one launch's folder; [] where there is no printed.json.
+
+    Raises: RecordError if it is damaged or of another version.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return []
+    content, advice = read_bytes(path, FILE_BYTES[FILE], within=folder), "import the log again"
+    require_schema(content, path, PRINTED_SCHEMA, advice)
+    return decoded(content, Printed, path, advice).tables
+
 
 _MEASURES = (
     "It measures what slowpath has an experiment for, with samples, under the launch conditions of this machine."
@@ -57,9 +782,6 @@ def _group(cells: Sequence[Planned], lengths: list[str]) -> CellsTable:
     parameters = {key: value for key, value in cell.parameters.items() if key != "message_bytes"}
     name = printable(f"{cell.group}, {cell.environment}")
     return CellsTable(name, cell.experiment, {**parameters, "message_bytes": lengths})
-
-
-# campaign.toml of imported tables: those rows that the engine can measure here, as a campaign.
 
 
 _NO_CLOCK_NS = 0  # a log says how long things took, never when
