@@ -15,11 +15,10 @@ from slowpath.core.results import (
     RemedyResult,
     RemovedRatio,
     Results,
-    SideEffect,
     Snippet,
 )
-from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis, DiagnosisStep
-from slowpath.diagnose.tasks import CombinedTask, SurveyTask, Task, TrialTask, WitnessTask
+from slowpath.diagnose.records import Diagnosis, DiagnosisStep
+from slowpath.diagnose.tasks import SurveyTask, Task, TrialTask, WitnessTask
 from slowpath.diagnose.trials.fast_side import EFFECT
 from support import checkup
 from support.results import a_finding, a_leg
@@ -91,7 +90,7 @@ def switch() -> LawResult:
 
 
 def diagnosis() -> tuple[Diagnosis, dict[str, Results]]:
-    """The diagnosis and the runs of its steps: a survey, a witness, a trial that proved, all remedies at once."""
+    """The diagnosis and the runs of its steps: a survey, a witness, a trial that proved."""
     survey = results()
     first, *others = survey.findings
     one = slow_pages(survey)
@@ -99,23 +98,10 @@ def diagnosis() -> tuple[Diagnosis, dict[str, Results]]:
     trial = TrialTask(finding=first.id, remedy=HUGE, axis="pages", slow="small", remedied="huge", metric=one.metric,
                       phase="steady")  # fmt: skip
     tasks: list[Task] = [SurveyTask(), WitnessTask(), trial]
-    tasks.append(CombinedTask(cases=[], job=[], left_out=[], snippet=Snippet()))
     steps = [_step(number, task) for number, task in enumerate(tasks, 1)]
-    keeps = CombinedFinding(finding=first.id, rule=first.rule, remedy=HUGE, others=["more"], verdict="keeps",
-                            text="It keeps.", ratio=1.01, interval=(0.97, 1.04))  # fmt: skip
-    combined = CombinedOutcome(
-        folder=steps[-1].folder,
-        job=[],
-        findings=[keeps],
-        side_effects=[SideEffect(where="8 B messages", ratio=1.2, interval=(1.1, 1.3), verdict="slower")],
-        left_out=[],
-        snippet=Snippet(shell=SHELL),
-        reason=None,
-    )
-    made = Diagnosis(schema=2, slowpath="0", command=["slowpath", "diagnose", "--budget", "1m"],
+    made = Diagnosis(schema=3, slowpath="0", command=["slowpath", "diagnose", "--budget", "1m"],
                      started="2026-01-31T12:00:00+00:00", budget_s=60.0, mpi="mpich 5.0.2", status="budget",
-                     spent_s=50.0, steps=steps, findings=[proven, *others], next=["try more"],
-                     combined=combined)  # fmt: skip
+                     spent_s=50.0, steps=steps, findings=[proven, *others], next=["try more"])  # fmt: skip
     effect = replace(one, group=EFFECT)
     return made, {"01-survey": survey, steps[2].folder: replace(survey, contrasts=[effect])}
 

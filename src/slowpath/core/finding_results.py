@@ -146,33 +146,11 @@ class Legs(Result, frozen=True, kw_only=True):
         return (("observed", self.observed), ("explained", self.explained), ("proven", self.proven))
 
 
-class Claim(Result, frozen=True, kw_only=True):
-    """What a cause says, so that it can be distinguished from another one. Null: it says nothing of that."""
-
-    time: Annotated[
-        Literal["kernel", "user", "waiting", "cold cache", "copy", "path"] | None,
-        means(
-            "where the time goes: work in the kernel, work in the library, sleep, fetching bytes from memory, one more "
-            "copy, another way of the message"
-        ),
-    ]
-    side: Annotated[Literal["sender", "receiver", "both"] | None, means("who spends it")]
-    by: Annotated[str | None, means("what its cost follows: pages, bytes, allocation, message, nothing, ...")]
-
-
 class Rival(Result, frozen=True, kw_only=True):
-    """A cause that would look the same, and whether an experiment distinguished it (docs/reference/findings.md)."""
+    """Another cause that would look the same. No experiment distinguishes it."""
 
     name: Annotated[Text, means("short")]
     cause: Annotated[Text, means("the sentence of the finding, were it this one")]
-    claim: Annotated[Claim, means("what it says")]
-    experiment: Annotated[Text, means("the experiment that distinguishes it")]
-    state: Annotated[
-        Literal["refuted", "standing", "true"],
-        means("what the experiment showed; standing: it was not made, or left it open"),
-    ]
-    text: Annotated[Text, means("why, with the numbers")]
-    evidence: Annotated[list[Text], means("what it rests on")]
 
 
 class RemovedRatio(Result, frozen=True, kw_only=True):
@@ -244,7 +222,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     environment: Annotated[str | None, means("null: several, or not reported")]
     placement: Annotated[str | None, means("null: several, or not reported")]
     status: Annotated[
-        Literal["observed", "explained", "proven"], means("which legs are shown; explained: no rival stands")
+        Literal["observed", "explained", "proven"], means("which legs are shown; explained: law and witness agree")
     ]
     affects_default: Annotated[
         bool | None,
@@ -272,10 +250,7 @@ class Finding(Result, frozen=True, kw_only=True, omit_defaults=True, rename={"af
     remedies: Annotated[list[RemedyResult], means("those that fit, the proven first")]
     next: Annotated[list[Text], means("what would be measured next")]
     axis: Annotated[str | None, means("the one thing in which both sides differ; absent: on no contrast")] = None
-    claim: Annotated[Claim | None, means("what the cause says, as measured; absent: it is not explained")] = None
-    rivals: Annotated[list[Rival], means("causes that would look the same, and what became of each")] = field(
-        default_factory=list
-    )
+    rivals: Annotated[list[Rival], means("other causes that would look the same")] = field(default_factory=list)
     run: Annotated[str | None, means("of a diagnosis: the step that showed it; absent: the survey")] = None
     kind: Annotated[
         FindingKind,

@@ -10,7 +10,6 @@ from slowpath.core.result import (
     Interval,
     NotNegative,
     Number,
-    Phase,
     Positive,
     Result,
     Text,
@@ -64,37 +63,21 @@ class LawPoint(Result, frozen=True, kw_only=True):
     ] = None
 
 
-ForecastKind = Literal["held out", "later"]
 Predicted = Literal["held", "failed", "undecided", "not made"]
 
 
 class LawForecast(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """What a law predicted at a place that it was not fitted to, and what was seen there."""
+    """What a law predicted at a point of its sweep that was set apart before any law was fitted."""
 
     place: Annotated[dict[str, Number], means("what is varied -> its value here")]
-    kind: Annotated[
-        ForecastKind,
-        means("a point of the sweep itself, set apart before any law was fitted; or measured after it was written"),
-    ]
     predicted_s: Annotated[Positive, means("by the law, seconds")]
     interval: Annotated[Interval, means("prediction interval of this place alone at 95 %, seconds")]
     joint_ratio: Annotated[Positive, means("half the interval by which all places are judged at once, as a ratio")]
     span_s: Annotated[NotNegative, means("the time that the law is about: its longest less its shortest, seconds")]
-    noise_ratio: Annotated[NotNegative, means("standard error that was expected of what is seen, as a ratio")]
     seen_s: Annotated[Positive | None, means("centre over launches, seconds; absent: not measured")] = None
     seen_interval: Annotated[Interval | None, means("of the centre at 95 %, seconds")] = None
     held: Annotated[bool | None, means("absent: not measured, or too noisy to decide")] = None
     text: Annotated[Text, means("one line")]
-
-
-class LawSource(Result, frozen=True, kw_only=True):
-    """What a law was fitted to."""
-
-    law: Annotated[str, means("that fits, whether or not it may be named")]
-    cells: Annotated[tuple[Count, ...], means("of its points, in their order")]
-    metric: Annotated[str, means("whose times they are")]
-    phase: Annotated[Phase, means("of the times")]
-    less_phase: Annotated[str, means("phase of the same cells that was taken off; empty: none")]
 
 
 class LawResult(Result, frozen=True, kw_only=True):
@@ -114,10 +97,7 @@ class LawResult(Result, frozen=True, kw_only=True):
     text: Annotated[Text, means("one line")]
     drawn: Annotated[tuple[LawPoint, ...], means("the points, in the order of the sweep")] = ()
     is_excess: Annotated[bool, means("times are slow minus usual")] = False
-    forecasts: Annotated[
-        tuple[LawForecast, ...], means("what it predicted, later ones first, of each kind the outermost place first")
-    ] = ()
+    forecasts: Annotated[tuple[LawForecast, ...], means("what it predicted, the outermost place first")] = ()
     predicted: Annotated[
         Predicted, means("what came of the forecasts; a cause rests on a law only where they held")
     ] = "not made"
-    source: Annotated[LawSource | None, means("null: no cells of this run alone")] = None

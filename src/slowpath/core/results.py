@@ -15,7 +15,6 @@ import msgspec
 from slowpath.core.cannon_results import CannonResults
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import (
-    Claim,
     ContrastResult,
     ContrastSide,
     FailedNode,
@@ -33,7 +32,7 @@ from slowpath.core.finding_results import (
     Snippet,
     VerdictWord,
 )
-from slowpath.core.law_results import LawCoefficient, LawForecast, LawPoint, LawResult, LawSource, LimitBracket
+from slowpath.core.law_results import LawCoefficient, LawForecast, LawPoint, LawResult, LimitBracket
 from slowpath.core.message_results import RankScaling
 from slowpath.core.put_results import PutResults
 from slowpath.core.result import Count, Result, Text, means, optional
@@ -55,7 +54,6 @@ from slowpath.core.shape_results import CellShapes, LaunchKinds
 __all__ = [
     "RESULTS_SCHEMA",
     "CellShapes",
-    "Claim",
     "ContrastResult",
     "ContrastSide",
     "EnvironmentResult",
@@ -68,7 +66,6 @@ __all__ = [
     "LawForecast",
     "LawPoint",
     "LawResult",
-    "LawSource",
     "Leg",
     "Legs",
     "Level",

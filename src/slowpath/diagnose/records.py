@@ -13,8 +13,8 @@ from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, StepFolder
 from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES, MOST_STEPS, Name, Text
-from slowpath.core.result import Count, Interval, NotNegative, Number, Whole
-from slowpath.core.results import Finding, SideEffect, Snippet, Verdict
+from slowpath.core.result import Count, NotNegative, Number, Whole
+from slowpath.core.results import Finding, Verdict
 from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.tasks import LeftOut, SurveyTask, Task
 from slowpath.findings.least_seen import LeastSeen
@@ -40,35 +40,6 @@ class DiagnosisStep(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: NotNegative | None = None
     summary: Text | None = None
     launches_left_out: Count = 0
-
-
-class CombinedFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding under all remedies. ratio: of the time with all over that with its own alone; times are medians."""
-
-    finding: str
-    rule: str
-    remedy: str
-    others: list[str]
-    verdict: Literal["keeps", "loses", "undecided"]
-    text: str
-    ratio: Number | None = None
-    interval: Interval | None = None
-    pairs: Count = 0
-    as_it_is_s: Number | None = None
-    alone_s: Number | None = None
-    combined_s: Number | None = None
-
-
-class CombinedOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What proven remedies do all at once. snippet: None, with a reason, where not all of them can be recommended."""
-
-    folder: str
-    job: list[str]
-    findings: list[CombinedFinding]
-    side_effects: list[SideEffect]
-    left_out: list[LeftOut]
-    snippet: Snippet | None
-    reason: str | None
 
 
 class ScreenedSuspect(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +70,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
     status: named: no more than names was asked for; budget: stopped at it.  forced: variables of the user's that are
     known to force a slow state.  name_only: nothing is explained, refined or tried.  next: what would be measured next.
-    combined: None: no two proven remedies were measured together.  verdict: by the judge of every run; None: nothing
+    verdict: by the judge of every run; None: nothing
     was measured yet.
     only: rules and questions that were asked for; empty: all.  not_tried: remedies that can't help on this machine.
     program: that it is for; None: for no program in particular.
@@ -123,7 +94,6 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[Finding] = []
     next: list[str] = []
     name_only: bool = False
-    combined: CombinedOutcome | None = None
     verdict: Verdict | None = None
     only: list[str] = []
     not_tried: list[LeftOut] = []

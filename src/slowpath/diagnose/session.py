@@ -161,7 +161,6 @@ class Session:
         verdict = verdict_of(self._asked_for(state), self._measured, self.diagnosis.program, self._pace_of_survey())
         return {
             "findings": findings,
-            "combined": after.combined,
             "forced": list(forced),
             "verdict": with_settings_without_effect(verdict, idle),
             "paths": [path.words for path in paths_of(self._measured)],
@@ -293,7 +292,7 @@ class Session:
     def _conclude(self, step: DiagnosisStep) -> None:
         """Take in a step that is over."""
         begun_s = self._clock.now()
-        kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings, self.diagnosis.combined)
+        kind, before = kind_of(step.task), StepConclusion(self.diagnosis.findings)
         done = replace(step, wall_s=measured_s(inside(self.folder, step.folder)))
         found = self._bench.results(inside(self.folder, step.folder))
         done = replace(done, launches_left_out=_left_out(found) if kind.required else 0)

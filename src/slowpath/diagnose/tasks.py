@@ -12,7 +12,6 @@ import msgspec
 
 from slowpath.core.limits import Name, Number, Whole
 from slowpath.core.machine import Others
-from slowpath.core.results import LawForecast, LawSource, Snippet
 from slowpath.mpi.own_settings import OwnSetting
 
 # How a trial has the fast side: the remedied cell is on it; the remedy changes nothing there; it is measured with the
@@ -131,41 +130,6 @@ class PathTask(TaskBase, frozen=True, kw_only=True, tag="path"):
     """Ask the library what carries its messages: module, transport and device."""
 
 
-class RivalTask(TaskBase, frozen=True, kw_only=True, tag="rival"):
-    """Tell the causes of findings from what would look the same: their cells as they are and with one thing changed."""
-
-
-class PredictedAnchor(msgspec.Struct, frozen=True, kw_only=True):
-    """A point of the survey that is measured again. half_ratio: half the interval of its centre at 95 %, as a ratio."""
-
-    parameters: dict[Name, str]
-    value_s: Number
-    half_ratio: Number
-
-
-class PredictedPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """A new place, and what the law predicted of it before it was measured."""
-
-    parameters: dict[Name, str]
-    forecast: LawForecast
-
-
-class ForecastEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The law of one finding. like: cell of the survey under whose conditions its places are measured."""
-
-    finding: Name
-    source: LawSource
-    like: Whole
-    anchors: list[PredictedAnchor]
-    places: list[PredictedPlace]
-
-
-class ForecastTask(TaskBase, frozen=True, kw_only=True, tag="forecast"):
-    """Measure what the laws of findings predicted."""
-
-    entries: list[ForecastEntry]
-
-
 class SeparateTask(TaskBase, frozen=True, kw_only=True, tag="separate"):
     """Measure the points that tell two laws apart."""
 
@@ -229,8 +193,8 @@ class AttributeTask(TaskBase, frozen=True, kw_only=True, tag="attribute"):
 
 
 class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
-    """Toggle one remedy. axis: what differs; slow, remedied: its values.  fast_side: None: a trial of an older version,
-    which did not measure the fast side with the remedy.
+    """Toggle one remedy. axis: what differs; slow, remedied: its values.  fast_side: None: not
+    measured with the remedy.
 
     constant_s: the law's constant part, where there is no fast side at all.  control: why the negative control must not
     change.  uncontrolled: why there is no control.
@@ -249,32 +213,13 @@ class TrialTask(TaskBase, frozen=True, kw_only=True, tag="trial"):
     uncontrolled: str | None = None
 
 
-class CombinedCase(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding with all remedies. others: those added to its own.  links: the axes on which they are added."""
-
-    finding: Name
-    rule: Name
-    remedy: str
-    others: list[str]
-    links: list[str]
-
-
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A remedy that is not measured, and why: not tried, or proven and not measured with the others."""
+    """A remedy that is not tried, and why."""
 
     finding: Name
     rule: Name
     remedy: str
     why: str
-
-
-class CombinedTask(TaskBase, frozen=True, kw_only=True, tag="combined"):
-    """Measure proven remedies all at once. job: remedies that are set for a whole job; snippet: their lines."""
-
-    cases: list[CombinedCase]
-    job: list[str]
-    left_out: list[LeftOut]
-    snippet: Snippet
 
 
 Task: TypeAlias = (
@@ -288,11 +233,8 @@ Task: TypeAlias = (
     | SingleTask
     | WitnessTask
     | PathTask
-    | RivalTask
-    | ForecastTask
     | SeparateTask
     | RefineTask
     | AttributeTask
     | TrialTask
-    | CombinedTask
 )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from slowpath.core.results import Finding, Results
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.facts import Later, UserState
+from slowpath.findings.facts import UserState
 from slowpath.mpi.forced import Forced
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by
@@ -25,14 +25,9 @@ def user_state(forced: Sequence[Forced]) -> UserState | None:
     return UserState(forced[0].state, {one.name: one.value for one in forced}, WITHOUT_USER)
 
 
-def findings_under(
-    results: Results, forced: Sequence[Forced], experiments: Sequence[Results] = (), later: Later | None = None
-) -> list[Finding]:
-    """What the rules see in a run that the user's variables were part of.
-
-    Args: experiments: runs that tell causes apart, the newest first.  later: forecasts that were measured.
-    """
-    found = findings(results, ROLES, user_state=user_state(forced), experiments=experiments, later=later)
+def findings_under(results: Results, forced: Sequence[Forced]) -> list[Finding]:
+    """What the rules see in a run that the user's variables were part of."""
+    found = findings(results, ROLES, user_state=user_state(forced))
     return [_as_users_own(one, forced) for one in found]
 
 

@@ -4,8 +4,7 @@
 `Facts` holds what any slow path may ask. What one family alone asks for is a function of its own that takes a `Facts`;
 `once` keeps what several slow paths ask for.
 
-Among the facts: processors that ranks were allowed to use, and whether some had to share one; and cells that were
-measured as they are and with something changed, in the same launches.
+Among the facts: processors that ranks were allowed to use, and whether some had to share one.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -21,9 +20,8 @@ from msgspec.structs import replace
 from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.core.finding_results import ContrastResult
-from slowpath.core.law_results import LawForecast, LawSource
 from slowpath.core.machine import Others
-from slowpath.core.roles import Roles, is_effort
+from slowpath.core.roles import Roles
 from slowpath.core.run_results import EnvironmentResult, PlacementResult, RankPlace, RunResult, SkippedRow
 from slowpath.core.shape_results import CellShapes, LaunchKinds
 from slowpath.findings.difference import DECIDED, WITHOUT_USER, Place, Slowdown, slowdown
@@ -66,64 +64,8 @@ def crowded(placements: Sequence[PlacementResult]) -> list[PlacementResult]:
     return known if any(one.bind == "core" for one in known) else []
 
 
-@dataclass(frozen=True)
-class Variation:
-    """Both sides of a difference as they are and with something changed, seconds, of the same launches in one order."""
-
-    slow_s: Sequence[float]
-    slow_varied_s: Sequence[float]
-    fast_s: Sequence[float]
-    fast_varied_s: Sequence[float]
-
-    @property
-    def times_s(self) -> tuple[Sequence[float], Sequence[float], Sequence[float], Sequence[float]]:
-        """As `stats.removed` takes them."""
-        return self.slow_s, self.slow_varied_s, self.fast_s, self.fast_varied_s
-
-
-Changes = Mapping[str, str]
-
-
-class Variations:
-    """Cells of one run, found by what they are."""
-
-    def __init__(self, cells: Iterable[CellResult], roles: Roles) -> None:
-        self._roles = roles
-        self._cells: dict[Hashable, CellResult] = {}
-        for cell in cells:
-            if cell.metrics and cell.copy == 1:
-                self._cells.setdefault(self._key(cell, {}), cell)
-
-    def find(
-        self,
-        cells: tuple[CellResult, CellResult],
-        changes: tuple[Changes, Changes],
-        metric: str,
-        phases: tuple[str, str],
-    ) -> Variation | None:
-        """As `Facts.variation` has it."""
-        found: list[Sequence[float]] = []
-        for cell, changed, phase in zip(cells, changes, phases, strict=True):
-            for one in (self._cells.get(self._key(cell, {})), self._cells.get(self._key(cell, changed))):
-                estimate = one.estimate(metric, phase) if one is not None else None
-                if estimate is None:
-                    return None
-                found.append(estimate.launch_values)
-        if len({len(values) for values in found}) > 1 or min(min(values) for values in found) <= 0:
-            return None
-        return Variation(*found)
-
-    def _key(self, cell: CellResult, changed: Changes) -> Hashable:
-        """All but how much was measured."""
-        parameters = {**cell.parameters, **changed}
-        kept = tuple(sorted((name, value) for name, value in parameters.items() if not is_effort(self._roles, name)))
-        return cell.experiment, cell.mpi, cell.environment, cell.placement, kept
-
-
 NETWORK = "network_path"
 DEFAULT_EFFECT = 0.03  # minimum effect of a run that has no contrast
-# Forecasts that were written down and measured in another run, by what their law was fitted to.
-Later: TypeAlias = Mapping[LawSource, tuple[LawForecast, ...]]
 _Found = TypeVar("_Found")
 _More = ParamSpec("_More")
 
@@ -147,7 +89,7 @@ class Facts:
     Attributes:
         every_cell, contrasts, shapes, launch_kinds, skipped: as results.json has them.
         roles: of the parameters of its cells.
-        cells: by number.  later: forecasts that were measured in another run.
+        cells: by number.
         imported: whether it is made of logs, which do not say how they were launched.
     """
 
@@ -162,10 +104,7 @@ class Facts:
         launch_kinds: Sequence[LaunchKinds] = (),
         skipped: Sequence[SkippedRow] = (),
         user_state: UserState | None = None,
-        experiments: Sequence[Sequence[CellResult]] = (),
-        later: Later | None = None,
     ) -> None:
-        """Args: experiments: cells of runs that were made to distinguish causes, the newest first."""
         self.run = run
         self.every_cell = cells
         self.contrasts = contrasts
@@ -173,8 +112,6 @@ class Facts:
         self.shapes, self.launch_kinds, self.skipped = shapes, launch_kinds, skipped
         self.cells: dict[int, CellResult] = {cell.cell: cell for cell in cells}
         self.imported = run.imported
-        self.later: Later = later or {}
-        self._experiments = experiments
         self._user_state = user_state
         self._environments = [_as_used(entry, user_state) for entry in run.environments]
         self._kept: dict[Hashable, Any] = {}
@@ -218,23 +155,6 @@ class Facts:
         of two kinds, the environment is no cause."""
         found = (one for one in self.all_slowdowns if one.axis in axes and one.slow_phase == one.fast_phase == phase)
         return [one for one in found if one.axis != "environment" or not one.of_two_kinds]
-
-    @cached_property
-    def _variations(self) -> list[Variations]:
-        return [Variations(cells, self.roles) for cells in (*self._experiments, self.every_cell)]
-
-    def variation(
-        self,
-        cells: tuple[CellResult, CellResult],
-        changes: tuple[Mapping[str, str], Mapping[str, str]],
-        metric: str,
-        phases: tuple[str, str],
-    ) -> Variation | None:
-        """Return slow and fast cell as they are and with parameters changed, all four in the launches of one run, this
-        one or one that was made for it; None: there is none.
-        """
-        found = (variations.find(cells, changes, metric, phases) for variations in self._variations)
-        return next((variation for variation in found if variation is not None), None)
 
     # Where it was measured.
 

@@ -33,8 +33,7 @@ from slowpath.core.results import (
 from slowpath.core.units import share_words
 from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import Parameters, Remedy, fitting, snippet
-from slowpath.findings.rivals.judged import Contest, held_against, uncontested
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import USER, SlowPath
 from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words, open_words
 
 LEAST_REMOVED_RATIO = 0.5
@@ -108,7 +107,6 @@ def build(
     support: Support,
     mpi: MpiResult | None,
     sides: tuple[Parameters, Parameters] | None = None,
-    against: Contest | None = None,
 ) -> Finding:
     """One finding without a trial.
 
@@ -116,11 +114,8 @@ def build(
           mpi: the entry of run.mpis of the library that it was seen under.
           sides: parameters of the slow and of the fast cell; a remedy that changes nothing in the slow one is none.
           None: not known.
-          against: the cause held against its rivals; it is explained only where none of them stands. None: it has none.
     """
-    against = against or uncontested(path, seen)
-    has_law = not path.needs_law or (seen.law is not None and seen.law.is_predicted)
-    explained = held_against(_explained(path, seen, support), against, has_law=has_law)
+    explained = _explained(path, seen, support)
     shown = explained.state == "shown"
     legs = Legs(
         observed=Leg(state="shown", text="a difference beyond the minimum effect", evidence=_observed(seen)),
@@ -130,7 +125,7 @@ def build(
     finding = Finding(
         id=finding_id(path.code, seen),
         rule=path.code,
-        title=against.title or path.title,
+        title=path.title,
         text=seen.text,
         about=seen.about,
         where=seen.place.words,
@@ -147,34 +142,33 @@ def build(
         law=law_result(seen.law) if seen.law else None,
         legs=legs,
         missing=legs_missing(legs),
-        cause=against.cause if shown else None,
-        hypotheses=[] if shown else _hypotheses(path, seen, support, against),
+        cause=_cause(path, seen, support) if shown else None,
+        hypotheses=[] if shown else list(seen.hypotheses or path.hypotheses or (path.cause,)),
         contrasts=list(seen.contrasts),
         cells=list(seen.cells),
         slow_cells=list(seen.slow_cells),
         fast_cells=list(seen.fast_cells),
         merged=[],
         doubts=list(seen.doubts),
-        remedies=_of_rival(against.remedies, mpi, sides) if against.title else _remedies(path, seen, mpi, sides),
+        remedies=_remedies(path, seen, mpi, sides),
         next=_next(path, seen),
         axis=seen.axis,
         settings_words=seen.settings_words,
-        claim=against.claim if shown else None,
-        rivals=list(against.rivals),
+        rivals=list(path.rivals) if seen.slow_cells and seen.fast_cells else [],
         kind="fault" if seen.is_sure_fault else path.kind,
         concerns=path.concerns,
         needs_cause=(path.needs_cause and not seen.is_sure_fault) or seen.is_screened,
     )
-    return finding if against.title else with_tried(finding, seen.tried, with_trial)
+    return with_tried(finding, seen.tried, with_trial)
 
 
-def _hypotheses(path: SlowPath, seen: Observation, support: Support, against: Contest) -> list[str]:
-    """What it may be: the rival that was found to be true; where a witness is there, cause or rivals; else all."""
-    if against.winner is not None:
-        return [against.cause]
-    if support.state == "shown" and against.standing and (not path.needs_law or (seen.law and seen.law.is_named)):
-        return [cause.rstrip(".") for cause in (against.cause, *(rival.cause for rival in against.standing))]
-    return list(against.hypotheses)
+def _cause(path: SlowPath, seen: Observation, support: Support) -> str:
+    """Return the rule's cause; where that is the kernel's work and the witness saw none, what the witness saw."""
+    if USER not in path.rivals or support.time not in ("user", "waiting"):
+        return seen.cause or path.cause
+    per = [coefficient.per.one for coefficient in seen.law.coefficients if coefficient.per] if seen.law else []
+    does = "works in user space" if support.time == "user" else "sleeps"
+    return f"{f'The {support.side}' if support.side else 'One side'} {does}{f' for each {per[-1]}' if per else ''}."
 
 
 def legs_missing(legs: Legs) -> list[str]:
@@ -201,7 +195,6 @@ def law_result(law: FittedLaw) -> LawResult:
         is_excess=law.is_excess,
         forecasts=law.forecasts,
         predicted=law.predicted,
-        source=law.source,
     )
 
 
@@ -263,14 +256,6 @@ def _remedies(
         if not any(one.unset for one in table):
             own = [Remedy(f"unset {names}", f"Unset {names}, which the slow side sets.", _OWN, unset=seen.unsets)]
     return [_untried(remedy, mpi) for remedy in (*own, *table)]
-
-
-def _of_rival(
-    remedies: Sequence[Remedy], mpi: MpiResult | None, sides: tuple[Parameters, Parameters] | None
-) -> list[RemedyResult]:
-    """Against the rival that is true, whatever the contrast's axis: those that change the slow cell."""
-    table = fitting(remedies, None, *_library(mpi))
-    return [_untried(remedy, mpi) for remedy in table if sides is None or remedy.fits(sides[0])]
 
 
 def _library(mpi: MpiResult | None) -> tuple[str, str | None, str | None]:

@@ -9,16 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.law_results import LawForecast, LawSource
 from slowpath.core.units import format_bytes
 from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts, Later
+from slowpath.findings.facts import Facts
 from slowpath.findings.words import number, page_bytes
 from slowpath.stats.laws import linear, pages, segments, steps
 from slowpath.stats.laws.choose import Choice, choose
-from slowpath.stats.laws.curve import curve
 from slowpath.stats.laws.drawn import drawn_points
-from slowpath.stats.laws.forecasts import held_out, to_measure
+from slowpath.stats.laws.forecasts import held_out
 from slowpath.stats.laws.found import Coefficient, FittedLaw, failed_words, per_page
 from slowpath.stats.laws.granules import alignment
 from slowpath.stats.laws.law import Law
@@ -53,18 +51,13 @@ def named(names: Sequence[str]) -> tuple[Law, ...]:
     return tuple(BY_NAME[name] for name in names)
 
 
-def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later: Later | None = None) -> FittedLaw:
+def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice]) -> FittedLaw:
     """What was decided about this sweep, and what the law predicts of points that are set apart.
 
-    Args: again: the same choice for another sweep.  later: what was measured of earlier forecasts.
+    Args: again: the same choice for another sweep.
     """
     winner, runner_up = choice.winner, choice.runner_up
-    source = source_of(winner.name, sweep) if winner else None
-    forecasts: tuple[LawForecast, ...] = ()
-    if winner is not None and source is not None:
-        whole = bool(sweep.cells) and sweep.launches > 1
-        new = (later or {}).get(source) or (to_measure(winner, sweep, curve(sweep)) if whole else ())
-        forecasts = (*new, *held_out(sweep, winner.name, lambda rest: again(rest).winner))
+    forecasts = held_out(sweep, winner.name, lambda rest: again(rest).winner) if winner is not None else ()
     predicted = verdict(forecasts)
     failed = winner is not None and predicted == "failed"
     return FittedLaw(
@@ -83,13 +76,7 @@ def fitted(choice: Choice, sweep: Sweep, again: Callable[[Sweep], Choice], later
         fits=winner.name if winner else None,
         forecasts=forecasts,
         predicted=predicted,
-        source=source if sweep.cells else None,
     )
-
-
-def source_of(law: str, sweep: Sweep) -> LawSource:
-    """Return what a law of this name was fitted to."""
-    return LawSource(law=law, cells=sweep.cells, metric=sweep.metric, phase=sweep.phase, less_phase=sweep.less_phase)
 
 
 def with_bound(law: FittedLaw, sweep: Sweep) -> FittedLaw:

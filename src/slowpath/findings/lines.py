@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
@@ -13,7 +13,7 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.roles import Roles
 from slowpath.findings.difference import LAW_RATIO, Ratio, Slowdown, ratio_of
-from slowpath.findings.facts import Facts, Later, once
+from slowpath.findings.facts import Facts, once
 from slowpath.findings.laws import fitted, named
 from slowpath.findings.sweeps import along, sweeps
 from slowpath.stats import student
@@ -37,7 +37,6 @@ class Line:
     sweep: Sweep
     cells: tuple[CellResult, ...]
     minimum_effect: float
-    later: Later = field(default_factory=dict)
 
     @cached_property
     def choice(self) -> Choice:
@@ -45,11 +44,11 @@ class Line:
 
     @cached_property
     def law(self) -> FittedLaw:
-        return fitted(self.choice, self.sweep, self._choose_again(LAWS), self.later)
+        return fitted(self.choice, self.sweep, self._choose_again(LAWS))
 
     def among(self, laws: Sequence[Law]) -> FittedLaw:
         """The law among some: where a rule's question leaves no others."""
-        return fitted(self.choose(laws), self.sweep, self._choose_again(laws), self.later)
+        return fitted(self.choose(laws), self.sweep, self._choose_again(laws))
 
     def _choose_again(self, laws: Sequence[Law]) -> Callable[[Sweep], Choice]:
         return lambda sweep: choose(sweep, laws, self.minimum_effect)
@@ -102,7 +101,6 @@ class Lines:
     Args: roles: of their parameters.
           pooled: the cells are imported logs, each a launch and a condition of its own, which say nothing of that
           condition: their points may stand in one sweep, which has then one launch.
-          later: forecasts that were measured in another run.
     """
 
     def __init__(
@@ -112,13 +110,11 @@ class Lines:
         roles: Roles,
         *,
         pooled: bool = False,
-        later: Later | None = None,
     ) -> None:
         self._cells = [_plain(_pooled(cell) if pooled else cell) for cell in cells]
         self._originals = {cell.cell: cell for cell in cells}
         self._minimum_effect = minimum_effect
         self._roles = roles
-        self._later: Later = later or {}
         self._along: dict[tuple[tuple[str, ...], str], list[Line]] = {}
 
     def along(self, covariates: Sequence[str], phase: str) -> list[Line]:
@@ -140,7 +136,7 @@ class Lines:
         return sweeps(self._cells, self._roles, FEWEST_POINTS)
 
     def _line(self, sweep: Sweep) -> Line:
-        return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect, self._later)
+        return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect)
 
 
 def _plain(cell: CellResult) -> CellResult:
@@ -186,7 +182,7 @@ def excess(line: Line, fast: Sequence[CellResult], phase: str) -> Line | None:
 
 @once
 def _lines(facts: Facts) -> Lines:
-    return Lines(facts.every_cell, facts.minimum_effect, facts.roles, pooled=facts.imported, later=facts.later)
+    return Lines(facts.every_cell, facts.minimum_effect, facts.roles, pooled=facts.imported)
 
 
 def lines_along(facts: Facts, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:

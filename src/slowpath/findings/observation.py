@@ -18,8 +18,8 @@ from slowpath.stats.laws.found import FittedLaw
 class Support:
     """Whether what was witnessed supports the rule's cause. text: what agrees, or what is missing.
 
-    time, side: where the excess was seen to go, as a claim has it; None: that was not seen.  is_processor_time: it
-    rests on processor time alone, which a side that waits spends as well.
+    time, side: where the excess was seen to go; None: that was not seen.  is_processor_time: it rests on processor time
+    alone, which a side that waits spends as well.
     """
 
     state: Literal["shown", "missing", "refuted"]
@@ -64,25 +64,6 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class OfRival:
-    """What a rule's cause may be that is one of its rivals: once that is refuted, so is this, whatever its words are.
-
-    rival: its name among the rivals of the rule.
-    """
-
-    rival: str
-    text: str
-
-
-Hypothesis = str | OfRival  # str: none of the rule's rivals
-
-
-def hypothesis_text(hypothesis: Hypothesis) -> str:
-    """The words of a hypothesis."""
-    return hypothesis if isinstance(hypothesis, str) else hypothesis.text
-
-
-@dataclass(frozen=True)
 class Observation:
     """A slow path that was seen, before anything is concluded about its cause.
 
@@ -115,7 +96,7 @@ class Observation:
     axis: str | None = None
     law: FittedLaw | None = None
     evidence: tuple[str, ...] = ()
-    hypotheses: tuple[Hypothesis, ...] = ()
+    hypotheses: tuple[str, ...] = ()
     cause: str | None = None
     doubts: tuple[str, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)

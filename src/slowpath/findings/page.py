@@ -20,7 +20,7 @@ def _parts(path: SlowPath) -> list[tuple[str, str]]:
         ("What it is", path.what),
         ("How to fix", path.remedy),
         ("How it is found", path.needs),
-        ("Rivals", ", ".join(rival.name for rival in path.rivals)),
+        ("Other causes", ", ".join(rival.name for rival in path.rivals)),
         ("Merged into", ", ".join(path.stronger)),
     ]
 
@@ -57,8 +57,7 @@ def markdown_page(paths: Sequence[SlowPath]) -> str:
         "# Rules",
         "",
         "The slow paths that Slowpath can name. `slowpath explain CODE` prints one. [Findings](findings.md) says what "
-        "observed, explained and proven mean; a finding is explained only once measurements refute each of its rivals, "
-        "other causes that would look the same. [Remedies](remedies.md) lists each library's variables.",
+        "observed, explained and proven mean. [Remedies](remedies.md) lists each library's variables.",
         "",
     ]
     for path in paths:

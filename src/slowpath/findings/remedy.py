@@ -202,14 +202,6 @@ def modulefile_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str 
     return "\n".join(lines) or None
 
 
-def job_lines(
-    variables: Mapping[str, str], unset: Sequence[str], bind: str | None, library: str | None
-) -> dict[str, str | None]:
-    """{shell, modulefile} of several remedies at once; a binding is the last line for the shell."""
-    lines = [shell_lines(variables, unset), bind_line(bind, library)]
-    return {"shell": "\n".join(filter(None, lines)) or None, "modulefile": modulefile_lines(variables, unset)}
-
-
 def bind_line(bind: str | None, library: str | None) -> str | None:
     """How this library's launcher binds; None: not known, or nothing is bound."""
     return binding_line(library or "", bind) if bind else None

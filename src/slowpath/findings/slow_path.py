@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from slowpath.core.finding_results import Claim, FindingKind
-from slowpath.findings.observation import Hypothesis, Observe, Witness, hypothesis_text, no_witness
+from slowpath.core.finding_results import FindingKind, Rival
+from slowpath.findings.observation import Observe, Witness, no_witness
 from slowpath.findings.price import CollectivesPrice, ProgramPrice
 from slowpath.findings.remedy import ProgramRemedy, Remedy
-from slowpath.findings.rivals.rival import RivalKind
 
 Picture = Literal["periods", "launches"]
 Refinement = Literal["switch", "launches", "settings", "state", "alternatives"]
@@ -53,8 +52,7 @@ class SlowPath:
     Facts:
         observe: from facts to observations, the only place that writes its sentence.
         cause: the sentence of an explained finding.  hypotheses: what else it may be, while it is not explained.
-        witnesses: what supports the cause.  claim: what the cause says about time, side and growth.
-        rivals: other causes that would look the same, and the experiment that distinguishes each.
+        witnesses: what supports the cause.  rivals: other causes that would look the same; a finding names them.
         needs_law: False where what differs is a name and not a number, so that nothing can be swept.
         needs_cause: True where a busy machine looks the same, so that it is a fault only once it is explained.
         stronger: codes of slow paths that say more about the same excess; this one is merged into them.
@@ -97,9 +95,8 @@ class SlowPath:
     observe: Observe
     cause: str
     witnesses: Witness = no_witness
-    claim: Claim | None = None
-    rivals: tuple[RivalKind, ...] = ()
-    hypotheses: tuple[Hypothesis, ...] = ()
+    rivals: tuple[Rival, ...] = ()
+    hypotheses: tuple[str, ...] = ()
     needs_law: bool = True
     needs_cause: bool = False
     stronger: tuple[str, ...] = ()
@@ -117,6 +114,21 @@ class SlowPath:
     prices_collectives: CollectivesPrice | None = None
     picture: Picture | None = None
 
-    def hypothesis_texts(self) -> list[str]:
-        """What else it may be, in words."""
-        return [hypothesis_text(hypothesis) for hypothesis in self.hypotheses]
+
+# Causes that would look the same as those of several slow paths.
+COLD = Rival(
+    name="cold cache",
+    cause="The message's bytes have left the processor's caches and are fetched from memory; the library does no "
+    "extra work.",
+)
+CAPACITY = Rival(name="processor caches", cause="The buffers together no longer fit into the processor's caches.")
+WAITING = Rival(name="waiting", cause="A side waits, and its waiting takes the kernel's time.")
+USER = Rival(
+    name="work outside the kernel", cause="The time goes to work in user space or to sleep, not to the kernel."
+)
+SIDE = Rival(name="the other side", cause="The other side works while this side spins.")
+UNTOUCHED = Rival(
+    name="first touch", cause="The message causes page faults on pages that nobody has written before (SP012)."
+)
+NOT_BY_BYTES = Rival(name="bytes", cause="The cost depends on the bytes of the allocation, not on its pages.")
+NOT_BY_PAGES = Rival(name="pages", cause="The cost depends on the pages of the mapping, not on its bytes.")

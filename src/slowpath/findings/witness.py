@@ -8,7 +8,7 @@ of it up to all, faults or calls in the number that the law predicts to within a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from slowpath.core.cell_results import CellResult, RoleWitness
@@ -246,34 +246,6 @@ def is_counted(cell: CellResult, phase: str) -> bool:
     return bool(found) and all(witness.calls is not None for witness in found)
 
 
-def work_of(facts: Facts, seen: Observation, side: str, reported_by: str) -> Support | None:
-    """Where the excess goes on a side that an experiment showed to work; None: its processor time is not clear.
-
-    Args: reported_by: the experiment's line of evidence.
-    """
-    slow, fast = sides(facts, seen)
-    excess_s = seen.excess_s or 0.0
-    if excess_s <= 0 or slow.parameters.get("memory", "host").split(":")[0] != "host":
-        return None
-    phase = "steady" if slow is fast and seen.phase == "first" else seen.phase
-    role = next(one for one in ROLES if SIDES[one] == side)
-    more = spent(role, slow, seen.phase, fast, phase)
-    if more.waiting is None:
-        return None
-    parts: tuple[tuple[Literal["kernel", "waiting", "user"], float | None, float, str], ...] = (
-        ("kernel", more.kernel, SYSTEM_SHARE[1], "system time"),
-        ("waiting", more.asleep, SYSTEM_SHARE[1], "time asleep"),
-        ("user", more.user, BUSY_SHARE, "user time"),
-    )
-    for time, spent_s, most, words in parts:
-        if spent_s is not None and SYSTEM_SHARE[0] <= spent_s / excess_s <= most:
-            line = f"{words} of the {side} grows by {format_time(spent_s)}, for an excess of {format_time(excess_s)}"
-            return Support(
-                "shown", "law and witness agree", (reported_by, line), time, SIDES[role], is_processor_time=True
-            )
-    return None
-
-
 def faults_words(slow: CellResult, slow_phase: str, fast: CellResult, fast_phase: str, pages: float) -> str | None:
     """The line of evidence when the page faults per operation grow by about `pages`; None when not."""
     one, other = total(slow, slow_phase, "minor_faults_per_op"), total(fast, fast_phase, "minor_faults_per_op")
@@ -306,6 +278,19 @@ def cost_witness(facts: Facts, seen: Observation) -> Support:
     return Support(
         "missing", "processor time does not account for the excess; a launch with witness = true counts calls"
     )
+
+
+def without_waits(facts: Facts, seen: Observation, support: Support) -> Support:
+    """What was witnessed; processor time is none where waiting calls, which spend it as well, were not counted."""
+    if support.state != "shown" or not support.is_processor_time:
+        return support
+    slow, fast = sides(facts, seen)
+    fast_phase = "steady" if slow is fast and seen.phase == "first" else seen.phase
+    if is_sampled(slow):
+        return replace(support, state="missing", text=SAMPLED)
+    if is_counted(slow, seen.phase) and is_counted(fast, fast_phase):
+        return support
+    return replace(support, state="missing", text=f"waiting {NOT_COUNTED}")
 
 
 def is_sampled(cell: CellResult) -> bool:

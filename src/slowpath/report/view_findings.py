@@ -235,10 +235,6 @@ def by_group(found: Sequence[FindingView]) -> list[tuple[str, list[FindingView]]
     return [(heading, cards) for heading, cards in groups if cards]
 
 
-_RIVALS_ORDER = ("true", "standing", "refuted")
-
-
 def rival_lines(rivals: Sequence[Rival]) -> list[str]:
-    """Return a line for each rival, such as `rival refuted: cold cache: with the message's ...`, open ones first."""
-    ordered = sorted(rivals, key=lambda rival: _RIVALS_ORDER.index(rival.state))
-    return [f"rival {rival.state}: {rival.name}: {rival.text}" for rival in ordered]
+    """Return a line for each other cause, such as `may also be cold cache: The message's bytes have left ...`."""
+    return [f"may also be {rival.name}: {rival.cause}" for rival in rivals]

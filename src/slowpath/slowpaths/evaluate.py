@@ -15,13 +15,13 @@ from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
 from slowpath.core.roles import Roles
 from slowpath.findings.control_variables import library
 from slowpath.findings.difference import CLEAR_RATIO
-from slowpath.findings.facts import Facts, Later, UserState, crowded
+from slowpath.findings.facts import Facts, UserState, crowded
 from slowpath.findings.finding import build
 from slowpath.findings.observation import Observation
 from slowpath.findings.order import by_cost
 from slowpath.findings.remedy import Parameters
-from slowpath.findings.rivals.judged import contest, with_side
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import WAITING, SlowPath
+from slowpath.findings.witness import without_waits
 from slowpath.findings.words import OF_MESSAGES
 from slowpath.slowpaths.expected import held_against_range
 from slowpath.slowpaths.registry import SLOW_PATHS
@@ -31,8 +31,6 @@ def facts_of(
     results: Results,
     roles: Roles,
     user_state: UserState | None = None,
-    experiments: Sequence[Results] = (),
-    later: Later | None = None,
 ) -> Facts:
     """What slow paths look at of a run.  Args: as `findings`."""
     return Facts(
@@ -44,8 +42,6 @@ def facts_of(
         launch_kinds=results.launch_kinds,
         skipped=results.skipped,
         user_state=user_state,
-        experiments=[one.cells for one in experiments],
-        later=later,
     )
 
 
@@ -54,37 +50,30 @@ def findings(
     roles: Roles,
     paths: Sequence[SlowPath] = SLOW_PATHS,
     user_state: UserState | None = None,
-    experiments: Sequence[Results] = (),
-    later: Later | None = None,
 ) -> list[Finding]:
     """All findings of a run, the strongest first; none of them proven.
 
     Args: results: `findings` of it is not read.  roles: of the parameters of its cells.  paths: slow paths to look for.
           user_state: a slow state that the user's variables force, where they are known to.
-          experiments: further runs, made to tell causes apart, the newest first.
-          later: what laws predicted and was measured in another run.
     """
-    evidence = facts_of(results, roles, user_state, experiments, later)
-    made = (
+    evidence = facts_of(results, roles, user_state)
+    found = [
         _finding(evidence, path, observation)
         for path in paths
         for observation in path.observe(evidence)
         if _is_reported(evidence, observation)
-    )
-    found = [one for one in made if one is not None]
+    ]
     stronger = {path.code: path.stronger for path in paths}
     alone = without_split_medians(merged(found, stronger), paths)
     return _without_crowded(alone, crowded(results.run.placements), paths)
 
 
-def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding | None:
-    """None where an experiment showed that there is no slow path."""
-    support = with_side(path, facts, observation, path.witnesses(facts, observation))
-    against = contest(path, facts, observation, support)
-    if against.is_over:
-        return None
-    sides, mpi = _parameters(facts, observation), _mpi(facts, observation)
-    return held_against_range(build(path, observation, support, mpi, sides, against), mpi)
+def _finding(facts: Facts, path: SlowPath, observation: Observation) -> Finding:
+    support = path.witnesses(facts, observation)
+    if WAITING in path.rivals:
+        support = without_waits(facts, observation, support)
+    mpi = _mpi(facts, observation)
+    return held_against_range(build(path, observation, support, mpi, _parameters(facts, observation)), mpi)
 
 
 def _is_reported(facts: Facts, observation: Observation) -> bool:

@@ -93,18 +93,6 @@ def codes_refined_by(refinement: Refinement) -> frozenset[str]:
     return frozenset(path.code for path in SLOW_PATHS if refinement in path.refinements)
 
 
-def find_remedy(name: str) -> Remedy:
-    """Return the remedy of a name.
-
-    Raises:
-        UsageError: there is none.
-    """
-    for remedy in REMEDIES:
-        if remedy.name == name:
-            return remedy
-    raise UsageError(f"there is no remedy '{name}'; there are {', '.join(remedy.name for remedy in REMEDIES)}")
-
-
 def remedies_for(
     code: str,
     axis: str | None = None,

@@ -18,7 +18,8 @@ from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.diagnose.steps.trial import CannotHelp, where_it_can_help
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.plan.campaign import load
-from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS, find_remedy
+from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
+from support.remedies import find_remedy
 
 MANY = 64  # ranks: with so many there is every group
 OWN = [OwnSetting("UCX_TLS", "tcp")]

@@ -25,8 +25,8 @@ from slowpath.plan.campaign import decode, load
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
-from slowpath.slowpaths.registry import find_remedy
 from slowpath.stats.laws.found import Bracket
+from support.remedies import find_remedy
 
 Json = dict[str, Any]
 MPICH = [MpiInUse("mpich", "mpich 5.0.2", resolver("mpich", "5.0.2"))]

@@ -21,7 +21,7 @@ from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.facts import UserState
 from slowpath.mpi.forced import Forced
 from slowpath.slowpaths.evaluate import facts_of
-from slowpath.slowpaths.registry import find_remedy
+from support.remedies import find_remedy
 
 
 def counted(system_s: float, operations: int, calls: dict[str, CallCounts] | None = None) -> Results:

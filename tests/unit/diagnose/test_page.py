@@ -9,13 +9,13 @@ import pytest
 from made_results import METRIC, MPICH, cell, contrast, finding, law, leg, remedy, results, step
 from msgspec.structs import replace
 
-from slowpath.core.results import PlacementResult, RankPlace, Results, SideEffect, Snippet, Verdict
+from slowpath.core.results import PlacementResult, RankPlace, Results, Snippet, Verdict
 from slowpath.diagnose.page import view
 from slowpath.diagnose.page.files import page
 from slowpath.diagnose.page.text import render, render_brief
 from slowpath.diagnose.page.view import trials_of
 from slowpath.diagnose.page.words import leg_words
-from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis
+from slowpath.diagnose.records import Diagnosis
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
@@ -108,25 +108,18 @@ def test_steps_follow_one_another_on_one_axis() -> None:
 
 
 def test_the_page_has_it_all_in_order_and_escaped() -> None:
-    other = CombinedFinding(finding=PROVEN.id, rule="SP008", remedy=HUGE.name, others=["more"], verdict="keeps",
-                            text="keeps", ratio=1.0, interval=(0.9, 1.1))  # fmt: skip
-    effect = SideEffect(where="4 MiB", ratio=1.3, interval=None, verdict="slower")
-    outcome = CombinedOutcome(folder="03-combined", job=[], findings=[other], side_effects=[effect], left_out=[],
-                              snippet=Snippet(shell="export ALL=1"), reason=None)  # fmt: skip
-    shown = page(diagnosis(combined=outcome), RUNS)
+    shown = page(diagnosis(), RUNS)
     ids = [
         "headline",
         "findings",
         f"finding-{PROVEN.id.replace(':', '-')}",
         "trials",
-        "combined",
         "steps",
         "environment",
     ]
     places = [shown.index(f'id="{one}"') for one in ids]
     assert places == sorted(places)
     assert "n001" in shown
-    assert "export ALL=1" in shown
     assert "huge &lt;pages&gt;" in shown
     assert "<pages>" not in shown
 

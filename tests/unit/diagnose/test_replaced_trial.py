@@ -22,7 +22,7 @@ from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
-from slowpath.slowpaths.registry import find_remedy
+from support.remedies import find_remedy
 
 Json = dict[str, Any]
 PRELOAD = Path("/cache/libslowpath-coll.so")

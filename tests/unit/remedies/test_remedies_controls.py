@@ -19,7 +19,7 @@ from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.mpi.settings import resolver
 from slowpath.plan.expand import expand
 from slowpath.plan.mpis import MpiInUse
-from slowpath.slowpaths.registry import find_remedy
+from support.remedies import find_remedy
 
 Json = dict[str, Any]
 DESCRIPTION: Json = json.loads((Path(__file__).parents[3] / "schema" / "engine.json").read_text())

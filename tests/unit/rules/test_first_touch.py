@@ -13,7 +13,7 @@ from slowpath.experiments.registry import ROLES
 from slowpath.findings.tally import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.first_use.first_uses import with_touched_twin
-from slowpath.slowpaths.registry import find_remedy
+from support.remedies import find_remedy
 
 LENGTHS = (64 * KIB, 256 * KIB, 512 * KIB, MIB, 4 * MIB)
 FAULT_S = 5e-7

@@ -40,28 +40,14 @@ def test_what_healthy_libraries_do_is_no_finding() -> None:
     assert found(run) == []
 
 
-def test_the_finding_says_how_far_not_why_and_which_rivals_it_refuted() -> None:
+def test_the_finding_says_how_far_not_why_and_names_what_else_it_may_be() -> None:
     (one,) = found(planted(170.0))
     assert (one.status, one.cause, one.affects_default, one.kind) == ("observed", None, True, "fault")
     assert (one.ratio, one.slow_cells) == (170.0, [1, 2, 3])
     assert one.excess_s == pytest.approx(1.7e-5, rel=0.1)
     assert "take 170.0x [161.5, 178.5] what this machine needs for such a message" in one.text
     assert "in 3 of 3 cells of puts" in one.text
-    assert {rival.name: rival.state for rival in one.rivals} == {
-        "synchronisation": "refuted",
-        "messages are as slow": "refuted",
-    }
-    assert not any("synchronisation" in words or "messages too" in words for words in one.hypotheses)
-
-
-@pytest.mark.parametrize(
-    ("change", "name"),
-    [({"call": 0.1}, "synchronisation"), ({"message": 160.0}, "messages are as slow")],
-)
-def test_a_rival_that_is_true_becomes_the_finding(change: dict[str, Any], name: str) -> None:
-    (one,) = found(planted(170.0, **change))
-    assert {rival.name for rival in one.rivals if rival.state == "true"} == {name}
-    assert one.title != next(iter(found(planted(170.0)))).title
+    assert [rival.name for rival in one.rivals] == ["synchronisation", "messages are as slow"]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from dataclasses import replace as changed
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.results import Claim, Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
+from slowpath.core.results import Finding, Leg, LimitBracket, RemedyResult, Results, Snippet
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
-from slowpath.diagnose.trials.offered import is_of_rival
 from slowpath.findings.finding import legs_missing
 from slowpath.findings.remedy import EAGER, Remedy, modulefile_lines, shell_lines
 from slowpath.findings.slow_path import SwitchTimes
@@ -30,7 +29,6 @@ AND = " and "  # between variables each of which moves one limit
 TOGETHER = " together with "  # between variables that move it only both at once
 _BESIDE = 3  # points on either side of a break that its two times are medians of
 _REMAINS = 0.5  # of the new jump, in logarithms, from which on a jump at the old place is a switch that stayed
-_MOVED = "the switch moved with the variable, so it is no effect of the processor's caches"
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Attribution:
     def applied(self, finding: Finding) -> Finding:
         """The finding with its cause named, or with the variable ruled out; proven is what a trial makes it."""
         finding = self._at_limit(finding)
-        if not self.task.is_main_limit or is_of_rival(finding):
+        if not self.task.is_main_limit:
             return finding
         seen = finding.legs.explained
         seen = replace(seen, evidence=[*seen.evidence, self.text])
@@ -68,8 +66,7 @@ class Attribution:
             cause=self._cause(),
             hypotheses=[],
             missing=legs_missing(legs),
-            claim=Claim(time="path", side=None, by="message"),
-            rivals=[replace(rival, state="refuted", text=_MOVED) for rival in finding.rivals],
+            rivals=[],
         )
 
     def _cause(self) -> str:

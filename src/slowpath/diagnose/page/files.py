@@ -50,7 +50,6 @@ def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
         known=(),
         anchor=str,
         tried=view.tried(diagnosis),
-        combined=view.combined(diagnosis.combined),
         steps=steps,
         steps_axis=axis,
         unseen=unseen_rows(diagnosis.least),

@@ -13,7 +13,7 @@ from slowpath.core.units import format_ratio, format_time, more_words, share_wor
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.program import program_line, program_words
-from slowpath.diagnose.records import AlternativesOutcome, CombinedOutcome, Diagnosis, Status
+from slowpath.diagnose.records import AlternativesOutcome, Diagnosis, Status
 from slowpath.findings.least_seen import LeastSeen
 from slowpath.report.format import plural
 from slowpath.report.view_findings import rival_lines
@@ -77,8 +77,6 @@ def _lines(diagnosis: Diagnosis, folder: str, width: int) -> Iterator[str]:
     for finding in diagnosis.findings:
         yield from _finding(finding, diagnosis.status, width)
         yield ""
-    if diagnosis.combined:
-        yield from [*_combined(diagnosis.combined, width), ""]
     if diagnosis.alternatives:
         yield from [*_alternatives(diagnosis.alternatives, width), ""]
     yield from _own_settings(diagnosis, width)
@@ -167,21 +165,6 @@ def _remedy(remedy: RemedyResult, width: int) -> Iterator[str]:
 
 def _side_effect(effect: SideEffect) -> str:
     return f"side effect: {effect.where or 'a cell'} {effect.verdict}, {effect.ratio:.2f}x the time"
-
-
-def _combined(outcome: CombinedOutcome, width: int) -> Iterator[str]:
-    """All proven remedies at once: what each finding keeps of its own, and one piece to copy."""
-    yield "Proven remedies combined"
-    for finding in outcome.findings:
-        yield from _wrapped(f"{finding.rule} {finding.verdict}: {finding.text}", width, "  ")
-    for effect in outcome.side_effects:
-        yield from _wrapped(_side_effect(effect), width, "    ")
-    for left in outcome.left_out:
-        yield from _wrapped(f"{left.rule}, {left.remedy}: not measured with the others: {left.why}", width, "  ")
-    if outcome.reason:
-        yield from _wrapped(f"nothing to copy for all: {outcome.reason}", width, "  ")
-    for line in (outcome.snippet.shell if outcome.snippet and outcome.snippet.shell else "").splitlines():
-        yield f"    {line}"
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:

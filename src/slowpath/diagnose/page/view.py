@@ -13,20 +13,18 @@ from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.words import leg_words, limit_words
-from slowpath.diagnose.records import CombinedFinding, CombinedOutcome, Diagnosis, DiagnosisStep, survey_step
+from slowpath.diagnose.records import Diagnosis, DiagnosisStep, survey_step
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.report import format as fmt
 from slowpath.report import view_findings, view_run
 from slowpath.report.cards.sides import side_of
 from slowpath.report.figure import Figure, FigureTable, TrackRow
-from slowpath.report.svg import contrast_forest, marks
-from slowpath.report.svg.contrast_forest import DrawnRatio
+from slowpath.report.svg import marks
 from slowpath.report.svg.element import element, picture, text
 from slowpath.report.svg.scale import LinearScale
 from slowpath.report.svg.sides import Kind
-from slowpath.report.view_findings import FindingView, PictureSources, TrialView, side_effect
-from slowpath.stats.laws.choose import MINIMUM_EFFECT
+from slowpath.report.view_findings import FindingView, PictureSources, TrialView
 
 HEIGHT = 20
 
@@ -145,15 +143,6 @@ class StepView:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class CombinedView:
-    """All proven remedies at once."""
-
-    figure: Figure | None
-    notes: list[str]
-    copied: list[tuple[str, str]]
-
-
 def cards(diagnosis: Diagnosis, runs: Runs) -> list[FindingView]:
     """A card for each finding; the text of a missing leg is that of a diagnosis."""
     step = survey_step(diagnosis)
@@ -218,35 +207,6 @@ def tried(diagnosis: Diagnosis) -> Figure | None:
 
 def _ends(interval: Interval | None) -> str:
     return f"[{', '.join(fmt.percent(end, 0) for end in interval)}]" if interval else f"{fmt.MISSING} not measured"
-
-
-def combined(outcome: CombinedOutcome | None) -> CombinedView | None:
-    """Each finding's time with all remedies over that with its own alone."""
-    if outcome is None:
-        return None
-    notes = [side_effect(effect) for effect in outcome.side_effects]
-    notes += [f"{one.rule}, {one.remedy}: not measured with the others: {one.why}" for one in outcome.left_out]
-    notes += [f"Nothing to copy for all: {outcome.reason}"] if outcome.reason else []
-    snippet = outcome.snippet
-    copied = [("shell", snippet.shell), ("modulefile", snippet.modulefile)] if snippet else []
-    return CombinedView(_kept(outcome.findings), notes, [(kind, text) for kind, text in copied if text])
-
-
-def _kept(found: Sequence[CombinedFinding]) -> Figure | None:
-    ratios = [
-        (one, DrawnRatio(f"{one.rule}, {one.remedy}", one.ratio, one.interval, _KEPT[one.verdict], MINIMUM_EFFECT))
-        for one in found
-    ]
-    if not ratios:
-        return None
-    scale, grid = contrast_forest.scale_of([ratio for _, ratio in ratios]), "combined-grid"
-    rows = []
-    for one, ratio in ratios:
-        track = contrast_forest.track(ratio, scale, grid)
-        rows.append(TrackRow(f"{one.remedy} ({one.rule})", 0, track, fmt.ratio(one.ratio, one.interval), one.verdict))
-    table = FigureTable(["Finding", "Verdict", "In words"], [[one.rule, one.verdict, one.text] for one in found])
-    title = "Time with all remedies over time with only its own remedy"
-    return Figure(title, "", table, axis=contrast_forest.axis(scale, grid), rows=rows)
 
 
 def steps(diagnosis: Diagnosis) -> tuple[str, list[StepView]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.records import CombinedOutcome, DiagnosisStep
+from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import Task
 from slowpath.mpi.forced import Forced
@@ -19,13 +19,9 @@ T = TypeVar("T", bound=Task)
 
 @dataclass(frozen=True)
 class StepConclusion:
-    """What follows from the steps so far.
-
-    combined: of the last step that combined remedies.  shown: by the last attribution, one sentence; None: nothing.
-    """
+    """What follows from the steps so far. shown: by the last attribution, one sentence; None: nothing."""
 
     findings: Sequence[Finding] = ()
-    combined: CombinedOutcome | None = None
     shown: str | None = None
 
     def finding(self, wanted: str) -> Finding | None:

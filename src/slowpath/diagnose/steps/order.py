@@ -20,14 +20,11 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps import (
     alternatives,
     attribute,
-    combined,
-    forecast,
     launches,
     own_state,
     path,
     refine,
     repeat,
-    rival,
     separate,
     settings,
     single,
@@ -37,7 +34,6 @@ from slowpath.diagnose.steps import (
     witness,
 )
 from slowpath.diagnose.tasks import TrialTask
-from slowpath.diagnose.trials.offered import is_of_rival
 from slowpath.findings.order import cost
 from slowpath.findings.remedy import on_gpu
 
@@ -64,8 +60,6 @@ OF_A_FINDING: tuple[ProposeFor, ...] = (
     refine.propose,
     trial.propose,
 )
-# What one needs whose cause a rival took: neither a limit nor a variable of its rule.
-OF_A_RIVAL: tuple[ProposeFor, ...] = (trial.propose,)
 # What noise left open.
 OPEN: tuple[Propose, ...] = (repeat.propose, trial.propose_again)
 # After all that findings themselves need.
@@ -108,16 +102,12 @@ def _proposals(state: State, name_only: bool) -> Iterator[Proposal]:
     if name_only:
         return
     yield from witness.propose(state)
-    yield from forecast.propose(state)
-    yield from rival.propose(state)
     for finding in ordered:
-        yield from _each_for(OF_A_RIVAL if is_of_rival(finding) else OF_A_FINDING, finding, state)
+        yield from _each_for(OF_A_FINDING, finding, state)
     yield from _each(OPEN, state)
     yield from alternatives.propose(state)
     for finding in ordered:
-        if not is_of_rival(finding):
-            yield from _each_for(OTHER_LIMITS, finding, state)
-    yield from combined.propose(state)
+        yield from _each_for(OTHER_LIMITS, finding, state)
 
 
 def _first_trials(ordered: Sequence[Finding], state: State) -> Iterator[Proposal]:

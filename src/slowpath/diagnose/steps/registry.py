@@ -7,15 +7,12 @@ from typing import Any
 
 from slowpath.diagnose.steps.alternatives import ALTERNATIVES
 from slowpath.diagnose.steps.attribute import ATTRIBUTE
-from slowpath.diagnose.steps.combined import COMBINED
-from slowpath.diagnose.steps.forecast import FORECAST
 from slowpath.diagnose.steps.kind import StepKind
 from slowpath.diagnose.steps.launches import LAUNCHES
 from slowpath.diagnose.steps.own_state import STATE
 from slowpath.diagnose.steps.path import PATH
 from slowpath.diagnose.steps.refine import REFINE
 from slowpath.diagnose.steps.repeat import REPEAT
-from slowpath.diagnose.steps.rival import RIVAL
 from slowpath.diagnose.steps.separate import SEPARATE
 from slowpath.diagnose.steps.settings import SETTINGS
 from slowpath.diagnose.steps.single import SINGLE
@@ -36,13 +33,10 @@ KINDS: tuple[StepKind[Any], ...] = (
     LAUNCHES,
     SINGLE,
     WITNESS,
-    RIVAL,
-    FORECAST,
     SEPARATE,
     ATTRIBUTE,
     TRIAL,
     REFINE,
-    COMBINED,
 )
 
 

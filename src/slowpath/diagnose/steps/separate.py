@@ -35,7 +35,7 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
 
 
 def apply(before: StepConclusion, task: SeparateTask, results: Results, history: StepHistory) -> StepConclusion:
-    """A finding whose law the new points decide takes that law, and what law and rivals say of its cause."""
+    """A finding whose law the new points decide takes that law, and what the law says of its cause."""
     fresh = {(one.rule, one.mpi, one.about): one for one in judged(results, history)}
 
     def decided(finding: Finding) -> Finding:
@@ -50,7 +50,6 @@ def apply(before: StepConclusion, task: SeparateTask, results: Results, history:
             missing=other.missing,
             cause=other.cause,
             hypotheses=other.hypotheses,
-            claim=other.claim,
             rivals=other.rivals,
             text=other.text,
             ratio=other.ratio,

@@ -167,7 +167,7 @@ def apply(before: StepConclusion, _: SettingsTask, results: Results, history: St
             else [finding]
         )
     read = without_unread(findings, unread(history.measured), settings)
-    return StepConclusion(without_twins(read, history.forced), before.combined)
+    return StepConclusion(without_twins(read, history.forced))
 
 
 def _named(finding: Finding, settings: Sequence[OwnSetting], steps: Sequence[MeasuredStep]) -> list[Finding]:

@@ -162,7 +162,7 @@ def apply(before: StepConclusion, task: SingleTask, results: Results, history: S
 
 def replace_findings(before: StepConclusion, findings: Iterable[Finding]) -> StepConclusion:
     """With these findings in place of its own."""
-    return StepConclusion(list(findings), before.combined)
+    return StepConclusion(list(findings))
 
 
 def _doubted(one: Finding, varied: set[str]) -> Finding:

@@ -25,7 +25,6 @@ from slowpath.diagnose.steps.alternatives import remedies_of as alternative_reme
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import AttributeTask, LeftOut, Task, TrialTask
 from slowpath.diagnose.trials.design import design
-from slowpath.diagnose.trials.offered import offered
 from slowpath.diagnose.trials.refuted import refutation, removes_cause, was_applied, without_cause
 from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, TrialOutcome, judge_trial, judged_by
 from slowpath.diagnose.tune.files import PRELOAD
@@ -106,7 +105,6 @@ def _seen_again(finding: Finding, outcome: TrialOutcome) -> Finding:
         finding,
         status="observed",
         cause=None,
-        claim=None,
         hypotheses=finding.hypotheses or ([finding.cause] if finding.cause else []),
         legs=legs,
         missing=legs_missing(legs),
@@ -191,10 +189,16 @@ def propose(finding: Finding, state: State) -> Iterator[Proposal]:
     """The remedies of the table for its rule, and for the axis in which its sides differ."""
     sides = sides_of(finding, state.seen_in(finding))
     if sides is not None:
-        remedies = offered(finding, sides, state.library)
+        remedies = _offered(finding, sides, state)
         identity = f"{state.library.name}-{state.library.version}"
         here = (replaceable(remedy, sides, identity, state.ranks, state.preload) for remedy in remedies)
         yield from _proposals(finding, state, ((one, sides) for one in here))
+
+
+def _offered(finding: Finding, sides: Sides, state: State) -> list[Remedy]:
+    """Return the remedies of its rule that change its slow cell."""
+    table = state.library.remedies(finding.rule, finding.axis)
+    return [remedy for remedy in table if remedy.fits(sides.slow.parameters)]
 
 
 def propose_attributed(finding: Finding, state: State) -> Iterator[Proposal]:
@@ -247,7 +251,7 @@ def cannot_help(state: State) -> Iterator[LeftOut]:
         sides = sides_of(finding, state.seen_in(finding))
         if sides is None or finding.status == "proven":
             continue
-        for remedy in offered(finding, sides, state.library):
+        for remedy in _offered(finding, sides, state):
             there = where_it_can_help(sides, remedy, state.ranks, state.cores)
             if isinstance(there, CannotHelp):
                 yield LeftOut(finding=finding.id, rule=finding.rule, remedy=remedy.name, why=there.why)

@@ -12,15 +12,12 @@ from msgspec.structs import asdict, replace
 
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable
 from slowpath.core.cell_results import CellResult, RoleWitness
-from slowpath.core.law_results import LawForecast, LawSource
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.sides import Condition, condition, placements_of
-from slowpath.diagnose.state import Proposal, State, survey_of
-from slowpath.diagnose.steps.forecast import later_of
+from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind, unchanged
-from slowpath.diagnose.tasks import ForecastTask, RivalTask, WitnessTask
+from slowpath.diagnose.tasks import WitnessTask
 from slowpath.diagnose.user_states import findings_under
-from slowpath.findings.facts import Later
 
 AS_FOUND = "default"  # the survey's environment that leaves the user's as it is
 ROUNDS = 2  # counts are the same in every launch; the second confirms it
@@ -95,27 +92,14 @@ def _witnessed(under: Condition) -> EnvironmentTable:
 
 
 def judged(results: Results, history: StepHistory) -> list[Finding]:
-    """What the rules see in a run, with what all witness runs counted in its cells, and what distinguished causes."""
+    """What the rules see in a run, with what all witness runs counted in its cells."""
     counted = results
     for one in history.measured:
         if isinstance(one.step.task, WitnessTask):
             counted = with_counts(counted, one.results)
-    experiments = [one.results for one in reversed(history.measured) if isinstance(one.step.task, RivalTask)]
-    later = _predicted(results, history)
-    if counted is results and not history.forced and not experiments and not later:
+    if counted is results and not history.forced:
         return list(results.findings)  # the rules were asked when the results were built
-    return findings_under(counted, history.forced, experiments, later)
-
-
-def _predicted(results: Results, history: StepHistory) -> Later:
-    """What was seen of the forecasts of the survey's laws; other runs have other laws."""
-    if not history.measured or results is not survey_of(history.measured).results:
-        return {}
-    found: dict[LawSource, tuple[LawForecast, ...]] = {}
-    for one in history.measured:
-        if isinstance(one.step.task, ForecastTask):
-            found.update(later_of(one.step.task, one.results))
-    return found
+    return findings_under(counted, history.forced)
 
 
 def with_counts(results: Results, witnessed: Results) -> Results:

@@ -9,7 +9,6 @@ from slowpath.core.results import Finding, Results
 from slowpath.core.units import ratio_words
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
-from slowpath.diagnose.trials.offered import is_of_rival
 from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, LEAST_REMOVED_RATIO, TrialOutcome
 from slowpath.findings.finding import legs_missing
 from slowpath.findings.witness import pages_seen
@@ -22,7 +21,7 @@ def removes_cause(finding: Finding, remedy: str) -> bool:
     Args: remedy: its name.
     """
     path = known(finding.rule)
-    return path is not None and not is_of_rival(finding) and any(one.name == remedy for one in path.removes_cause)
+    return path is not None and any(one.name == remedy for one in path.removes_cause)
 
 
 def was_applied(task: TrialTask, results: Results) -> bool:
@@ -73,8 +72,7 @@ def without_cause(finding: Finding, why: str) -> Finding:
         finding,
         status="observed",
         cause=None,
-        claim=None,
-        hypotheses=finding.hypotheses or (path.hypothesis_texts() if path else []),
+        hypotheses=finding.hypotheses or (list(path.hypotheses) if path else []),
         legs=legs,
         missing=legs_missing(legs),
         doubts=list(dict.fromkeys([*finding.doubts, why])),

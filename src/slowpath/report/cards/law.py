@@ -334,14 +334,13 @@ def _limit_of(bracket: LimitBracket, main: bool) -> LawLimit:
 
 
 _OUTCOMES = {True: "held", False: "failed", None: "not decided"}
-_KINDS = {"held out": "point set apart before the fit", "later": "measured afterwards"}
 
 
 def forecast_lines(law: LawResult | None) -> list[str]:
-    """Return a line for each prediction that was measured: failed ones first, then those measured later."""
+    """Return a line for each prediction, failed ones first."""
     seen = [forecast for forecast in (law.forecasts if law else ()) if forecast.seen_s is not None]
-    ordered = sorted(seen, key=lambda forecast: (forecast.held is not False, forecast.kind != "later"))
-    return [f"{forecast.text}: {_OUTCOMES[forecast.held]} ({_KINDS[forecast.kind]})" for forecast in ordered]
+    ordered = sorted(seen, key=lambda forecast: forecast.held is not False)
+    return [f"{forecast.text}: {_OUTCOMES[forecast.held]}" for forecast in ordered]
 
 
 def marks(law: LawResult, name: str) -> list[LawMark]:

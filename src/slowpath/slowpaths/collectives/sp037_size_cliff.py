@@ -7,11 +7,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowpath.core.units import format_time, listed, share_words
+from slowpath.core.finding_results import Rival
+from slowpath.core.units import format_time, listed
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival, Support, Tried, observed
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
+from slowpath.findings.observation import Observation, Support, Tried, observed
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import ratio_words, sizes, times_words
 from slowpath.slowpaths.collectives.cliffs import Cliff, cliffs
@@ -21,7 +20,7 @@ from slowpath.slowpaths.remedies import MALLOC_KEEPS_WHAT_IS_FREED
 FAULTS = 0.5  # of the pages of the message
 LEAST_GONE = 0.5
 WITHIN = 1.1
-ALGORITHM = OfRival("another algorithm", "the library changes its algorithm or its protocol at this length")
+ALGORITHM = "the library changes its algorithm or its protocol at this length"
 SHARED = (
     "messages between two ranks, which they share, take another protocol from this length on (see SP013)",
     "the library has the same limit in the tables of each of them",
@@ -148,27 +147,7 @@ def _faults_words(faults: float) -> str:
     return f"{faults:.0f} more page faults a call" if faults >= 1 else "no more page faults a call"
 
 
-GONE = 0.5  # of an excess, at the lower end of its interval, that has to be gone
-
-
-def _by_kept_memory(facts: Facts, seen: Observation, _: Support) -> Judged:
-    one = next(cliff for cliff in cliffs(facts) if cliff.slow.cell == seen.slow_cells[0])
-    gone = one.under.gone if one.under else None
-    if gone is None:
-        return Judged("standing", "not made: the same with malloc keeping freed memory")
-    line = f"with malloc keeping freed memory, {share_words(gone[0], gone[1:])} of the excess is gone"
-    return Judged("refuted" if gone[1] >= GONE else "standing", line, (line,))
-
-
-SIZES = (
-    RivalKind(
-        "another algorithm",
-        "The library changes its algorithm or its protocol at this length.",
-        claim(by="message"),
-        "the same lengths with malloc keeping freed memory, which does not affect an algorithm",
-        _by_kept_memory,
-    ),
-)
+SIZES = (Rival(name="another algorithm", cause="The library changes its algorithm or its protocol at this length."),)
 
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -190,7 +169,6 @@ SLOW_PATH: SlowPath = SlowPath(
     ),
     needs_law=False,
     kind="opportunity",
-    claim=claim("kernel", "pages"),
     rivals=SIZES,
     probes=(
         "collectives: lengths",

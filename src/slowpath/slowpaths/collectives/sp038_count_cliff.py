@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival, Support, Tried
+from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import Control, Remedy, set_to
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import all_stayed_words
 from slowpath.slowpaths.collectives.under import (
@@ -74,18 +72,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("shown", "with another algorithm forced, one element takes as long as many", lines)
 
 
-COUNTS = (
-    RivalKind(
-        "a dear type",
-        "Packing a derived type is expensive with any algorithm.",
-        claim(by="message"),
-        "the same type with a forced algorithm",
-        by_witness(
-            "with the algorithm forced, the same type costs no more",
-            "not made: the same type with a forced algorithm",
-        ),
-    ),
-)
+COUNTS = (Rival(name="a dear type", cause="Packing a derived type is expensive with any algorithm."),)
 
 _WORK = "collective_work_s"
 
@@ -123,11 +110,10 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "the library chooses its algorithm by the number of elements",
-        OfRival("a dear type", "the type itself is expensive to handle"),
+        "the type itself is expensive to handle",
     ),
     needs_law=False,
     kind="property",
-    claim=claim("path", "elements"),
     rivals=COUNTS,
     probes=(
         "collectives: counts",

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowpath.core.finding_results import Rival
 from slowpath.core.message_results import RankPoint, RankScaling
-from slowpath.core.results import Claim
 from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import ALONE, Remedy
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.slowpaths.collectives.scalings import growth_words, needed, point_at, predicted_words, rank_scalings
 
@@ -175,40 +173,11 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
 _PLAIN = {"start": "blocking", "op": "sum", "shape": "elements", "in_place": "off", "duplicates": "0"}
 
 
-def _by_late_ranks(facts: Facts, seen: Observation, _: Support) -> Judged:
-    counts = facts.cells[seen.slow_cells[0]].messages
-    if counts is None or not counts.settled:
-        return Judged("standing", "half of the calls have a shorter or longer chain than all of them")
-    if not counts.exact:
-        return Judged("standing", "no known algorithm sends exactly these messages, so chance is not excluded")
-    return Judged(
-        "refuted",
-        f"in {counts.calls} calls each rank came late by turns, and the messages are those of {counts.algorithms[0]}",
-    )
-
-
-def _by_what_was_asked(facts: Facts, seen: Observation, _: Support) -> Judged:
-    parameters = facts.cells[seen.slow_cells[0]].parameters
-    odd = [f"{name}={parameters[name]}" for name, plain in _PLAIN.items() if parameters.get(name, plain) != plain]
-    if odd:
-        return Judged("standing", f"counted with {', '.join(odd)}; count the plain call as well")
-    return Judged("refuted", "counted with the plain blocking call, a built-in op and elements of a basic type")
-
-
 LINEAR = (
-    RivalKind(
-        "ranks that come late",
-        "Ranks arrived late, so messages followed each other unnecessarily.",
-        Claim(time="waiting", side=None, by="nothing"),
-        "calls in which each rank comes late by turns, and the messages of known algorithms",
-        _by_late_ranks,
-    ),
-    RivalKind(
-        "an unusual call",
-        "The library falls back to a simple algorithm only for this op, type or kind of call.",
-        Claim(time="path", side=None, by="ranks"),
-        "the plain blocking call with a built-in op",
-        _by_what_was_asked,
+    Rival(name="ranks that come late", cause="Ranks arrived late, so messages followed each other unnecessarily."),
+    Rival(
+        name="an unusual call",
+        cause="The library falls back to a simple algorithm only for this op, type or kind of call.",
     ),
 )
 
@@ -237,7 +206,6 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=("the library's algorithm is linear", "the library falls back for this type, op or communicator"),
     needs_law=False,
     kind="property",
-    claim=claim("path", "ranks"),
     rivals=LINEAR,
     probes=("rounds over ranks",),
     remedies=(*LOGARITHMIC_ALGORITHMS,),

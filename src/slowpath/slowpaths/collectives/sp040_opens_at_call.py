@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.core.units import format_bytes, format_time
+from slowpath.core.finding_results import Rival
+from slowpath.core.units import format_time
 from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import ALONE, Remedy
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import number
 from slowpath.slowpaths.collectives.numbered import CALL, Opening, by_moves, collectives, openings, seen_words, tried
 
 
@@ -55,8 +53,6 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return by_moves(one.moved, CALL)
 
 
-FAR_APART = 8.0  # how far bytes have to lie apart that did not matter
-
 FRESH = 3  # communicators of one process that each show it
 
 
@@ -64,52 +60,13 @@ def _opening(facts: Facts, seen: Observation) -> Opening:
     return next(opening for opening in openings(facts) if opening.slow.cell == seen.slow_cells[0])
 
 
-def _by_bytes(facts: Facts, seen: Observation, _: Support) -> Judged:
-    lengths = [length for one in _opening(facts, seen).seen if (length := number(one.cell, "message_bytes"))]
-    if not lengths or max(lengths) < FAR_APART * min(lengths):
-        return Judged("standing", "not made: calls of unlike lengths")
-    low, high = (format_bytes(int(end)) for end in (min(lengths), max(lengths)))
-    return Judged("refuted", f"the same call with messages of {low} and of {high}")
-
-
-def _by_time(facts: Facts, seen: Observation, _: Support) -> Judged:
-    """How long the calls in front took does not say when they began: pauses lie between them."""
-    hit = [change for change in _opening(facts, seen).moved if change.within and change.seen is not None]
-    if not hit:
-        return Judged("standing", "not made: another value of a variable that counts calls")
-    numbers = ", ".join(f"{change.seen} with {'='.join(next(iter(change.variables.items())))}" for change in hit)
-    return Judged("refuted", f"a variable that counts calls sets the exact call, for all lengths: {numbers}")
-
-
-def _by_process(facts: Facts, seen: Observation, _: Support) -> Judged:
-    fresh = len(_opening(facts, seen).seen)
-    if fresh < FRESH:
-        return Judged("standing", f"not made: {FRESH} or more new communicators in one process")
-    return Judged("refuted", f"each of {fresh} new communicators, in shuffled order, opens at its own call")
-
-
 OPENS = (
-    RivalKind(
-        "bytes",
-        "The path opens after a number of bytes.",
-        claim(by="message"),
-        "calls of several lengths",
-        _by_bytes,
+    Rival(name="bytes", cause="The path opens after a number of bytes."),
+    Rival(
+        name="time",
+        cause="The path opens some time after the communicator is made, or the processor is warm only then.",
     ),
-    RivalKind(
-        "time",
-        "The path opens some time after the communicator is made, or the processor is warm only then.",
-        claim(by="uses"),
-        "other values of the library's variable that counts calls",
-        _by_time,
-    ),
-    RivalKind(
-        "warm-up of the process",
-        "The first calls of a process are slow on any communicator.",
-        claim(by="nothing"),
-        "new communicators, one after the other in one process",
-        _by_process,
-    ),
+    Rival(name="warm-up of the process", cause="The first calls of a process are slow on any communicator."),
 )
 
 LATER_OPENING = tunings(
@@ -149,7 +106,6 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="opportunity",
     concerns="communicators that live for a few calls only",
-    claim=claim("path", "calls"),
     rivals=OPENS,
     probes=(
         "collectives: numbered calls",

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
 from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import ALONE, Remedy
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import ratio_words, times_words
 from slowpath.slowpaths.collectives.numbered import (
@@ -51,23 +50,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return by_moves(one.moved, COMMUNICATOR)
 
 
-def _by_number(facts: Facts, seen: Observation, _: Support) -> Judged:
-    one = next(closing for closing in closings(facts) if closing.slow.cell == seen.slow_cells[0])
-    if not one.flat:
-        return Judged("standing", "not made: a collective without such a path, on as many communicators")
-    names = ", ".join(dict.fromkeys(cell.parameters.get("collective", "") for cell in one.flat))
-    return Judged("refuted", f"{names} on as many live communicators shows no step")
-
-
-CLOSES = (
-    RivalKind(
-        "many communicators",
-        "Many communicators slow every call: the library searches them.",
-        claim(by="buffers"),
-        "a collective without such a path, on as many live communicators",
-        _by_number,
-    ),
-)
+CLOSES = (Rival(name="many communicators", cause="Many communicators slow every call: the library searches them."),)
 
 MORE_MEMORY_FOR_COLLECTIVES = tunings(
     Remedy(
@@ -104,7 +87,6 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="opportunity",
     concerns="hundreds of live communicators",
-    claim=claim("path", "communicators"),
     rivals=CLOSES,
     probes=("collectives: numbered communicators",),
     remedies=(

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival, Support, Tried
+from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import Remedy, set_to
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import all_stayed_words, variable_words
 from slowpath.slowpaths.collectives.under import (
@@ -129,18 +127,7 @@ def _rest(lost: Share) -> str:
     return "; the rest remains with the path closed" if lost[2] < ALL_OF_IT else ""
 
 
-PATHS = (
-    RivalKind(
-        "cost of each call",
-        "Each call takes locks or prepares a schedule on any path.",
-        claim(by="nothing"),
-        "the fast side, with the library's variable keeping its path closed",
-        by_witness(
-            "with the fast path closed, the fast side slows down by most of the excess",
-            "not made, or open: both sides with the fast path closed",
-        ),
-    ),
-)
+PATHS = (Rival(name="cost of each call", cause="Each call takes locks or prepares a schedule on any path."),)
 
 OP_THAT_COMMUTES = Remedy(
     "op that commutes",
@@ -185,11 +172,10 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "the library's fast path for this collective is closed to it",
-        OfRival("cost of each call", "each call takes locks, or prepares a schedule, whatever its path"),
+        "each call takes locks, or prepares a schedule, whatever its path",
     ),
     needs_law=False,
     kind="property",
-    claim=claim("path", "nothing"),
     rivals=PATHS,
     probes=(
         "collectives: thread level",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.lines import law_over
@@ -12,11 +13,8 @@ from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.price import GPU, HOST, ProgramPrice, When
 from slowpath.findings.remedy import Control, Parameters, Remedy, on_gpu, set_to
-from slowpath.findings.rivals.judges import by_design
-from slowpath.findings.rivals.kinds import WAITING, claim
-from slowpath.findings.rivals.rival import RivalKind
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness, sides
+from slowpath.findings.slow_path import WAITING, SlowPath
+from slowpath.findings.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness
 from slowpath.findings.words import number, parameter
 from slowpath.slowpaths.remedies import PREDEFINED_DATATYPE
 from slowpath.stats.laws.found import FittedLaw
@@ -83,18 +81,10 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return cost_witness(facts, seen)
 
 
-def _round_trips(facts: Facts, seen: Observation) -> bool:
-    return all(parameter(cell, "pattern") == "ping_pong" for cell in sides(facts, seen))
-
-
-_GAPS = RivalKind(
-    "lines and pages of the gaps",
-    "A message with gaps touches more cache lines and pages, whoever copies it.",
-    claim("cold cache", "blocks"),
-    "round trips of one buffer, which are as warm as possible, or the same with warm bytes (cache=warm)",
-    by_design(_round_trips, "round trips of one buffer, in one block and in many, are as warm as possible",
-              "the gaps were not warm"),
-)  # fmt: skip
+_GAPS = Rival(
+    name="lines and pages of the gaps",
+    cause="A message with gaps touches more cache lines and pages, whoever copies it.",
+)
 
 
 def _packed(parameters: Parameters) -> Mapping[str, str] | None:
@@ -156,7 +146,6 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=("the library copies blocks one by one (user time)", "each block is a copy of its own"),
     kind="property",
-    claim=claim(None, "blocks"),
     rivals=(_GAPS, WAITING),
     probes=("blocks",),
     remedies=(

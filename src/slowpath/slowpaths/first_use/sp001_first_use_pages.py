@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.price import FIRST_METRICS, GPU, ProgramPrice, When
-from slowpath.findings.rivals.kinds import COLD, NOT_BY_BYTES, SIDE, UNTOUCHED, USER, WAITING, claim
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import COLD, NOT_BY_BYTES, SIDE, UNTOUCHED, USER, WAITING, SlowPath
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import (
     KEEP_BUFFERS,
@@ -40,7 +39,6 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=first_use_witness,
     hypotheses=("the GPU driver maps an opened handle page by page", "the kernel pins the buffer page by page"),
     kind="opportunity",
-    claim=claim("kernel", "pages"),
     rivals=(COLD, NOT_BY_BYTES, UNTOUCHED, WAITING, USER, SIDE),
     probes=PROBES,
     remedies=(

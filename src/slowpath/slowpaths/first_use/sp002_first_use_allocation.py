@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.price import FIRST_METRICS, GPU, ProgramPrice, When
-from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, UNTOUCHED, USER, WAITING, claim
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import COLD, NOT_BY_PAGES, SIDE, UNTOUCHED, USER, WAITING, SlowPath
 from slowpath.findings.words import is_device
 from slowpath.slowpaths.first_use.first_uses import PROBES, FirstUse, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import (
@@ -44,7 +43,6 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The whole allocation is mapped or registered at its first use.",
     witnesses=first_use_witness,
     kind="opportunity",
-    claim=claim("kernel", "allocation"),
     rivals=(COLD, NOT_BY_PAGES, UNTOUCHED, WAITING, USER, SIDE),
     probes=PROBES,
     remedies=(

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricResult
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Difference
 from slowpath.findings.facts import Facts
 from slowpath.findings.lines import Line
 from slowpath.findings.observation import Observation, observed
-from slowpath.findings.rivals.judges import by_law
-from slowpath.findings.rivals.kinds import WAITING, claim
-from slowpath.findings.rivals.rival import RivalKind
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import cost_witness
 from slowpath.findings.words import SPEAKING, memory, ratio_words, times_words, where_words
 from slowpath.stats.laws import linear, steps
@@ -141,13 +139,7 @@ def _observation(facts: Facts, one: LateFastPath) -> Observation:
     )
 
 
-_GRADUAL = RivalKind(
-    "clock of the processor",
-    "The processor raises its clock while the first messages run.",
-    claim("user", "uses"),
-    "several uses of one buffer: a clock rises gradually, but a path opens at one use (law 'repetition')",
-    by_law(("repetition",), "law '{law}': it ends at one use, not gradually"),
-)
+_GRADUAL = Rival(name="clock of the processor", cause="The processor raises its clock while the first messages run.")
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP004",
@@ -162,6 +154,5 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The library takes another path from the n-th use of a buffer on.",
     witnesses=cost_witness,
     kind="property",
-    claim=claim("path", "uses"),
     rivals=(_GRADUAL, WAITING),
 )

@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.price import FIRST_METRICS, HOST, ProgramPrice, When
-from slowpath.findings.rivals.judges import by_design
-from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
-from slowpath.findings.rivals.rival import RivalKind
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import COLD, SIDE, UNTOUCHED, WAITING, SlowPath
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 
@@ -41,12 +39,9 @@ def _named(one: Observation) -> Observation:
     return one if one.law is not None and one.law.name == "constant" else replace(one, hypotheses=_UNKNOWN)
 
 
-_CONNECTION = RivalKind(
-    "first message of the pair",
-    "The pair of ranks connects: it is the first message of the pair, not of the buffer.",
-    claim("kernel", "nothing"),
-    "an untimed exchange of other memory before each cell",
-    by_design(lambda _, __: True, "the ranks had exchanged messages of other memory before", ""),
+_CONNECTION = Rival(
+    name="first message of the pair",
+    cause="The pair of ranks connects: it is the first message of the pair, not of the buffer.",
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -63,7 +58,6 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     stronger=("SP001", "SP002", "SP004", "SP006", "SP023", "SP024"),
     kind="property",
-    claim=claim(None, "nothing"),
     rivals=(_CONNECTION, COLD, UNTOUCHED, WAITING, SIDE),
     probes=PROBES,
     remedies=(KEEP_BUFFERS,),

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival
-from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, WAITING, claim
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.observation import Observation
+from slowpath.findings.slow_path import COLD, SIDE, UNTOUCHED, WAITING, SlowPath
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import KEEP_BUFFERS
 
@@ -33,11 +32,10 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=(
         "the part that is sent is registered or mapped",
         "it is staged through another buffer",
-        OfRival(COLD.name, "cold caches"),
+        "cold caches",
     ),
     stronger=("SP001", "SP002", "SP023", "SP024"),
     kind="property",
-    claim=claim(None, "message"),
     rivals=(COLD, UNTOUCHED, WAITING, SIDE),
     probes=PROBES,
     remedies=(KEEP_BUFFERS,),

@@ -6,16 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Control, Remedy, set_to
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import WAITING, claim
-from slowpath.findings.rivals.rival import RivalKind
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import faults_words, sides, system_time_words
 from slowpath.findings.words import SMALL_PAGE_BYTES, number, page_bytes, parameter
 from slowpath.mpi.code_variables import KEEP_FREED
@@ -87,12 +85,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "page faults and system time do not account for the excess, or were not recorded")
 
 
-_COLD_UNTOUCHED = RivalKind(
-    "cold cache",
-    "Memory that nobody has written is not cached either: its bytes are fetched from memory.",
-    claim("cold cache", "message"),
-    "page faults of the message, counted: cold memory alone causes none",
-    by_witness("page faults, or the kernel's time for them, were counted"),
+_COLD_UNTOUCHED = Rival(
+    name="cold cache", cause="Memory that nobody has written is not cached either: its bytes are fetched from memory."
 )
 
 _TOUCHED = Control(
@@ -155,7 +149,6 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     # Pages have to be made at some time: who writes them before the message pays as much then.
     kind="property",
-    claim=claim("kernel", "pages"),
     rivals=(_COLD_UNTOUCHED, WAITING),
     probes=("untouched",),
     remedies=(

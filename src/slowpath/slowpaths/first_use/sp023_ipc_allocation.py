@@ -12,8 +12,7 @@ from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import LATER, Remedy, set_to
-from slowpath.findings.rivals.kinds import COLD, NOT_BY_PAGES, SIDE, USER, WAITING, claim
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import COLD, NOT_BY_PAGES, SIDE, USER, WAITING, SlowPath
 from slowpath.findings.words import is_device, parameter
 from slowpath.slowpaths.first_use.first_uses import FirstUse, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import LIBSLOWPATH_PAD_SO, PAD_TO_2_MIB, PROGRAM_PAD
@@ -75,7 +74,6 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=("the library maps the whole allocation", "messages are staged through host memory"),
     kind="opportunity",
-    claim=claim("kernel", "allocation"),
     rivals=(COLD, NOT_BY_PAGES, WAITING, USER, SIDE),
     probes=("device allocations",),
     remedies=(

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival, Support
-from slowpath.findings.rivals.kinds import COLD, SIDE, UNTOUCHED, USER, WAITING, claim
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.observation import Observation, Support
+from slowpath.findings.slow_path import COLD, SIDE, UNTOUCHED, USER, WAITING, SlowPath
 from slowpath.findings.witness import calls
 from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import HANDLE_CACHE, KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
@@ -45,10 +44,9 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "memory is registered with the network card",
-        OfRival(COLD.name, "pages or caches are cold at the first use"),
+        "pages or caches are cold at the first use",
     ),
     kind="property",
-    claim=claim("kernel", "pages"),
     rivals=(COLD, UNTOUCHED, WAITING, USER, SIDE),
     remedies=(
         *HANDLE_CACHE,

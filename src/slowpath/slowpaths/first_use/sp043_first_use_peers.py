@@ -11,15 +11,13 @@ from typing import Literal
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.core.result import Interval
 from slowpath.core.units import format_time
 from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.laws import count_law
 from slowpath.findings.observation import Observation, observed
-from slowpath.findings.rivals.judges import by_design
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import parameter, ratio_words, times_words
 from slowpath.stats.laws.found import FittedLaw
@@ -188,13 +186,7 @@ def _between(one: FirstUseGrowth) -> str:
     return f" [{format_time(low)}, {format_time(high)}]"
 
 
-_CHAIN = RivalKind(
-    "late ranks",
-    "Ranks arrive late, and the more ranks there are, the later the last one.",
-    claim("waiting", "nothing"),
-    "ranks begin at a common deadline; the time runs from the last begin to the last end",
-    by_design(lambda _, __: True, "times run from the last rank's begin to the last rank's end", ""),
-)
+_CHAIN = Rival(name="late ranks", cause="Ranks arrive late, and the more ranks there are, the later the last one.")
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP043",
@@ -214,7 +206,6 @@ SLOW_PATH: SlowPath = SlowPath(
         "a list of the library is searched",
     ),
     kind="property",
-    claim=claim(None, "nothing"),
     rivals=(_CHAIN,),
     probes=(
         "peers, ascending",

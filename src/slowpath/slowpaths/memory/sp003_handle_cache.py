@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from slowpath.findings.facts import Facts
 from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation, OfRival
+from slowpath.findings.observation import Observation
 from slowpath.findings.observed import GrowthWording, growths_observed
 from slowpath.findings.remedy import Control, Parameters, ProgramRemedy, Remedy, Way
-from slowpath.findings.rivals.kinds import CAPACITY, SIDE, WAITING, claim
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import CAPACITY, SIDE, WAITING, SlowPath
 from slowpath.findings.witness import cost_witness
 from slowpath.slowpaths.remedies import HANDLE_CACHE
 
@@ -85,10 +84,9 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=cost_witness,
     hypotheses=(
         "a cache of handles or registrations is full",
-        OfRival(CAPACITY.name, "the buffers no longer fit into the processor's caches"),
+        "the buffers no longer fit into the processor's caches",
     ),
     kind="property",
-    claim=claim(None, "buffers"),
     rivals=(CAPACITY, WAITING, SIDE),
     probes=("live buffers", "live device buffers"),
     remedies=(

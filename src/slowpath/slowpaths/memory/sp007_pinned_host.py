@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, OfRival, Support
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.price import ProgramPrice, When
 from slowpath.findings.remedy import SHORT, Remedy, set_to
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import WAITING, claim
-from slowpath.findings.rivals.rival import RivalKind
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import pages_seen, sides, system_time_words
 from slowpath.findings.words import parameter
 
@@ -105,18 +103,11 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         "shown",
         "law, page kinds and system time agree",
         ("small pages under the pinned buffers", time),
-        "kernel",
         is_processor_time=True,
     )
 
 
-_UNCACHED = RivalKind(
-    "slow memory",
-    "Pinned memory is uncached or far away, for any user.",
-    claim("cold cache", "bytes"),
-    "the kernel's time, and the pages that were observed",
-    by_witness("the kernel's time accounts for the excess, on small pages"),
-)
+_UNCACHED = Rival(name="slow memory", cause="Pinned memory is uncached or far away, for any user.")
 
 PAGEABLE_HOST_MEMORY = Remedy(
     "pageable host memory",
@@ -147,10 +138,9 @@ SLOW_PATH: SlowPath = SlowPath(
         "the kernel copies it page by page (system time)",
         "each message faults in an attached mapping again (page faults)",
         "the library treats it as GPU memory",
-        OfRival(_UNCACHED.name, "the mapping is uncached or far away (a local copy is slow, too)"),
+        "the mapping is uncached or far away (a local copy is slow, too)",
     ),
     kind="opportunity",
-    claim=claim("kernel", "pages"),
     rivals=(_UNCACHED, WAITING),
     probes=("memory kinds",),
     remedies=(PAGEABLE_HOST_MEMORY,),

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import page_law
-from slowpath.findings.observation import Observation, OfRival, Support
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.price import MALLOC, ProgramPrice, When
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import WAITING, claim
-from slowpath.findings.rivals.rival import RivalKind
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import pages_seen, sides, single_copy_bytes, system_time_words
 from slowpath.findings.words import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, number, page_bytes
 from slowpath.slowpaths.remedies import (
@@ -85,18 +83,11 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
         "shown",
         "page kinds, the kernel's time and its copies agree",
         (pages, time, *more),
-        "kernel",
         is_processor_time=True,
     )
 
 
-_TLB = RivalKind(
-    "TLB",
-    "Small pages cost TLB misses of the processor that copies.",
-    claim("user", "pages"),
-    "system time against user time: a TLB miss costs no system time",
-    by_witness("the kernel's time accounts for the excess"),
-)
+_TLB = Rival(name="TLB", cause="Small pages cost TLB misses of the processor that copies.")
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP008",
@@ -114,10 +105,9 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,  # what differs is the kind of page; what one costs grows with the length (evidence)
     hypotheses=(
         "a single copy looks up every page (kernel time)",
-        OfRival(_TLB.name, "the TLB covers less of the buffer (user time)"),
+        "the TLB covers less of the buffer (user time)",
     ),
     kind="opportunity",
-    claim=claim("kernel", "pages"),
     rivals=(_TLB, WAITING),
     probes=("pages",),
     remedies=(HUGE_PAGES,),

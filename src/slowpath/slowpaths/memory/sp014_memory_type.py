@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, OfRival
+from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.rivals.judges import never
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import parameter
 from slowpath.mpi.libraries import GPU_VARIABLES
@@ -41,13 +39,7 @@ def _observation(facts: Facts, group: Sequence[Slowdown]) -> Observation:
     return slowdown_observed(facts, group, wording, partial(difference_law, minimum_effect=facts.minimum_effect))
 
 
-_OTHER_TRANSPORTS = RivalKind(
-    "other transports",
-    "GPU support brings other transports with it.",
-    claim("path"),
-    "calls of the GPU's driver, which no witness counts",
-    never("no witness counts the driver's calls"),
-)
+_OTHER_TRANSPORTS = Rival(name="other transports", cause="GPU support brings other transports with it.")
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP014",
@@ -62,9 +54,8 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The library asks the GPU's driver about each host buffer.",
     hypotheses=(
         "the library asks the GPU's driver about each buffer",
-        OfRival(_OTHER_TRANSPORTS.name, "GPU support brings other transports with it"),
+        "GPU support brings other transports with it",
     ),
     kind="property",
-    claim=claim("user", "nothing"),
     rivals=(_OTHER_TRANSPORTS,),
 )

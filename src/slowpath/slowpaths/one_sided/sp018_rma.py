@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Difference, ratio_of
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival, Support, observed
-from slowpath.findings.rivals.judges import never
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import NOT_COUNTED, socket_bytes
 from slowpath.findings.words import PUT, number, parameter, ratio_words, sizes, times_words
@@ -106,13 +104,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "no counted call shows what a put does")
 
 
-_SYNCHRONISATION = RivalKind(
-    "synchronisation",
-    "The end of a burst is most of a put's time.",
-    claim("waiting", "nothing"),
-    "bursts of more puts; this program does not make them for a finding yet",
-    never("the share of the synchronisation was not measured; take more puts per burst (parameter puts)"),
-)
+_SYNCHRONISATION = Rival(name="synchronisation", cause="The end of a burst is most of a put's time.")
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP018",
@@ -128,12 +120,11 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "puts are emulated by messages",
-        OfRival(_SYNCHRONISATION.name, "the synchronisation is most of a put's time"),
+        "the synchronisation is most of a put's time",
     ),
     needs_law=False,
     kind="property",
     concerns="one-sided communication",
-    claim=claim("path", "message"),
     rivals=(_SYNCHRONISATION,),
     remedies=(
         MPI_WIN_ALLOCATE,

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Control, Parameters, Remedy, set_to
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides
 from slowpath.findings.words import PUT
@@ -83,12 +81,8 @@ def instructions(cell: CellResult) -> float | None:
     return float(whole / (put.calls / put.launches))
 
 
-_MAPPED_TWICE = RivalKind(
-    "memory of the window",
-    "The memory behind this window is slower, whatever the library does.",
-    claim("cold cache", "bytes"),
-    "instructions of a put and its synchronisation, counted one by one",
-    by_witness("the slow side takes at least a quarter more instructions"),
+_MAPPED_TWICE = Rival(
+    name="memory of the window", cause="The memory behind this window is slower, whatever the library does."
 )
 
 
@@ -189,7 +183,6 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="opportunity",
     concerns="one-sided communication",
-    claim=claim("user", "nothing"),
     rivals=(_MAPPED_TWICE,),
     probes=("windows", "window info", "datatype of puts"),
     remedies=(

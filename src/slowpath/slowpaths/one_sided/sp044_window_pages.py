@@ -11,17 +11,15 @@ import numpy as np
 from msgspec import structs
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import Difference, ratio_of
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.laws import length_law
-from slowpath.findings.observation import Observation, OfRival, Support, observed
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import Parameters, Remedy, set_to
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import WAITING, claim
-from slowpath.findings.rivals.rival import RivalKind
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import ROLES, cost_witness, of, sides
 from slowpath.findings.words import number, parameter, ratio_words, times_words
 from slowpath.mpi.applies import AppliesTo
@@ -211,12 +209,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support(found.state, found.text, (*found.evidence, line), found.time, found.side, found.is_processor_time)
 
 
-_PAGES_THEMSELVES = RivalKind(
-    "pages themselves",
-    "The window's memory has more pages, or more expensive ones, than the program's.",
-    claim("kernel", "pages"),
-    "page faults of a rank, counted for the same length with and without MPI",
-    by_witness("no more page faults were counted than without MPI"),
+_PAGES_THEMSELVES = Rival(
+    name="pages themselves", cause="The window's memory has more pages, or more expensive ones, than the program's."
 )
 
 
@@ -266,12 +260,11 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "a system call for each page",
-        OfRival(_PAGES_THEMSELVES.name, "the library writes to the pages itself"),
-        OfRival(_PAGES_THEMSELVES.name, "its memory is of another kind than the program's"),
+        "the library writes to the pages itself",
+        "its memory is of another kind than the program's",
     ),
     kind="property",
     concerns="one-sided communication",
-    claim=claim("kernel", "allocation"),
     rivals=(_PAGES_THEMSELVES, WAITING),
     probes=("windows by length",),
     remedies=(

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_time, ratio_words
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival, Support
+from slowpath.findings.observation import Observation
 from slowpath.findings.over_floor import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import PUT, number, parameter, sizes
 
@@ -118,46 +117,10 @@ def _messages(facts: Facts, put: CellResult) -> tuple[int, ...]:
 MOST = 0.5  # of a put's time
 
 
-def _by_synchronisation(facts: Facts, seen: Observation, _: Support) -> Judged:
-    """Whether the call that ends a burst takes most of the time, and not the puts."""
-    cell = facts.cells[seen.slow_cells[0]]
-    whole, call = cell.estimate(PUT, "steady"), cell.estimate("put_call_s", "steady")
-    if whole is None or call is None or whole.interval is None or call.interval is None:
-        return Judged("standing", "puts were not timed without their synchronisation")
-    line = f"{format_time(call.value)} of {format_time(whole.value)} are in the call of the put itself"
-    if call.interval[0] > MOST * whole.interval[1]:
-        return Judged("refuted", line, (line,))
-    if call.interval[1] < MOST * whole.interval[0]:
-        return Judged("true", line, (line,))
-    return Judged("standing", f"{line}: about half")
-
-
-def _by_messages(facts: Facts, seen: Observation, _: Support) -> Judged:
-    """Whether messages of that length between the same ranks are as far above the same floor."""
-    message = facts.cells[seen.fast_cells[0]].over_floor
-    if seen.interval is None or message is None or message.interval is None:
-        return Judged("standing", "the message's interval is not known")
-    line = f"a message of that length takes {ratio_words(message.ratio, message.interval)} the same floor"
-    if message.interval[1] < MOST * seen.interval[0]:
-        return Judged("refuted", line, (line,))
-    if message.interval[0] > MOST * seen.interval[1]:
-        return Judged("true", line, (line,))
-    return Judged("standing", f"{line}: neither clearly less nor clearly as much")
-
-
-_SYNCHRONISATION = RivalKind(
-    "synchronisation",
-    "The call that ends a burst takes most of a put's time.",
-    claim("waiting", "nothing"),
-    "the same bursts with puts and synchronisation timed separately",
-    _by_synchronisation,
-)
-_MESSAGES = RivalKind(
-    "messages are as slow",
-    "Messages between these ranks are as far above the floor, so the common path is slow.",
-    claim("path", "message"),
-    "messages of the same length between the same ranks in the same launches",
-    _by_messages,
+_SYNCHRONISATION = Rival(name="synchronisation", cause="The call that ends a burst takes most of a put's time.")
+_MESSAGES = Rival(
+    name="messages are as slow",
+    cause="Messages between these ranks are as far above the floor, so the common path is slow.",
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -175,8 +138,8 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=(
         "your settings (variable, parameter file or module) force a slower path",
         "the library sends puts as messages that the target handles",
-        OfRival(_SYNCHRONISATION.name, "the synchronisation is most of a put's time"),
-        OfRival(_MESSAGES.name, "everything between these ranks is slow, messages too"),
+        "the synchronisation is most of a put's time",
+        "everything between these ranks is slow, messages too",
     ),
     needs_law=False,
     kind="fault",

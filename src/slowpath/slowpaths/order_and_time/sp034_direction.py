@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival, Support
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, alone_or_screened, levels
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import total
@@ -48,13 +46,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("shown", "both ranks kept their processors", (line,))
 
 
-_OTHER_WORK = RivalKind(
-    "other work",
-    "Another process runs on the processor of one rank.",
-    claim("waiting", "nothing"),
-    "involuntary switches of the ranks in both directions",
-    by_witness("both ranks kept their processors"),
-)
+_OTHER_WORK = Rival(name="other work", cause="Another process runs on the processor of one rank.")
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP034",
@@ -69,7 +61,7 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="One side sends or receives more slowly than the other.",
     witnesses=witnesses,
     hypotheses=(
-        OfRival(_OTHER_WORK.name, "another process runs on the processor of one rank"),
+        "another process runs on the processor of one rank",
         "one rank's core or memory is slower",
         "the path between the two ranks differs by direction",
         "one rank's library is set up in another way",

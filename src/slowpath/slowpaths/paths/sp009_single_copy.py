@@ -6,20 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.library_remedies import leaving
-from slowpath.findings.observation import Observation, OfRival, Support
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import EAGER
-from slowpath.findings.rivals.judges import by_variation
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import NOT_COUNTED, sides, single_copy_bytes
-from slowpath.findings.words import HUGE_PAGE_BYTES, number, parameter
+from slowpath.findings.words import number
 from slowpath.slowpaths.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES, PROGRAM_TWO_COPIES
 
 _STATE = "single_copy_off"
@@ -82,24 +79,9 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("refuted", "the calls do not differ as they must between single copy on and off", (line,))
 
 
-def _one_way_on_host(cell: CellResult) -> bool:
-    return parameter(cell, "pattern") == "one_way" and parameter(cell, "memory", "host") == "host"
-
-
-# Longer by a huge page: a shorter buffer than that has none.
-_ON_HUGE = {"pages": "huge", "overalloc_bytes": str(HUGE_PAGE_BYTES)}
-
-_HUGE = Varied(_ON_HUGE, _ON_HUGE, applies=_one_way_on_host)
-
-_SMALL_PAGES = RivalKind(
-    "small pages",
-    "A single copy is slow from these pages (SP008): on huge pages both paths are equally fast.",
-    claim("kernel", "pages"),
-    "the same contrast on huge pages",
-    by_variation(_HUGE, "on huge pages"),
-    _HUGE,
-    title="A single copy is slow from small pages",
-    remedies=(HUGE_PAGES,),
+_SMALL_PAGES = Rival(
+    name="small pages",
+    cause="A single copy is slow from these pages (SP008): on huge pages both paths are equally fast.",
 )
 
 LEAVE_SINGLE_COPY_OFF = leaving("single_copy_off", "let messages inside a node be copied once", EAGER)
@@ -119,11 +101,10 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "single copy is off, refused or missing on the slow side",
-        OfRival(_SMALL_PAGES.name, "single copy is slow from these pages"),
+        "single copy is slow from these pages",
     ),
     needs_law=False,
     kind="fault",
-    claim=claim("copy", "message"),
     rivals=(_SMALL_PAGES,),
     probes=("paths", "short messages"),
     remedies=(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
@@ -13,9 +14,6 @@ from slowpath.findings.library_remedies import leaving
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import ALONE
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import NOT_COUNTED, SINGLE_COPY, calls, sides, socket_bytes
 from slowpath.findings.words import number
@@ -70,12 +68,9 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "neither sockets nor single-copy calls distinguish the two paths", (line, more))
 
 
-_OTHER_CHANGES = RivalKind(
-    "another change of the variable",
-    "The variable also changes something else, such as the protocol or the collective algorithm.",
-    claim("path"),
-    "bytes through sockets and single-copy calls on both sides",
-    by_witness("the counted calls differ as the two paths do"),
+_OTHER_CHANGES = Rival(
+    name="another change of the variable",
+    cause="The variable also changes something else, such as the protocol or the collective algorithm.",
 )
 
 LEAVE_NETWORK_PATH = leaving("network_path", "let messages inside a node use the library's shared memory", ALONE)
@@ -95,7 +90,6 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=("messages take another path in this environment", "the node's own path is slow from this memory"),
     needs_law=False,
     kind="fault",
-    claim=claim("path", "message"),
     rivals=(_OTHER_CHANGES,),
     probes=("paths", "short messages"),
     remedies=(*LEAVE_NETWORK_PATH,),

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_time
 from slowpath.findings.difference import LAW_RATIO, Slowdown
 from slowpath.findings.facts import Facts, crowded
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, OfRival, Support
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides, total
 from slowpath.findings.words import OF_MESSAGES
@@ -133,12 +131,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     )
 
 
-_DISTANCE = RivalKind(
-    "distance",
-    "The ranks are farther apart in one placement: they share no cache, or no socket.",
-    claim("path", "bytes"),
-    "the processors that ranks were allowed, and how often they lost them",
-    by_witness("only on the slow side, ranks share a processor or lose theirs"),
+_DISTANCE = Rival(
+    name="distance", cause="The ranks are farther apart in one placement: they share no cache, or no socket."
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -155,12 +149,11 @@ SLOW_PATH: SlowPath = SlowPath(
     hypotheses=(
         "ranks share a processor",
         "ranks are moved between processors",
-        OfRival(_DISTANCE.name, "the ranks are farther apart"),
+        "the ranks are farther apart",
     ),
     needs_law=False,
     spoils=SHARED,
     kind="fault",
-    claim=claim("waiting", "nothing"),
     rivals=(_DISTANCE,),
     probes=("binding",),
     remedies=(BIND_TO_CORES,),

@@ -10,12 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, OfRival, Support, observed
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides, total
 from slowpath.findings.words import SPEAKING, memory, number, parameter, ratio_words, sizes, times_words
@@ -111,13 +109,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     )
 
 
-_FAR_RANK = RivalKind(
-    "distance or clock",
-    "The slow rank's processor is farther away, or slower.",
-    claim("path"),
-    "involuntary switches of the slow rank against another one",
-    by_witness("the slow rank loses its processor more than twice as often as another one"),
-)
+_FAR_RANK = Rival(name="distance or clock", cause="The slow rank's processor is farther away, or slower.")
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP022",
@@ -132,12 +124,11 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "another process runs on its processor",
-        OfRival(_FAR_RANK.name, "its processor is slower"),
-        OfRival(_FAR_RANK.name, "it is farther away"),
+        "its processor is slower",
+        "it is farther away",
     ),
     needs_law=False,
     kind="fault",
-    claim=claim("waiting", "nothing"),
     rivals=(_FAR_RANK,),
     remedies=(BIND_TO_CORES,),
     program_remedies=(

@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import is_switched_out
 from slowpath.slowpaths.collectives.under import contrast_observed, groups, of_collectives
@@ -58,15 +56,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "lost cores do not distinguish the two")
 
 
-CORES = (
-    RivalKind(
-        "slow cores",
-        "The cores are slow, or others use them.",
-        claim(by="nothing"),
-        "the same cores with waits that yield",
-        by_witness("ranks that yield take microseconds on the same cores", "not seen: how often ranks lost their core"),
-    ),
-)
+CORES = (Rival(name="slow cores", cause="The cores are slow, or others use them."),)
 
 SLOW_PATH: SlowPath = SlowPath(
     code="SP046",
@@ -80,7 +70,6 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     needs_law=False,
     kind="fault",
-    claim=claim("waiting", "nothing"),
     rivals=CORES,
     probes=("collectives: waits",),
 )

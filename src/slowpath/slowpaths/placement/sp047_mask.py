@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import CLEAR_RATIO, Slowdown
 from slowpath.findings.ended import ended, ended_observation
 from slowpath.findings.facts import Facts, allowed
-from slowpath.findings.observation import Observation, OfRival, Support
+from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides
 from slowpath.mpi.launcher import INHERITED, WIDENED
@@ -105,12 +103,9 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "ranks have a processor each on both sides", (line,))
 
 
-_DISTANCE = RivalKind(
-    "distance",
-    "The inherited processors are farther apart, or share more of a core, than the kernel's choice.",
-    claim("path", "bytes"),
-    "the processors that ranks were allowed",
-    by_witness("only the slow side has fewer processors than ranks"),
+_DISTANCE = Rival(
+    name="distance",
+    cause="The inherited processors are farther apart, or share more of a core, than the kernel's choice.",
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -126,11 +121,10 @@ SLOW_PATH: SlowPath = SlowPath(
     observe=observe,
     cause="Your ranks have fewer cores than there are ranks.",
     witnesses=witnesses,
-    hypotheses=("ranks share a processor", OfRival(_DISTANCE.name, "the inherited processors are farther apart")),
+    hypotheses=("ranks share a processor", "the inherited processors are farther apart"),
     needs_law=False,
     kind="fault",
     refinements=("state",),
-    claim=claim("waiting", "nothing"),
     rivals=(_DISTANCE,),
     remedies=(ALL_PROCESSORS,),
 )

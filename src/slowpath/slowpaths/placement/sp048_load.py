@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.core.machine import Others
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import total
 from slowpath.slowpaths.placement.load import is_loaded
@@ -75,12 +73,8 @@ def witnesses(_: Facts, seen: Observation) -> Support:
     return Support("shown", "others kept the cores busy before any launch, and took them from ranks", seen.evidence)
 
 
-_EACH_OTHER = RivalKind(
-    "each other",
-    "The ranks take their processors from each other: there are fewer than ranks.",
-    claim("waiting", "nothing"),
-    "the processors that ranks were allowed",
-    by_witness("there is a processor for each rank"),
+_EACH_OTHER = Rival(
+    name="each other", cause="The ranks take their processors from each other: there are fewer than ranks."
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -97,6 +91,5 @@ SLOW_PATH: SlowPath = SlowPath(
     needs_law=False,
     kind="fault",
     refinements=("state",),
-    claim=claim("waiting", "nothing"),
     rivals=(_EACH_OTHER,),
 )

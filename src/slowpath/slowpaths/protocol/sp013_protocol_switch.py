@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.control_variables import protocol_limits, variables_near
 from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.lines import Line, lines_along
 from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.rivals.judges import by_variation, by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath, SwitchTimes
 from slowpath.findings.words import memory, parameter, ratio_words
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
@@ -205,49 +203,14 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", _UNMOVED, near)
 
 
-_CACHE_LEVEL = RivalKind(
-    "level of a cache",
-    "Longer messages leave a level of the processor's caches.",
-    claim("cold cache", "message"),
-    "the exact byte of the switch, and a variable or the library's own table with that value",
-    by_witness("the switch is exactly where the library's own table has it"),
-)
+_CACHE_LEVEL = Rival(name="level of a cache", cause="Longer messages leave a level of the processor's caches.")
 
-BESIDE_BYTES = 24  # from the lengths of the survey: no multiple of a cache line is so near to another one
 LEAST_BYTES = 1024  # of a message that can be so much shorter, and hardly differ
 
 
-def _beside(slow: CellResult, fast: CellResult) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Lengths next to those of both sides, away from the switch: no multiples of a cache line or a page."""
-    lengths = [int(parameter(cell, MESSAGE, "0")) for cell in (slow, fast)]
-    away = BESIDE_BYTES if lengths[0] > lengths[1] else -BESIDE_BYTES
-    return {MESSAGE: str(lengths[0] + away)}, {MESSAGE: str(lengths[1] - away)}
-
-
-def _can_be_beside(cell: CellResult) -> bool:
-    length = parameter(cell, MESSAGE, "")
-    return length.isdecimal() and int(length) >= LEAST_BYTES
-
-
-_BESIDE = Varied(by_cells=_beside, applies=_can_be_beside)
-_when_beside = by_variation(_BESIDE, f"with lengths {BESIDE_BYTES} B off")
-_TO_THE_BYTE = by_witness("the exact byte of the switch is known, and lengths around it are not multiples")
-
-
-def _by_multiples(facts: Facts, seen: Observation, support: Support) -> Judged:
-    """Whether lengths next to those of the survey, which are multiples of powers of 2, take the excess as well."""
-    found = _when_beside(facts, seen, support)
-    return found if found.state != "standing" or found.evidence else _TO_THE_BYTE(facts, seen, support)
-
-
-_MULTIPLES = RivalKind(
-    "multiples",
-    "Messages whose length is a multiple of a power of two are slow, but nearby lengths are not.",
-    claim("user", "message"),
-    f"lengths {BESIDE_BYTES} B off those of both sides, away from the switch",
-    _by_multiples,
-    _BESIDE,
-    title="Lengths that are multiples of a power of two are slow",
+_MULTIPLES = Rival(
+    name="multiples",
+    cause="Messages whose length is a multiple of a power of two are slow, but nearby lengths are not.",
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -263,7 +226,6 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The library changes its protocol at this length.",
     witnesses=witnesses,
     kind="property",
-    claim=claim("path", "message"),
     rivals=(_CACHE_LEVEL, _MULTIPLES),
     refinements=("switch",),
     switch_text=switch_text,

@@ -10,23 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.results import Claim
+from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
 from slowpath.findings.difference import LAW_RATIO, Difference, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import length_law
-from slowpath.findings.observation import Observation, OfRival, Support, observed
+from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.remedy import Remedy
-from slowpath.findings.rivals.judges import NOT_MADE, SURELY, by_design, by_law
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind, Varied
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import cost_witness, sides, single_copy_bytes
 from slowpath.findings.words import number, ratio_words, sizes, times_words, where_words
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.found import FittedLaw
-from slowpath.stats.removed_share import removed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,60 +159,18 @@ POST_RECEIVES_EARLY = Remedy(
     phrase="receives posted before the messages arrive",
 )
 
-_COPY_OF_CONSTANT = RivalKind(
-    "constant",
-    "A late receive costs a constant time: a search or an allocation, but no copy.",
-    claim("user", "nothing"),
-    "several lengths: a copy costs by the byte (law 'bytes')",
-    by_law(("bytes",), "law '{law}': it costs by the byte", true_of=("constant",)),
-    title="A receive that comes late costs a constant",
-    remedies=(POST_RECEIVES_EARLY,),
+_COPY_OF_CONSTANT = Rival(
+    name="constant", cause="A late receive costs a constant time: a search or an allocation, but no copy."
 )
 
-_RENDEZVOUS = RivalKind(
-    "rendezvous",
-    "The transfer waits for the receive.",
-    claim("waiting", "message"),
-    "receives posted before, but with the receiver also outside the library (posted=before): both delay the transfer",
-    by_design(lambda _, __: True, "the receive that was posted before delays the transfer as well", ""),
-)
-
-GONE = 0.5  # of an excess, at the lower end of its interval, that has to be gone
-
-_TOGETHER = Varied({"posted": "together"}, {})
+_RENDEZVOUS = Rival(name="rendezvous", cause="The transfer waits for the receive.")
 
 _WORDS = "the same MPI_Recv, called when the message is sent (posted=together)"
 
 
-def _judge(facts: Facts, seen: Observation, _: Support) -> Judged:
-    """What of the excess a receive lacks that is there in time: all of it, if it comes from being late."""
-    made = facts.variation(sides(facts, seen), (_TOGETHER.slow, _TOGETHER.fast), seen.metric, ("steady",) * 2)
-    if made is None or not seen.excess_s:
-        return Judged("standing", NOT_MADE.format(_WORDS))
-    expected_s = [value - seen.excess_s for value in made.slow_s]
-    if min(expected_s) <= 0:
-        return Judged("standing", "measured again: this time there was no excess")
-    found = removed(made.slow_s, made.slow_varied_s, expected_s, expected_s)
-    if found is None:
-        return Judged("standing", "measured again: this time there was no excess")
-    in_time_s = format_time(sorted(made.slow_varied_s)[len(made.slow_varied_s) // 2])
-    late_s = format_time(sorted(made.slow_s)[len(made.slow_s) // 2])
-    line = f"MPI_Recv takes {late_s} for a message that has already arrived, {in_time_s} for one that is just sent"
-    if found.value >= GONE and found.interval[0] >= SURELY:
-        return Judged("refuted", line, (line,))
-    if found.value <= 1 - GONE and found.interval[1] <= 1 - SURELY:
-        return Judged("true", line, (line,))
-    return Judged("standing", f"{line}: neither all nor nothing of the excess", (line,))
-
-
-IN_TIME = RivalKind(
+IN_TIME = Rival(
     name="slow receive",
     cause="MPI_Recv takes as long for a message that has not arrived, so early arrival costs nothing.",
-    claim=Claim(time=None, side="receiver", by=None),
-    experiment=_WORDS,
-    judge=_judge,
-    varied=_TOGETHER,
-    title="MPI_Recv is slow whether its message is early or not",
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -233,10 +187,9 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     hypotheses=(
         "the message is copied once more",
-        OfRival(_RENDEZVOUS.name, "the transfer waits for the receive (rendezvous)"),
+        "the transfer waits for the receive (rendezvous)",
     ),
     kind="property",
-    claim=claim("copy", "message"),
     rivals=(IN_TIME, _COPY_OF_CONSTANT, _RENDEZVOUS),
     probes=("posted",),
     remedies=(POST_RECEIVES_EARLY,),

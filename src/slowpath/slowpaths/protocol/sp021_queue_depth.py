@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation
 from slowpath.findings.observed import GrowthWording, growths_observed
 from slowpath.findings.remedy import Control, Remedy, set_to
-from slowpath.findings.rivals.judges import never
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 
 _WORDING = GrowthWording("queue", "queue", "{what} with {slow} entries in front of it", "with {fast}")
@@ -22,12 +20,9 @@ def observe(facts: Facts) -> Sequence[Observation]:
     return growths_observed(facts, _WORDING, ("constant", "queue"))
 
 
-_ORDER_OF_ARRIVAL = RivalKind(
-    "cost of an arrival",
-    "Each earlier message or receive costs time when it arrives, not when it is searched.",
-    claim("user", "queue"),
-    "none: only the library's time shows its internal work",
-    never("no witness counts the steps of a search"),
+_ORDER_OF_ARRIVAL = Rival(
+    name="cost of an arrival",
+    cause="Each earlier message or receive costs time when it arrives, not when it is searched.",
 )
 
 SHORT_QUEUES = Remedy(
@@ -53,7 +48,6 @@ SLOW_PATH: SlowPath = SlowPath(
     cause="The library searches its queue entry by entry.",
     hypotheses=("the queue is searched entry by entry",),
     kind="property",
-    claim=claim("user", "queue"),
     rivals=(_ORDER_OF_ARRIVAL,),
     probes=("queue",),
     remedies=(SHORT_QUEUES,),

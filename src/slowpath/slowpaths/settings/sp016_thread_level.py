@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from slowpath.core.finding_results import Rival
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.laws import difference_law
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import NOT_COUNTED, calls, sides
 from slowpath.slowpaths.remedies import THREAD_LEVEL_FUNNELED
@@ -55,12 +53,8 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "no call waited for a lock: a free lock costs time without a call to count", (line,))
 
 
-_LIBRARY_PATH = RivalKind(
-    "another path",
-    "The library takes another path through its code, without a lock that waits.",
-    claim("user", "nothing"),
-    "counted waits for locks on the two levels",
-    by_witness("waits for locks were counted under the higher level"),
+_LIBRARY_PATH = Rival(
+    name="another path", cause="The library takes another path through its code, without a lock that waits."
 )
 
 SLOW_PATH: SlowPath = SlowPath(
@@ -76,7 +70,6 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     needs_law=False,
     kind="property",
-    claim=claim("waiting", "nothing"),
     rivals=(_LIBRARY_PATH,),
     probes=("short messages",),
     remedies=(THREAD_LEVEL_FUNNELED,),

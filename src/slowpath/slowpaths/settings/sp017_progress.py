@@ -9,16 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
+from slowpath.core.finding_results import Rival
 from slowpath.core.result import Interval
-from slowpath.core.units import format_time
 from slowpath.findings.difference import Difference, Ratio, Slowdown, ratio_of
 from slowpath.findings.facts import Facts
 from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
 from slowpath.findings.remedy import Control, Remedy, set_to
-from slowpath.findings.rivals.judges import by_witness
-from slowpath.findings.rivals.kinds import claim
-from slowpath.findings.rivals.rival import Judged, RivalKind
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import fraction_words, memory, parameter, ratio_words, sizes, times_words
 from slowpath.slowpaths.remedies import ASYNCHRONOUS_PROGRESS, PROGRAM_ASYNCHRONOUS_PROGRESS
@@ -122,35 +119,7 @@ def witnesses(facts: Facts, seen: Observation) -> Support:
     return Support("missing", "adding MPI_Test to the computation (progress=test) was not found to be faster")
 
 
-MOST_EXPOSED = 1.25  # of the message: more than the sum of both is none that overlap would save
-
-_helped = by_witness("MPI_Test helps, although it frees no bandwidth")
-
-
-def _by_sum(facts: Facts, seen: Observation, support: Support) -> Judged:
-    """Where both together take longer than one after the other, no lack of overlap can account for it."""
-    slow = facts.cells[seen.slow_cells[0]]
-    part, alone, compute, both = (
-        slow.estimate(name, "steady") for name in (EXPOSED_RATIO, COMMUNICATION, COMPUTE, BOTH)
-    )
-    if part is None or alone is None or compute is None or both is None or not part.interval:
-        return _helped(facts, seen, support)
-    if part.value <= MOST_EXPOSED or part.interval[0] <= 1:
-        return _helped(facts, seen, support)
-    line = (
-        f"both together take {format_time(both.value)}, longer than {format_time(alone.value)} and "
-        f"{format_time(compute.value)} one after the other"
-    )
-    return Judged("true", line, (line,))
-
-
-_BANDWIDTH = RivalKind(
-    "shared bandwidth",
-    "Message and computation slow each other down.",
-    claim("user", "bytes"),
-    "both together against one after the other, and calls of MPI_Test in the same computation",
-    _by_sum,
-)
+_BANDWIDTH = Rival(name="shared bandwidth", cause="Message and computation slow each other down.")
 
 TEST_WHILE_COMPUTING = Remedy(
     "test while computing",
@@ -179,7 +148,6 @@ SLOW_PATH: SlowPath = SlowPath(
     witnesses=witnesses,
     needs_law=False,
     kind="property",
-    claim=claim("waiting", "message"),
     rivals=(_BANDWIDTH,),
     probes=("overlap",),
     remedies=(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from slowpath.core.law_results import LawForecast, LawPoint, LawSource, Predicted
+from slowpath.core.law_results import LawForecast, LawPoint, Predicted
 from slowpath.core.units import format_bytes, format_time, listed
 
 Interval = tuple[float, float]
@@ -105,7 +105,7 @@ class FittedLaw:
     residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
     separating: points that would tell the candidates apart.  points, launches: of the sweep.  drawn: its points.
     is_excess: times are slow minus fast.  fits: the law that fits, also where it may not be named.
-    forecasts: what it predicted, the outermost place first.  predicted: what came of them.  source: None: of no cells.
+    forecasts: what it predicted, the outermost place first.  predicted: what came of them.
     """
 
     name: str | None
@@ -124,7 +124,6 @@ class FittedLaw:
     fits: str | None = None
     forecasts: tuple[LawForecast, ...] = ()
     predicted: Predicted = "not made"
-    source: LawSource | None = None
 
     @property
     def is_named(self) -> bool:
@@ -265,7 +264,7 @@ def quantity_words(places: Sequence[Mapping[str, float]]) -> str:
 
 
 def forecast_words(forecast: LawForecast) -> str:
-    """One line; without what was seen where that was not measured."""
+    """One line."""
     low, high = forecast.interval
     half_s = (high - low) / 2
     value, *ends = (format_time(time_s, half_s) for time_s in (forecast.predicted_s, low, high))

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.law_results import ForecastKind, LawForecast, Predicted
+from slowpath.core.law_results import LawForecast, Predicted
 from slowpath.stats.inputs import Floats
 from slowpath.stats.laws.centre import CentreFit, design
 from slowpath.stats.laws.curve import PRIOR_DF, CentreCurve
@@ -98,7 +98,7 @@ def _columns(fit: CentreFit, covariates: Mapping[str, Floats]) -> Floats:
     return np.column_stack([matrix, fit.coefficients[-1] * fit.variant.turned(covariates)])
 
 
-def predict(law: Teller, place: Place, variance_ratio: float, places: int, kind: ForecastKind) -> LawForecast | None:
+def predict(law: Teller, place: Place, variance_ratio: float, places: int) -> LawForecast | None:
     """Args: variance_ratio: squared standard error to expect of the new centre.  places: predicted by this law; all
     of them are judged together. Returns: without what was seen; None: the law says nothing of the place."""
     found = law.at(place)
@@ -110,12 +110,10 @@ def predict(law: Teller, place: Place, variance_ratio: float, places: int, kind:
     joint = law.reach(variance, joint_level(places))
     forecast = LawForecast(
         place=dict(place),
-        kind=kind,
         predicted_s=time_s,
         interval=(low, high),
         joint_ratio=float(np.exp(joint)),
         span_s=law.span_s,
-        noise_ratio=float(np.sqrt(variance_ratio)),
         text="",
     )
     return with_words(forecast)
@@ -126,17 +124,14 @@ def joint_level(places: int) -> float:
     return 1 - (1 - LEVEL) / max(1, places)
 
 
-def judged(
-    forecast: LawForecast, seen_s: float, seen_interval: tuple[float, float], widened: float = 1.0
-) -> LawForecast:
+def judged(forecast: LawForecast, seen_s: float, seen_interval: tuple[float, float]) -> LawForecast:
     """The forecast with what was seen, and whether it held.
 
-    Args: widened: ratio, 1 or more, by which both ends move away: the seen value is known less well than expected.
     It held where the seen time lies within the joint interval and within NEAR_RATIO of the predicted one, and the
     interval is narrow enough to tell the law from none. It failed where it lies outside of the interval. Else (None)
     the noise lets nothing be decided.
     """
-    reach = forecast.joint_ratio * widened
+    reach = forecast.joint_ratio
     ratio = seen_s / forecast.predicted_s
     inside = 1 / reach <= ratio <= reach
     near = abs(ratio - 1) <= NEAR_RATIO
@@ -147,15 +142,8 @@ def judged(
 
 def verdict(forecasts: Sequence[LawForecast]) -> Predicted:
     """Of all that a law predicted: failed where one place failed; held where none did, at least half of them held, and
-    of the OUTERMOST ones, which are predicted first, at least one did. What was measured later decides over what was
-    set apart.
+    of the OUTERMOST ones, which are predicted first, at least one did.
     """
-    later = _verdict([forecast for forecast in forecasts if forecast.kind == "later"])
-    apart = _verdict([forecast for forecast in forecasts if forecast.kind != "later"])
-    return later if later in ("held", "failed") or apart == "not made" else apart
-
-
-def _verdict(forecasts: Sequence[LawForecast]) -> Predicted:
     seen = [forecast for forecast in forecasts if forecast.seen_s is not None]
     if not seen:
         return "not made"
