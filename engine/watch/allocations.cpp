@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "watch/allocation_rows.hpp"
+#include "watch/buffers.hpp"
+#include "watch/file.hpp"
 #include "watch/lock.hpp"
 
 namespace slowpath::watch {
@@ -249,6 +250,28 @@ std::size_t known_bytes(Layer layer, Address address) {
     const Guard guard(lock);
     const Index node = guard.held() ? tree(layer).at(address) : 0;
     return node == 0 ? 0 : pool[node].link.end - pool[node].link.begin;
+}
+
+namespace {
+
+constinit SpinLock rows_lock;
+
+}  // namespace
+
+std::uint32_t new_row(const layout::Allocation& row) {
+    const Guard guard(rows_lock);
+    layout::Allocation* const fresh = guard.held() ? sections().allocations.next() : nullptr;
+    if (fresh == nullptr) return no_allocation;
+    *fresh = row;
+    return sections().allocations.publish();
+}
+
+layout::Allocation* row_at(std::uint32_t row) {
+    return row == no_allocation ? nullptr : &sections().allocations[row];
+}
+
+void row_ended(std::uint32_t row) {
+    if (layout::Allocation* const known = row_at(row)) known->alive = 0;
 }
 
 }  // namespace slowpath::watch

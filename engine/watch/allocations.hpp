@@ -3,6 +3,8 @@
 ///
 /// Memory is nested: a program's allocator maps a piece and gives parts of it, and a part is registered with
 /// the GPU. So there are layers, and the uppermost that holds an address says what it is.
+///
+/// The rows of the record's section allocations.
 #pragma once
 
 #include <atomic>
@@ -11,6 +13,7 @@
 
 #include "watch/buffers.hpp"
 #include "watch/intervals.hpp"
+#include "watch/layout.hpp"
 
 namespace slowpath::watch {
 
@@ -123,5 +126,15 @@ inline bool may_be_block(const void* begin) {
 
 /// Length of the allocation at this address in this layer, for tests; 0: none.
 std::size_t known_bytes(Layer layer, Address address);
+
+/// A row for memory that MPI meets for the first time.
+/// @return no_allocation: no room, or no record.
+std::uint32_t new_row(const layout::Allocation& row);
+
+/// In place; nullptr: there is none.
+layout::Allocation* row_at(std::uint32_t row);
+
+/// The memory is gone.
+void row_ended(std::uint32_t row);
 
 }  // namespace slowpath::watch

@@ -7,11 +7,8 @@
 
 #include "watch/clock.hpp"
 #include "watch/communicators.hpp"
-#include "watch/cost.hpp"
-#include "watch/groups.hpp"
 #include "watch/guard.hpp"
 #include "watch/library.hpp"
-#include "watch/modules.hpp"
 #include "watch/observe.hpp"
 #include "watch/resources.hpp"
 #include "watch/sites.hpp"

@@ -5,6 +5,8 @@
 /// count) is an integer or a pointer that takes one register or one slot of 8 bytes, so a wrapper passes
 /// words on untouched; what a word means is in the call's shape. A handle of 4 bytes (MPICH) has undefined
 /// upper halves: see Library::handle.
+///
+/// The calls that are wrapped, by number: watch_calls.inc, which calls.cmake makes of calls.txt.
 #pragma once
 
 #include <cstddef>
@@ -94,5 +96,20 @@ struct Shape {
     bool is_large;  ///< counts and offsets are MPI_Count (8 bytes), else int
     Role roles[most_arguments];
 };
+
+/// calls::MPI_Send is the number of MPI_Send.
+namespace calls {
+enum Number : Call {
+#define SLOWPATH_CALL(name, ...) name,
+#include "watch_calls.inc"
+#undef SLOWPATH_CALL
+    count
+};
+}  // namespace calls
+
+inline constexpr std::size_t call_count = calls::count;
+
+/// By number.
+extern const Shape shapes[call_count];
 
 }  // namespace slowpath::watch

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # watch_calls.inc and watch_fortran.inc of calls.txt, in the folder of the build: a line
-# SLOWPATH_CALL(name, arguments, family, is_large, roles...) for each call, by name, and SLOWPATH_FORTRAN(name).
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/calls.txt)
-file(STRINGS calls.txt alike REGEX "^[a-z_]+[*]?: ")
+# SLOWPATH_CALL(name, arguments, family, is_large, roles...) for each call, by name, and SLOWPATH_FORTRAN(name). Runs by
+# cmake -P as well.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/calls.txt)
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/calls.txt alike REGEX "^[a-z_]+[*]?: ")
 set(calls)
 foreach(line IN LISTS alike)
     string(REGEX MATCH "^([a-z_]+)([*]?): ([^:]*):(.*)$" matched "${line}")

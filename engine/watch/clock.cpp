@@ -3,6 +3,15 @@
 
 #include <time.h>
 
+#include <algorithm>
+
+#include "watch/lanes.hpp"
+#include "watch/library.hpp"
+#include "watch/observe.hpp"
+#include "watch/sites.hpp"
+#include "watch/streams.hpp"
+#include "watch/table.hpp"
+
 namespace slowpath::watch {
 
 constinit double ns_per_tick = 1.0;
@@ -54,6 +63,68 @@ void measure_ticks() {
     while (now.monotonic_ns - loaded.monotonic_ns < least_ns) now = read_anchor();
     ns_per_tick = static_cast<double>(now.monotonic_ns - loaded.monotonic_ns) /
                   static_cast<double>(now.ticks - loaded.ticks);
+}
+
+namespace {
+
+constexpr std::uint32_t blocks = 9, block_calls = 256, trial_calls = blocks * block_calls;
+
+/// A lane and its part of a record that is no file. Events have fresh pages, as the record's have.
+struct Trial {
+    Lane lane;
+    layout::Lane row;
+    layout::Current current;
+    layout::SectionRow profile_table, events_table;
+    layout::Profile profile[4];
+    layout::Event events[trial_calls];
+    WindowRun runs[trial_calls];
+};
+
+void set_up(Trial& trial) {
+    trial.profile_table.capacity = 4;
+    trial.events_table.capacity = trial_calls;
+    Lane& lane = trial.lane;
+    lane.row = &trial.row;
+    lane.current = &trial.current;
+    lane.number = not_in_record;
+    lane.profile = {trial.profile, &trial.profile_table};
+    lane.events = {trial.events, &trial.events_table};
+    lane.runs = trial.runs;
+}
+
+/// Every second one is like the one before it (repeated.hpp).
+void send_once(const void* place, std::uint32_t number) {
+    const Word tag = number % 2 == 0 ? 0 : number;
+    Word arguments[] = {reinterpret_cast<Word>(place), 0, library().datatype_null, 0, tag,
+                        library().comm_world};
+    Observed call{calls::MPI_Send, arguments, place, place};
+    Scratch* const scratch = before(call);
+    start_clock(call);
+    call.end_ticks = now_ticks();
+    after(call, scratch);
+}
+
+}  // namespace
+
+std::uint32_t measure_call_cost_ns() {
+    Trial* const trial = map_rows<Trial>(1);
+    if (trial == nullptr) return 0;
+    set_up(*trial);
+    Lane* const own = lend_lane(&trial->lane);
+    know_place(trial->lane, trial, trial);
+    std::uint64_t took[blocks];
+    for (std::uint64_t& block : took) {
+        const std::uint64_t since = now_ticks();
+        for (std::uint32_t call = 0; call < block_calls; ++call) send_once(trial, call);
+        block = now_ticks() - since;
+    }
+    lend_lane(own);
+    sections().calls[calls::MPI_Send].calls -= trial_calls;
+    begin_streams();
+    unmap_rows(trial, 1);
+    std::nth_element(took, took + blocks / 2, took + blocks);
+    const std::uint64_t cost_ns = duration_ns(took[blocks / 2]) / block_calls;
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(cost_ns, 1, 1'000'000));
 }
 
 }  // namespace slowpath::watch

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch/datatypes.hpp"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -8,9 +12,389 @@
 #include "watch/file.hpp"
 #include "watch/library.hpp"
 #include "watch/lock.hpp"
-#include "watch/type_layout.hpp"
 
 namespace slowpath::watch {
+namespace {
+
+/// Types of types.
+constexpr int most_depth = 32;
+
+TypeLayout layout_at(Word handle, int depth);
+
+/// Numbers and parts of a type while its layout is made of them.
+class Reader {
+  public:
+    Reader(const Contents& contents, int depth) : contents_(contents), depth_(depth) {}
+
+    std::int64_t number(std::uint64_t i) const { return contents_.number(i); }
+    std::uint64_t numbers() const { return contents_.numbers(); }
+
+    /// The last one is kept: most types are made of one.
+    const TypeLayout& part(std::uint64_t i) {
+        const Word handle = contents_.type(i);
+        if (handle != kept_handle_ || !has_kept_) {
+            kept_ = layout_at(handle, depth_ + 1);
+            kept_handle_ = handle;
+            has_kept_ = true;
+        }
+        return kept_;
+    }
+
+    const Contents& contents() const { return contents_; }
+
+  private:
+    const Contents& contents_;
+    int depth_;
+    bool has_kept_ = false;
+    Word kept_handle_ = 0;
+    TypeLayout kept_;
+};
+
+Flat copies(const TypeLayout& part, std::int64_t count) {
+    return repeated(part.flat, count, part.extent_bytes);
+}
+
+Flat vector(Reader& from, bool is_stride_in_bytes) {
+    const TypeLayout& part = from.part(0);
+    const std::int64_t stride = from.number(2) * (is_stride_in_bytes ? 1 : part.extent_bytes);
+    return repeated(copies(part, from.number(1)), from.number(0), stride);
+}
+
+/// count, then lengths, then places.
+Flat indexed(Reader& from, bool are_places_in_bytes) {
+    const TypeLayout& part = from.part(0);
+    const std::int64_t unit = are_places_in_bytes ? 1 : part.extent_bytes;
+    const auto count = static_cast<std::uint64_t>(from.number(0));
+    Flat sum;
+    for (std::uint64_t i = 0; i < count; ++i)
+        sum = sum + shifted(copies(part, from.number(1 + i)), from.number(1 + count + i) * unit);
+    return sum;
+}
+
+/// count, the length of all, then places.
+Flat indexed_block(Reader& from, bool are_places_in_bytes) {
+    const TypeLayout& part = from.part(0);
+    const std::int64_t unit = are_places_in_bytes ? 1 : part.extent_bytes;
+    const auto count = static_cast<std::uint64_t>(from.number(0));
+    const Flat block = copies(part, from.number(1));
+    Flat sum;
+    for (std::uint64_t i = 0; i < count; ++i) sum = sum + shifted(block, from.number(2 + i) * unit);
+    return sum;
+}
+
+Flat structure(Reader& from) {
+    const auto count = static_cast<std::uint64_t>(from.number(0));
+    Flat sum;
+    for (std::uint64_t i = 0; i < count; ++i)
+        sum = sum + shifted(copies(from.part(i), from.number(1 + i)), from.number(1 + count + i));
+    return sum;
+}
+
+/// MPI-4.1, section 5.1.3: from the dimension whose elements are neighbours to the one with the largest
+/// stride.
+Flat subarray(Reader& from) {
+    const Contents& contents = from.contents();
+    const auto dimensions = static_cast<std::uint64_t>(contents.plain(0));
+    const TypeLayout& part = from.part(0);
+    const bool is_fortran = contents.is_fortran_order(contents.last_plain());
+    Flat flat = part.flat;
+    std::int64_t step = part.extent_bytes, begin = 0;
+    for (std::uint64_t i = 0; i < dimensions; ++i) {
+        const std::uint64_t at = is_fortran ? i : dimensions - 1 - i;
+        const std::int64_t size = contents.long_number(at);
+        flat = repeated(flat, contents.long_number(dimensions + at), step);
+        begin += contents.long_number(2 * dimensions + at) * step;
+        step *= size;
+    }
+    return shifted(flat, begin);
+}
+
+Flat made_of(Combiner combiner, Reader& from) {
+    switch (combiner) {
+        case Combiner::dup:
+        case Combiner::resized:
+            return from.part(0).flat;
+        case Combiner::contiguous:
+            return copies(from.part(0), from.number(0));
+        case Combiner::vector:
+            return vector(from, false);
+        case Combiner::hvector:
+            return vector(from, true);
+        case Combiner::indexed:
+            return indexed(from, false);
+        case Combiner::hindexed:
+            return indexed(from, true);
+        case Combiner::indexed_block:
+            return indexed_block(from, false);
+        case Combiner::hindexed_block:
+            return indexed_block(from, true);
+        case Combiner::structure:
+            return structure(from);
+        case Combiner::subarray:
+            return subarray(from);
+        case Combiner::named:
+        case Combiner::darray:
+        case Combiner::other:
+            return unknown_layout();
+    }
+    return unknown_layout();
+}
+
+/// A type that MPI itself has: one block, but for MPI_SHORT_INT, which is the only pair with a gap inside on
+/// LP64.
+Flat predefined(const TypeFacts& facts) {
+    if (facts.bytes < 0 || facts.true_bytes < 0) return unknown_layout();
+    if (facts.bytes == facts.true_bytes) return one_block(facts.true_begin, facts.bytes);
+    if (facts.bytes == 6 && facts.true_bytes == 8)
+        return one_block(facts.true_begin, 2) + one_block(facts.true_begin + 4, 4);
+    return unknown_layout();
+}
+
+TypeLayout layout_at(Word handle, int depth) {
+    TypeLayout layout;
+    const TypeFacts facts = facts_of(handle);
+    layout.bytes = facts.bytes;
+    layout.extent_bytes = facts.extent_bytes;
+    layout.flat = unknown_layout();
+    if (facts.bytes < 0 || depth > most_depth) return layout;
+    Contents contents(handle);
+    layout.combiner = contents.interface_combiner();
+    layout.is_named = contents.is_predefined();
+    if (facts.bytes == 0) {
+        layout.flat = Flat{};
+    } else if (layout.is_named) {
+        layout.flat = predefined(facts);
+    } else if (contents.read()) {
+        Reader reader(contents, depth);
+        layout.flat = made_of(contents.combiner(), reader);
+        // Lengths must add up to what MPI says. Its true extent is no such test: MPICH counts blocks of no
+        // bytes.
+        if (layout.flat.bytes != facts.bytes) layout.flat = unknown_layout();
+    }
+    return layout;
+}
+
+}  // namespace
+
+TypeLayout layout_of(Word handle) {
+    return layout_at(handle, 0);
+}
+
+namespace {
+
+constexpr std::uint64_t most_numbers = std::uint64_t{1} << 20;
+constexpr std::int64_t undefined_size = -1;
+
+/// The functions of MPI that are asked here. The forms with MPI_Count came with MPI 3 (_x) and 4 (_c).
+struct Functions {
+    void* size_c = function("Type_size_c");
+    void* size_x = function("Type_size_x");
+    void* size = function("Type_size");
+    void* extent_c = function("Type_get_extent_c");
+    void* extent = function("Type_get_extent");
+    void* true_extent_c = function("Type_get_true_extent_c");
+    void* true_extent = function("Type_get_true_extent");
+    void* envelope_c = function("Type_get_envelope_c");
+    void* contents_c = function("Type_get_contents_c");
+    void* envelope = function("Type_get_envelope");
+    void* contents = function("Type_get_contents");
+    void* free = function("Type_free");
+};
+
+const Functions& functions() {
+    static const Functions all;
+    return all;
+}
+
+std::int64_t size_of(Word handle) {
+    const Functions& mpi = functions();
+    std::int64_t bytes = -1;
+    int plain = -1;
+    if (void* const wide = mpi.size_c != nullptr ? mpi.size_c : mpi.size_x)
+        return call(wide, handle, &bytes) == 0 && bytes >= 0 ? bytes : undefined_size;
+    return mpi.size != nullptr && call(mpi.size, handle, &plain) == 0 && plain >= 0 ? plain : undefined_size;
+}
+
+/// MPI_Aint and MPI_Count are 8 bytes.
+bool extent_of(void* count_form, void* form, Word handle, std::int64_t& lower, std::int64_t& extent) {
+    void* const ask = count_form != nullptr ? count_form : form;
+    return ask != nullptr && call(ask, handle, &lower, &extent) == 0;
+}
+
+/// MPI_COMBINER_ of MPICH and its kin by number, from 1 (mpi.h); Open MPI has the same order from 0. The
+/// _INTEGER forms of Fortran's first binding have the contents of the others.
+constexpr Combiner mpich_combiners[] = {
+    Combiner::other,     Combiner::named,    Combiner::dup,           Combiner::contiguous,
+    Combiner::vector,    Combiner::hvector,  Combiner::hvector,       Combiner::indexed,
+    Combiner::hindexed,  Combiner::hindexed, Combiner::indexed_block, Combiner::structure,
+    Combiner::structure, Combiner::subarray, Combiner::darray,        Combiner::other,
+    Combiner::other,     Combiner::other,    Combiner::resized,       Combiner::hindexed_block,
+};
+constexpr std::uint32_t mpich_f90 = 15;  // MPI_COMBINER_F90_REAL, _COMPLEX, _INTEGER
+
+/// MPI-5.0's ABI, from MPI_COMBINER_NAMED on.
+constexpr std::uint32_t abi_named = 101, abi_f90 = 113;
+// MPI_ORDER_FORTRAN
+constexpr std::int64_t mpich_fortran = 57, openmpi_fortran = 1, abi_fortran = 15;
+constexpr Combiner abi_combiners[] = {
+    Combiner::named,          Combiner::dup,       Combiner::contiguous, Combiner::vector,
+    Combiner::hvector,        Combiner::indexed,   Combiner::hindexed,   Combiner::indexed_block,
+    Combiner::hindexed_block, Combiner::structure, Combiner::subarray,   Combiner::darray,
+    Combiner::other,          Combiner::other,     Combiner::other,      Combiner::resized,
+};
+
+template <std::size_t length>
+Combiner of(const Combiner (&table)[length], std::uint32_t number) {
+    return number < length ? table[number] : Combiner::other;
+}
+
+Combiner combiner_of(std::uint32_t number) {
+    switch (library().interface) {
+        case Interface::mpich:
+            return of(mpich_combiners, number);
+        case Interface::openmpi:
+            return of(mpich_combiners, number + 1);
+        case Interface::abi:
+            return of(abi_combiners, number - abi_named);
+        case Interface::unknown:
+            return Combiner::other;
+    }
+    return Combiner::other;
+}
+
+/// Fortran's types by precision are MPI's own, too.
+bool is_f90(std::uint32_t number) {
+    const Interface interface = library().interface;
+    const std::uint32_t first = interface == Interface::mpich     ? mpich_f90
+                                : interface == Interface::openmpi ? mpich_f90 - 1
+                                                                  : abi_f90;
+    return number >= first && number < first + 3;
+}
+
+}  // namespace
+
+TypeFacts facts_of(Word handle) {
+    const Functions& mpi = functions();
+    TypeFacts facts;
+    std::int64_t lower = 0;
+    facts.bytes = size_of(handle);
+    if (facts.bytes < 0) return facts;
+    if (!extent_of(mpi.extent_c, mpi.extent, handle, lower, facts.extent_bytes)) facts.bytes = undefined_size;
+    if (!extent_of(mpi.true_extent_c, mpi.true_extent, handle, facts.true_begin, facts.true_bytes))
+        facts.true_bytes = undefined_size;
+    return facts;
+}
+
+Contents::Contents(Word handle) : handle_(handle) {
+    const Functions& mpi = functions();
+    int combiner = 0;
+    if (mpi.envelope_c != nullptr && mpi.contents_c != nullptr) {
+        has_envelope_ = call(mpi.envelope_c, handle, &plain_count_, &address_count_, &large_count_,
+                             &type_count_, &combiner) == 0;
+    } else if (mpi.envelope != nullptr && mpi.contents != nullptr) {
+        int plain = 0, addresses = 0, types = 0;
+        has_envelope_ = call(mpi.envelope, handle, &plain, &addresses, &types, &combiner) == 0;
+        plain_count_ = static_cast<std::uint64_t>(plain);
+        address_count_ = static_cast<std::uint64_t>(addresses);
+        type_count_ = static_cast<std::uint64_t>(types);
+    }
+    if (!has_envelope_) return;
+    interface_combiner_ = static_cast<std::uint32_t>(combiner);
+    combiner_ = combiner_of(interface_combiner_);
+    is_predefined_ = combiner_ == Combiner::named || is_f90(interface_combiner_);
+}
+
+bool Contents::make_room() {
+    const std::size_t handle_bytes = library().is_handle_pointer ? sizeof(Word) : sizeof(std::uint32_t);
+    const std::size_t bytes = (address_count_ + large_count_) * sizeof(std::int64_t) +
+                              type_count_ * handle_bytes + plain_count_ * sizeof(int) + sizeof(Word);
+    char* room = small_room_;
+    if (bytes > sizeof small_room_) {
+        // Not through the C library: its mmap is watched.
+        const long got =
+            syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (got == -1) return false;
+        room = reinterpret_cast<char*>(got);
+        room_ = room;
+        room_bytes_ = bytes;
+    }
+    addresses_ = reinterpret_cast<std::int64_t*>(room);
+    large_ = addresses_ + address_count_;
+    types_ = large_ + large_count_;
+    // Behind handles of 4 bytes an int is at home as well.
+    plain_ = reinterpret_cast<int*>(static_cast<char*>(types_) + type_count_ * handle_bytes);
+    return true;
+}
+
+/// Whether a combiner that counts its own list has all of it: what is not as the standard says is not read.
+bool Contents::is_complete() const {
+    if (combiner_ == Combiner::other || combiner_ == Combiner::darray || type_count_ == 0) return false;
+    if (combiner_ == Combiner::dup) return true;
+    if (combiner_ == Combiner::subarray) {
+        if (plain_count_ == 0 || plain(0) < 1) return false;
+        const auto wanted = 3 * static_cast<std::uint64_t>(plain(0));
+        return large_count_ != 0 ? large_count_ == wanted && plain_count_ == 2 : plain_count_ == wanted + 2;
+    }
+    if (numbers() == 0) return false;
+    const auto count = static_cast<std::uint64_t>(number(0));
+    switch (combiner_) {
+        case Combiner::contiguous:
+            return numbers() == 1;
+        case Combiner::resized:
+            return numbers() == 2;
+        case Combiner::vector:
+        case Combiner::hvector:
+            return numbers() == 3;
+        case Combiner::indexed_block:
+        case Combiner::hindexed_block:
+            return numbers() == 2 + count;
+        case Combiner::structure:
+            return numbers() == 1 + 2 * count && type_count_ == count;
+        default:
+            return numbers() == 1 + 2 * count;
+    }
+}
+
+bool Contents::read() {
+    const Functions& mpi = functions();
+    const bool is_readable = combiner_ != Combiner::other && combiner_ != Combiner::darray;
+    if (!has_envelope_ || is_predefined_ || !is_readable ||
+        plain_count_ + address_count_ + large_count_ + type_count_ > most_numbers || !make_room())
+        return false;
+    const int code =
+        mpi.envelope_c != nullptr && mpi.contents_c != nullptr
+            ? call(mpi.contents_c, handle_, plain_count_, address_count_, large_count_, type_count_, plain_,
+                   addresses_, large_, types_)
+            : call(mpi.contents, handle_, static_cast<int>(plain_count_), static_cast<int>(address_count_),
+                   static_cast<int>(type_count_), plain_, addresses_, types_);
+    is_read_ = code == 0;
+    return is_read_ && is_complete();
+}
+
+Word Contents::type(std::uint64_t i) const {
+    return library().handle_at(types_, i);
+}
+
+bool Contents::is_fortran_order(std::int64_t order) const {
+    switch (library().interface) {
+        case Interface::openmpi:
+            return order == openmpi_fortran;
+        case Interface::abi:
+            return order == abi_fortran;
+        default:
+            return order == mpich_fortran;
+    }
+}
+
+Contents::~Contents() {
+    const Functions& mpi = functions();
+    for (std::uint64_t i = 0; is_read_ && i < type_count_; ++i) {
+        Word part = type(i);
+        if (!Contents(part).is_predefined() && mpi.free != nullptr) call(mpi.free, &part);
+    }
+    if (room_ != nullptr) syscall(SYS_munmap, room_, room_bytes_);
+}
+
 namespace {
 
 /// Known handles: open addressing. A reader takes no lock: what stands behind a key does not change as long

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Single calls with all that is known of each, in windows of time that are thinned when the room is full.
+///
+/// Calls counted by key, exactly, whatever happens to the events.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "watch/lanes.hpp"
@@ -18,5 +21,37 @@ inline bool leave_out(Lane& lane, std::uint64_t start_ticks) {
 
 /// Add an event of a call that was entered at `event.start_ticks`, if its window is kept.
 void add_event(Lane& lane, const layout::Event& event);
+
+/// As a row of the profile begins.
+struct ProfileKey {
+    std::uint32_t site;
+    std::uint16_t call;
+    std::uint8_t size_class;
+    std::uint8_t flags;
+    std::int32_t peer;
+    std::uint16_t buffer_class;
+    std::uint16_t communicator;
+};
+static_assert(sizeof(ProfileKey) == 16);
+
+enum ProfileFlag : std::uint8_t { first_use = 1, receive_side = 2, has_gaps = 4 };
+
+inline std::uint8_t size_class(std::uint64_t bytes) {
+    return static_cast<std::uint8_t>(std::bit_width(bytes));
+}
+
+/// 0: below 64 ns; then two buckets a doubling.
+unsigned duration_bucket(std::uint64_t duration_ns);
+
+struct Counted {
+    std::uint64_t bytes = 0;
+    std::uint64_t ticks = 0;
+    std::uint64_t allocation_bytes = 0;
+    bool is_timed = true;  ///< false: the time of this call is counted under another key, or was not taken
+    std::uint32_t stands_for = 1;  ///< calls whose time is taken to be the same
+};
+
+/// @param hint Where the row is noted for the next call from the same place, see SiteSlot; may be nullptr.
+void count(Lane& lane, const ProfileKey& key, const Counted& what, std::uint32_t* hint);
 
 }  // namespace slowpath::watch

@@ -14,8 +14,8 @@
 #include <cstring>
 
 #include "watch/loader.hpp"
+#include "watch/lock.hpp"
 #include "watch/originals.hpp"
-#include "watch/spin.hpp"
 
 namespace slowpath::watch {
 namespace {

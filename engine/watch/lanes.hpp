@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What each thread has to itself: counts, profile, events, and the places it calls from.
+///
+/// What is kept from before a call until after it: the thread's own, so that calls of several threads do not
+/// meet.
+///
+/// What each thread does now, where others can read it: which call it is in, at which place, and whom it may
+/// wait for there. Of a program that hangs nothing else is known, for a call is recorded when it has
+/// returned.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +14,9 @@
 
 #include "watch/call.hpp"
 #include "watch/file.hpp"
-#include "watch/room.hpp"
-#include "watch/spin.hpp"
+#include "watch/lock.hpp"
+#include "watch/observer.hpp"
+#include "watch/plan.hpp"
 #include "watch/streams.hpp"
 
 namespace slowpath::watch {
@@ -92,5 +100,34 @@ inline constexpr std::uint32_t not_in_record = 0xffffffff;
 Lane* lend_lane(Lane* lane);
 
 void begin_lanes();
+
+struct Scratch {
+    static constexpr std::size_t inline_requests = 32;
+    static constexpr std::size_t status_room = 64;  ///< no interface has a longer one
+
+    std::size_t request_count;  ///< handles kept
+    const Word* handles;
+    char* statuses;  ///< ours in the place of ignored ones; nullptr: the program has its own
+    Word handle;     ///< of a communicator, window, message or datatype that the call takes away
+
+    void* mapped;              ///< room for many requests, which release() may keep for the next call
+    std::size_t mapped_bytes;  ///< 0: there is none
+
+    Word inline_handles[inline_requests];
+    alignas(16) char inline_statuses[inline_requests * status_room];
+};
+
+/// nullptr: there is nothing to keep for this call.
+Scratch* prepare(Observed& call, const Plan& plan);
+void release(Scratch& scratch);
+
+/// A call that can block is about to be made. Polls that find nothing are one stay: it lasts since the first
+/// of them.
+void show(Lane& lane, Observed& call, const Plan& plan, const Scratch* scratch);
+
+/// It has returned.
+inline void hide(const Lane& lane) {
+    if (lane.current != nullptr) lane.current->doing = lane.found_nothing ? layout::polling : layout::outside;
+}
 
 }  // namespace slowpath::watch

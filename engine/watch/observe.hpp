@@ -8,11 +8,10 @@
 #include "watch/events.hpp"
 #include "watch/lanes.hpp"
 #include "watch/layout.hpp"
+#include "watch/lock.hpp"
 #include "watch/observer.hpp"
 #include "watch/plan.hpp"
 #include "watch/requests.hpp"
-#include "watch/scratch.hpp"
-#include "watch/spin.hpp"
 
 namespace slowpath::watch {
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Sends, receives, MPI_Sendrecv, and probes, which may take a message out of the queue.
+///
+/// MPI_Wait and MPI_Test in their eight forms, what starts requests again and what ends them.
 #include "watch/communicators.hpp"
+#include "watch/events.hpp"
 #include "watch/library.hpp"
 #include "watch/observe.hpp"
 #include "watch/repeated.hpp"
-#include "watch/statuses.hpp"
+#include "watch/requests.hpp"
 #include "watch/streams.hpp"
 #include "watch/table.hpp"
 
@@ -230,6 +233,247 @@ void observe_probe(const Seen& seen) {
 
 void begin_messages() {
     messages.clear();
+}
+
+namespace {
+
+/// The requests of a completing call.
+struct Completion {
+    const Seen& seen;
+    const void* array;
+    const char* statuses;  ///< nullptr: not known
+
+    explicit Completion(const Seen& of) : seen(of) {
+        array = of.pointer(of.has(Role::requests) ? Role::requests : Role::request);
+        const Role role = of.has(Role::statuses) ? Role::statuses : Role::status;
+        statuses = of.has(role) ? static_cast<const char*>(of.pointer(role)) : nullptr;
+    }
+
+    Word given(std::size_t at) const { return seen.scratch->handles[at]; }
+    bool is_gone(std::size_t at) const {
+        return library().handle_at(array, at) == library().handle(library().request_null);
+    }
+    /// Of a call that failed, only what is gone is known to be complete.
+    bool is_over(std::size_t at) const { return seen.call.error == 0 || is_gone(at); }
+    const void* location(std::size_t at) const {
+        return static_cast<const char*>(array) + at * (library().is_handle_pointer ? sizeof(Word) : 4);
+    }
+    Pending* find(std::size_t at) const {
+        if (given(at) == library().handle(library().request_null)) return nullptr;
+        Pending* pending = find_request(given(at), location(at));
+        return pending != nullptr && pending->is_active ? pending : nullptr;
+    }
+    const void* status(std::size_t at) const {
+        return statuses == nullptr ? nullptr : statuses + at * library().status_bytes;
+    }
+};
+
+/// What the message of a receive turned out to be.
+void settle(Pending& pending, layout::Event& done, const void* status) {
+    const Arrival arrival = read_status(status);
+    const bool is_any = pending.stream.peer == any_rank || pending.stream.tag == any_tag;
+    if (is_any && !pending.stream.is_partitioned) settle_receive(pending.order);
+    if (arrival.is_cancelled && (pending.event.kind & layout::cancelled) != 0) {
+        done.kind |= layout::cancelled;
+        done.bytes = 0;
+        done.sequence = layout::not_known;
+        return;
+    }
+    done.kind &= static_cast<std::uint16_t>(~layout::cancelled);
+    if (pending.event.peer == layout::proc_null) return;
+    // Of a partitioned receive the status has no length that holds everywhere.
+    if (status != nullptr && !pending.stream.is_partitioned) done.bytes = arrival.bytes;
+    Stream stream = pending.stream;
+    if (stream.peer == any_rank) stream.peer = status == nullptr ? any_rank : arrival.source;
+    if (stream.tag == any_tag) stream.tag = status == nullptr ? any_tag : arrival.tag;
+    if (is_any) {
+        done.peer = stream.peer == any_rank ? std::int32_t{layout::any}
+                                            : world_rank_of(stream.communicator, stream.peer);
+        done.tag = stream.tag;
+    }
+    if (!pending.is_numbered) done.sequence = number_receive(stream, pending.order);
+}
+
+/// A receive counts when it is complete, under what it turned out to be, with the time of its post.
+void count_receive(const Seen& seen, const Pending& pending, const layout::Event& done) {
+    const ProfileKey key{pending.event.site,
+                         pending.event.call,
+                         size_class(done.bytes),
+                         static_cast<std::uint8_t>(pending.profile_flags | receive_side),
+                         done.peer,
+                         pending.buffer_class,
+                         done.communicator};
+    count(seen.lane, key,
+          {done.bytes, pending.post_ticks, pending.allocation_bytes, pending.post_ticks != 0,
+           pending.post_stands_for},
+          is_multiple ? nullptr : pending.profile_hint);
+}
+
+/// A request is complete. @param pending nullptr: it is not followed.
+void finish(const Completion& completion, Pending* pending, const void* status) {
+    if (pending == nullptr) return;
+    const Seen& seen = completion.seen;
+    layout::Event done = pending->event;
+    done.kind = static_cast<std::uint16_t>((done.kind & ~(layout::post | layout::first | layout::part)) |
+                                           layout::done);
+    const bool is_receive = (done.kind & layout::receive) != 0 && (done.kind & layout::one_sided) == 0 &&
+                            (done.kind & layout::collective) == 0;
+    if (is_receive) {
+        settle(*pending, done, status);
+        if ((done.kind & layout::cancelled) == 0) count_receive(seen, *pending, done);
+    }
+    if (!leave_out(seen.lane, seen.call.start_ticks)) {
+        done.start_ticks = seen.call.start_ticks;
+        done.end_ticks = seen.call.end_ticks;
+        done.site = seen.slot.site;
+        done.call = seen.call.call;
+        add_event(seen.lane, done);
+    }
+    pending->is_active = false;
+    if (pending->lasting == Lasting::once) forget_request(pending);
+}
+
+/// MPI_Waitall and its like: receives for any source in the order of their posts, so that their messages can
+/// be numbered.
+void finish_all(const Completion& completion) {
+    struct Late {
+        std::uint32_t order;
+        std::uint32_t at;
+    };
+    constexpr std::size_t most_late = 256;
+    Late late[most_late];
+    std::size_t late_count = 0;
+    const Seen& seen = completion.seen;
+    for (std::size_t at = 0; at < seen.scratch->request_count; ++at) {
+        if (!completion.is_over(at)) continue;
+        Pending* const pending = completion.find(at);
+        if (pending == nullptr) continue;
+        if (pending->is_numbered || late_count == most_late) {
+            finish(completion, pending, completion.status(at));
+            continue;
+        }
+        std::size_t place = late_count++;
+        for (; place > 0 && static_cast<std::int32_t>(pending->order - late[place - 1].order) < 0; --place)
+            late[place] = late[place - 1];
+        late[place] = {pending->order, static_cast<std::uint32_t>(at)};
+    }
+    for (std::size_t place = 0; place < late_count; ++place)
+        finish(completion, completion.find(late[place].at), completion.status(late[place].at));
+}
+
+void finish_some(const Completion& completion) {
+    const Seen& seen = completion.seen;
+    const std::size_t most = seen.scratch->request_count;
+    const auto* const indices = static_cast<const std::int32_t*>(seen.pointer(Role::indices));
+    // MPI_UNDEFINED is negative. A call that failed need not have written any of these.
+    const std::int32_t count = seen.said(Role::out_count);
+    if (indices == nullptr || count <= 0 || static_cast<std::size_t>(count) > most) return;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(count); ++at)
+        if (const auto index = static_cast<std::size_t>(indices[at]);
+            index < most && completion.is_over(index))
+            finish(completion, completion.find(index), completion.status(at));
+}
+
+void finish_any(const Completion& completion) {
+    const Seen& seen = completion.seen;
+    const std::int32_t index = seen.said(Role::index);
+    if (seen.pointer(Role::index) != nullptr && index >= 0 &&
+        static_cast<std::size_t>(index) < seen.scratch->request_count &&
+        completion.is_over(static_cast<std::size_t>(index)))
+        finish(completion, completion.find(static_cast<std::size_t>(index)), completion.status(0));
+}
+
+bool found_something(const Seen& seen) {
+    if (seen.plan.completes == Completes::some) return seen.said(Role::out_count) != 0;
+    return !seen.has(Role::flag) || seen.said(Role::flag) != 0;
+}
+
+void start_one(const Seen& seen, Word handle, const void* location, bool is_first) {
+    Pending* const pending = find_request(handle, location);
+    layout::Event event = event_of(seen);
+    if (pending != nullptr) {
+        layout::Event& posted = pending->event;
+        posted.request = next_serial();
+        posted.site = seen.slot.site;
+        posted.call = seen.call.call;
+        pending->is_active = true;
+        pending->post_ticks = is_first ? seen.ticks() : 0;
+        const bool has_peer = posted.peer != layout::proc_null;
+        if ((posted.kind & layout::collective) != 0) {
+            posted.sequence = number_collective(posted.communicator);
+        } else if ((posted.kind & layout::send) != 0 && has_peer) {
+            posted.sequence = number_send(pending->stream);
+        } else if (has_peer) {
+            pending->is_numbered = is_certain(pending->stream);
+            pending->order = post_receive(pending->stream);
+            posted.sequence =
+                pending->is_numbered ? number_receive(pending->stream, pending->order) : layout::not_known;
+        }
+        event = posted;
+        event.kind = static_cast<std::uint16_t>((posted.kind & ~layout::first) | layout::post);
+        event.start_ticks = seen.call.start_ticks;
+        event.end_ticks = seen.call.end_ticks;
+    }
+    if (!is_first) event.kind |= layout::part;
+    Payload payload;
+    if (pending != nullptr) payload.buffer.buffer_class = pending->buffer_class;
+    if ((event.kind & layout::receive) == 0 ||
+        (event.kind & layout::collective) != 0)  // else when it is complete
+        count_event(seen, event, payload, is_first ? Timed::yes : Timed::no);
+    add_event(seen.lane, event);
+}
+
+}  // namespace
+
+void observe_completion(const Seen& seen) {
+    layout::Event event = event_of(seen);
+    if (seen.scratch == nullptr) return keep_event(seen, event, {});
+    event.requests = static_cast<std::uint32_t>(seen.scratch->request_count);
+    if (!found_something(seen)) {
+        seen.lane.found_nothing = true;
+        event.kind |= layout::found_nothing;
+        return keep_event(seen, event, {});
+    }
+    keep_event(seen, event, {});
+    const SpinGuard guard(shared_state, is_multiple);
+    const Completion completion(seen);
+    switch (seen.plan.completes) {
+        case Completes::one:
+            if (completion.is_over(0)) finish(completion, completion.find(0), completion.status(0));
+            return;
+        case Completes::all:
+            return finish_all(completion);
+        case Completes::any:
+            return finish_any(completion);
+        case Completes::some:
+            return finish_some(completion);
+    }
+}
+
+void observe_start(const Seen& seen) {
+    const SpinGuard guard(shared_state, is_multiple);
+    if (seen.scratch == nullptr || seen.call.error != 0) return keep_event(seen, event_of(seen), {});
+    const Completion completion(seen);
+    for (std::size_t at = 0; at < seen.scratch->request_count; ++at)
+        start_one(seen, completion.given(at), completion.location(at), at == 0);
+}
+
+void observe_cancel(const Seen& seen) {
+    const SpinGuard guard(shared_state, is_multiple);
+    count_event(seen, event_of(seen), {}, Timed::yes);
+    if (seen.scratch == nullptr) return;
+    if (Pending* const pending = Completion(seen).find(0)) pending->event.kind |= layout::cancelled;
+}
+
+void observe_free_request(const Seen& seen) {
+    const SpinGuard guard(shared_state, is_multiple);
+    count_event(seen, event_of(seen), {}, Timed::yes);
+    if (seen.scratch == nullptr || seen.call.error != 0) return;
+    const Completion completion(seen);
+    Pending* const pending = find_request(completion.given(0), completion.location(0));
+    if (pending == nullptr) return;
+    // What an active receive for any source gets will not be seen: it stays open.
+    forget_request(pending);
 }
 
 }  // namespace slowpath::watch

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "watch/imports.hpp"
 #include "watch/library.hpp"
 #include "watch/loader.hpp"
-#include "watch/weak.hpp"
 
 namespace slowpath::watch {
 

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "watch/calls.hpp"
+#include "watch/call.hpp"
 
 namespace slowpath::watch {
 

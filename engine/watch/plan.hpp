@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "watch/calls.hpp"
+#include "watch/call.hpp"
 
 namespace slowpath::watch {
 

@@ -3,10 +3,10 @@
 
 #include <cstring>
 
+#include "watch/events.hpp"
 #include "watch/library.hpp"
-#include "watch/profile.hpp"
+#include "watch/requests.hpp"
 #include "watch/sites.hpp"
-#include "watch/statuses.hpp"
 #include "watch/table.hpp"
 
 namespace slowpath::watch {

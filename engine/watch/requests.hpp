@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What each request was posted for, until it is complete.
+///
+/// What MPI says of a message that has arrived.
 #pragma once
 
 #include <cstdint>
@@ -43,5 +45,15 @@ Pending* find_request(Word handle, const void* location);
 void forget_request(Pending* pending);
 
 void begin_requests();
+
+struct Arrival {
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint64_t bytes;
+    bool is_cancelled;
+};
+
+/// @param status An MPI_Status that MPI has filled; nullptr: not known.
+Arrival read_status(const void* status);
 
 }  // namespace slowpath::watch

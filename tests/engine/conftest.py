@@ -13,6 +13,7 @@ from ranks import Ranks
 
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
+from slowpath.run.engine.toolchain import find_cmake
 from slowpath.watch.start.library import find_library
 
 SOURCES = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests"
@@ -28,6 +29,15 @@ def ranks(mpi: Mpi, engine: Engine) -> Ranks:
 def watch_library(engine_cache: Path) -> Path:
     """libslowpath-watch.so: an engine's, or compiled now."""
     return find_library({**os.environ, "SLOWPATH_CACHE_DIR": str(engine_cache)}, lambda _: None)
+
+
+@pytest.fixture(scope="session")
+def wrapped_calls(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The compiler's option for the table of wrapped calls, which a build makes."""
+    folder = tmp_path_factory.mktemp("wrapped")
+    script = SOURCES.parents[1] / "watch" / "calls.cmake"
+    subprocess.run([find_cmake(os.environ), "-P", script], cwd=folder, check=True, capture_output=True)
+    return f"-I{folder / 'generated'}"
 
 
 @pytest.fixture(scope="session")

@@ -14,20 +14,22 @@ from slowpath.mpi.mpi import Mpi
 
 ENGINE = Path(__file__).resolve().parents[2] / "engine"
 TESTS = ENGINE / "watch" / "tests"
-PARTS = ("calls", "datatypes", "library", "loader", "originals", "type_contents", "type_layout")
+PARTS = ("call", "datatypes", "library", "loader", "originals")
 RANDOM_TYPES = 2000
 
 
 @pytest.fixture(scope="session")
-def layout_parts(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def layout_parts(tmp_path_factory: pytest.TempPathFactory, wrapped_calls: str) -> list[str]:
     """What knows no mpi.h, compiled once."""
     folder = tmp_path_factory.mktemp("parts")
     sources = [str(ENGINE / "watch" / f"{name}.cpp") for name in PARTS] + [str(TESTS / "kept_rows.cpp")]
-    subprocess.run(["c++", "-std=c++20", "-O0", f"-I{ENGINE}", "-c", *sources], cwd=folder, check=True)
+    subprocess.run(["c++", "-std=c++20", "-O0", f"-I{ENGINE}", wrapped_calls, "-c", *sources], cwd=folder, check=True)
     return sorted(map(str, folder.glob("*.o")))
 
 
-def test_layouts_are_those_of_the_bytes_that_mpi_packs(mpi: Mpi, layout_parts: Sequence[str], tmp_path: Path) -> None:
+def test_layouts_are_those_of_the_bytes_that_mpi_packs(
+    mpi: Mpi, layout_parts: Sequence[str], wrapped_calls: str, tmp_path: Path
+) -> None:
     """Under the MPI's own interface and, where it comes with one, the ABI; one rank without a launcher."""
     if mpi.mpicxx is None:
         pytest.skip("no compiler wrapper")
@@ -35,7 +37,7 @@ def test_layouts_are_those_of_the_bytes_that_mpi_packs(mpi: Mpi, layout_parts: S
     abi = mpi.mpicxx.with_name("mpicxx_abi")
     for wrapper in (mpi.mpicxx, *([abi] if abi.exists() else [])):
         program = tmp_path / wrapper.name
-        words = ["-std=c++20", "-O0", "-Wl,--no-as-needed", f"-I{ENGINE}", "-o", str(program)]
+        words = ["-std=c++20", "-O0", "-Wl,--no-as-needed", f"-I{ENGINE}", wrapped_calls, "-o", str(program)]
         words = [str(wrapper), *words, str(TESTS / "test_datatypes.cpp"), *layout_parts, "-ldl"]
         subprocess.run(words, env=environ, check=True, capture_output=True)
         folder = {"LD_LIBRARY_PATH": str(mpi.mpicxx.parent.parent / "lib")}

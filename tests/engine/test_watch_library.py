@@ -13,10 +13,10 @@ import pytest
 from slowpath.mpi.mpi import Mpi
 
 ENGINE = Path(__file__).resolve().parents[2] / "engine"
-PARTS = [ENGINE / "watch" / f"{name}.cpp" for name in ("calls", "library", "loader", "originals")]
+PARTS = [ENGINE / "watch" / f"{name}.cpp" for name in ("call", "library", "loader", "originals")]
 
 
-def test_constants_are_those_of_mpi_h(mpi: Mpi, tmp_path: Path) -> None:
+def test_constants_are_those_of_mpi_h(mpi: Mpi, wrapped_calls: str, tmp_path: Path) -> None:
     """Of the MPI's own interface and, where it comes with one, of the ABI."""
     if mpi.mpicxx is None:
         pytest.skip("no compiler wrapper")
@@ -31,6 +31,7 @@ def test_constants_are_those_of_mpi_h(mpi: Mpi, tmp_path: Path) -> None:
             "-O0",
             "-Wl,--no-as-needed",
             f"-I{ENGINE}",
+            wrapped_calls,
             "-o",
             str(program),
             str(source),

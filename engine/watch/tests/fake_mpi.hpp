@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "watch/call.hpp"
-#include "watch/calls.hpp"
 
 namespace fake_mpi {
 

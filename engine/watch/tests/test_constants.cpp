@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "watch/imports.hpp"
 #include "watch/library.hpp"
-#include "watch/weak.hpp"
 
 void slowpath::watch::withdraw_missing() {}  // no wrappers here
 

@@ -14,8 +14,8 @@
 #include "kept_rows.hpp"
 #include "random_types.hpp"
 #include "watch/datatypes.hpp"
+#include "watch/imports.hpp"
 #include "watch/library.hpp"
-#include "watch/weak.hpp"
 
 /// No wrapper is in this program, so there is none to take back.
 void slowpath::watch::withdraw_missing() {}

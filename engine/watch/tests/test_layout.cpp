@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "watch/calls.hpp"
+#include "watch/call.hpp"
 #include "watch/layout.hpp"
 
 using namespace slowpath::watch;

@@ -6,7 +6,7 @@
 
 #include "watch/clock.hpp"
 #include "watch/events.hpp"
-#include "watch/room.hpp"
+#include "watch/file.hpp"
 #include "watch/tests/fake_mpi.hpp"
 #include "watch/tests/record_file.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch/calls.hpp"
+#include "watch/call.hpp"
 
 namespace slowpath::watch {
 namespace {
