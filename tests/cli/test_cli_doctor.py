@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from slowpath.core.place import PlaceFacts
-from slowpath.doctor import place, registry
+from slowpath.doctor import registry
 from slowpath.doctor.check import NEEDS, Check, abilities
 from slowpath.doctor.registry import CHECKS, PROOFS, as_json, as_text, run_checks
 
@@ -60,6 +60,6 @@ def test_what_is_missing_is_impossible_and_says_why() -> None:
 
 
 def test_cma_refusal_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "place_here", lambda: PlaceFacts(copy_errno=1, own_errno=1))
-    assert place.cma().value == "refused"
-    assert place.cma().means.startswith("a seccomp filter refuses an 8 KiB copy between two processes (EPERM)")
+    monkeypatch.setattr(registry, "place_here", lambda: PlaceFacts(copy_errno=1, own_errno=1))
+    assert registry.cma().value == "refused"
+    assert registry.cma().means.startswith("a seccomp filter refuses an 8 KiB copy between two processes (EPERM)")

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.resources import data_folder
-from slowpath.doctor.gpu import gpu_count, gpus
-from slowpath.doctor.mpi_gpu import prove_device_path
+from slowpath.doctor.gpu import gpu_count, gpus, prove_device_path
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 

@@ -18,8 +18,7 @@ from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import Plan
 from slowpath.plan.campaign import decode, load, shipped
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import checker, describe
 

@@ -22,7 +22,7 @@ ASK = """
 import json, os, sys
 from pathlib import Path
 from types import SimpleNamespace
-from slowpath.doctor.message_path import asked
+from slowpath.doctor.registry import asked
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import as_library_is
 

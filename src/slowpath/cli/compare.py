@@ -57,7 +57,7 @@ def command(
     baseline, run = read_source(a), read_source(b)
     found = compare(baseline, run, minimum_effect, metrics, phases_of(phase), by_parts=True)
     if html is not None:
-        from slowpath.compare.comparison_page import render_comparison_html
+        from slowpath.compare.views import render_comparison_html
         from slowpath.core.files import write_atomically
 
         write_atomically(html, render_comparison_html(found, baseline.results, run.results))
@@ -65,13 +65,13 @@ def command(
     if as_json or format == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
     elif format == "csv":
-        from slowpath.compare.comparison_text import render_csv
+        from slowpath.compare.views import render_csv
 
         for doubt in found.doubts:
             click.echo(f"not alike: {doubt.kind}: {doubt.reason}", err=True)
         click.echo(render_csv(found).rstrip("\n"))
     else:
-        from slowpath.compare.comparison_text import render_comparison, render_comparison_brief
+        from slowpath.compare.views import render_comparison, render_comparison_brief
 
         click.echo((render_comparison if full else render_comparison_brief)(found).rstrip("\n"))
     return 0

@@ -239,8 +239,7 @@ def _gpus(built: Library, tell: Callable[[str], None], dry: bool) -> tuple[int, 
     """
     import time
 
-    from slowpath.doctor.device_transfer import transfer
-    from slowpath.doctor.gpu import gpu_count
+    from slowpath.doctor.gpu import gpu_count, transfer
 
     count = gpu_count()[0]
     if not count or dry:

@@ -24,7 +24,7 @@ def command(as_json: bool, gpu: bool | None) -> int:
 
     from slowpath.core.guard import KnownSecrets
     from slowpath.doctor.check import abilities
-    from slowpath.doctor.mpi_gpu import Proof
+    from slowpath.doctor.gpu import Proof
     from slowpath.doctor.registry import as_json as json_of
     from slowpath.doctor.registry import as_text, run_checks
 

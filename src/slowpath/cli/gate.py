@@ -69,10 +69,9 @@ def command(
     """
     import msgspec
 
-    from slowpath.compare.comparison_text import render_gate
     from slowpath.compare.gate import final_exit_code, gate
-    from slowpath.compare.junit import render_junit
     from slowpath.compare.read import read_source
+    from slowpath.compare.views import render_gate, render_junit
     from slowpath.core.files import write_atomically
 
     format = "json" if as_json else format
@@ -89,7 +88,7 @@ def command(
 
 def _kinds(words: tuple[str, ...]) -> list[str]:
     """Return the kinds that --accept names, such as `hardware,mpi`.  Raises: UsageError."""
-    from slowpath.compare.comparable import ACCEPTABLE
+    from slowpath.compare.comparison import ACCEPTABLE
 
     kinds = [kind.strip() for word in words for kind in word.split(",")]
     if wrong := [kind for kind in kinds if kind not in ACCEPTABLE]:

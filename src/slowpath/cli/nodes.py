@@ -69,8 +69,7 @@ def command(
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
     from slowpath.studies.nodes import measure
-    from slowpath.studies.nodes import verdict as verdicts
-    from slowpath.studies.nodes.steps import NodeBench
+    from slowpath.studies.nodes.measure import NodeBench
 
     if count is not None and not dry_run:
         raise UsageError("--nodes is for --dry-run; a run uses the nodes of the allocation")
@@ -95,13 +94,13 @@ def command(
     if as_json:
         click.echo((folder / measure.VERDICT).read_text(encoding="utf-8").rstrip("\n"))
     else:
-        for line in verdicts.verdict_lines(verdict):
+        for line in measure.verdict_lines(verdict):
             click.echo(line)
     click.echo(f"verdict: {folder / measure.VERDICT}", err=True)
     if write_exclude is not None:
-        names_out = verdicts.hostlist(verdicts.excluded(verdict, fail_above))
+        names_out = measure.hostlist(measure.excluded(verdict, fail_above))
         write_atomically(write_exclude, names_out + "\n" if names_out else "")
-    if fail_above is not None and verdicts.fails(verdict, fail_above):
+    if fail_above is not None and measure.fails(verdict, fail_above):
         return 1
     if not verdict.compared and not verdict.silent:
         raise EnvironmentFailure(f"no nodes could be compared: {verdict.why}; see {folder}, and run: slowpath doctor")

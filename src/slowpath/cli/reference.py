@@ -50,7 +50,7 @@ def add(runs: tuple[Path, ...], folder: Path | None) -> int:
 @_IN
 def list_(folder: Path | None) -> int:
     """List the references with their date, campaign, MPI and machine."""
-    from slowpath.compare.facts import mpi_identity
+    from slowpath.compare.comparison import mpi_identity
     from slowpath.core.machine_kind import hardware
 
     for source in _read(folder):

@@ -17,7 +17,7 @@ from slowpath.core.campaign import Campaign, PlacementTable
 from slowpath.core.errors import SlowpathError
 from slowpath.core.guard import line
 from slowpath.mpi.batch_systems import JobScript, script_for
-from slowpath.plan.places import Nodes, most_nodes
+from slowpath.plan.campaign import Nodes, most_nodes
 from slowpath.run.prepare import campaign_named, prepare
 from slowpath.run.progress import duration
 

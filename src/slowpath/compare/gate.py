@@ -17,9 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.compare.comparable import Doubt
-from slowpath.compare.comparison import Comparison, ComparisonRow, compare
-from slowpath.compare.pairs import Unmatched
+from slowpath.compare.comparison import Comparison, ComparisonRow, Doubt, Unmatched, compare
 from slowpath.compare.read import RunSource
 
 SCHEMA = 3

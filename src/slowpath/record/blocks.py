@@ -4,24 +4,76 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.limits import FILE_BYTES, LARGEST_GAP_BYTES, MOST_SAMPLES_BYTES
-from slowpath.record.layout import COLUMN_DURATION, COLUMN_START, Layout, columns_in, layout
-from slowpath.record.writing import Block, Witness, write_blocks
+from slowpath.core.resources import data_folder
+
+COLUMN_DURATION = 1
+COLUMN_START = 2
+
+
+@dataclass(frozen=True)
+class Layout:
+    """schema/block.json, ready for use."""
+
+    version: int
+    magic: bytes
+    header: np.dtype[Any]
+    phases: dict[int, str]
+    flags: dict[str, int]  # name -> bit
+
+    def phase_number(self, name: str) -> int:
+        """Return the number of a phase in the header of a block.
+
+        Raises: ValueError: the schema does not have this name.
+        """
+        for number, known in self.phases.items():
+            if known == name:
+                return number
+        raise ValueError(f"phase {name!r}: one of {', '.join(self.phases.values())}")
+
+
+@lru_cache(maxsize=1)
+def layout() -> Layout:
+    """The block layout of this version of the package."""
+    schema = json.loads((data_folder("schema") / "block.json").read_text(encoding="utf-8"))
+    fields = schema["fields"]
+    header = np.dtype(
+        {
+            "names": [field["name"] for field in fields],
+            "formats": [field["type"] for field in fields],
+            "offsets": [field["offset"] for field in fields],
+            "itemsize": schema["header_bytes"],
+        }
+    )
+    return Layout(
+        version=schema["version"],
+        magic=schema["magic"].encode("ascii"),
+        header=header,
+        phases={int(number): name for number, name in schema["phases"].items()},
+        flags={text.split(":")[0]: int(bit) for bit, text in schema["flags"].items()},
+    )
+
+
+def columns_in(columns: int) -> int:
+    """Number of int64 columns in the payload."""
+    return 2 if columns & COLUMN_START else 1
+
 
 # Finds the blocks of a samples.blk, whatever happened to the file.
 #
@@ -392,3 +444,81 @@ def read(index: BlockIndex, i: int) -> BlockSamples:
     """
     with opened(index.path) as descriptor:
         return read_from(descriptor, index, i)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """getrusage of the process over a block; units of schema/block.json."""
+
+    minor_faults: int
+    major_faults: int
+    user_time_ns: int
+    system_time_ns: int
+    voluntary_switches: int
+    involuntary_switches: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block to write. duration_ns and start_ns: integers, shape (n,); start_ns relative to t0_ns."""
+
+    cell: int
+    launch: int
+    phase: str
+    duration_ns: ArrayLike
+    start_ns: ArrayLike | None = None
+    rank: int = 0
+    batch: int = 1
+    allocation: int = 0
+    t0_ns: int = 0
+    seq0: int = 0
+    flags: tuple[str, ...] = ()  # names; witness is set by itself
+    witness: Witness | None = None
+    cpu_begin: int = -1  # -1: not known
+    cpu_end: int = -1
+    part: int = 0  # of an operation, numbered by its experiment; 0: the whole
+
+
+def _column(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"{name}: a one-dimensional array of integer nanoseconds, got {array.dtype} {array.shape}")
+    return array.astype("<i8")
+
+
+def encode(block: Block) -> bytes:
+    """The bytes of one block. Raises: ValueError for values that the schema cannot hold."""
+    known = layout()
+    duration = _column(block.duration_ns, "duration_ns")
+    start = None if block.start_ns is None else _column(block.start_ns, "start_ns")
+    if block.batch < 1 or (start is not None and start.size != duration.size):
+        raise ValueError("block: batch is at least 1, and start_ns as long as duration_ns")
+    payload = duration.tobytes() + (b"" if start is None else start.tobytes())
+    flags = set(block.flags) | ({"witness"} if block.witness is not None else set())
+    header = np.zeros((), known.header)
+    values: dict[str, Any] = {
+        "magic": known.magic, "header_bytes": known.header.itemsize, "version": known.version,
+        "phase": known.phase_number(block.phase), "n": duration.size, "payload_crc": zlib.crc32(payload),
+        "columns": COLUMN_DURATION | (0 if start is None else COLUMN_START),
+        "flags": sum(known.flags[name] for name in flags),
+    }  # fmt: skip
+    for name in ("cell", "launch", "rank", "batch", "allocation", "t0_ns", "seq0", "cpu_begin", "cpu_end", "part"):
+        values[name] = getattr(block, name)
+    if block.witness is not None:
+        values |= {name: getattr(block.witness, name) for name in Witness.__dataclass_fields__}
+    for name, value in values.items():
+        header[name] = value
+    header["header_crc"] = zlib.crc32(header.tobytes()[:-4])
+    return header.tobytes() + payload
+
+
+def write_blocks(path: str | os.PathLike[str], blocks: Iterable[Block]) -> int:
+    """Append blocks to `path`, creating it if need be; each in one write. Returns: how many."""
+    count = 0
+    with open(path, "ab", buffering=0) as file:
+        for block in blocks:
+            data = memoryview(encode(block))
+            while data:
+                data = data[file.write(data) :]
+            count += 1
+    return count

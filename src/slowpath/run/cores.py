@@ -16,7 +16,7 @@ from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launcher import WIDENED, Launcher, RankPlacement
 from slowpath.mpi.launchers import unavailable_binding, unavailable_place
 from slowpath.mpi.topology import Groups, processor_groups
-from slowpath.plan.places import Nodes
+from slowpath.plan.campaign import Nodes
 
 SYSTEM = Path("/sys/devices/system/cpu")
 

@@ -12,7 +12,7 @@ from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.settings import Resolved, resolver
 from slowpath.mpi.topology import gpu_driver_is_there, network_is_up
-from slowpath.plan.mpis import MpiInUse, absent, numbered, short_names
+from slowpath.plan.expand import MpiInUse, absent, numbered, short_names
 from slowpath.run.choose import ChosenMpis, choose_mpis
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.cache import UsableEngine

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One owner a folder at a time, whatever process, PID namespace, node or host it is on.
 
-A process takes a folder by creating the next record of its owners (slowpath.record.owner), and stamps that record
+A process takes a folder by creating the next record of its owners (slowpath.record.folder), and stamps that record
 while it lives. Whether an owner that can't be seen from here is gone shows in its stamp alone, by the clock of the file
 system and by watching it, so that the clocks of the machines don't matter. An owner that was taken over stops.
 
@@ -24,7 +24,7 @@ import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, SlowpathError
 from slowpath.core.files import cannot, create_once, inside, json_bytes, write_atomically
-from slowpath.record.owner import (
+from slowpath.record.folder import (
     MOST_OWNERS,
     OWNER_FOLDER,
     HeldBy,

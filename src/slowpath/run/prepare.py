@@ -23,11 +23,9 @@ from slowpath.core.plan import Cell, Plan
 from slowpath.core.twins import twins_of
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.launchers import launcher_named
-from slowpath.plan.campaign import INTERNAL, load, require_sound, shipped
+from slowpath.plan.campaign import INTERNAL, Nodes, load, require_sound, shipped
 from slowpath.plan.cost import Cost, estimate, fit_budget
-from slowpath.plan.expand import expand
-from slowpath.plan.order import order_launches
-from slowpath.plan.places import Nodes
+from slowpath.plan.expand import expand, order_launches
 from slowpath.run.choose import choose_mpis
 from slowpath.run.commands import RunCommands, commands_for
 from slowpath.run.cores import allocated_nodes, nodes_of, unavailable_placement

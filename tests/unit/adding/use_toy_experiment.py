@@ -15,8 +15,7 @@ from slowpath.core.plan import Plan
 from slowpath.experiments.registry import METRICS, ROLES
 from slowpath.plan.campaign import decode
 from slowpath.plan.cost import estimate
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.folder import LaunchInfo, RunInfo, launch_folder, write_launch, write_run
 from slowpath.record.plan_files import write_plan

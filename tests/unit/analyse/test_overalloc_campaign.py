@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 
 from slowpath.plan.campaign import load
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 
 DESCRIBE = Path(__file__).parents[3] / "schema" / "engine.json"
 

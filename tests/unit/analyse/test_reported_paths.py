@@ -7,8 +7,7 @@ from pathlib import Path
 
 from slowpath.analyse.about import reported_by_library
 from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.record.events import LaunchEvents
-from slowpath.record.events_launch import LaunchBegin
+from slowpath.record.events import LaunchBegin, LaunchEvents
 from slowpath.record.folder import LaunchInfo
 
 BTLS = (

@@ -12,12 +12,10 @@ import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.compare.comparable import ACCEPTABLE
-from slowpath.compare.comparison import compare
-from slowpath.compare.comparison_text import render_comparison, render_gate
+from slowpath.compare.comparison import ACCEPTABLE, compare
 from slowpath.compare.gate import Gate, gate
-from slowpath.compare.junit import render_junit
 from slowpath.compare.read import RunSource, read_source
+from slowpath.compare.views import render_comparison, render_gate, render_junit
 from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import count_cpus
 from slowpath.core.errors import RecordError, UsageError

@@ -11,10 +11,9 @@ import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.compare.comparison import Comparison, compare
-from slowpath.compare.comparison_text import render_comparison, render_comparison_brief, render_csv
-from slowpath.compare.pairs import match
+from slowpath.compare.comparison import Comparison, compare, match
 from slowpath.compare.read import read_source
+from slowpath.compare.views import render_comparison, render_comparison_brief, render_csv
 from slowpath.core.brief import MOST_LINES
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError, UsageError

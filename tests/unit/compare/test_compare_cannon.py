@@ -10,8 +10,8 @@ import planted_cannon as truth
 import pytest
 
 from slowpath.compare.comparison import compare
-from slowpath.compare.comparison_text import part_lines, render_comparison, render_comparison_brief
 from slowpath.compare.read import read_source
+from slowpath.compare.views import part_lines, render_comparison, render_comparison_brief
 
 
 def test_computation_stays_and_communication_is_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ from planted_runs import cell, run_of, source, values
 
 from slowpath.cli.main import main
 from slowpath.compare.comparison import compare
-from slowpath.compare.comparison_page import CURVE_HEAD, figures, render_comparison_html
 from slowpath.compare.read import RunSource
+from slowpath.compare.views import CURVE_HEAD, figures, render_comparison_html
 from slowpath.core.cell_results import CellResult
 
 

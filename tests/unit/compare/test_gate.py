@@ -10,9 +10,9 @@ import planted_runs as planted
 import pytest
 from msgspec.structs import replace
 
-from slowpath.compare.comparison_text import render_gate
 from slowpath.compare.gate import EXIT_CODES, Gate, gate
 from slowpath.compare.read import read_source
+from slowpath.compare.views import render_gate
 
 CELLS = 50
 TRIALS = 200

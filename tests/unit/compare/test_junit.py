@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.compare.gate import Gate, Undecided, final_exit_code, gate
-from slowpath.compare.junit import render_junit
+from slowpath.compare.views import render_junit
 from slowpath.core.cell_results import CellResult
 
 NASTY = 'cell "1" <a|b> & \\ 50 %, x: y\x07'

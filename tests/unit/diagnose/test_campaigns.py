@@ -23,8 +23,7 @@ from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, load
 from slowpath.plan.cost import estimate
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.stats.laws.found import Bracket
 from support.remedies import find_remedy
 

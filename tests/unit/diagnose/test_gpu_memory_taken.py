@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from slowpath.cli import diagnose
-from slowpath.doctor import device_transfer, gpu
-from slowpath.doctor.device_transfer import Transfer
+from slowpath.doctor import gpu
+from slowpath.doctor.gpu import Transfer
 
 BUILT: Any = SimpleNamespace(identity="mpich 5.0.2", mpi=None, engine=None)
 
@@ -21,9 +21,7 @@ def taken(
     """Devices that the survey uses, and what the user reads; found: None: no job may be started."""
     said: list[str] = []
     monkeypatch.setattr(gpu, "gpu_count", lambda: (count, None))
-    monkeypatch.setattr(
-        device_transfer, "transfer", lambda *_, **__: found if found is not None else pytest.fail("started a job")
-    )
+    monkeypatch.setattr(gpu, "transfer", lambda *_, **__: found if found is not None else pytest.fail("started a job"))
     count, launch_s = diagnose._gpus(BUILT, said.append, dry)
     assert (launch_s is not None) == (count > 0 and not dry)
     return count, said

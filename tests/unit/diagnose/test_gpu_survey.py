@@ -39,8 +39,7 @@ from slowpath.mpi.own_settings import OwnSetting, may_concern_gpus
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.cost import estimate
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 
 Json = dict[str, Any]
 OPEN_MPI = LibraryFacts("openmpi", "5.0.11", "ucx")

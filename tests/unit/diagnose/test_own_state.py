@@ -38,8 +38,7 @@ from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.cost import estimate
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import known
 

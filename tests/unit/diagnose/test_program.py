@@ -18,8 +18,7 @@ from slowpath.findings.conclude import conclude
 from slowpath.findings.order import by_cost
 from slowpath.findings.tally import RunFacts
 from slowpath.plan.campaign import load
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 
 SURVEY = survey_campaign(load("survey"), (), 0)
 LONG = ProgramSpent(experiment="p2p", seconds=0.3, low_bytes=1 << 20, high_bytes=1 << 20)

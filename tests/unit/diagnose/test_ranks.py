@@ -23,10 +23,8 @@ from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks
 from slowpath.diagnose.start import STATED, cost_lines, costs, left_out_line
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.mpi.settings import resolver
-from slowpath.plan.campaign import load
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
-from slowpath.plan.places import Nodes
+from slowpath.plan.campaign import Nodes, load
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.run.prepare import estimated_size
 
 Json = dict[str, Any]

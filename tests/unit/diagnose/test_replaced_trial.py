@@ -20,8 +20,7 @@ from slowpath.diagnose.steps.trial import replaceable
 from slowpath.diagnose.trials.design import design
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 from support.remedies import find_remedy
 
 Json = dict[str, Any]

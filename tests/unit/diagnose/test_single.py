@@ -26,8 +26,7 @@ from slowpath.diagnose.steps.single import NOT_ALONE
 from slowpath.diagnose.tasks import SingleTask, SurveyTask
 from slowpath.experiments.registry import ROLES
 from slowpath.plan.campaign import decode
-from slowpath.plan.expand import expand, screened
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand, screened
 from slowpath.slowpaths.evaluate import findings
 
 AXES = {

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.doctor.device_transfer import Transfer, later_bandwidth
-from slowpath.doctor.mpi_gpu import DevicePath, judge, prove_device_path, variables_without_ipc
+from slowpath.doctor.gpu import DevicePath, Transfer, judge, later_bandwidth, prove_device_path, variables_without_ipc
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.ucx_report import Protocol
 from slowpath.run.engine.cache import Engine, EngineNote

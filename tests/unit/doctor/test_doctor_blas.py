@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.doctor import toolchain
-from slowpath.doctor.toolchain import judged, unbuilt
+from slowpath.doctor import registry
+from slowpath.doctor.registry import blas_check, unbuilt
 from slowpath.run.engine.blas import BlasInSight
 
 OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
@@ -17,30 +17,30 @@ FAULTY = Path(__file__).parents[3] / "engine" / "studies" / "cannon" / "tests" /
 
 
 def test_name_core_and_file_are_told() -> None:
-    check = judged(OPENBLAS, {})
+    check = blas_check(OPENBLAS, {})
     assert check.status == "ok"
     assert check.value == "OpenBLAS 0.3.34, core SkylakeX, /opt/lib/libopenblas.so"
-    unnamed = judged(("", "", "/opt/lib/libblis.so.4"), {})
+    unnamed = blas_check(("", "", "/opt/lib/libblis.so.4"), {})
     assert (unnamed.status, unnamed.value) == ("ok", "libblis.so.4, /opt/lib/libblis.so.4")
 
 
 def test_a_variable_that_chooses_the_code_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = judged(OPENBLAS, {"OPENBLAS_CORETYPE": "Haswell"})
+    check = blas_check(OPENBLAS, {"OPENBLAS_CORETYPE": "Haswell"})
     assert check.status == "warn"
     assert "OPENBLAS_CORETYPE=Haswell" in check.means
     assert check.do == "unset OPENBLAS_CORETYPE"
     monkeypatch.setenv("BLIS_ARCH_TYPE", "0")
-    monkeypatch.setattr(toolchain, "_plugin", lambda: None)
+    monkeypatch.setattr(registry, "_plugin", lambda: None)
     monkeypatch.setattr(
-        toolchain, "blas_in_sight", lambda environ: BlasInSight((Path("/usr/lib/libblis.so"),), None, "")
+        registry, "blas_in_sight", lambda environ: BlasInSight((Path("/usr/lib/libblis.so"),), None, "")
     )
-    found = toolchain.blas()
+    found = registry.blas()
     assert found.status == "warn"
     assert "BLIS_ARCH_TYPE=0" in found.means
 
 
 def test_the_reference_blas_is_warned_of() -> None:
-    assert judged(("", "", "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"), {}).status == "warn"
+    assert blas_check(("", "", "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"), {}).status == "warn"
 
 
 def test_before_the_engine_is_built() -> None:
@@ -56,9 +56,9 @@ def test_before_the_engine_is_built() -> None:
 def test_the_engines_own_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = tmp_path / "libslowpath-toolchain.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(plugin), str(FAULTY)], check=True)
-    for name in toolchain.STEERING:
+    for name in registry.STEERING:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(toolchain, "_plugin", lambda: plugin)
-    assert toolchain.blas().value == "loops, faulty_blas.c"
+    monkeypatch.setattr(registry, "_plugin", lambda: plugin)
+    assert registry.blas().value == "loops, faulty_blas.c"
     plugin.write_text("no library")
-    assert toolchain.blas().status == "missing"
+    assert registry.blas().status == "missing"

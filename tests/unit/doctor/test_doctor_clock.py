@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from slowpath.doctor.machine import quantum_ns
+from slowpath.doctor.registry import quantum_ns
 
 
 def readings(quantum: float, seed: int = 1) -> list[int]:

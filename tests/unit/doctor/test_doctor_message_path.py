@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from slowpath.core.run_results import MessagePath
-from slowpath.doctor import message_path
-from slowpath.doctor.message_path import asked, conclusion
+from slowpath.doctor import registry
+from slowpath.doctor.registry import asked, conclusion
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.process import Outcome
 
@@ -56,9 +56,9 @@ def test_ranks_on_two_nodes_say_nothing_of_one() -> None:
 
 
 def test_no_job_is_started_where_none_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(message_path, "run_job", None)
-    monkeypatch.setattr(message_path, "find_mpi", None)
-    assert message_path.message_path("none").means == "not measured: starting a job was not allowed"
+    monkeypatch.setattr(registry, "run_job", None)
+    monkeypatch.setattr(registry, "find_mpi", None)
+    assert registry.message_path("none").means == "not measured: starting a job was not allowed"
 
 
 def test_what_is_not_said_is_no_warning_and_a_failed_job_is_one() -> None:
@@ -77,7 +77,7 @@ def test_the_library_is_asked_by_its_own_questions(monkeypatch: pytest.MonkeyPat
         err.write_text('MPI startup(): libfabric provider: tcp\nLoad tuning file: "/a/tuning_spr_shm-ofi.dat"\n')
         return Outcome("ok", 0, None, None, 0.1)
 
-    monkeypatch.setattr(message_path, "run_job", run)
+    monkeypatch.setattr(registry, "run_job", run)
     mpi = Mpi("intelmpi", "2021.18", "option", tmp_path, tmp_path / "mpiexec", None, "mpich", False, "hydra", "")
     engine = type("Kept", (), {"program": tmp_path / "slowpath-engine"})()
     answer = asked(mpi, engine, {})
@@ -108,8 +108,8 @@ def test_both_ranks_are_on_one_node_of_an_allocation(
             path.write_text("")
         return Outcome("ok", 0, None, None, 0.1)
 
-    monkeypatch.setattr(message_path, "run_job", run)
-    monkeypatch.setattr(message_path, "allowed_cores", lambda: 1)
+    monkeypatch.setattr(registry, "run_job", run)
+    monkeypatch.setattr(registry, "allowed_cores", lambda: 1)
     mpi = Mpi("mpich", "5.0.2", "option", tmp_path, tmp_path / "start", None, "mpich", False, launcher, "")
     engine = type("Kept", (), {"program": tmp_path / "slowpath-engine"})()
     environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": str(nodes), "SLURM_NNODES": str(nodes)}

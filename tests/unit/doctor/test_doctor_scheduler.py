@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.doctor.machine import allocation
+from slowpath.doctor.registry import allocation
 
 
 @pytest.mark.parametrize(

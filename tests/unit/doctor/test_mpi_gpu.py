@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.doctor import gpu, mpi_gpu
-from slowpath.doctor.mpi_gpu import DevicePath, conclusion, in_words, mpi_and_gpu_memory
+from slowpath.doctor import gpu
+from slowpath.doctor.gpu import DevicePath, conclusion, in_words, mpi_and_gpu_memory
 from slowpath.mpi.mpi import Mpi
 
 IPC = DevicePath(True, "ipc", 5.2e9, 394e9, None)
@@ -53,8 +53,8 @@ def test_the_method_and_the_librarys_own_report_are_said() -> None:
 
 
 def test_without_a_gpu_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (0, "no CUDA driver"))
-    monkeypatch.setattr(mpi_gpu, "find_all", lambda: pytest.fail("looked for MPIs"))
+    monkeypatch.setattr(gpu, "gpu_count", lambda: (0, "no CUDA driver"))
+    monkeypatch.setattr(gpu, "find_all", lambda: pytest.fail("looked for MPIs"))
     assert mpi_and_gpu_memory("all").means == "not tried: no CUDA driver"
 
 
@@ -79,11 +79,11 @@ def test_how_far_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
         tried.append(which.name)
         return IPC
 
-    monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (1, None))
-    monkeypatch.setattr(mpi_gpu, "find_all", lambda: [A, CUDA])
-    monkeypatch.setattr(mpi_gpu, "kept_engine", lambda mpi: object() if mpi.name == "openmpi" else None)
-    monkeypatch.setattr(mpi_gpu, "engine_for", lambda mpi, tell: object())
-    monkeypatch.setattr(mpi_gpu, "prove_device_path", prove)
+    monkeypatch.setattr(gpu, "gpu_count", lambda: (1, None))
+    monkeypatch.setattr(gpu, "find_all", lambda: [A, CUDA])
+    monkeypatch.setattr(gpu, "kept_engine", lambda mpi: object() if mpi.name == "openmpi" else None)
+    monkeypatch.setattr(gpu, "engine_for", lambda mpi, tell: object())
+    monkeypatch.setattr(gpu, "prove_device_path", prove)
     assert mpi_and_gpu_memory("none").status == "warn"
     assert tried == []
     said: list[str] = []
@@ -101,9 +101,9 @@ def test_what_fails_on_the_way_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> 
     def no_mpi() -> list[Mpi]:
         raise UsageError("SLOWPATH_MPI x: nothing there")
 
-    monkeypatch.setattr(mpi_gpu, "gpu_count", lambda: (1, None))
-    monkeypatch.setattr(mpi_gpu, "find_all", lambda: [A])
-    monkeypatch.setattr(mpi_gpu, "engine_for", no_engine)
+    monkeypatch.setattr(gpu, "gpu_count", lambda: (1, None))
+    monkeypatch.setattr(gpu, "find_all", lambda: [A])
+    monkeypatch.setattr(gpu, "engine_for", no_engine)
     assert "no (no engine: no mpicxx)" in (mpi_and_gpu_memory("all").value or "")
-    monkeypatch.setattr(mpi_gpu, "find_all", no_mpi)
+    monkeypatch.setattr(gpu, "find_all", no_mpi)
     assert "nothing there" in mpi_and_gpu_memory("built").means

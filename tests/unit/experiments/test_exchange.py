@@ -16,8 +16,7 @@ from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import Absent, MetricSamples, SampleBlock
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import estimate
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 
 CELL = {
     "pattern": "halo",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.compare.pairs import unlike
+from slowpath.compare.comparison import unlike
 from slowpath.core.cell_results import CellResult
 from slowpath.core.roles import is_effort
 from slowpath.diagnose.limits.points import SHORT_EFFORT, shortened

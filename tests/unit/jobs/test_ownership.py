@@ -20,7 +20,7 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.files import create_once, json_bytes
-from slowpath.record.owner import HeldBy, Owner, latest, record_path
+from slowpath.record.folder import HeldBy, Owner, latest, record_path
 from slowpath.run import ownership, process
 from slowpath.run.ownership import (
     BEAT_S,

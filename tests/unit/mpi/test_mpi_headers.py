@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.doctor import toolchain
+from slowpath.doctor import registry
 from slowpath.mpi import find
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.identify import include_folders
@@ -50,15 +50,15 @@ def test_the_one_that_works_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert taken.prefix == whole
     assert str(bare / "bin" / "mpiexec") in taken.doubt
     assert "install libopenmpi-dev" in taken.doubt
-    assert toolchain.mpi_in_use().status == "warn"
-    first = toolchain.first_on_path()
+    assert registry.mpi_in_use().status == "warn"
+    first = registry.first_on_path()
     assert (first.value, first.status) == (str(bare / "bin" / "mpiexec"), "warn")
     assert str(whole / "bin" / "mpiexec") in first.means
 
 
 def test_alone_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path(monkeypatch, install(tmp_path / "ompi", OPEN_MPI, False))
-    check = toolchain.mpi_in_use()
+    check = registry.mpi_in_use()
     assert check.status == "missing"
     assert check.do is not None
     assert check.do.startswith("install libopenmpi-dev")
@@ -70,7 +70,7 @@ def test_one_with_headers_is_the_first_as_ever(tmp_path: Path, monkeypatch: pyte
     first, second = install(tmp_path / "ompi", OPEN_MPI, True), install(tmp_path / "mpich", MPICH, True)
     on_path(monkeypatch, first, second)
     assert (find_mpi(None).prefix, find_mpi(None).doubt) == (first, "")
-    assert toolchain.first_on_path().status == "ok"
+    assert registry.first_on_path().status == "ok"
 
 
 def test_folders_of_headers_in_all_spellings() -> None:
@@ -80,6 +80,6 @@ def test_folders_of_headers_in_all_spellings() -> None:
 def test_the_one_that_is_passed_over_is_among_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bare, whole = install(tmp_path / "ompi", OPEN_MPI, False), install(tmp_path / "mpich", MPICH, True)
     on_path(monkeypatch, bare, whole)
-    value = toolchain.other_mpis().value or ""
+    value = registry.other_mpis().value or ""
     assert str(bare) in value
     assert str(whole) not in value

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.plan import LIBRARIES
-from slowpath.doctor.mpi_gpu import variables_without_ipc
+from slowpath.doctor.gpu import variables_without_ipc
 from slowpath.mpi import find
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.forced import forced_states

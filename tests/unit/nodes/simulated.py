@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowpath.studies.nodes.observed import Alone, Link, Observations
-from slowpath.studies.nodes.schedule import ROUNDS, Pair, pairs_of, strides_of, turns_of
+from slowpath.studies.nodes.infer import ROUNDS, Alone, Link, Observations, Pair, pairs_of, strides_of, turns_of
 
 TYPICAL_S: Mapping[Alone, float] = {
     "clock": 160e-6,

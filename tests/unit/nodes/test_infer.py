@@ -6,10 +6,8 @@ from __future__ import annotations
 import pytest
 from simulated import Machine, name, ring_pairs, screened, screened_again
 
-from slowpath.studies.nodes.infer import Found, infer, links_of
+from slowpath.studies.nodes.infer import MOST_ALONE, Found, Observations, controls_for, infer, links_of
 from slowpath.studies.nodes.measure import Confirmed, confirm, suspicious_pairs
-from slowpath.studies.nodes.observed import Observations
-from slowpath.studies.nodes.schedule import MOST_ALONE, controls_for
 
 
 def measures(found: Found) -> dict[str, set[str]]:

@@ -15,7 +15,7 @@ from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.series import MetricSamples, SampleBlock
 from slowpath.experiments.nodes import FASTEST, MEAN, NODES
-from slowpath.studies.nodes.observed import observe
+from slowpath.studies.nodes.infer import observe
 
 CELLS = {0: {"pattern": "work"}, 1: {"pattern": "latency"}, 2: {"pattern": "stream"}, 3: {"pattern": "single_copy"}}
 

@@ -9,7 +9,7 @@ import pytest
 
 from slowpath.experiments.nodes import NODES
 from slowpath.plan.cost import LAUNCH_S, RANK_S
-from slowpath.studies.nodes.schedule import (
+from slowpath.studies.nodes.infer import (
     MOST_ALONE,
     MOST_STRIDES,
     ROUNDS,

@@ -7,16 +7,15 @@ import msgspec
 import pytest
 
 from slowpath.mpi.allocation import expand_hostlist
-from slowpath.studies.nodes.infer import Slow, SlowLink, SlowNode
-from slowpath.studies.nodes.measure import as_allocated
-from slowpath.studies.nodes.observed import Observations
-from slowpath.studies.nodes.steps import silent_nodes
-from slowpath.studies.nodes.verdict import (
+from slowpath.studies.nodes.infer import Observations, Slow, SlowLink, SlowNode
+from slowpath.studies.nodes.measure import (
     MOST_LINES,
     NodesVerdict,
+    as_allocated,
     excluded,
     fails,
     hostlist,
+    silent_nodes,
     verdict_lines,
 )
 

@@ -12,8 +12,7 @@ import pytest
 
 from slowpath.core.plan import Plan
 from slowpath.plan.campaign import Campaign, decode
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'
 

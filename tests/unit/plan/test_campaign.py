@@ -10,8 +10,7 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.plan.campaign import INTERNAL, Campaign, decode, load, shipped
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.run.prepare import shipped_campaigns
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'

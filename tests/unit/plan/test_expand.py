@@ -10,7 +10,7 @@ import pytest
 from slowpath.core.engine_description import CellVerdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
-from slowpath.plan.contrasts import coordinates
+from slowpath.plan.expand import coordinates
 
 ENVIRONMENTS = """
 [[environment]]

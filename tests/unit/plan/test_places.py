@@ -10,7 +10,7 @@ import pytest
 from slowpath.core.campaign import PlacementTable
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Placement, cell_key
-from slowpath.plan.places import Nodes, most_nodes, resolve_placements
+from slowpath.plan.campaign import Nodes, most_nodes, resolve_placements
 
 THREE = Nodes(3, ("n1", "n2", "n3"))
 

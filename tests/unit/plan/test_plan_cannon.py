@@ -14,8 +14,7 @@ from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
 from slowpath.experiments.cannon.variants import CEILING, REFERENCE
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import estimate, needed_bytes
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 
 CANNON = '[[cells]]\nname = "c"\nexperiment = "cannon"\n[cells.parameters]\n'
 

@@ -10,8 +10,7 @@ import pytest
 from slowpath.core.plan import Plan
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import load
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 
 CRAY, MPICH = ("craympich", "8.1.29"), ("mpich", "5.0.2")
 

@@ -13,8 +13,7 @@ from slowpath.core.plan import Plan
 from slowpath.experiments.put.experiment import PUT as PUT_EXPERIMENT
 from slowpath.plan.campaign import load, shipped
 from slowpath.plan.cost import estimate
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.slowpaths.advice import advice_text
 
 PUT = '[[cells]]\nname = "c"\nexperiment = "put"\n[cells.parameters]\n'

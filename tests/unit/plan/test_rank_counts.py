@@ -17,8 +17,7 @@ from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
 from slowpath.plan import expand as expand_cells
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import launch_seconds
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 
 CANNON = '[[cells]]\nname = "c"\nexperiment = "cannon"\n[cells.parameters]\nn = 48\n'
 P2P = '[[cells]]\nname = "p"\nexperiment = "p2p"\n'

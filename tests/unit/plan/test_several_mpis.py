@@ -11,8 +11,7 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
-from slowpath.plan.contrasts import coordinates
-from slowpath.plan.mpis import MpiInUse, absent, short_names
+from slowpath.plan.expand import MpiInUse, absent, coordinates, short_names
 from slowpath.record.plan_files import read_plan, write_plan
 
 TEXT = """

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from slowpath.core.errors import RecordError
 from slowpath.record import blocks
-from slowpath.record.blocks import Block, Witness, read, scan, write_blocks
-from slowpath.record.layout import layout
+from slowpath.record.blocks import Block, Witness, layout, read, scan, write_blocks
 
 HEADER_BYTES = 128
 N = 50

@@ -17,8 +17,7 @@ from slowpath.diagnose.trials.design import AGAIN, CONTROL, Trial, design
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.diagnose.trials.verdict import judge_trial
 from slowpath.mpi.settings import resolver
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
+from slowpath.plan.expand import MpiInUse, expand
 from support.remedies import find_remedy
 
 Json = dict[str, Any]

@@ -16,8 +16,7 @@ import pytest
 from slowpath.cli.main import exit_code
 from slowpath.core.files import json_bytes
 from slowpath.core.plan import Plan
-from slowpath.record.folder import RunInfo, launch_folder, read_launches, write_run
-from slowpath.record.owner import Owner, latest, record_path
+from slowpath.record.folder import Owner, RunInfo, latest, launch_folder, read_launches, record_path, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import measure
 from slowpath.run.commands import MpiCommands

@@ -18,11 +18,11 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Placement, Plan
 from slowpath.plan.cost import TimeLeft, estimate, launch_seconds
-from slowpath.plan.order import order_launches, turns_of
+from slowpath.plan.expand import order_launches, turns_of
+from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, LaunchBegin, LaunchEnd
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.record.writing import Block, write_blocks
 from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution
 from slowpath.run.limits import RunLimits

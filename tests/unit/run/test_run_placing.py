@@ -11,7 +11,7 @@ from slowpath.core.plan import Placement
 from slowpath.mpi.allocation import NodeAllocation
 from slowpath.mpi.launcher import RankPlacement
 from slowpath.mpi.launchers import launcher_named
-from slowpath.plan.places import Nodes
+from slowpath.plan.campaign import Nodes
 from slowpath.run import cores
 from slowpath.run.cores import cores_for, nodes_of, place_of, unavailable_placement
 

@@ -18,10 +18,9 @@ from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing
 from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
 from slowpath.experiments.coll import experiment as coll
 from slowpath.mpi.tuning import Pick
+from slowpath.plan.campaign import Nodes
 from slowpath.plan.cost import LaunchTime, estimate, fit_budget, kind_of, launch_parts_s, pace_of, typical_ratio
-from slowpath.plan.expand import expand
-from slowpath.plan.mpis import MpiInUse
-from slowpath.plan.places import Nodes
+from slowpath.plan.expand import MpiInUse, expand
 from slowpath.run.paces import Paces
 
 RANKS = 8

@@ -27,6 +27,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.units import format_bytes
+from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.source import (
@@ -49,7 +50,6 @@ from slowpath.record.imports.source import (
     with_said,
 )
 from slowpath.record.plan_files import write_plan
-from slowpath.record.writing import Block, write_blocks
 
 OVERALLOC = "gpudirect_p2p_overalloc"
 PINNED_HOST = "intranode_pinned_host_comm"

@@ -30,6 +30,7 @@ from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
 from slowpath.core.units import format_bytes
+from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note
 from slowpath.record.folder import LaunchInfo, create_run_folder, launch_folder, write_launch, write_run
 from slowpath.record.imports.source import (
@@ -47,7 +48,6 @@ from slowpath.record.imports.source import (
     run_info,
 )
 from slowpath.record.plan_files import write_plan
-from slowpath.record.writing import Block, write_blocks
 
 Measure = Literal["ping_pong", "windowed", "put", "operation"]
 NS_PER_S = 10**9

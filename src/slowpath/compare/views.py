@@ -3,19 +3,34 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
-from slowpath.compare.comparable import Doubt
-from slowpath.compare.comparison import Comparison, ComparisonRow
-from slowpath.compare.facts import RunDifference
-from slowpath.compare.gate import Gate, JudgedRow, judges
-from slowpath.compare.pairs import Unmatched
+from markupsafe import Markup
+
+from slowpath.compare.comparison import Comparison, ComparisonRow, Doubt, RunDifference, Unmatched
+from slowpath.compare.gate import INCOMPLETE, Gate, JudgedRow, judges
 from slowpath.core.brief import Brief
-from slowpath.core.guard import cleaned
+from slowpath.core.cell_results import CellResult, MetricEstimate
+from slowpath.core.guard import cleaned, text
+from slowpath.core.results import Results
 from slowpath.report import format as fmt
+from slowpath.report import page
 from slowpath.report.csv import as_csv
+from slowpath.report.figure import Figure, FigureTable
+from slowpath.report.svg import over_n, size_curves
+from slowpath.report.svg.over_n import OrderAxes, OrderSeries
+from slowpath.report.svg.size_curves import SizeCurve, SizePoint
+
+if TYPE_CHECKING:
+    from slowpath.compare.comparison import Doubt, Uncompared, Unmatched
+    from slowpath.compare.gate import Gate, JudgedRow, Undecided
+
 
 WIDTH = 100
 HEAD = ("verdict", "ratio", "interval", "B", "A", "cell")
@@ -308,3 +323,268 @@ def _values(name: str, value: Any) -> list[Any]:
     if name == "differs":
         return ["; ".join(difference(differing) for differing in value)]
     return [value]
+
+
+# What XML 1.0 can't hold, even escaped (section 2.2).
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+SUITE = "slowpath gate"
+_OPEN = {"undecided": "error", "fail": "failure"}
+SIDES = {"a": "baseline", "b": "run"}
+
+
+def render_junit(found: Gate, undecided: Undecided = "undecided") -> str:
+    """Return the gate as a JUnit document: each comparison is a test case with its numbers in system-out.
+
+    Args: undecided: what the user takes an undecided gate for.
+    """
+    accepted = all(doubt.accepted for doubt in found.doubts if doubt.kind == INCOMPLETE)
+    cases = [_case(judged, undecided) for judged in found.rows]
+    cases += [_wrong(cell) for cell in found.wrong]
+    cases += [_comparable(i, doubt, undecided) for i, doubt in enumerate(found.doubts, start=1)]
+    cases += [_uncompared(cell, "pass" if accepted else undecided) for cell in found.comparison.uncompared]
+    cases += [_nothing(undecided)] if not found.rows else []
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": str(sum(case.find("error") is not None for case in cases)),
+        "skipped": str(sum(case.find("skipped") is not None for case in cases)),
+    }
+    suites = ElementTree.Element("testsuites", {"name": SUITE, **counts})
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": SUITE, **counts})
+    if found.comparison.b.started:
+        suite.set("timestamp", found.comparison.b.started[:19])  # the schema has no offset from UTC
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in _facts(found):
+        ElementTree.SubElement(properties, "property", {"name": name, "value": _clean(value)})
+    suite.extend(cases)
+    ElementTree.SubElement(suite, "system-out").text = _clean("\n".join([headline(found), *found.notes]))
+    ElementTree.indent(suites, " ")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _case(judged: JudgedRow, undecided: Undecided) -> ElementTree.Element:
+    row = judged.row
+    case = _element(row.experiment, f"{row.label}: {row.metric}, {row.phase}")
+    if judged.outcome == "regression":
+        _outcome(case, "failure", judged_label(judged), judged.reason, "regression")
+    elif judged.outcome == "undecided":
+        _open(case, f"undecided: {judged.reason}", undecided)
+    ElementTree.SubElement(case, "system-out").text = _clean("\n".join(_numbers(judged)))
+    return case
+
+
+def _numbers(judged: JudgedRow) -> list[str]:
+    names = ("a_value", "b_value", "unit", "ratio", "interval", "interval_kind", "p_adjusted", "family", "family_size")
+    return [f"{name}: {getattr(judged.row, name)}" for name in names]
+
+
+def _wrong(cell: Unmatched) -> ElementTree.Element:
+    case = _element("record", f"{cell.label}: wrong bytes")
+    _outcome(case, "failure", cell.reason, cell.reason, "wrong bytes")
+    return case
+
+
+def _comparable(number: int, doubt: Doubt, undecided: Undecided) -> ElementTree.Element:
+    """Return the test case of a doubt, which passes only if the user accepted the doubt."""
+    case = _element("comparable", f"{doubt.kind} {number}")
+    if doubt.accepted:
+        ElementTree.SubElement(case, "system-out").text = _clean(f"accepted: {doubt.reason}")
+    else:
+        _open(case, f"undecided: {doubt.reason}", undecided)
+    return case
+
+
+def _uncompared(cell: Uncompared, undecided: Undecided) -> ElementTree.Element:
+    case = _element("compared", f"{SIDES[cell.side]}, cell {cell.cell}, {cell.label}: {cell.reason}")
+    _open(case, f"not compared: {cell.reason}", undecided)
+    return case
+
+
+def _nothing(undecided: Undecided) -> ElementTree.Element:
+    """Return the one test case of a gate that compared nothing; a document without any reads as passed."""
+    case = _element("compared", "anything")
+    _open(case, "undecided: nothing was compared", undecided)
+    return case
+
+
+def _open(case: ElementTree.Element, why: str, undecided: Undecided) -> None:
+    """Mark a test case as not judged, in the way that its reader takes for what the exit code says."""
+    if undecided == "pass":
+        ElementTree.SubElement(case, "skipped", {"message": _clean(why)})
+    else:
+        _outcome(case, _OPEN[undecided], why, why, "undecided")
+
+
+def _element(part: str, name: str) -> ElementTree.Element:
+    return ElementTree.Element("testcase", {"classname": _clean(f"slowpath.{part}"), "name": _clean(name)})
+
+
+def _outcome(case: ElementTree.Element, kind: str, message: str, text: str, type_: str) -> None:
+    ElementTree.SubElement(case, kind, {"message": _clean(message), "type": type_}).text = _clean(text)
+
+
+def _facts(found: Gate) -> Iterable[tuple[str, str]]:
+    both = found.comparison
+    yield from (("baseline", both.a.path), ("run", both.b.path), ("outcome", found.outcome))
+    yield from (("minimum_effect", str(both.minimum_effect)), ("caution", both.caution))
+    yield from ((f"difference {i}", difference(differing)) for i, differing in enumerate(both.differences, start=1))
+
+
+def _clean(words: str) -> str:
+    return _NOT_XML.sub("?", text(words))
+
+
+FEWEST = 2  # points that make a curve
+CURVE_HEAD = ["", "A", "Interval", "B", "Interval", "B over A", "Verdict"]
+Spot = tuple[int, float, tuple[float, float] | None]  # place on the axis, value, interval
+Both = tuple[list[Spot], list[Spot]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Swept:
+    """The parameter over which an experiment's cells form curves, and how the curves are drawn.
+
+    Args: draw: takes both curves, the unit, the title of the y axis and the title of the panel.
+    """
+
+    parameter: str
+    words: Callable[[int], str]
+    draw: Callable[[Both, str, str, str], Markup | None]
+
+
+def _over_order(both: Both, unit: str, y_title: str, title: str) -> Markup | None:
+    series = [OrderSeries(name, tuple(spots)) for name, spots in zip("AB", both, strict=True)]
+    return over_n.chart(series, OrderAxes(y_title, unit), title)
+
+
+def _over_bytes(both: Both, unit: str, y_title: str, title: str) -> Markup | None:
+    curves = [
+        SizeCurve(name, tuple(SizePoint(*spot) for spot in spots)) for name, spots in zip("AB", both, strict=True)
+    ]
+    return size_curves.chart(curves, unit, title)
+
+
+SWEPT = {
+    "cannon": _Swept("n", lambda n: f"n = {n}", _over_order),
+    "p2p": _Swept("message_bytes", fmt.count_bytes, _over_bytes),
+}
+
+
+def figures(found: Comparison, a: Results, b: Results) -> list[Figure]:
+    """Return a figure for each steady curve that both runs have: times, and bandwidths next to them."""
+    cells = {id(run): {cell.cell: cell for cell in run.cells} for run in (a, b)}
+    curves: dict[tuple[object, ...], list[ComparisonRow]] = {}
+    for row in found.rows:
+        cell = cells[id(b)][row.b_cell]
+        swept = SWEPT.get(row.experiment)
+        if row.phase == "steady" and swept and cell.parameters.get(swept.parameter, "").isdecimal():
+            curves.setdefault(_key(row, cell, swept.parameter), []).append(row)
+    titles = _titles([(cells[id(b)][rows[0].b_cell], rows[0]) for rows in curves.values()])
+    made = [
+        figure
+        for rows, (title, group) in zip(curves.values(), titles, strict=True)
+        if len(rows) >= FEWEST
+        for figure in _panels(rows, cells[id(a)], cells[id(b)], title, group)
+    ]
+    return made
+
+
+def _key(row: ComparisonRow, cell: CellResult, swept: str) -> tuple[object, ...]:
+    shared = {name: value for name, value in cell.parameters.items() if name not in (swept, "repetitions")}
+    return (cell.group, row.experiment, row.metric, cell.mpi, cell.environment, cell.placement, cell.copy,
+            tuple(sorted(shared.items())))  # fmt: skip
+
+
+def _titles(firsts: Sequence[tuple[CellResult, ComparisonRow]]) -> list[tuple[str, str]]:
+    """Return title and group of each curve, with its differences from other curves of the group."""
+    found = []
+    for cell, row in firsts:
+        others = [other_cell for other_cell, _ in firsts if other_cell.group == cell.group]
+        names = dict.fromkeys(name for cell in others for name in _settings(cell))
+        swept = SWEPT[row.experiment].parameter
+        varying = [
+            n for n in names if n not in (swept, "repetitions") and len({_settings(o).get(n) for o in others}) > 1
+        ]
+        words = ", ".join(str(_settings(cell)[name]).replace("_", " ") for name in varying if name in _settings(cell))
+        metric = fmt.metric_name(row.metric)
+        found.append((f"{metric[:1].upper()}{metric[1:]}" + (f", {words}" if words else ""), cell.group))
+    return found
+
+
+def _settings(cell: CellResult) -> Mapping[str, str]:
+    return {**cell.parameters, "mpi": cell.mpi or "", "environment": cell.environment, "placement": cell.placement}
+
+
+def _panels(
+    rows: Sequence[ComparisonRow], a: Mapping[int, CellResult], b: Mapping[int, CellResult], title: str, group: str
+) -> Iterator[Figure]:
+    swept = SWEPT[rows[0].experiment]
+    ordered = sorted(rows, key=lambda row: int(b[row.b_cell].parameters[swept.parameter]))
+    places = [int(b[row.b_cell].parameters[swept.parameter]) for row in ordered]
+    sides = [
+        (a[row.a_cell].metrics[row.metric].phases["steady"], b[row.b_cell].metrics[row.metric].phases["steady"])
+        for row in ordered
+    ]
+    unit = rows[0].unit
+    times = _both(places, sides, lambda estimate: (estimate.value, estimate.interval))
+    table = FigureTable(list(CURVE_HEAD), [_curve_row(swept.words(n), row, *side) for n, row, side in
+                               zip(places, ordered, sides, strict=True)])  # fmt: skip
+    y_title = "time" if unit == "s" else fmt.metric_name(rows[0].metric)
+    if picture := swept.draw(times, unit, y_title, title):
+        yield Figure(title, group, table, picture=picture)
+    rates = _both(places, sides, lambda estimate: (estimate.bandwidth_bytes_per_s, estimate.bandwidth_interval))
+    if rates[0] and rates[1] and (picture := swept.draw(rates, "B/s", "bandwidth", f"{title}: bandwidth")):
+        yield Figure(f"{title}: bandwidth", group, table, picture=picture)
+
+
+def _both(
+    places: Sequence[int],
+    sides: Sequence[tuple[MetricEstimate, MetricEstimate]],
+    of: Callable[[MetricEstimate], tuple[float | None, tuple[float, float] | None]],
+) -> Both:
+    curves: Both = ([], [])
+    for place, side in zip(places, sides, strict=True):
+        for curve, estimate in zip(curves, side, strict=True):
+            value, interval = of(estimate)
+            if value:
+                curve.append((place, value, interval))
+    return curves
+
+
+def _curve_row(place: str, row: ComparisonRow, a: MetricEstimate, b: MetricEstimate) -> list[str]:
+    found = [place]
+    for estimate in (a, b):
+        ends = fmt.quantity_interval(estimate.value, row.unit, estimate.interval)
+        found += [
+            fmt.quantity(estimate.value, row.unit, estimate.interval),
+            fmt.with_kind(ends, estimate.interval_kind),
+        ]
+    shown = f"{fmt.ratio(row.ratio, row.interval)} {fmt.ratio_interval(row.ratio, row.interval) or ''}".rstrip()
+    return [*found, shown, row.verdict]
+
+
+ROWS_HEAD = ["Verdict", "Ratio", "Interval", "B", "A", "Cell"]
+
+
+def render_comparison_html(found: Comparison, a: Results, b: Results) -> str:
+    """The whole page. a, b: results of the two runs that `found` compares."""
+    ordered = sorted(found.rows, key=lambda row: ORDER.index(row.verdict))
+    rows = [
+        [
+            row.verdict,
+            fmt.ratio(row.ratio, row.interval),
+            fmt.ratio_interval(row.ratio, row.interval) or row.interval_kind,
+            fmt.quantity(row.b_value, row.unit),
+            fmt.quantity(row.a_value, row.unit),
+            row_label(row),
+        ]
+        for row in ordered
+    ]
+    return page.render(
+        "comparison.html.j2",
+        Path(__file__).parent,
+        found=found,
+        headline=f"B against A: {counts(found)}",
+        panels=figures(found, a, b),
+        rows=FigureTable(list(ROWS_HEAD), rows),
+    )
