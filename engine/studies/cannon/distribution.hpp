@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where the inputs come from and where the product goes: made in place, through rank 0, or by a file of
-/// tiles.
 #pragma once
 
 #include <mpi.h>
@@ -9,10 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "cannon/inputs.hpp"
 #include "cannon/variant.hpp"
 
 namespace slowpath::cannon {
+
+// Where the inputs come from and where the product goes: made in place, through rank 0, or by a file of
+// tiles.
 
 enum class Source {
     in_place,  ///< each rank makes its strips from the hash: no rank holds more than its own

@@ -6,13 +6,12 @@
 #include <string>
 
 #include "cannon/distribution.hpp"
-#include "cannon/inputs.hpp"
-#include "cannon/kernels/kernels.hpp"
-#include "cannon/variant.hpp"
 #include "core/parameters.hpp"
 #include "experiment/experiment.hpp"
 
 namespace slowpath::cannon {
+
+// The tables of cannon, and a cell's parameters as numbers.
 
 std::span<const Parameter> parameters();
 std::span<const Metric> metrics();

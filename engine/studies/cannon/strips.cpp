@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cannon/strips.hpp"
-
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdlib>
 #include <limits>
 #include <new>
 #include <stdexcept>
 
+#include "cannon/variant.hpp"
 #include "mpi/check.hpp"
 
 namespace slowpath::cannon {
+
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
@@ -64,6 +65,14 @@ OwnStrips::OwnStrips(const Layout& layout)
 void OwnStrips::poison(const Layout& layout) const {
     fill_with_nan(strips.a_places[1], layout.a_elements());
     if (layout.b_moves()) fill_with_nan(strips.b_places[1], layout.b_elements());
+}
+
+std::span<const VariantKind> variants() {
+    static const std::array all{compute_only,  sendrecv_replace, sendrecv,      isend_wait,
+                                isend_test,    isend_test_apart, put_fence,     put_fence_two_windows,
+                                pscw,          put_flag,         get_from_home, shared_copy,
+                                shared_direct, dgemm_alone};
+    return all;
 }
 
 }  // namespace slowpath::cannon

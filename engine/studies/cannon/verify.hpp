@@ -7,10 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "cannon/inputs.hpp"
-#include "cannon/layout.hpp"
+#include "cannon/matrices.hpp"
 
 namespace slowpath::cannon {
+
+// Is C the product of A and B?  Freivalds' check, without ever holding more than vectors of n.
 
 struct Verdict {
     std::optional<std::string> wrong;  ///< one line; the same on every rank

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "cannon/inputs.hpp"
+#include "cannon/matrices.hpp"
 
 namespace {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cannon/distribution.hpp"
-#include "cannon/layout.hpp"
 
 namespace {
 

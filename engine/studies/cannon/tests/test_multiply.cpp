@@ -6,8 +6,6 @@
 #include <fstream>
 #include <vector>
 
-#include "cannon/cycles.hpp"
-#include "cannon/kernels/kernels.hpp"
 #include "cannon/multiply.hpp"
 
 namespace {

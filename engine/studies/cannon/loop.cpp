@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain loop, compiled once for each set of compiler options: a file that defines SLOWPATH_LOOP, the
-// function's name, includes this one and nothing else; CMakeLists.txt gives each of those files its options.
-#include "cannon/kernels/loop.hpp"
+// The plain loop.  CMakeLists.txt compiles this file once for each set of options, with SLOWPATH_LOOP as the
+// name.
+#include "cannon/multiply.hpp"
 
 namespace slowpath::cannon {
 

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which rank holds which part of A, B and C: Cannon's algorithm on any R x C grid of ranks.
-///
-/// L = lcm(R, C) steps; k, the inner dimension, is cut into L panels of width n / L.  Rank (i, j) multiplies
-/// with panel (i + j + s) mod L in step s.  A strip of A holds the panels k with k mod C = its class, a strip
-/// of B those with k mod R = its class; each step moves strips of A one rank left and strips of B one rank
-/// up, so that on a square grid strips are single blocks (Cannon 1969) and on a ring, R = 1, only A moves.
-/// Generalised to R x C as in Lee, Robertson and Fortes, ICS 1997.  All panels are contiguous and
-/// column-major.
+/// The matrices: which rank holds which part of A, B and C, and what is in A and B.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace slowpath::cannon {
+
+// Which rank holds which part of A, B and C: Cannon's algorithm on any R x C grid of ranks.
+//
+// L = lcm(R, C) steps; k, the inner dimension, is cut into L panels of width n / L.  Rank (i, j) multiplies
+// with panel (i + j + s) mod L in step s.  A strip of A holds the panels k with k mod C = its class, a strip
+// of B those with k mod R = its class; each step moves strips of A one rank left and strips of B one rank
+// up, so that on a square grid strips are single blocks (Cannon 1969) and on a ring, R = 1, only A moves.
+// Generalised to R x C as in Lee, Robertson and Fortes, ICS 1997.  All panels are contiguous and
+// column-major.
 
 struct Layout {
     std::int64_t n = 0;  ///< order of the matrices; a multiple of R, C and L
@@ -54,5 +57,36 @@ struct Layout {
 Layout square_as_possible(std::int64_t n, int ranks, int rank);
 /// 1 x P: B stays, strips of A go round.
 Layout ring(std::int64_t n, int ranks, int rank);
+
+// A and B, made in place: each element is a hash of its global index, so that every rank count multiplies
+// the same matrices and no rank ever holds more than its own strips.
+
+enum class Numbers {
+    real,     ///< 24-bit fractions in [-1, 1)
+    integer,  ///< integers in [-8, 8]: every sum stays below 2^53 up to n = 65536, so that any order of
+              ///< summation and any fused operation give the same bits
+};
+
+enum class Matrix : std::uint32_t { a = 1, b = 2 };
+
+struct Inputs {
+    std::uint32_t seed = 1;
+    Numbers numbers = Numbers::real;
+
+    /// Element (row, column) of the whole matrix.
+    double element(Matrix which, std::int64_t row, std::int64_t column) const;
+
+    /// The strip of A whose class is `strip` for the rows of this rank.  @param to layout.a_elements().
+    void fill_a(const Layout& layout, int strip, double* to) const;
+    /// The strip of B whose class is `strip` for the columns of this rank.  @param to layout.b_elements().
+    void fill_b(const Layout& layout, int strip, double* to) const;
+
+    /// Some rows of some columns of a matrix, column-major without gaps.  @param to rows x columns.
+    void fill(Matrix which, std::int64_t first_row, std::int64_t rows, std::int64_t first_column,
+              std::int64_t columns, double* to) const;
+};
+
+/// Order matters: a moved or swapped block shows.  FNV-1a over the elements' bits, in four lanes.
+std::uint64_t checksum(std::span<const double> values);
 
 }  // namespace slowpath::cannon
