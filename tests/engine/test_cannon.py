@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from ranks import Event, Ranks, described, ends_of_cells, events_in
 
-from slowpath.experiments.cannon.cost import FLOPS_PER_S
-from slowpath.experiments.cannon.runs import PARTS, TOTAL
-from slowpath.experiments.cannon.variants import ACROSS_NODES, ALONE, CEILING
+from slowpath.experiments.cannon.experiment import FLOPS_PER_S
+from slowpath.experiments.cannon.runs import ACROSS_NODES, ALONE, CEILING, PARTS, TOTAL
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.run.engine.blas import PACKAGED, PLUGIN

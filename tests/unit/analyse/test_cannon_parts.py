@@ -15,16 +15,12 @@ import pytest
 from slowpath.core.cannon_results import CannonComputation, CannonGrid, Value
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Cell
-from slowpath.experiments.cannon.advice import advice
-from slowpath.experiments.cannon.computation import computation, of_launch
 from slowpath.experiments.cannon.critical import crossing
-from slowpath.experiments.cannon.disturbance import Disturbance, disturbance
-from slowpath.experiments.cannon.entry import kernels
+from slowpath.experiments.cannon.entry import advice, kernels
 from slowpath.experiments.cannon.experiment import MEANINGS
-from slowpath.experiments.cannon.groups import groups
-from slowpath.experiments.cannon.observed import MOST_INTERVALS, timeline
-from slowpath.experiments.cannon.runs import PARTS, Runs, read_runs
-from slowpath.experiments.cannon.variants import ACROSS_NODES
+from slowpath.experiments.cannon.observed import MOST_INTERVALS, computation, of_launch, timeline
+from slowpath.experiments.cannon.points import groups
+from slowpath.experiments.cannon.runs import ACROSS_NODES, PARTS, Disturbance, Runs, disturbance, read_runs
 from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
 from slowpath.experiments.measured.reduce import Reduced
 from slowpath.experiments.measured.series import Absent, SampleBlock
@@ -280,14 +276,14 @@ def test_nothing_measured_is_said() -> None:
 
 
 def test_parts_are_those_of_the_engine() -> None:
-    listed = re.findall(r"^    (\w+) = (\d+),", (ENGINE / "timeline.hpp").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = re.findall(r"^    (\w+) = (\d+),", (ENGINE / "recorder.hpp").read_text(encoding="utf-8"), re.MULTILINE)
     assert {int(number): name for name, number in listed} == PARTS
     assert list(MEANINGS) == [name for number, name in PARTS.items() if number]
 
 
 def test_variants_are_those_of_the_engine() -> None:
     kind = re.compile(r'const VariantKind \w+\{\s*"(\w+)",.+?Placement::\w+,\s*(true|false),', re.DOTALL)
-    sources = (path.read_text(encoding="utf-8") for path in sorted((ENGINE / "variants").glob("*.cpp")))
+    sources = (path.read_text(encoding="utf-8") for path in sorted(ENGINE.glob("*.cpp")))
     found = [match for text in sources for match in kind.findall(text)]
     assert {name: word == "true" for name, word in found} == ACROSS_NODES
 

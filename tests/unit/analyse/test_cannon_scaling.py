@@ -12,10 +12,9 @@ import pytest
 
 from slowpath.core.cannon_results import CannonGroup, CannonPoint, CannonScaling, Value
 from slowpath.core.plan import Placement
-from slowpath.experiments.cannon.clock import NOT_REPORTED, clock_of, over_repetitions
-from slowpath.experiments.cannon.groups import CellGroup
-from slowpath.experiments.cannon.points import Measured
-from slowpath.experiments.cannon.scaling import scaling
+from slowpath.experiments.cannon.critical import scaling
+from slowpath.experiments.cannon.points import CellGroup, Measured
+from slowpath.experiments.cannon.runs import NOT_REPORTED, clock_of, over_repetitions
 from slowpath.record.events import Repetitions
 from slowpath.report.cannon.curves import scaling_answer, scaling_figures, scaling_lines, scaling_note
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from slowpath.core.plan import Plan
-from slowpath.experiments.cannon.cost import RankGrid, grid_of, intervals
 from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
-from slowpath.experiments.cannon.variants import CEILING, REFERENCE
+from slowpath.experiments.cannon.experiment import RankGrid, grid_of, intervals
+from slowpath.experiments.cannon.runs import CEILING, REFERENCE
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import estimate, needed_bytes
 from slowpath.plan.expand import MpiInUse, expand

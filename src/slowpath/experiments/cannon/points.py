@@ -1,21 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One variant at one n: its time, its share, and its ratios to others in the same launches. Pure."""
+"""Cells that differ in variant and n alone, and one variant at one n: times, shares, ratios, the tool's cost. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from slowpath.core.cannon_results import CannonClock, CannonPoint, Value
 from slowpath.core.cell_results import CellResult
-from slowpath.experiments.cannon.clock import NOT_REPORTED
-from slowpath.experiments.cannon.groups import CellGroup
-from slowpath.experiments.cannon.runs import PARTS, TOTAL
-from slowpath.experiments.cannon.variants import ALONE, CEILING, REFERENCE
+from slowpath.core.plan import Cell
+from slowpath.core.roles import Roles, is_effort
+from slowpath.experiments.cannon.observed import EXPERIMENT
+from slowpath.experiments.cannon.runs import ALONE, CEILING, NOT_REPORTED, PARTS, REFERENCE, TOTAL, clock_of
+from slowpath.experiments.measured.launch_context import why_cores_are_shared
+from slowpath.experiments.measured.load import LaunchRecord
 from slowpath.experiments.measured.reduce import Reduced
+from slowpath.record.events import Note, Repetitions
 from slowpath.stats.contrast import ContrastEstimate, paired
+
+ROLES: Roles = {
+    "pattern": "setting",
+    "variant": "setting",
+    "n": "covariate",
+    "grid": "setting",
+    "skew": "setting",
+    "window": "setting",
+    "memory": "setting",
+    "numbers": "setting",
+    "kernel": "setting",
+    "source": "setting",
+    "repetitions": "effort",
+    "warmups": "effort",
+    "piece": "covariate",
+    "quiet_wait_s": "effort",
+    "validate": "effort",
+}
+
+
+_AXES = ("variant", "n")
+
+
+@dataclass(frozen=True)
+class CellGroup:
+    """parameters: what its cells share.  cells: (variant, n) -> cell, in the order of the plan."""
+
+    label: str
+    parameters: dict[str, str]
+    mpi: str | None
+    environment: str
+    placement: str
+    copy: int
+    cells: dict[tuple[str, int], Cell]
+
+    @property
+    def n(self) -> list[int]:
+        return sorted({n for _, n in self.cells})
+
+    @property
+    def variants(self) -> list[str]:
+        return list(dict.fromkeys(variant for variant, _ in self.cells))
+
+
+def groups(cells: Sequence[Cell]) -> list[CellGroup]:
+    """Cells of this experiment, in the order of the plan; of two equal ones, copies included, the first is taken.
+
+    A copy asks whether the same twice is the same, which is a contrast's question, and no other thing to multiply.
+    """
+    found: dict[tuple[tuple[str, str], ...], dict[tuple[str, int], Cell]] = {}
+    for cell in cells:
+        if cell.experiment != EXPERIMENT or not {*_AXES} <= cell.parameters.keys():
+            continue
+        key = tuple(_facts(cell).items())
+        found.setdefault(key, {}).setdefault((cell.parameters["variant"], int(cell.parameters["n"])), cell)
+    labels = _labels([dict(key) for key in found])
+    return [_group(members, label) for members, label in zip(found.values(), labels, strict=True)]
+
+
+def _group(members: dict[tuple[str, int], Cell], label: str) -> CellGroup:
+    first = next(iter(members.values()))
+    return CellGroup(label, _shared(first), first.mpi, first.environment, first.placement, first.copy, members)
+
+
+def _shared(cell: Cell) -> dict[str, str]:
+    """Effort may differ between sizes, and makes a cell no other thing."""
+    return {name: value for name, value in cell.parameters.items() if name not in _AXES and not is_effort(ROLES, name)}
+
+
+def _facts(cell: Cell) -> dict[str, str]:
+    """All that two cells of one group share, by name."""
+    about = {"mpi": cell.mpi or "", "environment": cell.environment, "placement": cell.placement}
+    return {**_shared(cell), **about}
+
+
+def _labels(keys: Sequence[Mapping[str, str]]) -> list[str]:
+    """What sets each group apart from the others; `cannon` where there is but one."""
+    names = dict.fromkeys(name for key in keys for name in key)
+    varying = [name for name in names if len({key.get(name) for key in keys}) > 1]
+    return [", ".join(_words(name, key.get(name)) for name in varying) or EXPERIMENT for key in keys]
+
+
+def _words(name: str, value: str | None) -> str:
+    if name in ("mpi", "environment", "placement"):
+        return value or f"{name} not recorded"
+    return f"{name}={value}"
+
 
 Rounds = Mapping[int, tuple[int, Reduced]]  # round -> launch and what it measured
 Measured = Mapping[tuple[int, str, str], Rounds]
@@ -156,3 +247,48 @@ def value_of(found: ContrastEstimate) -> Value:
     return Value(
         value=found.ratio, interval=found.interval, interval_kind=found.kind, level=found.level, launches=found.n
     )
+
+
+NS = 1e-9
+_NOT_RECORDED = "the engine did not report what an interval costs"
+
+
+def own_cost(
+    group: CellGroup,
+    launches_of: Mapping[int, Sequence[LaunchRecord]],
+    stamps: Mapping[tuple[int, int], float],
+    repetitions_of: Mapping[int, Sequence[Repetitions]],
+) -> Own:
+    """For each cell of the group: seconds of stamping in one repetition, median over launches, or why not known.
+
+    Args: stamps, repetitions_of: as in experiments.cannon.observed.
+    """
+    timing_s, why = {}, {}
+    for cell in (member.cell for member in group.cells.values()):
+        each = [found for launch in launches_of.get(cell, ()) if (found := _one(launch, cell, stamps)) is not None]
+        if each:
+            timing_s[cell] = statistics.median(each)
+        else:
+            why[cell] = _NOT_RECORDED
+    numbers = [member.cell for member in group.cells.values()]
+    first = next((launches[0] for cell in numbers if (launches := launches_of.get(cell))), None)
+    shared = why_cores_are_shared(first.ranks) if first else None
+    clock = {cell: clock_of(repetitions_of.get(cell, ())) for cell in numbers}
+    return Own(timing_s, why, shared, clock, _remarks(numbers, launches_of))
+
+
+def _remarks(numbers: Sequence[int], launches_of: Mapping[int, Sequence[LaunchRecord]]) -> dict[int, str]:
+    """What the engine says of a variant in the first launch that measured it."""
+    found: dict[int, str] = {}
+    for cell in numbers:
+        notes = [note for launch in launches_of.get(cell, ())[:1] for note in launch.events.of(Note)]
+        if remark := next((note.remark for note in notes if note.cell == cell and note.remark), None):
+            found[cell] = remark
+    return found
+
+
+def _one(launch: LaunchRecord, cell: int, stamps: Mapping[tuple[int, int], float]) -> float | None:
+    costs_ns = [note.interval_ns for note in launch.events.of(Note) if note.cell == cell]
+    cost_ns = next((value for value in costs_ns if value is not None), None)
+    count = stamps.get((cell, launch.info.launch))
+    return None if cost_ns is None or count is None else cost_ns * NS * count

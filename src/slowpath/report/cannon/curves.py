@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from slowpath.core.cannon_results import CannonGroup, CannonPoint, CannonScaling, ScalingPoint, Value
 from slowpath.core.units import listed
-from slowpath.experiments.cannon.variants import YARDSTICKS
+from slowpath.experiments.cannon.runs import YARDSTICKS
 from slowpath.report import format as fmt
 from slowpath.report.cannon.words import families, points, variant_name
 from slowpath.report.figure import Figure, FigureTable
