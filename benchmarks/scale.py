@@ -109,7 +109,7 @@ def write(folder: Path, ranks: int, launches: int, cells: int, everyone: int) ->
 def analyse(folder: Path) -> None:
     """The derived files, as `slowpath report` makes them."""
     from slowpath.analyse.build import build_results
-    from slowpath.report import render_html
+    from slowpath.report.run_page import render_html
 
     results = build_results(folder)
     assert all(cell.status == "ok" for cell in results.cells), "the simulated record is damaged"

@@ -11,8 +11,8 @@ import pytest
 from selenium import webdriver
 
 from slowpath.diagnose.page.files import page
-from slowpath.report import render_html
-from slowpath.watch.report.write import render_watch_html
+from slowpath.report.run_page import render_html
+from slowpath.watch.report.page import render_watch_html
 from support import checkup, diagnosed, report_studies, watch_results
 
 OPTIONS = (
@@ -70,7 +70,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder, found = tmp_path_factory.mktemp("reports"), {}
     for name, document in documents.items():
         path = folder / f"{name}.html"
-        path.write_text(render_html(document, checkup.series(document)), encoding="utf-8")
+        path.write_text(render_html(document), encoding="utf-8")
         found[name] = path.as_uri()
     path = folder / "diagnosis.html"
     path.write_text(page(*diagnosed.diagnosis()), encoding="utf-8")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult, Mode
@@ -23,7 +22,6 @@ from slowpath.core.results import (
     SkippedRow,
     Verdict,
 )
-from slowpath.report.samples import SampleSeries
 from support import results as model
 from support import scattered
 from support.scattered import KIB, MIB
@@ -345,20 +343,3 @@ def imported() -> Results:
         verdict=Verdict(headline=headline, lines=[line], state="clear", answer=headline),
         notes=["overalloc-1B.txt line 5: a value before the first allocation; kept, not used."],
     )
-
-
-def series(document: Results, samples: int = 400) -> list[SampleSeries]:
-    """Raw samples that fit `document`, as samples.read_series would return them."""
-    rng = np.random.default_rng(3)
-    found = []
-    for c in document.cells:
-        for name, metric in c.metrics.items():
-            if metric.unit != "s":
-                continue
-            for phase, one in metric.phases.items():
-                n = 4 if phase == "first" else samples
-                for launch, value in enumerate(one.launch_values):
-                    noise = np.exp(rng.normal(0, 0.03, n) + (rng.random(n) < 0.01) * rng.exponential(1.0, n))
-                    times = (value * noise * (2 if name.startswith("half") else 1) * 1e9).astype(np.int64)
-                    found.append(SampleSeries(c.cell, launch, phase, 0, 1, times))
-    return found

@@ -48,11 +48,11 @@ def command(run: Path, kind: str, mpi: str | None, format: str, as_json: bool) -
     from slowpath.compare.read import read_source, require_measured
     from slowpath.core.errors import UsageError
     from slowpath.report.csv import rows_as_csv
-    from slowpath.report.numbers.cells import cell_lines
-    from slowpath.report.numbers.kinds import kinds_named
-    from slowpath.report.numbers.text import (
+    from slowpath.report.osu import (
         as_records,
         as_text,
+        cell_lines,
+        kinds_named,
         measured_tables,
         missing_kinds,
         missing_words,

@@ -114,3 +114,15 @@ def duration(seconds: float | None) -> str:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+    """Return rows of a text table, two blanks between columns.  Args: left: columns that are aligned left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            word.ljust(width) if place < left else word.rjust(width)
+            for place, (word, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

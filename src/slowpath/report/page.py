@@ -1,51 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared parts of all HTML pages: templates, style, scripts, and the typesetting of numbers."""
+"""Pages as HTML: one template for all of them, its style and script, and the typesetting of numbers."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowpath.core import guard
 from slowpath.report import format as fmt
-from slowpath.report.svg import marks
-from slowpath.report.svg.element import element
+from slowpath.report.draw import SHAPES, Drawing, element, shape_id, style_of
+from slowpath.report.figure import Page, Quantity, Shown
 
-HERE = Path(__file__).parent
-TEMPLATES = HERE / "templates"
+PAGE_BYTES = 940_000
+FEWER = (80, 40, 20, 8)  # cells that a page shows at most: the first with which it is no larger than it may be
 LEVELS = {
     "slow": ("slower", "Slow"),
     "ok": ("same", "OK"),
     "info": ("info", "Note"),
     "warning": ("undecided", "Warning"),
 }
+_TEMPLATES = Path(__file__).parent / "templates"
 _MICRO = re.compile(r"(?<=[\d\]]) us\b")
 _PRE = re.compile(r"(<pre\b.*?</pre>)", re.DOTALL)
 _TIMES = re.compile(r"(?<=\d)x(?=$|[\s.,;:)])")
 
 
-def render(template: str, folder: Path = HERE, **shown: Any) -> str:
-    """Return a page. All text passes `typeset`, except text with the filter `verbatim`.
-
-    Args: template: name of a file in `folder`, or in the templates of this package.
-    """
-    page = _environment(folder).get_template(template)
-    return page.render(style=_inline("style.css"), copy_script=_inline("copy.js"), **shown)
-
-
-def script(name: str) -> Markup:
-    """Return a script of the templates, to embed in a page."""
-    return _inline(name)
-
-
-def style(name: str) -> Markup:
-    """Return a style sheet of the templates, to embed in a page."""
-    return _inline(name)
+def render(page: Page) -> str:
+    """Return a page as one file that needs no network. All text passes `typeset`, except lines to copy."""
+    drawing = Drawing()
+    return _environment().get_template("page.html.j2").render(
+        page=page, draw_rows=drawing.rows, draw_plot=drawing.plot, draw_matrix=drawing.matrix
+    )  # fmt: skip
 
 
 class Verbatim(str):
@@ -69,27 +58,37 @@ def _set(text: str) -> str:
 
 
 @cache
-def _environment(folder: Path) -> Environment:
-    loader = FileSystemLoader([TEMPLATES, HERE, folder])
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=typeset,
-                       trim_blocks=True, lstrip_blocks=True)  # fmt: skip
-    made.filters["verbatim"] = Verbatim
-    made.globals.update(badge=badge, levels=LEVELS, missing=fmt.MISSING)
-    return made
+def _environment() -> Environment:
+    environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
+                              finalize=typeset, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    environment.filters["verbatim"] = Verbatim
+    shapes = "".join(element("path", d=path, id=shape_id(name)) for name, path in SHAPES.items())
+    environment.globals.update(
+        badge=badge, cell=_cell, missing=fmt.MISSING, style=_inline("style.css"), copy_script=_inline("copy.js"),
+        shapes=Markup(shapes), style_of=style_of,
+    )  # fmt: skip
+    return environment
 
 
-def badge(verdict: str) -> Markup:
-    """Return the marker of a verdict, to place next to its word."""
-    d = marks.SHAPES.get(verdict, "M-2-7H2V-3H-2zM-2-1H2V7H-2z")
-    path = element("path", d=d, class_=f"mark {verdict}")
-    return Markup(element("svg", path, class_="badge", width=16, height=16, viewBox="-8 -8 16 16", aria_hidden="true"))
+def badge(style: str) -> Markup:
+    """Return the marker of a verdict or the key of a style, to place next to its word."""
+    if style in SHAPES:
+        mark = element(
+            "use", href=f"#{shape_id(style)}", class_=f"mark {'point ' if style[1:].isdigit() else ''}{style}"
+        )
+    else:
+        mark = element("path", d="M-7-5H7V5H-7z", class_=style)
+    return Markup(element("svg", mark, class_="badge", width=16, height=16, viewBox="-8 -8 16 16", aria_hidden="true"))
 
 
-def embedded_json(text: str) -> Markup:
-    """Return JSON that is safe in a script element, where no `</script>` or `<!--` can end or open anything."""
-    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+def _cell(value: str | Quantity | Shown) -> tuple[str, str, float | None]:
+    """Return words, note and share of a table's cell."""
+    if isinstance(value, str):
+        return value, "", None
+    return value.text, value.note, value.share if isinstance(value, Shown) else None
 
 
+@cache
 def _inline(name: str) -> Markup:
-    lines = (TEMPLATES / name).read_text(encoding="utf-8").splitlines()
+    lines = (_TEMPLATES / name).read_text(encoding="utf-8").splitlines()
     return Markup("\n".join(line.strip() for line in lines if "SPDX" not in line))

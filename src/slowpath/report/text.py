@@ -9,15 +9,17 @@ from pathlib import PurePath
 
 from slowpath.core.brief import Brief
 from slowpath.core.guard import cleaned
-from slowpath.core.results import ContrastResult, Results
+from slowpath.core.results import ContrastResult, Finding, Leg, RemedyResult, Results
 from slowpath.experiments.registry import EXPERIMENTS
+from slowpath.findings.tally import group_of
 from slowpath.report import format as fmt
-from slowpath.report import view_run
-from slowpath.report.numbers.cells import cell_lines
-from slowpath.report.profile import profile, side_by_side
+from slowpath.report import run_page
+from slowpath.report.cards import HEADINGS, copied, counted_of, forecast_lines, removed_words, rival_lines, side_effects
+from slowpath.report.cells import common, questions, title, word
+from slowpath.report.figure import grouped
+from slowpath.report.osu import cell_lines
+from slowpath.report.run_page import profile, side_by_side
 from slowpath.report.studies import answers_of, views_of
-from slowpath.report.view_contrasts import common, questions, title, word
-from slowpath.report.view_findings import FindingView, LegView, RemedyView, by_group, findings
 
 WIDTH = 100
 SCREEN = 40  # lines
@@ -48,11 +50,11 @@ def render_brief(results: Results) -> str:
     warnings = [line.text for line in verdict.lines if line.level == "warning"]
     notes = [
         *warnings,
-        view_run.status_note(results.run),
-        view_run.missing_note(results) if verdict.state != "not measured" else None,
-        view_run.spread_note(results),
+        run_page.status_note(results.run),
+        run_page.missing_note(results) if verdict.state != "not measured" else None,
+        run_page.spread_note(results),
         "Imported: the times come from a log, not from Slowpath's engine." if results.run.imported else None,
-        *(view_run.ignored_note(mpi) for mpi in results.run.mpis),
+        *(run_page.ignored_note(mpi) for mpi in results.run.mpis),
     ]
     report = str(PurePath(results.run.folder) / "report.html") if results.run.folder else None
     brief = Brief.of(verdict, report, notes=[note for note in notes if note], measured=measured)
@@ -78,11 +80,11 @@ def _verdict(results: Results) -> str:
     verdict = results.verdict
     lines = [_wrap(line) for line in (verdict.answer, *verdict.actions)]
     lines += [_wrap(line) for line in (verdict.still_open, verdict.place, verdict.count) if line]
-    lines += [_wrap(", ".join(view_run.summary(results)))]
+    lines += [_wrap(", ".join(run_page.summary(results)))]
     notes = (
-        view_run.status_note(results.run),
-        view_run.spread_note(results),
-        *(view_run.ignored_note(mpi) for mpi in results.run.mpis),
+        run_page.status_note(results.run),
+        run_page.spread_note(results),
+        *(run_page.ignored_note(mpi) for mpi in results.run.mpis),
     )
     lines += [_wrap(note) for note in notes if note]
     if results.run.imported:
@@ -105,10 +107,7 @@ def _contrasts(results: Results) -> str:
     head = ("verdict", "ratio", "interval", "b", "a", "b against a")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(5)]
     lines = ["Contrasts: b against a. A ratio above 1 means that b is slower.", _line(head, widths)]
-    groups: dict[str, list[tuple[ContrastResult, tuple[str, ...]]]] = {}
-    for contrast, row in zip(found, rows, strict=True):
-        groups.setdefault(contrast.group, []).append((contrast, row))
-    for group, members in groups.items():
+    for group, members in grouped(zip(found, rows, strict=True), lambda entry: entry[0].group).items():
         asked = questions([contrast for contrast, _ in members])
         lines.append(_wrap(asked[0] if len(asked) == 1 else group, "  "))
         lines += [_line(row, widths) for _, row in members]
@@ -154,7 +153,7 @@ def _remedies(contrasts: list[ContrastResult]) -> list[str]:
 
 
 def _skipped(results: Results) -> str:
-    found = view_run.skipped_groups(results)
+    found = run_page.skipped_groups(results)
     if not found:
         return ""
     lines = ["Skipped and failed:"]
@@ -175,14 +174,11 @@ MOST_REMEDIES = 2  # in the text; the page has them all
 
 def finding_lines(results: Results) -> list[str]:
     """Return the indented lines of all findings."""
-    found = findings(results)
-    if not found:
-        return []
-    lines = ["Findings by kind, each sorted by cost. To explain one: slowpath explain CODE"]
-    for heading, those in by_group(found):
-        lines += ["", f"{heading}:"]
-        for view in those:
-            lines += _block(view)
+    groups = grouped(results.findings, group_of)
+    lines = ["Findings by kind, each sorted by cost. To explain one: slowpath explain CODE"] if groups else []
+    for group, heading in HEADINGS.items():
+        lines += ["", f"{heading}:"] if group in groups else []
+        lines += [line for finding in groups.get(group, ()) for line in _block(finding, results)]
     return lines
 
 
@@ -191,10 +187,11 @@ def profile_lines(results: Results) -> list[str]:
     rows = profile(results.findings, results)
     lines = ["What costs what here:"] if rows else []
     if beside := side_by_side(rows):
-        for cells in beside.rows:
-            first = next(row for row in cells if row is not None)
+        mpis, costs = beside
+        for each in costs:
+            first = next(row for row in each if row is not None)
             lines.append(f"  {' '.join(filter(None, (first.code, first.what, first.about and f'({first.about})')))}")
-            for mpi, row in zip(beside.mpis, cells, strict=True):
+            for mpi, row in zip(mpis, each, strict=True):
                 lines.append(
                     f"    {mpi}: {'nothing found, or not measured' if row is None else row.factor or row.cost}"
                 )
@@ -205,40 +202,39 @@ def profile_lines(results: Results) -> list[str]:
     return lines
 
 
-def _block(view: FindingView) -> list[str]:
-    finding = view.finding
+def _block(finding: Finding, results: Results) -> list[str]:
+    law, legs = finding.law, finding.legs.named()
     lines = [
         "",
         f"  {finding.rule} {finding.status}: {finding.title}",
         f"    {finding.text}",
         f"    Where: {finding.where}",
     ]
-    lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {leg.name}" for leg in view.legs))
-    if view.law:
-        lines.append(f"    Law: {view.law}")
-    lines += [f"    Forecast: {words}" for words in view.forecasts[:MOST_FORECASTS]]
+    lines.append("    " + "  ".join(f"{_MARKS.get(leg.state, '[ ]')} {name}" for name, leg in legs))
+    lines += [f"    Law: {law.text}"] if law and law.name else []
+    lines += [f"    Forecast: {words}" for words in forecast_lines(law)[:MOST_FORECASTS]]
     if finding.cause:
         lines.append(f"    Cause: {finding.cause}")
     elif finding.hypotheses:
         lines.append(f"    It may be: {'; '.join(finding.hypotheses)}")
-    lines += [line for leg in view.legs for line in _leg(leg)]
-    lines += [f"    {words[0].upper()}{words[1:]}" for words in view.rivals]
+    lines += [line for name, leg in legs for line in _leg(name, leg)]
+    lines += [f"    {words[0].upper()}{words[1:]}" for words in rival_lines(finding.rivals)]
     lines += [f"    Doubt: {doubt}" for doubt in finding.doubts]
-    lines += [f"    Counted, {cell.side}: {cell.words}" for cell in view.counted if cell.calls]  # the page has them all
-    return lines + [line for remedy in view.remedies[:MOST_REMEDIES] for line in _remedy(remedy)]
+    # The page has all counts.
+    lines += [f"    Counted, {side}: {words}" for side, words, has_calls in counted_of(finding, results) if has_calls]
+    return lines + [line for remedy in finding.remedies[:MOST_REMEDIES] for line in _remedy(remedy)]
 
 
-def _leg(leg: LegView) -> list[str]:
+def _leg(name: str, leg: Leg) -> list[str]:
     """Return why a leg is missing or refuted, or the evidence of an explained or proven one."""
     if leg.state != "shown":
-        return [f"    Not {leg.name}: {leg.text}"]
-    return [] if leg.name == "observed" else [f"    {leg.name.capitalize()}: {line}" for line in leg.evidence[:2]]
+        return [f"    Not {name}: {leg.text}"]
+    return [] if name == "observed" else [f"    {name.capitalize()}: {line}" for line in leg.evidence[:2]]
 
 
-def _remedy(remedy: RemedyView) -> list[str]:
-    removed = f", removes {remedy.removed}" if remedy.removed else ""
-    first = next((text for kind, text in remedy.lines if kind == "shell"), None)
-    copied = first or next((text for _, text in remedy.lines), None)
-    head = f"    Remedy ({remedy.verdict}{removed}): {remedy.text}"
-    watch = [f"      To watch: {'; '.join(remedy.side_effects)}."] if remedy.side_effects else []
-    return [head, *(f"      {line}" for line in (copied or "").splitlines()), *watch]
+def _remedy(remedy: RemedyResult) -> list[str]:
+    share, lines, effects = removed_words(remedy), copied(remedy), side_effects(remedy)
+    first = next((line.text for line in lines if line.label == "shell"), lines[0].text if lines else "")
+    head = f"    Remedy ({remedy.verdict}{f', removes {share}' if share else ''}): {remedy.text}"
+    watch = [f"      To watch: {'; '.join(effects)}."] if effects else []
+    return [head, *(f"      {line}" for line in first.splitlines()), *watch]

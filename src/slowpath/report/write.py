@@ -12,7 +12,8 @@ from slowpath.analyse.build import build_results
 from slowpath.core import guard
 from slowpath.core.files import write_atomically
 from slowpath.core.results import Results
-from slowpath.report import csv, html, samples, text
+from slowpath.report import csv, text
+from slowpath.report.run_page import render_html
 from slowpath.report.studies import views_of
 
 FILES = ("results.json", "cells.csv", "contrasts.csv", "report.txt", "report.html")
@@ -29,7 +30,7 @@ def write_all(folder: Path, results: Results) -> list[Path]:
         csv.cells_csv(results),
         csv.contrasts_csv(results),
         text.render_text(results),
-        html.render_html(results, samples.read_series(folder)),
+        render_html(results),
     )
     named = dict(zip(FILES, contents, strict=True))
     for view in views_of(results):

@@ -19,7 +19,7 @@ from slowpath.core.cannon_results import CannonGrid, CannonGroup, CannonPoint
 from slowpath.core.cell_results import MetricEstimate, RepetitionCounts
 from slowpath.core.resources import data_folder
 from slowpath.core.results import Line, Results
-from slowpath.report import render_html
+from slowpath.report.run_page import render_html
 from slowpath.report.text import render_text
 from support.results import as_json
 

@@ -16,7 +16,8 @@ from slowpath.experiments.cannon.critical import scaling
 from slowpath.experiments.cannon.points import CellGroup, Measured
 from slowpath.experiments.cannon.runs import NOT_REPORTED, clock_of, over_repetitions
 from slowpath.record.events import Repetitions
-from slowpath.report.cannon.curves import scaling_answer, scaling_figures, scaling_lines, scaling_note
+from slowpath.report.cannon import scaling_answer, scaling_figures, scaling_lines, scaling_note
+from slowpath.report.figure import Plot, Quantity
 
 ORDERS = (192, 384)
 OVERHEAD = {1: 1.0, 2: 1.25, 4: 1.5}  # how much longer than work / ranks
@@ -105,12 +106,18 @@ def test_panels_have_named_axes_and_no_efficiency_beyond_the_cores() -> None:
         "Strong scaling, n = 192",
         "Strong scaling, n = 192: efficiency",
     ]
-    assert all("ranks</text>" in str(figure.picture) for figure in figures)
-    assert "efficiency of a rank" in str(figures[1].picture)
-    assert "oversubscribed from here" in str(figures[0].picture)
-    assert "oversubscribed" not in str(figures[1].picture)
-    assert [row[1] for row in figures[0].table.rows] == ["1", "2", "4, oversubscribed"]
-    assert figures[0].table.rows[2][-2] == "–"
+    assert all(isinstance(figure, Plot) and figure.x.title == "ranks" for figure in figures)
+    times, efficiency = figures[:2]
+    assert isinstance(times, Plot)
+    assert isinstance(efficiency, Plot)
+    assert efficiency.y.title == "efficiency of a rank"
+    assert [band.label for band in times.bands] == ["oversubscribed from here"]
+    assert efficiency.bands == ()
+    assert times.table is not None
+    assert [row[1] for row in times.table.rows] == ["1", "2", "4, oversubscribed"]
+    last = times.table.rows[2][-1]
+    assert isinstance(last, Quantity)
+    assert last.text == "–"
 
 
 def said(clocks: tuple[float | None, ...], source: str | None) -> Repetitions:

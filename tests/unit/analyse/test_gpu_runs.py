@@ -11,7 +11,8 @@ import pytest
 from slowpath.analyse.build import build_results
 from slowpath.core.results import ContrastResult, Results
 from slowpath.record.imports.choose import import_files
-from slowpath.report import render_html, render_text
+from slowpath.report.run_page import render_html
+from slowpath.report.text import render_text
 
 pytestmark = pytest.mark.needs("minutes")
 

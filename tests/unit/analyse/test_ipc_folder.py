@@ -15,7 +15,8 @@ from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
 from slowpath.core.results import LaunchCounts, Results
 from slowpath.record.blocks import Block, write_blocks
-from slowpath.report import render_html, render_text
+from slowpath.report.run_page import render_html
+from slowpath.report.text import render_text
 from slowpath.report.write import write_all
 from support.results import as_json
 

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from slowpath.analyse.node_pairs import node_pairs, pair_lines
 from slowpath.core.plan import Cell, Environment, Placement, Plan
 from slowpath.core.results import NodePairs
-from slowpath.report.view_node_pairs import pair_figures
-from support.results import results
+from slowpath.report.cells import pairs_matrix
+from slowpath.report.figure import Shown
 
 METRIC = "half_round_trip_latency_s"
 
@@ -83,27 +83,20 @@ def test_too_few_pairs_are_shown_and_not_judged(nodes: int) -> None:
 
 
 def test_the_picture_frames_the_bad_link_and_numbers_every_pair() -> None:
-    (figure,) = pair_figures(results(node_pairs=planted(4, {("n2", "n4"): 3.0})))
-    picture = str(figure.picture)
-    assert picture.count('class="square slower"') == 2  # both halves
-    assert "Slow: n2 and n4." in picture
-    assert picture.count("×") >= 12
-    assert figure.table.rows[0][0] == "n2 and n4"
-    assert figure.table.rows[0][-1] == "slower"
+    matrix = pairs_matrix(planted(4, {("n2", "n4"): 3.0})[0])
+    assert [place for place, square in matrix.squares.items() if square.marked] == [(1, 3), (3, 1)]  # both halves
+    assert matrix.words == "4 nodes. Slow: n2 and n4."
+    assert all(square.words.endswith("×") for square in matrix.squares.values())
+    assert len(matrix.squares) == 12
+    assert matrix.table is not None
+    assert (matrix.table.rows[0][0], matrix.table.rows[0][-1]) == ("n2 and n4", "slower")
 
 
 def test_an_unmeasured_pair_is_a_gap_and_not_a_zero() -> None:
     found = planted(4, {})
-    (figure,) = pair_figures(results(node_pairs=found))
     nothing = {"ratio": None, "value_s": None, "interval": None, "verdict": None, "reason": "not measured"}
     found[0].pairs[0] = replace(found[0].pairs[0], **nothing)
-    (with_gap,) = pair_figures(results(node_pairs=found))
-    assert str(with_gap.picture) != str(figure.picture)
-    assert "not measured" in with_gap.table.rows[-1][2]
-
-
-def test_names_of_nodes_are_escaped() -> None:
-    found = planted(3, {})
-    found[0].nodes[0] = "<n1>"
-    (figure,) = pair_figures(results(node_pairs=found))
-    assert "<n1>" not in str(figure.picture)
+    matrix = pairs_matrix(found[0])
+    assert matrix.squares[0, 1].words == "–"
+    assert matrix.table is not None
+    assert matrix.table.rows[-1][2] == Shown("–", "not measured")

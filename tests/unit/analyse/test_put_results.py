@@ -22,7 +22,8 @@ from slowpath.experiments.measured.reduce import reduce
 from slowpath.experiments.measured.series import MetricSamples
 from slowpath.experiments.metric import Rates, rates
 from slowpath.experiments.registry import METRICS, experiment_named
-from slowpath.report import render_html, render_text
+from slowpath.report.run_page import render_html
+from slowpath.report.text import render_text
 from support.results import as_json
 
 NS = 1e-9

@@ -3,23 +3,23 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
+from collections.abc import Sequence
 
 import pytest
 from made_results import METRIC, MPICH, cell, contrast, finding, law, leg, remedy, results, step
 from msgspec.structs import replace
 
 from slowpath.core.results import PlacementResult, RankPlace, Results, Snippet, Verdict
-from slowpath.diagnose.page import view
-from slowpath.diagnose.page.files import page
+from slowpath.diagnose.page.files import page, sections_of, trials_of
 from slowpath.diagnose.page.text import render, render_brief
-from slowpath.diagnose.page.view import trials_of
 from slowpath.diagnose.page.words import leg_words
 from slowpath.diagnose.records import Diagnosis
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
 from slowpath.findings.least_seen import LeastSeen
+from slowpath.report.figure import Block, Card, Copied, Plot, Row, Rows, Text
+from support.blocks import every
 
 SLOW, REMEDIED, FAST = (4e-6, 4.1e-6, 3.9e-6), (1e-6, 1.1e-6, 0.9e-6), (1.2e-6, 1.3e-6, 1.1e-6)
 HUGE = remedy("huge <pages>", "proven", (0.98, 0.9, 1.05), snippet=Snippet(shell="export HUGE=1"))
@@ -58,53 +58,61 @@ def diagnosis(**changed: object) -> Diagnosis:
 RUNS = {"01-survey": survey(), "02-trial": trial()}
 
 
+def cards(made: Diagnosis) -> list[Card]:
+    """Cards of the findings, as the page has them."""
+    sections = sections_of(made, RUNS)
+    return [block for section in sections if section.id == "findings" for block in every(section, Card)]
+
+
+def sides(row: Row) -> list[float]:
+    return [value for mark in row.marks if mark.kind == "dots" for value in mark.values]
+
+
 def test_a_trial_is_three_rows_as_it_is_remedied_and_fast() -> None:
     (found,) = trials_of(PROVEN, diagnosis().steps, RUNS)
-    assert [(one.label, one.kind, one.values_s) for one in found.sides] == [
-        ("as it is", "slow", SLOW),
-        ("with the remedy", "remedy", REMEDIED),
-        ("the fast side", "fast", FAST),
+    assert [(row.label, sides(row)) for row in found.rows] == [
+        ("as it is", sorted(SLOW)),
+        ("with the remedy", sorted(REMEDIED)),
+        ("the fast side", sorted(FAST)),
     ]
     assert trials_of(finding("SP008", number=1), diagnosis().steps, RUNS) == []
     assert trials_of(PROVEN, diagnosis().steps, {}) == []
 
 
+def names(blocks: Sequence[Block]) -> list[str]:
+    return [block.name for block in blocks if isinstance(block, Rows | Plot)]
+
+
 def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> None:
-    (card,) = view.cards(diagnosis(), RUNS)
-    assert card.picture is not None
-    assert card.picture.name == "trial"
-    assert card.copied == ("shell", "export HUGE=1")
+    (card,) = cards(diagnosis())
+    assert names(card.side) == ["trial"]
+    assert [block.text for block in card.blocks if isinstance(block, Copied)] == ["export HUGE=1"]
     assert (card.do, card.factor) == ("Take huge <pages>.", "3.50×")
     assert [leg.word for leg in card.legs] == ["yes", "not yet", "not yet"]
 
 
 def test_a_remedy_that_failed_leads_nothing() -> None:
     refuted = replace(PROVEN, remedies=[remedy(HUGE.name, "no effect")], slow_cells=[0], fast_cells=[1], ratio=4.0)
-    (card,) = view.cards(diagnosis(findings=[refuted]), RUNS)
+    (card,) = cards(diagnosis(findings=[refuted]))
     assert card.do.endswith("; no remedy is proven")
-    assert card.copied is None
-    assert card.picture is not None
-    assert card.picture.name == "sides"
-    assert [one.name for one in card.pictures] == ["trial"]
+    assert not card.blocks
+    assert (names(card.side), names(card.more)) == (["sides"], ["trial"])
 
 
 def test_every_remedy_that_was_tried_has_a_row_and_no_invented_share() -> None:
-    figure = view.tried(diagnosis())
-    assert figure is not None
-    assert [(row.label, row.value, row.note) for row in figure.rows] == [
-        ("huge <pages> (SP008)", "98 %", "proven"),
-        ("more (SP008)", "no effect", ""),
+    (figure,) = every(next(one for one in sections_of(diagnosis(), RUNS) if one.id == "trials"), Rows)
+    assert [(row.label, row.value, row.note, bool(row.marks)) for row in figure.rows] == [
+        ("huge <pages> (SP008)", "98 %", "proven", True),
+        ("more (SP008)", "no effect", "", False),
     ]
-    assert "<rect" in figure.rows[0].track
-    assert "<rect" not in figure.rows[1].track
-    assert view.tried(diagnosis(findings=[])) is None
+    assert "trials" not in [one.id for one in sections_of(diagnosis(findings=[]), RUNS)]
 
 
 def test_steps_follow_one_another_on_one_axis() -> None:
-    axis, rows = view.steps(diagnosis())
-    assert "axis-title" in axis
-    places = [next(ElementTree.fromstring(row.track).iter("rect")).get("x") for row in rows]
-    assert places == ["0%", "50%"]
+    (figure, *_) = every(next(one for one in sections_of(diagnosis(), RUNS) if one.id == "steps"), Rows)
+    (first,), (second,) = ([mark.values for mark in row.marks] for row in figure.rows)
+    assert first[1] == second[0] > first[0] == 0
+    assert figure.rows[0].href == "01-survey/report.html"
 
 
 def test_the_page_has_it_all_in_order_and_escaped() -> None:
@@ -131,8 +139,9 @@ def test_the_page_stands_without_its_runs_and_without_findings(runs: dict[str, R
 
 
 def test_limits_that_were_narrowed_are_in_words() -> None:
-    (card,) = view.cards(diagnosis(findings=[replace(PROVEN, law=law((8112.0, 8113.0)))]), RUNS)
-    assert "exactly at" in card.limits[0]
+    (card,) = cards(diagnosis(findings=[replace(PROVEN, law=law((8112.0, 8113.0)))]))
+    (limit,) = [block.words for block in card.more if isinstance(block, Text) and block.name == "Limit"]
+    assert "exactly at" in limit
 
 
 def test_a_leg_without_a_trial_says_what_would_give_one() -> None:
@@ -165,8 +174,9 @@ def test_a_diagnosis_has_the_headline_and_the_counts_of_a_run() -> None:
         schema=2, slowpath="0", command=[], started="2026-01-31", budget_s=60.0, mpi="mpich 5.0.2", verdict=VERDICT
     )
     assert render(made, "folder").splitlines()[:4] == [VERDICT.answer, VERDICT.headline, VERDICT.place, VERDICT.count]
-    assert view.headline(made) == VERDICT.answer
-    assert view.numbers(made)[:2] == [("0", "faults"), ("1", "proven opportunity")]
+    shown = page(made, {})
+    assert f'<h1 id="headline">{VERDICT.answer}</h1>' in shown
+    assert shown.index("<dt>faults</dt><dd>0</dd>") < shown.index("<dt>proven opportunity</dt><dd>1</dd>")
     assert render_brief(made, "folder").splitlines() == [
         VERDICT.answer,
         f"  1. {VERDICT.headline}",
@@ -190,7 +200,7 @@ def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> No
         phase="steady", fast_side="toggled",
     )  # fmt: skip
     (trial,) = trials_of(one, [step(1, task)], {step(1, task).folder: results(cells=cells, contrasts=pairs)})
-    assert [row.label for row in trial.sides] == [
+    assert [row.label for row in trial.rows] == [
         "as it is",
         "with the remedy",
         "the fast side",

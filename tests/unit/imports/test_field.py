@@ -20,7 +20,7 @@ from slowpath.record.folder import launch_folder, read_launches, read_run
 from slowpath.record.imports.choose import import_files
 from slowpath.record.imports.reproducers import parse_log
 from slowpath.record.plan_files import read_plan
-from slowpath.report import render_text
+from slowpath.report.text import render_text
 
 FIELD = sorted((Path(__file__).parents[2] / "data" / "field").glob("*.txt"))
 TIMES = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")

@@ -14,9 +14,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError
 from slowpath.findings.conclude import conclude
 from slowpath.report.csv import rows_as_csv
-from slowpath.report.numbers.cells import cell_lines
-from slowpath.report.numbers.kinds import BANDWIDTH
-from slowpath.report.numbers.text import as_records, as_text, missing_kinds, missing_words, tables_of
+from slowpath.report.osu import BANDWIDTH, as_records, as_text, cell_lines, missing_kinds, missing_words, tables_of
 from slowpath.report.text import render_brief, render_text
 from support.results import a_cell, a_metric, a_run, an_estimate, an_mpi, results
 

@@ -6,9 +6,13 @@ from __future__ import annotations
 import csv
 import io
 
+import pytest
+
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
-from slowpath.report.coll.ways import NAME, coll_files, coll_lines, coll_view, panels
+from slowpath.report.coll import NAME, coll_files, coll_lines, coll_section, panels
+from slowpath.report.figure import Plot, Table
+from support.blocks import every
 from support.results import a_cell, a_metric, results
 
 # Microseconds by way and length; the split way is not measured at 8 B.
@@ -51,24 +55,20 @@ def test_a_panel_holds_one_collective_in_all_its_ways() -> None:
     assert bcast.ratio(65536) == 3.0
 
 
-def test_a_picture_shows_the_envelope_and_names_the_ways_on_it() -> None:
+def test_a_picture_shows_the_fastest_and_names_the_ways_that_are() -> None:
     """split_8 is never the fastest: a thin line."""
-    view = coll_view(run())
-    assert view is not None
-    (figure,) = view.figures
-    picture = str(figure.picture)
-    assert picture.count('class="envelope"') == 1
-    assert "scatter+allgather" in picture
-    assert "the library&#x27;s own" in picture
-    assert "split_8" not in picture
-    assert "thin: 1 other way" in picture
+    (figure,) = every(coll_section(run()), Plot)
+    named = [series.label for series in figure.series if series.label]
+    assert named == ["the library's own", "scatter+allgather"]
+    (fastest,) = [series for series in figure.series if series.line == "dashed"]
+    assert [point.y for point in fastest.points] == pytest.approx([1e-6, 4e-6, 30e-6])
+    assert [words for _, words in figure.key] == ["thin: 1 other way"]
 
 
 def test_the_table_has_a_row_for_each_length() -> None:
-    view = coll_view(run())
-    assert view is not None
-    assert [row[2] for row in view.table.rows] == ["8 B", "1 KiB", "64 KiB", "no message"]
-    assert view.table.rows[2][5:] == ["scatter+allgather", "30.0 us", "3.00×"]
+    (table,) = every(coll_section(run()), Table)
+    assert [row[2] for row in table.rows] == ["8 B", "1 KiB", "64 KiB", "no message"]
+    assert list(table.rows[2][4:]) == ["scatter+allgather", "30.0 us", "3.00×"]
 
 
 def test_a_terminal_gets_a_line_for_each_collective() -> None:
@@ -96,4 +96,4 @@ def test_the_file_has_each_way_and_marks_the_fastest() -> None:
 
 def test_a_run_without_collectives_has_no_section() -> None:
     nothing = results([a_cell()])
-    assert (coll_view(nothing), coll_lines(nothing), coll_files(nothing)) == (None, [], {})
+    assert (coll_section(nothing), coll_lines(nothing), coll_files(nothing)) == (None, [], {})

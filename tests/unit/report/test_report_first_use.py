@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from slowpath.core.results import Results
-from slowpath.report.first_use.view import FILE, first_use_files, first_use_lines, first_use_view
+from slowpath.report.figure import Rows
+from slowpath.report.first_use import FILE, first_use_files, first_use_lines, first_use_section
+from support.blocks import every
 from support.results import a_cell, a_metric, an_estimate, results
 
 MIB = 2**20
@@ -44,12 +46,11 @@ def test_rungs_stand_in_the_order_of_a_start_and_of_windows_the_longest() -> Non
 
 
 def test_the_picture_has_a_row_each_and_says_what_is_missing() -> None:
-    view = first_use_view(run())
-    assert view is not None
-    (figure,) = view.figures
+    (figure,) = every(first_use_section(run()), Rows)
     assert [row.label for row in figure.rows] == ["MPI_Init", "scan, world", "shared window (64 MiB)"]
-    assert "dot steady" not in figure.rows[0].track
-    assert "dot steady" in figure.rows[1].track
+    later = [any(mark.kind == "dot" and mark.style == "later" for mark in row.marks) for row in figure.rows]
+    assert later == [False, True, True]
+    assert figure.table is not None
     assert figure.table.rows[0][-1] != figure.table.rows[1][-1] == "250x"
 
 
@@ -61,6 +62,6 @@ def test_the_file_has_unrounded_seconds_and_nothing_where_nothing_is() -> None:
 
 def test_a_run_without_first_uses_has_no_ladder() -> None:
     empty = msgspec.structs.replace(results(), cells=[])
-    assert first_use_view(empty) is None
+    assert first_use_section(empty) is None
     assert first_use_lines(empty) == []
     assert first_use_files(empty) == {}

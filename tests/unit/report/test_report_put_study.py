@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results, SkippedRow
 from slowpath.experiments.put.table import build_put
-from slowpath.report import render_html, render_text, write_all
-from slowpath.report.put.study_table import NOT_MEASURED, StudyRow, millions, nanoseconds, study_files, study_rows
-from slowpath.report.put.text import busy_lines
-from slowpath.report.view_run import skipped_groups
+from slowpath.report.put import NOT_MEASURED, StudyRow, busy_lines, millions, nanoseconds, study_files, study_rows
+from slowpath.report.run_page import render_html, skipped_groups
+from slowpath.report.text import render_text
+from slowpath.report.write import write_all
 from support.change import change
 
 

@@ -4,35 +4,23 @@
 from __future__ import annotations
 
 import html
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-import slowpath.report
 from slowpath.core.results import Results
 from slowpath.experiments.registry import EXPERIMENTS
-from slowpath.report import render_html
+from slowpath.report.run_page import missing_note, render_html
 from slowpath.report.studies import VIEWS, answers_of, views_of
 from slowpath.report.text import render_brief, render_text
 from slowpath.report.trace import KINDS
-from slowpath.report.view_run import missing_note
 from support.change import change
 from support.results import a_skipped_row
-
-HERE = Path(slowpath.report.__file__).parent
 
 
 def test_every_name_that_an_experiment_lists_is_known() -> None:
     assert {name for one in EXPERIMENTS for name in one.views} == set(VIEWS)
     assert {name for one in EXPERIMENTS for name in one.timelines.values()} == set(KINDS)
-
-
-def test_every_view_has_its_template_in_a_room_of_its_own() -> None:
-    for name, view in VIEWS.items():
-        assert view.name == name
-        assert (HERE / view.template).is_file()
-        assert view.template.startswith(f"{name}/")
 
 
 def test_a_run_shows_the_views_of_its_experiments_alone(results: Results, puts: Results, cannon: Results) -> None:

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.results import Results
-from slowpath.report import cells_csv, contrasts_csv, render_text, write_all
 from slowpath.report import format as fmt
-from slowpath.report.view_run import summary
+from slowpath.report.csv import cells_csv, contrasts_csv
+from slowpath.report.run_page import summary
+from slowpath.report.text import render_text
+from slowpath.report.write import write_all
 from support.change import change
 from support.results import a_run, a_skipped_row, an_mpi
 from support.results import results as a_document

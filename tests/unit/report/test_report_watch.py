@@ -8,26 +8,16 @@ import io
 import itertools
 import re
 from pathlib import Path
-from xml.etree import ElementTree
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 from test_report_html import HOSTILE, SEEN, Page, pictures
 
-from slowpath.watch.report import write as html
+from slowpath.watch.report import page as html
 from slowpath.watch.report import write as tables
-from slowpath.watch.report.pictures import (
-    LIGHTEST,
-    MOST_BARS,
-    Piece,
-    RankRow,
-    bin_of,
-    each_transfer_s,
-    matrix_chart,
-    slices_chart,
-)
-from slowpath.watch.report.write import FILES, render_watch_html, render_watch_text, verdict_lines, write_watch
+from slowpath.watch.report.page import each_transfer_s, pairs_matrix, render_watch_html, sizes_figure, verdict_lines
+from slowpath.watch.report.write import FILES, render_watch_text, write_watch
 from slowpath.watch.results import Pair, WatchResults, read_watch_results
 from slowpath.watch.verdict import with_proofs
 from support.watch_results import (
@@ -43,7 +33,6 @@ from support.watch_results import (
     slices,
 )
 
-SVG = "{http://www.w3.org/2000/svg}"
 MEGABYTE = 1_000_000
 
 
@@ -106,8 +95,8 @@ def test_a_proof_is_drawn_and_told() -> None:
     assert "proven: 2.00 s [1.50, 2.50] s of a run saved" in words
     assert "page faults of a run: 492,977 as it is, 13,386 with the remedy" in words
     assert words.index("the setting was not taken") < words.index("proven: 2.00 s")  # the latest first
-    drawn = next(svg for svg in pictures(text) if svg.get("class") == "sides-picture")
-    assert len(list(drawn.iter("circle"))) == 12
+    section = text[text.index('id="proofs"') : text.index('id="fine"')]
+    assert sum(path.count("M") for path in re.findall(r'<path d="([^"]*)" class="dots', section)) == 12
     parsed = Page(text)
     assert len(parsed.ids) == len(set(parsed.ids))
 
@@ -165,7 +154,7 @@ def test_the_page_of_many_ranks_is_small() -> None:
     text = render_watch_html(replace(made, pairs=pairs, slices=noisy, shown_ranks=ranks))
     assert len(text.encode()) < MEGABYTE
     assert "64 of 1,024 ranks: 0 to 63" in text
-    assert f"the {MOST_BARS // 2} that wait least and the {MOST_BARS // 2} that wait most" in text
+    assert "the 12 that wait least and the 12 that wait most" in text
     assert "each square is 32 x 32 ranks" in text
 
 
@@ -192,31 +181,16 @@ def test_warnings_stand_on_top() -> None:
     assert 'class="warn"' not in render_watch_html(results())
 
 
-def test_a_row_fills_as_its_shares_say() -> None:
-    """Half of the first quarter waits, then nothing is kept, then a tenth moves bytes."""
-    pieces = [Piece(0.0, 1.0, (0.5, 0.0)), Piece(1.0, 2.0, None), Piece(2.0, 4.0, (0.0, 0.1))]
-    drawn = slices_chart([RankRow("0", pieces)], ["wait", "move"], "rest", 4.0, "t", "d")
-    root = ElementTree.fromstring(drawn)
-    paths = {path.get("class"): path.get("d") for path in root.iter("path") if path.get("class") != "hatch"}
-    assert paths == {
-        "rest": "M0 100V0H250V100zM500 100V0H1000V100z",
-        "wait": "M0 100V50H250V100z",
-        "move": "M0 100V50H250V100zM500 100V90H1000V100z",
-    }
-    hatched = [rect for rect in root.iter("rect") if rect.get("class") == "unkept"]
-    assert [(rect.get("x"), rect.get("width")) for rect in hatched] == [("29.4%", "23.4%")]
+def shades(*sent: tuple[int, int, int]) -> list[float]:
+    pairs = tuple(Pair(source=a, destination=b, messages=1, bytes=bytes_) for a, b, bytes_ in sent)
+    matrix = pairs_matrix(results(2, pairs=pairs))
+    assert matrix is not None
+    return [square.shade for square in matrix.squares.values()]
 
 
 def test_pairs_that_are_almost_equal_look_so() -> None:
-    drawn = matrix_chart(2, {(0, 1): 1_000_000, (1, 0): 999_000}, "t", "d")
-    shades = [
-        float(one.get("fill-opacity") or 0)
-        for one in ElementTree.fromstring(drawn).iter("rect")
-        if one.get("class") == "sent"
-    ]
-    assert min(shades) > 0.99
-    far = matrix_chart(2, {(0, 1): 10**9, (1, 0): 10}, "t", "d")
-    assert f'fill-opacity="{LIGHTEST}"' in far
+    assert min(shades((0, 1, 1_000_000), (1, 0, 999_000))) > 0.99
+    assert min(shades((0, 1, 10**9), (1, 0, 10))) == pytest.approx(0.12)
 
 
 def test_what_the_verdict_says_is_not_said_twice() -> None:
@@ -226,22 +200,28 @@ def test_what_the_verdict_says_is_not_said_twice() -> None:
     assert said.count(text) == 1
 
 
-def test_a_matrix_of_many_ranks_is_binned() -> None:
-    assert [bin_of(ranks) for ranks in (1, 32, 33, 64, 1024)] == [1, 1, 2, 2, 32]
-    found = pictures(render_watch_html(results(256)))
-    squares = [one for svg in found for one in svg.iter("rect") if one.get("class") == "sent"]
-    assert len(squares) == 3 * 32  # of a ring: the diagonal and both next to it, closed at the ends
+@pytest.mark.parametrize(("ranks", "names"), [(1, 1), (32, 32), (33, 17), (64, 32), (1024, 32)])
+def test_a_matrix_of_many_ranks_is_binned(ranks: int, names: int) -> None:
+    ring = tuple(Pair(source=a, destination=(a + 1) % ranks, messages=1, bytes=8) for a in range(ranks))
+    matrix = pairs_matrix(results(ranks, pairs=ring))
+    assert matrix is not None
+    assert len(matrix.names) == names
+    assert len(matrix.squares) in (ranks, 2 * names)  # of a ring: the diagonal, and next to it where ranks share rows
 
 
 def test_the_floor_follows_from_the_transfer_of_one_message() -> None:
     one = a_class(count=1000, transfer_s=0.5, floor_ratio=2.0)
     assert each_transfer_s(one, 4) == pytest.approx(2e-3)  # of 4 ranks, 0.5 s each, in 1000 messages
     assert each_transfer_s(a_class(transfer_s=None), 4) is None
-    drawn = render_watch_html(results(classes=(one,), findings=()))
-    assert 'class="floor-dot"' in drawn
-    without = render_watch_html(results(classes=(replace(one, floor_ratio=None),), findings=()))
-    assert 'class="floor-dot"' not in without.partition("<main")[2]
-    assert "no floor was measured" in without
+    figure = sizes_figure(results(classes=(one,), findings=()), [one])
+    assert figure is not None
+    assert [[point.y for point in series.points] for series in figure.series if series.style == "plain"] == [
+        [pytest.approx(1e-3)]
+    ]
+    bare = replace(one, floor_ratio=None)
+    without = sizes_figure(results(classes=(bare,), findings=()), [bare])
+    assert without is not None
+    assert without.caption == "no floor was measured"
 
 
 def test_tables_hold_all_fields_and_places() -> None:

@@ -9,7 +9,7 @@ from test_report_html import Page
 
 from slowpath.core.result import LARGEST, LARGEST_NUMBER
 from slowpath.watch.report import write
-from slowpath.watch.report.write import render_watch_html
+from slowpath.watch.report.page import render_watch_html
 from slowpath.watch.results import Pair, Slice, WatchResults
 from support.watch_results import a_class, a_price, a_program, a_rank, findings, results
 

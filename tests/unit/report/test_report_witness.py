@@ -9,9 +9,11 @@ import pytest
 
 from slowpath.core.cell_results import CallCounts, CellResult, RoleWitness
 from slowpath.core.results import Results
-from slowpath.report import render_html, render_text
-from slowpath.report.view_run import witnesses
-from slowpath.report.view_witness import counted
+from slowpath.report.cards import counted
+from slowpath.report.cells import counters
+from slowpath.report.figure import Table
+from slowpath.report.run_page import render_html
+from slowpath.report.text import render_text
 from support.change import change
 from support.results import a_cell, a_finding, a_witness
 from support.results import witnessed as of_phase
@@ -86,7 +88,8 @@ def test_a_finding_shows_what_was_counted_of_both_sides(witnessed: Results) -> N
 
 
 def test_the_table_of_cells_has_the_calls(witnessed: Results) -> None:
-    head, rows = witnesses(witnessed)
+    (table,) = [block for block in counters(witnessed) if isinstance(block, Table)]
+    head, rows = table.head, [[str(cell) for cell in row] for row in table.rows]
     assert head[-1] == "Calls of the C library / operation"
     assert {len(row) for row in rows} == {len(head)}
     assert "process_vm_readv 12" in {row[-1] for row in rows}

@@ -11,8 +11,10 @@ from planted_results import Planted
 
 from slowpath.core.results import Results
 from slowpath.mpi import schedules
-from slowpath.report.scaling.view import FILE, scaling_files, scaling_lines, scaling_view
+from slowpath.report.figure import Plot
+from slowpath.report.scaling import FILE, scaling_files, scaling_lines, scaling_section
 from slowpath.slowpaths.collectives.scalings import scalings
+from support.blocks import every
 
 RANKS = (2, 3, 4, 5, 6, 7, 8)
 
@@ -34,13 +36,13 @@ def _with_scalings(found: Results) -> Results:
 
 
 def test_an_exact_law_is_drawn_beyond_what_was_counted_and_marked() -> None:
-    view = scaling_view(run())
-    assert view is not None
-    (figure,) = view.figures
-    picture = str(figure.picture)
-    assert "extrapolated" in picture
-    assert picture.count("point hollow") == 2  # the chain at 64 and 1024 ranks
-    assert ["scan of 8 B", "2 to 8", "p - 1", "1.00", "8 ranks: holds", "63 at 64; 1023 at 1024"] in figure.table.rows
+    (figure,) = every(scaling_section(run()), Plot)
+    assert [band.label for band in figure.bands] == ["extrapolated →"]
+    (beyond,) = [series.points for series in figure.series if series.marker == "hollow"]
+    assert [point.x for point in beyond] == [64, 1024]  # the chain
+    assert figure.table is not None
+    law = ["scan of 8 B", "2 to 8", "p - 1", "1.00", "8 ranks: holds", "63 at 64; 1023 at 1024"]
+    assert law in list(figure.table.rows)
 
 
 def test_a_law_that_few_counts_do_not_fix_predicts_nothing() -> None:

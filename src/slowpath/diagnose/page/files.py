@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is derived from the folder of a diagnosis: its text, its page and the files of its steps. All of it can be
-deleted and made again. The page fetches nothing, and has the cards of a report.
+deleted and made again.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowpath.analyse.build import build_results
@@ -16,49 +17,212 @@ from slowpath.core.diagnosis_folder import step_folders
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, write_atomically
 from slowpath.core.guard import text
-from slowpath.core.results import Results
-from slowpath.diagnose.page import view
+from slowpath.core.results import ContrastResult, Finding, Results
+from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.text import UNSEEN_LEAD, UNSEEN_TITLE, render, unseen_rows
-from slowpath.diagnose.records import Diagnosis, read_diagnosis, survey_step
+from slowpath.diagnose.page.words import leg_words, limit_words
+from slowpath.diagnose.records import Diagnosis, DiagnosisStep, read_diagnosis, survey_step
+from slowpath.diagnose.tasks import TrialTask
+from slowpath.diagnose.trials.fast_side import EFFECT, FAST
 from slowpath.findings.tally import kinds_words
-from slowpath.report import page as pages
-from slowpath.report import view_findings
-from slowpath.report.profile import profile
-from slowpath.report.view_places import places
-from slowpath.report.view_run import command_line, environment
+from slowpath.report import format as fmt
+from slowpath.report.cards import Sources, Trial, findings_section, side_row, with_proven
+from slowpath.report.figure import (
+    Axis,
+    Block,
+    Copied,
+    Facts,
+    Fold,
+    Heading,
+    Items,
+    Mark,
+    Page,
+    Row,
+    Rows,
+    Section,
+    numbers,
+)
+from slowpath.report.page import render as render_page
+from slowpath.report.run_page import (
+    command_line,
+    counted,
+    date,
+    environment_section,
+    place,
+    profile,
+    profile_section,
+)
 from slowpath.report.write import rebuild as rebuild_run
 
+Runs = Mapping[str, Results]  # folder of a step -> its results
+STATUS = {
+    "settled": "settled: more measuring would decide nothing",
+    "named": "named, but nothing tried; continue with slowpath diagnose --resume",
+    "budget": "stopped at the budget; continue with slowpath diagnose --resume",
+    "interrupted": "interrupted; slowpath diagnose --resume goes on",
+    "running": "not finished",
+}
+_TRIALS_LEAD = (
+    "One remedy at a time, toggled alone in interleaved pairs. Proven needs at least half of the gap removed and a "
+    "control that stayed."
+)
 
-def page(diagnosis: Diagnosis, runs: view.Runs) -> str:
-    """The whole page.  Args: runs: results of its steps, those that are at hand; pictures of others are left out."""
-    found = view.cards(diagnosis, runs)
+
+def page(diagnosis: Diagnosis, runs: Runs) -> str:
+    """Return the whole page.  Args: runs: results of its steps, if available; pictures of others are left out."""
+    step, verdict = survey_step(diagnosis), diagnosis.verdict
+    headline = verdict.answer if verdict else f"Diagnosis of {diagnosis.mpi or 'an MPI'}"
+    foot = f"Slowpath {diagnosis.slowpath}. One file, no network; the numbers are in diagnosis.json and in the steps' "
+    return render_page(
+        Page(
+            f"Slowpath diagnosis: {headline}",
+            "Diagnosis",
+            headline,
+            f"{foot}folders.",
+            sections_of(diagnosis, runs),
+            actions=verdict.actions if verdict else (),
+            warnings=[verdict.still_open] if verdict and verdict.still_open else (),
+            place=_place(diagnosis, runs.get(step.folder) if step else None),
+            numbers=_numbers(diagnosis),
+        )
+    )
+
+
+def sections_of(diagnosis: Diagnosis, runs: Runs) -> list[Section]:
+    """Return the sections of the page."""
     step = survey_step(diagnosis)
     survey = runs.get(step.folder) if step else None
-    axis, steps = view.steps(diagnosis)
-    return pages.render(
-        "diagnosis.html.j2",
-        Path(__file__).parent,
-        diagnosis=diagnosis,
-        headline=view.headline(diagnosis),
-        place=view.place(diagnosis, survey),
-        numbers=view.numbers(diagnosis),
-        findings=found,
-        findings_headline=kinds_words(diagnosis.findings),
-        findings_groups=view_findings.by_group(found),
-        profile=profile(diagnosis.findings, survey),
-        beside=None,
-        known=(),
-        anchor=str,
-        tried=view.tried(diagnosis),
-        steps=steps,
-        steps_axis=axis,
-        unseen=unseen_rows(diagnosis.least),
-        unseen_title=UNSEEN_TITLE,
-        unseen_lead=UNSEEN_LEAD,
-        places=places(survey) if survey else [],
-        environment=environment(survey.run) if survey else [],
-        run_command=command_line(diagnosis.command),
-    )
+    findings = [
+        with_proven(finding, leg_words(finding.legs.proven, diagnosis.status)) for finding in diagnosis.findings
+    ]
+
+    def sources(finding: Finding) -> Sources:
+        results = runs.get(finding.run or (step.folder if step else ""))
+        limits = [limit_words(limit) for limit in limits_of(finding)]
+        return Sources(results, trials_of(finding, diagnosis.steps, runs), limits)
+
+    return [
+        *profile_section(profile(diagnosis.findings, survey), by_library=False),
+        *findings_section(kinds_words(diagnosis.findings), findings, sources),
+        *_trials_section(diagnosis),
+        _steps_section(diagnosis),
+        _environment_section(diagnosis, survey),
+    ]
+
+
+def _place(diagnosis: Diagnosis, survey: Results | None) -> list[str]:
+    """Return where, when, and whether it is over."""
+    where = place(survey) if survey else [diagnosis.mpi or "an MPI", date(diagnosis.started) or ""]
+    return [*filter(None, where), STATUS[diagnosis.status]]
+
+
+def _numbers(diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """Return the few numbers under the headline."""
+    counts = [
+        (str(sum(finding.status == word for finding in diagnosis.findings)), word) for word in ("proven", "explained")
+    ]
+    spent = f"{fmt.duration(diagnosis.spent_s)} of {fmt.duration(diagnosis.budget_s)}"
+    steps = (spent, f"spent in {fmt.plural(len(diagnosis.steps), 'step')}")
+    return [*(counted(diagnosis.verdict) if diagnosis.verdict else ()), *counts, steps]
+
+
+def trials_of(finding: Finding, steps: Sequence[DiagnosisStep], runs: Runs) -> list[Trial]:
+    """Return a picture's rows for each remedy that was tried, in the order in which the finding lists them; of a remedy
+    that was tried twice, the last trial.
+    """
+    trials: dict[str, Trial] = {}
+    verdicts = {remedy.name: remedy.verdict for remedy in finding.remedies}
+    for step in steps:
+        task, results = step.task, runs.get(step.folder)
+        if isinstance(task, TrialTask) and task.finding == finding.id and results is not None:
+            rows, metric = _trial_rows(task, results)
+            if len(rows) > 1:
+                verdict = verdicts.get(task.remedy, "not tried")
+                trials[task.remedy] = Trial(task.remedy, verdict, metric, rows)
+    return [trials[remedy.name] for remedy in finding.remedies if remedy.name in trials]
+
+
+def _trial_rows(task: TrialTask, results: Results) -> tuple[list[Row], str]:
+    """Return the rows, and their metric; [] where the trial has no pairs."""
+    cells = {cell.cell: cell for cell in results.cells}
+    effect, fast = _named(results, EFFECT), _named(results, FAST)
+    if effect is None:
+        return [], ""
+    sides = [(effect.b.cell, effect.metric, task.phase, "as it is", "slow"),
+             (effect.a.cell, effect.metric, task.phase, "with the remedy", "remedy")]  # fmt: skip
+    if fast is not None:
+        sides.append((fast.b.cell, fast.metric, fast.b.phase, "the fast side", "fast"))
+        if task.fast_side == "toggled":
+            sides.append((fast.a.cell, fast.metric, fast.a.phase, "the fast side with it", "fast"))
+    rows = [side_row(cells[cell], metric, phase, label, style)
+            for cell, metric, phase, label, style in sides if cell in cells]  # fmt: skip
+    return [row for row in rows if row], effect.metric
+
+
+def _named(results: Results, group: str) -> ContrastResult | None:
+    return next((contrast for contrast in results.contrasts if contrast.group == group), None)
+
+
+def _trials_section(diagnosis: Diagnosis) -> list[Section]:
+    """Return what each remedy that was tried removed of its gap."""
+    rows, table = [], []
+    for finding in diagnosis.findings:
+        for remedy in finding.remedies:
+            if remedy.verdict == "not tried":
+                continue
+            share, name = remedy.removed_ratio, f"{remedy.name} ({finding.rule})"
+            shown: str = remedy.verdict
+            marks, ends = list[Mark](), f"{fmt.MISSING} not measured"
+            if share is not None:
+                shown = fmt.percent(share.value, 0)
+                style = {"proven": "remedy", "worse": "slower"}.get(remedy.verdict, "undecided")
+                marks.append(Mark("bar", style, (0, share.value)))
+                if share.interval:
+                    marks.append(Mark("line", "plain", share.interval))
+                    ends = f"[{', '.join(fmt.percent(end, 0) for end in share.interval)}]"
+            rows.append(Row(name, marks, shown, remedy.verdict if share else "", words=f"{remedy.verdict}, {shown}"))
+            table.append([name, shown, ends, remedy.reason])
+    if not rows:
+        return []
+    axis = Axis("share of the gap that the remedy removed", "%", log=False, ends=(-0.3, 1.3), ticks=(0.0, 0.5, 1.0))
+    figure = Rows("What each remedy removed", "", axis, rows, numbers(["Remedy", "Removed", "Interval", "Why"], table))
+    return [Section("trials", "Trials", "Trials", [figure], _TRIALS_LEAD)]
+
+
+def _steps_section(diagnosis: Diagnosis) -> Section:
+    """Return the steps on one axis of time, each a link to its report, and what each asked and found."""
+    begin_s, rows, asked = 0.0, [], []
+    for step in diagnosis.steps:
+        wall_s = step.wall_s or 0.0
+        wall = "not finished" if step.wall_s is None else fmt.duration(step.wall_s)
+        mark = Mark("bar", _STEPS.get(step.task.kind, "s6"), (begin_s, begin_s + wall_s))
+        rows.append(Row(step.folder, [mark], wall, href=f"{step.folder}/report.html"))
+        asked.append((step.folder, [step.why, step.summary] if step.summary else step.why))
+        begin_s += wall_s
+    axis = Axis("time since the diagnosis began", "wall", log=False, ends=(0.0, max(begin_s, 1e-3)))
+    blocks: list[Block] = [Rows("", "", axis, rows, narrow=True, height=20)]
+    blocks.append(Fold("What each step asked and found", [Facts(asked)]))
+    unseen = unseen_rows(diagnosis.least)
+    blocks += [Fold(UNSEEN_TITLE, [Items([UNSEEN_LEAD]), Facts(unseen)])] if unseen else []
+    blocks += [Heading("What would be measured next"), Items(diagnosis.next)] if diagnosis.next else []
+    return Section("steps", "Steps", "Steps", blocks, "Each is a run of its own, with its own report.")
+
+
+_STEPS = {
+    "survey": "s1",
+    **dict.fromkeys(("trial", "combined"), "s3"),
+    **dict.fromkeys(("refine", "attribute", "suspect"), "s4"),
+    **dict.fromkeys(("witness", "path", "separate"), "s5"),
+}
+
+
+def _environment_section(diagnosis: Diagnosis, survey: Results | None) -> Section:
+    before: list[Block] = []
+    for title, lines in (("Paths", diagnosis.paths), ("Your settings", diagnosis.own_settings)):
+        before += [Heading(title), Items(lines)] if lines else []
+    command = command_line(diagnosis.command or [])
+    after = [Copied(command, "The whole diagnosis:")] if command else []
+    return environment_section(survey, after, before)
 
 
 def write_derived(folder: Path, diagnosis: Diagnosis) -> None:

@@ -15,8 +15,8 @@ from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.program import program_line, program_words
 from slowpath.diagnose.records import AlternativesOutcome, Diagnosis, Status
 from slowpath.findings.least_seen import LeastSeen
+from slowpath.report.cards import rival_lines
 from slowpath.report.format import plural
-from slowpath.report.view_findings import rival_lines
 
 _MARK = {"shown": "yes", "missing": "no", "refuted": "refuted"}
 _STATUS: Mapping[Status, str] = {

@@ -1,0 +1,821 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a watched program: findings and proofs as cards, waits, time, messages, memory, calls and coverage."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from slowpath.core.units import format_bytes, listed
+from slowpath.report import format as fmt
+from slowpath.report.cards import advice, copied, remedies
+from slowpath.report.figure import (
+    Axis,
+    Block,
+    Card,
+    Cell,
+    Copied,
+    Facts,
+    Fold,
+    Items,
+    Lines,
+    Mark,
+    Matrix,
+    Page,
+    Plot,
+    Point,
+    Quantity,
+    Row,
+    Rows,
+    Section,
+    Series,
+    Shown,
+    Square,
+    Table,
+    Text,
+    grouped,
+    times,
+)
+from slowpath.report.page import PAGE_BYTES, render
+from slowpath.report.run_page import date
+from slowpath.watch.findings import MOST_UNEXPLAINED, unexplained_share
+from slowpath.watch.proof import Proof, ProofEffect
+from slowpath.watch.report import words
+from slowpath.watch.results import (
+    CallSite,
+    Coverage,
+    Efficiency,
+    MessageClass,
+    RankResources,
+    RankTime,
+    Slice,
+    Wait,
+    WatchedProgram,
+    WatchFinding,
+    WatchResults,
+)
+from slowpath.watch.verdict import ranks_words, standing_groups
+
+_UNIT = re.compile(r"(?<=\d) (?=s\b|ms\b|%)")  # a number and its unit stay on one line
+_COLUMNS = re.compile(r"\s{2,}")
+_LONGEST_NAME = 14  # characters of what stands before a colon
+_FEWER_RANKS = (64, 32, 16, 8)  # of the picture ranks x time, until the page is small enough
+_MOST_FINDINGS = 40  # cards; results.json has all
+
+
+def render_watch_html(results: WatchResults, folder: str = "WATCH", proofs: Sequence[tuple[str, Proof]] = ()) -> str:
+    """Return the whole page.
+
+    Args: folder: of the watch, as commands to copy name it. proofs: name of the folder of each, and proof.
+    """
+    document = ""
+    for most in _FEWER_RANKS:
+        document = render(_page(_fewer(results, most), folder, proofs))
+        if len(document.encode()) <= PAGE_BYTES:
+            break
+    return document
+
+
+def _fewer(results: WatchResults, most: int) -> WatchResults:
+    """Return the results with the slices of `most` ranks: those that wait least and most of all that have some."""
+    ranks = sorted({stretch.rank for stretch in results.slices})
+    if len(ranks) <= most:
+        return results
+    waits = {known.rank: known.waiting_s for known in results.ranks}
+    order = sorted(ranks, key=lambda rank: waits.get(rank, 0.0))
+    kept = tuple(sorted((*order[: most // 2], *order[-(most - most // 2) :])))
+    slices = tuple(stretch for stretch in results.slices if stretch.rank in kept)
+    return replace(results, slices=slices, shown_ranks=kept)
+
+
+def _page(results: WatchResults, folder: str, proofs: Sequence[tuple[str, Proof]]) -> Page:
+    program = results.program
+    nothing = f"{program.program}: nothing was recorded"
+    headline = _UNIT.sub("\u00a0", results.verdict[0]) if results.verdict else nothing
+    lines = [("", name, rest, "") for name, rest in verdict_lines(results)]
+    sections: list[Section | None] = [
+        _standing_section(results),
+        _findings_section(results, folder),
+        _proofs_section(proofs),
+        _fine_section(results),
+        _waits_section(results),
+        _efficiency_section(results),
+        _timeline_section(results),
+        _messages_section(results),
+        _pairs_section(results),
+        _memory_section(results),
+        _resources_section(results),
+        _calls_section(results),
+        _coverage_section(results),
+    ]
+    return Page(
+        f"Slowpath watch: {headline}",
+        f"Watch of {program.program}",
+        headline,
+        f"Slowpath {results.slowpath}. One file, no network: everything shown is in it or in the folder {folder} of "
+        "the watch.",
+        [section for section in sections if section],
+        warnings=_warnings(results),
+        place=_place(program),
+        numbers=_numbers(results),
+        blocks=[Lines(lines)] if lines else [],
+    )
+
+
+# ---- Head
+
+
+def verdict_lines(results: WatchResults) -> list[tuple[str, str]]:
+    """Return the lines behind the headline: what stands in their first column, or before a colon, and the rest."""
+    return [_columns(line.strip()) for line in results.verdict[1:]]
+
+
+def _columns(line: str) -> tuple[str, str]:
+    first, *rest = _COLUMNS.split(line)
+    if rest:
+        return first, " · ".join(rest)
+    name, colon, after = line.partition(": ")
+    return (name, after) if colon and len(name) <= _LONGEST_NAME else ("", line)
+
+
+def _place(program: WatchedProgram) -> list[str]:
+    """Return where, with what, when, and how it ended when it did not end well."""
+    hosts = listed(program.hosts[:3]) if len(program.hosts) <= 3 else f"{words.count(len(program.hosts))} hosts"
+    parts = [f"{program.program}, {fmt.plural(program.ranks, 'rank')}", hosts, program.library, date(program.started)]
+    return [part for part in (*parts, *_ended(program)) if part]
+
+
+def _ended(program: WatchedProgram) -> list[str]:
+    """Return how the command ended, unless well."""
+    if program.signal is not None:
+        return [f"ended by signal {program.signal}"]
+    return [f"exit code {program.exit_code}"] if program.exit_code else []
+
+
+def _numbers(results: WatchResults) -> list[tuple[str, str]]:
+    numbers, ranks = [(fmt.time(results.program.wall_s), "run")], max(1, len(results.ranks))
+    if results.ranks:
+        numbers.append((fmt.time(sum(rank.mpi_s for rank in results.ranks) / ranks), "in MPI a rank"))
+    if results.saved_s is not None:
+        numbers.append((fmt.time(results.saved_s, results.saved_interval), "could be saved"))
+    waiting_s = sum(rank.waiting_s for rank in results.ranks) / ranks
+    numbers += [(fmt.time(waiting_s), "waiting for others a rank")] if waiting_s else []
+    return [*numbers, (fmt.percent(results.coverage.matched_share, 0), "of recorded messages matched")]
+
+
+def _warnings(results: WatchResults) -> list[str]:
+    """Return what a reader has to know before anything else."""
+    program, warnings = results.program, []
+    if not program.recorded_ranks:
+        warnings.append("No rank left a record.")
+    elif program.recorded_ranks < program.ranks:
+        warnings.append(f"{program.recorded_ranks} of {fmt.plural(program.ranks, 'rank')} left a readable record.")
+    cut = [rank.rank for rank in results.ranks if rank.ended in ("killed", "without finalize")]
+    if cut:
+        few = listed([str(rank) for rank in cut[:6]]) + (f" and {len(cut) - 6} more" if len(cut) > 6 else "")
+        warnings.append(f"Rank {few} ended without MPI_Finalize: its data up to that point is shown.")
+    share = unexplained_share(results.ranks)
+    if share > MOST_UNEXPLAINED and not results.verdict:  # the verdict's headline says so
+        warnings.append(f"{fmt.percent(share, 0)} of the time in MPI is unexplained, so no claim is based on it.")
+    if results.coverage.contradictions:
+        warnings.append(f"{words.count(results.coverage.contradictions)} matched pairs contradict each other.")
+    return warnings
+
+
+# ---- A hang
+
+_MOST_STANDING = 40
+_STANDING_LEAD = (
+    "No rank began or ended an MPI call any more. Each rank wrote down the call that it was about to make; what a call "
+    "waits for follows from its arguments, from requests that are still open, and from the collectives that the other "
+    "ranks came to."
+)
+
+
+def _standing_section(results: WatchResults) -> Section | None:
+    """Return what ranks did when nothing moved, those that do the same in one row; None: the program did not hang."""
+    if results.standstill is None:
+        return None
+    rows = [
+        [
+            ranks_words(stand.rank for stand in stands),
+            stands[0].doing,
+            stands[0].call or fmt.MISSING,
+            stands[0].place or fmt.MISSING,
+            words.time(min(stand.seconds for stand in stands)),
+            ranks_words(stands[0].waits_for) if stands[0].waits_for else fmt.MISSING,
+        ]
+        for stands in standing_groups(results.standstill)[:_MOST_STANDING]
+    ]
+    table = Table("", ["Who", "Does", "In, or after", "At", "For", "Waits for"], rows)
+    return Section("standing", "Where the ranks stood when it was stopped", "Hang", [table], _STANDING_LEAD)
+
+
+# ---- Findings
+
+_STATUS = {
+    "priced": ("info", "priced, not tried"),
+    "estimated": ("info", "estimated from the program's own calls"),
+    "proven": ("faster", "proven on the program itself"),
+    "no effect": ("same", "tried on the program: no effect"),
+    "undecided": ("undecided", "tried on the program: undecided"),
+}
+_ID = re.compile(r"[^A-Za-z0-9_.-]+")
+_FINDINGS_LEAD = (
+    "Prices come from laws or cells measured on this machine, not from fixed thresholds. Waiting for other ranks is "
+    "taken off before a message is priced."
+)
+
+
+def _findings_section(results: WatchResults, folder: str) -> Section | None:
+    findings = results.findings
+    proven = sum(finding.status == "proven" for finding in findings)
+    title = fmt.plural(len(findings), "slow path") + (f", {proven} proven" if proven else "")
+    if len(findings) > _MOST_FINDINGS:
+        title += f"; the {_MOST_FINDINGS} that save most (all are in results.json)"
+    cards = [_card(number, finding, results, folder) for number, finding in enumerate(findings[:_MOST_FINDINGS])]
+    return Section("findings", title, "Findings", cards, _FINDINGS_LEAD) if cards else None
+
+
+def _card(number: int, finding: WatchFinding, results: WatchResults, folder: str) -> Card:
+    saved, of = Quantity(finding.seconds, "s", finding.interval), "a rank, added up over its messages"
+    if finding.saved_s is not None:
+        of = f"of the run; {words.seconds(finding.seconds, finding.interval)} a rank over its messages"
+        saved = Quantity(finding.saved_s, "s", finding.saved_interval or finding.interval)
+    first = finding.remedies[0] if finding.remedies else None
+    sites = [_site(results.sites[place]) for place in finding.sites]
+    side: list[Block] = [Text(finding.text)]
+    side += [Text(f"called by {callers}" if callers else "", name=place) for place, callers in sites[:3]]
+    side += copied(first)[:1] if first else []
+    side += [Copied(finding.change, "The lines to change:")] if finding.change else []
+    if finding.prove is not None:
+        command = f"slowpath prove {shlex.quote(folder)} {finding.prove}"
+        side.append(Copied(command, "Prove it on the program itself, without the watch:"))
+    more: list[Block] = _prices(finding, results)
+    more += [Items([f"{place} called by {callers}" if callers else place for place, callers in sites[3:]])]
+    why = finding.saved_reason if finding.saved_s is None else None
+    return Card(
+        f"finding-{number}-{_ID.sub('-', finding.id)}",
+        finding.rule,
+        finding.title,
+        advice(first, finding.status == "proven") if first else f"{finding.title}; no remedy is known",
+        of,
+        saved.text,
+        saved.ends or "",
+        _STATUS[finding.status],
+        blocks=[Text(f"Of the run itself: {why}", "sub")] if why else [],
+        side=side,
+        opens="Prices, places and other remedies",
+        more=[*more, *remedies(finding.remedies)],
+    )
+
+
+def _site(site: CallSite) -> tuple[str, str]:
+    return words.place(site), " < ".join(site.callers)
+
+
+def _prices(finding: WatchFinding, results: WatchResults) -> list[Block]:
+    classes = {known.id: known for known in results.classes}
+    head = ["Messages", "How many", "Buffer", "Place", "Saved on each", "Added up a rank", "From"]
+    rows, ranks = [], max(1, results.program.recorded_ranks)
+    for price in finding.prices:
+        known = classes[price.class_id]
+        rows.append([
+            words.messages(known),
+            words.count(known.count),
+            words.buffer(known),
+            words.place(results.sites[known.site]),
+            words.seconds(price.per_message_s, price.interval),
+            fmt.time(price.per_message_s * known.count / ranks),
+            f"{price.basis}: {price.source}",
+        ])  # fmt: skip
+    return [Table("", head, rows)] if rows else []
+
+
+def _fine_section(results: WatchResults) -> Section | None:
+    """Return what costs nothing and what has no price, unless the verdict says it."""
+    said = "\n".join(results.verdict)
+    lines = [fine.text for fine in results.fine if fine.text not in said]
+    lines += [f"Not priced: {line}" for line in results.unpriced if line not in said]
+    title = "Nothing to gain, and what could not be priced"
+    return Section("fine", title, "", [Items(lines)]) if lines else None
+
+
+# ---- Proofs
+
+_MOST_PROOFS = 12  # on the page, the latest; each has its proof.json
+_SIDES = (("as it is", "slow", "as it is"), ("control", "fast", "control"), ("remedy", "remedy", "with the remedy"))
+_MARKS = {"proven": "faster", "slower": "slower", "no effect": "same"}
+_VERDICTS = {"ignored": "the setting was not taken", "running": "cut off"}
+_PROOFS_LEAD = (
+    "Unwatched reruns in blocks: as it is, as it is with a variable that nothing reads (the control), and with the "
+    "remedy. A dot is a run, the line the median."
+)
+
+
+def _proofs_section(proofs: Sequence[tuple[str, Proof]]) -> Section | None:
+    """Return the proofs, the latest first."""
+    cards = [_proof_card(name, proof) for name, proof in list(reversed(proofs))[:_MOST_PROOFS]]
+    return Section("proofs", "Proofs on the program itself", "Proofs", cards, _PROOFS_LEAD) if cards else None
+
+
+def _proof_card(name: str, proof: Proof) -> Card:
+    facts = [("why", proof.reason)]
+    facts += [("time", _ratio(proof.effect))] if proof.effect else []
+    facts += [("control", f"{_ratio(proof.control)} with a variable that nothing reads")] if proof.control else []
+    facts.append(("witness", f"{proof.witness.state}: {proof.witness.text}"))
+    compared = ", ".join(proof.compared)
+    facts.append(("output", f"compared: {compared}" if compared else "not compared; name it with --output"))
+    facts.append(("runs", f"{len(proof.runs)} of {fmt.duration(proof.spent_s)} in all, in {name}"))
+    verdict = _VERDICTS.get(proof.verdict, proof.verdict)
+    if proof.verdict == "proven" and proof.saved_s is not None:
+        verdict += f": {words.seconds(proof.saved_s, proof.saved_interval)} of a run saved"
+    rows = []
+    for side, style, label in _SIDES:
+        values = [run.wall_s for run in proof.runs if run.side == side and run.failed is None and run.wall_s > 0]
+        if values:  # the line is their median, which the interval is not about
+            median = Quantity(statistics.median(values))
+            rows.append(times(style, f"{label}, {fmt.plural(len(values), 'run')}", values, median))
+    axis = Axis("wall time of one run", least=1.6)
+    return Card(
+        f"proof-{name}",
+        "",
+        proof.text,
+        proof.remedy,
+        mark=(_MARKS.get(proof.verdict, "undecided"), verdict),
+        blocks=[Facts(facts)],
+        side=[Rows("", "", axis, rows, name="sides")] if rows else [],
+    )
+
+
+def _ratio(effect: ProofEffect) -> str:
+    ratio = Quantity(effect.ratio, "×", effect.interval)
+    return f"{ratio.text} {ratio.ends or 'no interval'} of as it is, {fmt.plural(effect.blocks, 'block')}"
+
+
+# ---- Waits
+
+_MOST_WAITS = 20
+_MOST_BARS = 24  # rows of the picture
+# Of a rank's time in MPI, in the order of a bar: value, style, words.
+_PARTS: tuple[tuple[Callable[[RankTime], float], str, str], ...] = (
+    (lambda rank: rank.late_sender_s, "s2", "waiting for a late sender"),
+    (lambda rank: rank.late_receiver_s, "s2 faint", "waiting for a late receiver"),
+    (lambda rank: rank.imbalance_s, "s4", "waiting in collectives"),
+    (lambda rank: rank.unexpected_s, "s5", "copies of unexpected messages"),
+    (lambda rank: rank.transfer_s, "s1", "moving bytes"),
+    (lambda rank: rank.call_s, "s6", "overhead of calls"),
+    (lambda rank: rank.unexplained_s, "other faint", "unexplained"),
+)
+_WAITS_LEAD = (
+    "A rank was not there yet: it computed longer, or had no core. Faster messages do not take this away; with more "
+    "ranks than cores, ranks that give their core away while they wait may. A rank that is late waits least itself."
+)
+
+
+def _waits_section(results: WatchResults) -> Section | None:
+    blocks: list[Block] = []
+    waits = results.waits[:_MOST_WAITS]
+    blocks += [Facts([(wait.kind, [wait.text, _wait_words(wait, results)]) for wait in waits])] if waits else []
+    blocks += [_rank_bars(results)] if results.ranks else []
+    if results.accounts:
+        head = ["Time went to", "A rank", "Of the time in MPI", "Least on a rank", "Most on a rank"]
+        rows = [
+            [
+                account.name,
+                words.time(account.seconds),
+                fmt.percent(account.share),
+                words.time(min(account.by_rank, default=0.0)),
+                words.time(max(account.by_rank, default=0.0)),
+            ]
+            for account in results.accounts
+        ]
+        blocks.append(Table("The time in MPI by name", head, rows))
+    return Section("waits", "Waiting for other ranks", "Waits", blocks, _WAITS_LEAD) if blocks else None
+
+
+def _wait_words(wait: Wait, results: WatchResults) -> str:
+    parts = [f"{fmt.time(wait.seconds)} a rank (mean), {fmt.percent(wait.share)} of the run"]
+    if wait.longest_s is not None:
+        parts.append(f"{fmt.time(wait.longest_s)} on rank {wait.longest_rank}, which waits longest")
+    if wait.culprit is not None:
+        parts.append(f"{fmt.percent(wait.culprit_share, 0)} of it for rank {wait.culprit}")
+    if wait.site is not None:
+        parts.append(f"most of it in {words.place(results.sites[wait.site])}")
+    return "; ".join(parts)
+
+
+def _rank_bars(results: WatchResults) -> Rows:
+    """Return the time in MPI of each rank by reason: who is late waits least."""
+    ranks, which = list(results.ranks), "all ranks"
+    if len(ranks) > _MOST_BARS:  # those that wait least, which others wait for, and those that wait most
+        order, half = sorted(ranks, key=lambda rank: rank.waiting_s), _MOST_BARS // 2
+        which = f"of {words.count(len(ranks))} ranks, the {half} that wait least and the {half} that wait most"
+        which, ranks = f"{which}; ranks.csv has all", [*order[:half], *order[-half:]]
+    rows = []
+    for rank in ranks:
+        at, marks = 0.0, []
+        for read, style, _ in _PARTS:
+            marks.append(Mark("bar", style, (at, at + read(rank))))
+            at += read(rank)
+        share = fmt.percent(rank.mpi_s / rank.span_s, 0) if rank.span_s else fmt.MISSING
+        note = f"{share} of its run" + ("" if rank.ended == "finalized" else f"; {rank.ended}")
+        rows.append(Row(f"rank {rank.rank}", marks, f"{fmt.time(rank.mpi_s)} in MPI", note))
+    head = ["Rank", "Host", "In MPI", *(what for _, _, what in _PARTS), "Record"]
+    table = [
+        [str(rank.rank), rank.host, fmt.time(rank.mpi_s), *(words.time(read(rank)) for read, _, _ in _PARTS),
+         rank.ended]
+        for rank in ranks
+    ]  # fmt: skip
+    key = [(f"bar {style}", what) for _, style, what in _PARTS]
+    most = max(rank.mpi_s for rank in results.ranks) or 1e-9
+    axis = Axis("time in MPI", log=False, ends=(0.0, most))
+    title = "Time in MPI of each rank, by reason"
+    return Rows(title, which, axis, rows, Table("", head, table, "The numbers"), key)
+
+
+# ---- Efficiencies and time
+
+# Words, value, meaning.
+_EFFICIENCIES: tuple[tuple[str, Callable[[Efficiency], float | None], str], ...] = (
+    ("parallel", lambda whole: whole.parallel, "mean time outside MPI over the time"),
+    ("load balance", lambda whole: whole.load_balance, "mean time outside MPI over that of the rank with the most"),
+    ("serialization", lambda whole: whole.serialization,
+     "that rank's time outside MPI over the time without any transfer"),
+    ("transfer", lambda whole: whole.transfer, "the time without any transfer over the time"),
+    ("communication", lambda whole: whole.communication, "serialization times transfer"),
+)  # fmt: skip
+_EFFICIENCY_LEAD = (
+    "Those of the POP model. Time outside MPI counts as useful; parallel efficiency is load balance times "
+    "serialization times transfer. What a network that takes no time would need comes from a replay of the kept calls."
+)
+
+
+def _efficiency_section(results: WatchResults) -> Section | None:
+    """Return the POP model's factors of the run, their range over its windows, and the windows; None: no rank."""
+    whole, windows = results.efficiency, results.windows or ()
+    if whole is None:
+        return None
+    rows = []
+    for name, read, meaning in _EFFICIENCIES:
+        known = [value for window in windows if (value := read(window)) is not None]
+        ends = f"{fmt.percent(min(known), 0)} to {fmt.percent(max(known), 0)}" if known else fmt.MISSING
+        rows.append([name, fmt.percent(read(whole), 0), ends, meaning])
+    blocks: list[Block] = [Table("", ["Efficiency", "Of the run", "Of its windows", "Is"], rows)]
+    if windows:
+        blocks += [_efficiency_strip(windows), *_phases(results)]
+    why = f" Serialization and transfer are missing: {whole.reason}." if whole.reason else ""
+    return Section("efficiency", "Efficiencies", "Efficiency", blocks, f"{_EFFICIENCY_LEAD}{why}")
+
+
+def _phases(results: WatchResults) -> list[Block]:
+    phases = [phase.text for phase in results.phases or ()]
+    if phases:
+        return [Text("Stretches at another level than most of the run:", "sub"), Items(phases)]
+    steady = "No stretch differs from the rest: of programs that are steady, at most one in fifty is said to change."
+    return [Text(steady, "sub")]
+
+
+def _efficiency_strip(windows: Sequence[Efficiency]) -> Rows:
+    most = max((window.per_s for window in windows if window.per_s is not None), default=0.0)
+    readers = [(name, read) for name, read, _ in _EFFICIENCIES[:4]]
+    if most > 0:
+        readers.append(("calls a second", lambda window: None if window.per_s is None else window.per_s / most))
+    rows = []
+    for name, read in readers:
+        stretches = [(window.start_s, window.end_s, read(window)) for window in windows]
+        known = [(start, end, (value,)) for start, end, value in stretches if value is not None]
+        unknown = [(start, end) for start, end, value in stretches if value is None]
+        rows.append(Row(name, _shares(known, unknown, ("s1",))))
+    caption = f"The height is the efficiency; {fmt.plural(len(windows), 'window')} of "
+    caption += fmt.time(windows[0].end_s - windows[0].start_s)
+    if most > 0:
+        caption += f"; calls a second: messages and collectives of all ranks, at most {words.count(round(most))}"
+    axis = Axis("time since the first MPI_Init", log=False, ends=(0.0, windows[-1].end_s))
+    return Rows("Efficiencies over time", f"{caption}.", axis, rows, narrow=True, height=38)
+
+
+def _shares(
+    known: Sequence[tuple[float, float, Sequence[float]]],
+    unknown: Iterable[tuple[float, float]],
+    styles: Sequence[str],
+) -> list[Mark]:
+    """Return shares of stretches, stacked from below on a ground, and a hatching where nothing was kept."""
+    marks = [Mark("area", "computing", [value for start, end, _ in known for value in (start, end, 1.0)])]
+    for top in range(len(styles), 0, -1):  # each down to the foot, the highest first, so that lower ones cover it
+        heights = [(start, end, sum(shares[:top])) for start, end, shares in known]
+        marks.append(Mark("area", styles[top - 1], [value for height in heights for value in height]))
+    lost: list[float] = []
+    for start, end in unknown:
+        if lost and abs(start - lost[-1]) < 1e-9:
+            lost[-1] = end
+        else:
+            lost += [start, end]
+    return [*(mark for mark in marks if mark.values), *([Mark("hatch", "", lost)] if lost else [])]
+
+
+# Of a slice, from the foot of a row: value, style, words; the rest is the ground.
+_SLICES: tuple[tuple[Callable[[Slice], float], str, str], ...] = (
+    (lambda stretch: stretch.waiting, "s2", "waiting for other ranks"),
+    (lambda stretch: stretch.transfer, "s1", "moving bytes"),
+    (lambda stretch: stretch.other, "s6", "in MPI, otherwise"),
+)
+_HEIGHTS = ((4, 44), (8, 30), (16, 22), (32, 16), (64, 11))  # up to so many rows: pixels of one
+
+
+def _timeline_section(results: WatchResults) -> Section | None:
+    """Return ranks x time; None: no slices."""
+    if not results.slices:
+        return None
+    rows = []
+    for rank, slices in sorted(grouped(results.slices, lambda stretch: stretch.rank).items()):
+        ordered = sorted(slices, key=lambda stretch: stretch.start_s)
+        known = [(s.start_s, s.end_s, [read(s) for read, _, _ in _SLICES]) for s in ordered if s.is_kept]
+        lost = [(stretch.start_s, stretch.end_s) for stretch in ordered if not stretch.is_kept]
+        mean = [sum(shares) / max(1, len(known)) for shares in zip(*(s for _, _, s in known), strict=True)]
+        said = ", ".join(f"{fmt.percent(share, 0)} {what}" for share, (_, _, what) in zip(mean, _SLICES, strict=False))
+        rows.append(Row(str(rank), _shares(known, lost, [style for _, style, _ in _SLICES]), words=said))
+    lost_share = sum(not stretch.is_kept for stretch in results.slices) / len(results.slices)
+    key = [("bar computing", "outside of MPI"), *((f"bar {style}", what) for _, style, what in _SLICES)]
+    key += [("hatch", "not kept")] if lost_share else []
+    end_s = max(stretch.end_s for stretch in results.slices)
+    caption = f"{fmt.percent(lost_share, 0)} of the time slices were not kept." if lost_share else ""
+    height = next((pixels for most, pixels in _HEIGHTS if len(rows) <= most), _HEIGHTS[-1][1])
+    axis = Axis("time since the first MPI_Init", log=False, ends=(0.0, end_s or 1e-9))
+    figure = Rows("", caption, axis, rows, key=key, narrow=True, height=height)
+    lead = (
+        f"A row for each rank: {_shown_ranks(results, len(rows))}. The height of a colour is its share of the stretch."
+    )
+    lead += " Hatched: no events of this stretch were kept." if lost_share else ""
+    return Section("timeline", "What each rank did when", "Time line", [figure], lead)
+
+
+def _shown_ranks(results: WatchResults, rows: int) -> str:
+    shown = results.shown_ranks
+    if shown is None:
+        return f"all {fmt.plural(rows, 'rank')}" if rows > 1 else "1 rank"
+    ranges = f"{min(shown)} to {max(shown)}"
+    if len(set(shown)) != max(shown) - min(shown) + 1:
+        rest = len(shown) - 6
+        ranges = ", ".join(map(str, sorted(shown)[:6])) + (f" and {rest} more" if rest > 0 else "")
+    return f"{rows} of {words.count(results.program.ranks)} ranks: {ranges}"
+
+
+# ---- Messages
+
+_MOST_CLASSES = 60  # rows of the table; classes.csv has all
+_MOST_CIRCLES = 400  # of the picture
+_CIRCLES = (("slower", "of a finding"), ("s4", "first use of an allocation"), ("s1", "all others"))
+
+
+def _messages_section(results: WatchResults) -> Section | None:
+    classes = [known for known in results.classes if known.side != "none"]
+    if not classes:
+        return None
+    rows = [
+        [
+            words.messages(known),
+            words.count(known.count),
+            words.time(known.time_s),
+            words.time(known.wait_s),
+            words.time(known.transfer_s),
+            words.time(known.median_s),
+            fmt.ratio(known.floor_ratio),
+            words.buffer(known),
+            words.place(results.sites[known.site]),
+        ]
+        for known in classes[:_MOST_CLASSES]
+    ]
+    head = ["Messages", "How many", "Time a rank", "Waiting", "Transfer", "Median", "Over the floor", "Buffer", "Place"]
+    summary = "The classes with the most time; classes.csv has all" if len(classes) > _MOST_CLASSES else "The classes"
+    blocks: list[Block] = [Table("", head, rows, summary)]
+    lead = ""
+    if figure := sizes_figure(results, classes):
+        blocks = [figure, *blocks]
+        lead = "A circle is a class of messages that are alike; its area is the time in all of them, waits taken off. "
+        lead += "Hollow: not matched, so that its time holds waits as well. Both axes are logarithmic."
+        more = len(classes) - _MOST_CIRCLES
+        lead += f" The {more} classes with the least time are left out." if more > 0 else ""
+    return Section("messages", "Messages", "Messages", blocks, lead)
+
+
+def sizes_figure(results: WatchResults, classes: Sequence[MessageClass]) -> Plot | None:
+    """Return the time of one message over its length; None: no messages with bytes that take time."""
+    priced = {price.class_id for finding in results.findings for price in finding.prices}
+    families = {call.name: call.family for call in results.calls}
+    circles: dict[tuple[str, bool], list[Point]] = {}
+    least: dict[float, float] = {}
+    apart: list[Point] = []
+    weights = [known.transfer_s if known.transfer_s is not None else known.time_s for known in classes]
+    most = max(weights[:_MOST_CIRCLES], default=0.0) or 1.0
+    for known, weight in zip(classes[:_MOST_CIRCLES], weights, strict=False):
+        each_s, size = each_transfer_s(known, results.program.recorded_ranks), words.mean_bytes(known)
+        time_s = known.median_s if each_s is None else each_s
+        if size <= 0 or time_s <= 0:
+            continue
+        about = f"{words.messages(known)}: {words.count(known.count)}, {fmt.time(time_s)} each; {words.buffer(known)}"
+        style = "slower" if known.id in priced else "s4" if known.first else "s1"
+        circles.setdefault((style, each_s is None), []).append(Point(size, time_s, area=weight / most, words=about))
+        floor_s = each_s / known.floor_ratio if each_s is not None and known.floor_ratio else None
+        if floor_s and families.get(known.call) == "collective":  # which has a floor of its own
+            apart.append(Point(size, floor_s))
+        elif floor_s:
+            least[size] = min(floor_s, least.get(size, floor_s))
+    if not circles:
+        return None
+    floor = [Point(size, floor_s) for size, floor_s in sorted(least.items())]
+    series = [Series("", floor, "plain")] if floor else []
+    series += [Series("", apart, "plain", "")] if apart else []
+    series += [
+        Series("", points, style, "", "hollow" if hollow else "filled")
+        for (style, hollow), points in sorted(circles.items())
+    ]
+    key = [(f"bar {style}", what) for style, what in _CIRCLES if any(style == known for known, _ in circles)]
+    key += [("bar plain", "floor: what this machine needs at the best")] if floor or apart else []
+    x, y = Axis("length of a message", "B", least=16.0), Axis("time of one message", least=8.0)
+    caption = "" if floor or apart else "no floor was measured"
+    return Plot("Time of a message over its length", caption, x, y, series, key=key, wide=True)
+
+
+def each_transfer_s(known: MessageClass, ranks: int) -> float | None:
+    """Return the transfer of one message, waits taken off; None: not matched."""
+    if known.transfer_s is None or not known.count:
+        return None
+    return known.transfer_s * max(1, ranks) / known.count
+
+
+_MOST_SQUARES = 32  # along a side
+_MOST_PAIRS = 20
+_LIGHTEST = 0.12  # of the pair with the least bytes
+_LEAST_SPAN = 100.0  # from the lightest to the darkest, so that almost equal pairs look almost equal
+
+
+def _pairs_section(results: WatchResults) -> Section | None:
+    matrix = pairs_matrix(results)
+    return Section("pairs", "Messages between ranks", "Ranks", [matrix]) if matrix else None
+
+
+def pairs_matrix(results: WatchResults) -> Matrix | None:
+    """Return the bytes between ranks; None: none were sent from one to another."""
+    if not results.pairs:
+        return None
+    ranks = max([results.program.ranks, *(max(pair.source, pair.destination) + 1 for pair in results.pairs)])
+    each = max(1, math.ceil(ranks / _MOST_SQUARES))  # ranks that share a row
+    sent: dict[tuple[int, int], int] = {}
+    for pair in results.pairs:
+        if pair.bytes:
+            key = pair.source // each, pair.destination // each
+            sent[key] = sent.get(key, 0) + pair.bytes
+    most, least = max(sent.values(), default=1), max(1, min(sent.values(), default=1))
+    span = math.log(max(_LEAST_SPAN, most / least))
+    squares = {
+        key: Square(1.0 - (1 - _LIGHTEST) * math.log(most / max(1, count)) / span) for key, count in sent.items()
+    }
+    order = sorted(results.pairs, key=lambda pair: -pair.bytes)
+    rows = [
+        [f"{pair.source} to {pair.destination}", words.count(pair.messages), words.spelled_bytes(pair.bytes)]
+        for pair in order[:_MOST_PAIRS]
+    ]
+    caption = f"Rows send, columns receive; {fmt.plural(len(results.pairs), 'pair')}, point to point. The darker, the "
+    caption += "more bytes, on a logarithmic scale" + (f"; each square is {each} x {each} ranks" if each > 1 else "")
+    first = order[0]
+    said = f"Most from rank {first.source} to rank {first.destination}: {words.spelled_bytes(first.bytes)}."
+    names = [str(place * each) for place in range(math.ceil(ranks / each))]
+    table = Table("", ["Ranks", "Messages", "Bytes"], rows, "Pairs with the most bytes")
+    return Matrix("Bytes from rank to rank", f"{caption}.", names, squares, said, "s1", table)
+
+
+# ---- Memory, resources, calls, coverage
+
+_MOST_RESOURCES = 32
+_CALLS_SHOWN = 12
+_RESOURCES_LEAD = (
+    "From /proc, between MPI_Init and MPI_Finalize; {}. Waited for a processor: the thread that calls MPI could run, "
+    "and another one ran in its place. Switched off: how often the kernel gave its processor to another thread."
+)
+
+
+def _memory_section(results: WatchResults) -> Section | None:
+    whole = sum(kind.bytes for kind in results.allocations) or 1
+    odd = {None: "not known", True: "odd: no multiple of its page", False: "multiple of its page"}
+    rows: list[list[Cell]] = [
+        [
+            kind.memory,
+            format_bytes(kind.page_bytes) if kind.page_bytes else "not known",
+            odd[kind.is_odd],
+            words.count(kind.allocations),
+            words.spelled_bytes(kind.bytes),
+            words.count(kind.uses),
+            Shown(f"{100 * kind.bytes / whole:.0f} %", share=kind.bytes / whole),
+        ]
+        for kind in results.allocations
+    ]
+    head = ["Memory", "Pages", "Length", "Allocations", "Bytes", "Messages", "Of all bytes"]
+    return Section("memory", "Memory that was handed to MPI", "Memory", [Table("", head, rows)]) if rows else None
+
+
+def _resources_section(results: WatchResults) -> Section | None:
+    """Return what each rank had to work with; None: no record says it."""
+    every = results.resources
+    if not every:
+        return None
+    shown = sorted(every, key=lambda rank: rank.waited_s or 0.0, reverse=True)[:_MOST_RESOURCES]
+    which = "all ranks" if len(shown) == len(every) else f"the {len(shown)} that waited longest of {len(every)} ranks"
+    spaces = len({rank.user_namespace for rank in every}) > 1
+    head = [
+        *("Rank", "Processors", "Busy threads", "Processor time", "Waited for a processor", "Switched off"),
+        *("Memory at the end", "Growth", "Memory limit", "Free in /dev/shm"),
+        *(["User namespace"] if spaces else []),
+    ]
+    table = Table("", head, [_resources(rank, spaces) for rank in sorted(shown, key=lambda rank: rank.rank)])
+    lead = _RESOURCES_LEAD.format(which)
+    return Section("resources", "What each rank had to work with", "Resources", [table], lead)
+
+
+def _resources(rank: RankResources, has_space: bool) -> list[str]:
+    quota = f", {rank.processor_quota:g} by its group" if rank.processor_quota is not None else ""
+    of = f"{rank.processors} of {rank.online}" if rank.processors and rank.online else rank.processors or fmt.MISSING
+    grown = rank.grown_bytes
+    return [
+        str(rank.rank),
+        f"{of}{quota}",
+        fmt.MISSING if rank.busy_threads is None else f"{rank.busy_threads} of {rank.threads}",
+        words.time(rank.ran_s),
+        words.time(rank.waited_s),
+        fmt.MISSING if rank.involuntary_switches is None else words.count(rank.involuntary_switches),
+        _bytes(rank.resident_bytes),
+        fmt.MISSING if grown is None else f"{'-' if grown < 0 else ''}{words.spelled_bytes(abs(grown))}",
+        words.spelled_bytes(rank.memory_limit_bytes) if rank.memory_limit_bytes is not None else "none",
+        _bytes(rank.shm_free_bytes),
+        *([str(rank.user_namespace)] if has_space else []),
+    ]
+
+
+def _bytes(number: int | None) -> str:
+    return fmt.MISSING if number is None else words.spelled_bytes(number)
+
+
+def _calls_section(results: WatchResults) -> Section:
+    """Return the calls with the most time, and the others."""
+    whole_s = results.program.span_s or results.program.wall_s
+    head = ["Call", "Kind", "Calls", "Time a rank", "Of the run", "A call", "Bytes"]
+    ranks = max(1, results.program.recorded_ranks)
+    rows = [
+        [
+            call.name,
+            call.family,
+            words.count(call.calls),
+            words.time(call.time_s),
+            fmt.percent(call.time_s / whole_s) if whole_s else fmt.MISSING,
+            words.time(call.time_s * ranks / call.calls) if call.calls else fmt.MISSING,
+            words.spelled_bytes(call.bytes) if call.bytes else "0 B",
+        ]
+        for call in results.calls
+    ]
+    more = rows[_CALLS_SHOWN:]
+    blocks: list[Block] = [Table("", head, rows[:_CALLS_SHOWN]) if rows else Text("No call was recorded.", "lead")]
+    blocks += [Table("", head, more, f"The other {len(more)} calls")] if more else []
+    return Section("calls", "Calls", "Calls", blocks)
+
+
+def _coverage_section(results: WatchResults) -> Section:
+    """Return what was seen, and what was not."""
+    program, hosts = results.program, results.program.hosts
+    facts = [
+        ("library", f"{program.library} ({program.interface})"),
+        ("loaded from", program.library_path or "not known"),
+        ("thread level", program.thread_level or "not known"),
+        ("hosts", ", ".join(hosts[:64]) + (f" and {len(hosts) - 64} more" if len(hosts) > 64 else "")),
+        ("records", f"of {program.recorded_ranks} of {fmt.plural(program.ranks, 'rank')}"),
+        ("started", program.started),
+        ("ended", ", ".join(_ended(program)) or ("exit code 0" if program.exit_code == 0 else "not known")),
+    ]
+    blocks: list[Block] = [Facts(_coverage(results.coverage))]
+    blocks += [Items(results.coverage.notes)] if results.coverage.notes else []
+    blocks.append(Fold("The program and its MPI", [Facts(facts)]))
+    blocks.append(Copied(f"slowpath watch -- {shlex.join(program.command)}", "Watch it once more:"))
+    return Section("coverage", "What was seen, and what was not", "Coverage", blocks)
+
+
+def _coverage(seen: Coverage) -> list[tuple[str, str]]:
+    unseen = listed(seen.unseen[:20]) + (f" and {len(seen.unseen) - 20} more" if len(seen.unseen) > 20 else "")
+    matched = "no sends or receives were recorded"
+    clocks = "not joined: error not known"
+    if seen.clock_error_s is not None:
+        clocks = f"joined, error {fmt.time(seen.clock_error_s)}" if seen.clock_error_s else "one host, one clock"
+    kept = f"{fmt.percent(seen.kept_share)} of the time in MPI is in events that were kept; counts include all events"
+    return [
+        ("kinds of calls", f"{seen.wrapped} of {seen.imported} that the program imports are watched"),
+        ("not seen", unseen or "nothing that the program imports"),
+        ("calls", words.count(seen.calls)),
+        ("messages", f"{words.count(seen.messages)}, {words.count(seen.recorded_messages)} with an event of their own"),
+        ("matched", fmt.percent(seen.matched_share) if seen.matched_share is not None else matched),
+        ("kept", kept),
+        ("clocks", clocks),
+        ("own cost", f"{fmt.time(seen.own_cost_s)} a rank for watching, estimated as calls times the cost of a call"),
+    ]
