@@ -29,3 +29,35 @@ function(slowpath_compiled_together part)
         set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
 endfunction()
+
+# slowpath_tables(PART): parameters() and metrics() of the part's namespace, as PART.toml beside its code states them.
+function(slowpath_tables part)
+    set(file ${CMAKE_CURRENT_SOURCE_DIR}/${part}.toml)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/${part}_tables.cpp)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(READ ${file} text)
+    file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[
+#include "experiment/tables.hpp"
+
+namespace slowpath::@part@ {
+namespace {
+
+const Tables& tables() {
+    static const Tables made = read_tables(R"toml(@text@)toml");
+    return made;
+}
+
+}  // namespace
+
+std::span<const Parameter> parameters() {
+    return tables().parameters;
+}
+
+std::span<const Metric> metrics() {
+    return tables().metrics;
+}
+
+}  // namespace slowpath::@part@
+]])
+    target_sources(slowpath_${part} PRIVATE ${source})
+endfunction()

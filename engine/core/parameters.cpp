@@ -139,6 +139,11 @@ double Assignment::seconds(std::string_view name) const {
     return parse_seconds(text(name));
 }
 
+std::size_t Assignment::place_among_choices(std::string_view name, Side side) const {
+    const std::vector<std::string_view>& words = find_parameter(table_, name).choices;
+    return static_cast<std::size_t>(std::find(words.begin(), words.end(), text(name, side)) - words.begin());
+}
+
 std::string Assignment::differences(std::string_view except) const {
     std::string made;
     for (const Parameter& parameter : table_) {
@@ -147,17 +152,6 @@ std::string Assignment::differences(std::string_view except) const {
         made += (made.empty() ? "" : " ") + std::string(parameter.name) + "=" + value.str();
     }
     return made;
-}
-
-Parameter time_limit(std::string_view name, std::string_view default_value, std::string_view meaning) {
-    return {.name = name,
-            .type = ParameterType::seconds,
-            .role = ParameterRole::effort,
-            .unit = "s",
-            .default_value = default_value,
-            .minimum = "0",
-            .maximum = "86400",
-            .meaning = meaning};
 }
 
 }  // namespace slowpath

@@ -40,9 +40,6 @@ struct Parameter {
     std::string_view meaning;
 };
 
-/// A row for how long is measured, in seconds: an effort of 0 to a day.
-Parameter time_limit(std::string_view name, std::string_view default_value, std::string_view meaning);
-
 enum class Side { sender, receiver };
 
 /// One value in canonical spelling (bytes in digits); both sides alike unless the parameter is sided.
@@ -64,6 +61,12 @@ class Assignment {
     const std::string& text(std::string_view name, Side side = Side::sender) const;
     std::int64_t integer(std::string_view name, Side side = Side::sender) const;
     double seconds(std::string_view name) const;
+    /// Of a choice: its word as an enumerator, of an enumeration that follows the order of the table's
+    /// choices.
+    template <class Enumeration>
+    Enumeration chosen(std::string_view name, Side side = Side::sender) const {
+        return static_cast<Enumeration>(place_among_choices(name, side));
+    }
     bool flag(std::string_view name) const { return text(name) == "on"; }
 
     /// "name=value" of each parameter that is not at its default, in the order of the table, without
@@ -71,6 +74,8 @@ class Assignment {
     std::string differences(std::string_view except) const;
 
   private:
+    std::size_t place_among_choices(std::string_view name, Side side) const;
+
     std::span<const Parameter> table_;
     std::map<std::string, Value, std::less<>> values_;
 };

@@ -18,19 +18,6 @@ std::string sum_text(const SideConfig& side) {
            std::to_string(side.overalloc_bytes);
 }
 
-Pattern pattern_of(const std::string& word) {
-    if (word == "one_way") return Pattern::one_way;
-    if (word == "ping_pong") return Pattern::ping_pong;
-    if (word == "overlap") return Pattern::overlap;
-    if (word == "polling") return Pattern::polling;
-    return Pattern::windowed;
-}
-
-Posted posted_of(const std::string& word) {
-    if (word == "before") return Posted::before;
-    return word == "after" ? Posted::after : Posted::together;
-}
-
 /// Bytes that the side's messages need; throws where the sum leaves 63 bits.
 std::int64_t needed_bytes(const Config& config, Side which) {
     std::int64_t rounded = 0, needed = 0;
@@ -155,7 +142,7 @@ SideConfig side_config(const Assignment& assignment, const Config& config, Side 
     side.overalloc_bytes = assignment.integer("overalloc_bytes", which);
     side.offset_bytes = assignment.integer("offset_bytes", which);
     side.touch = memory::touch_from(assignment.text("touch", which)).value();
-    side.cache = value_of(cache_words, assignment.text("cache", which));
+    side.cache = assignment.chosen<Cache>("cache", which);
     check_cache(side, which);
     if (!memory::takes(side.kind, side.pages))
         throw UsageError("pages=" + std::string(memory::name(side.pages)) +
@@ -182,21 +169,21 @@ Layout Config::payload(Side which) const {
 
 Config configure(const Assignment& assignment) {
     Config config{};
-    config.pattern = pattern_of(assignment.text("pattern"));
+    config.pattern = assignment.chosen<Pattern>("pattern");
     config.message_bytes = assignment.integer("message_bytes");
     config.shapes = {shape_of(assignment, Side::sender), shape_of(assignment, Side::receiver)};
-    config.pack = value_of(pack_words, assignment.text("pack"));
-    config.posted = posted_of(assignment.text("posted"));
+    config.pack = assignment.chosen<Pack>("pack");
+    config.posted = assignment.chosen<Posted>("posted");
     config.queue = assignment.integer("queue");
-    config.completion = value_of(completion_words, assignment.text("completion"));
-    config.source = value_of(source_words, assignment.text("source"));
-    config.poll = value_of(poll_words, assignment.text("poll"));
-    config.requests = value_of(requests_words, assignment.text("requests"));
+    config.completion = assignment.chosen<Completion>("completion");
+    config.source = assignment.chosen<Source>("source");
+    config.poll = assignment.chosen<Poll>("poll");
+    config.requests = assignment.chosen<RequestKind>("requests");
     config.open_receive = assignment.flag("open_receive");
     config.tests = assignment.text("progress") == "test";
     config.reversed = assignment.text("direction") == "reverse";
     config.both_ways = assignment.text("direction") == "both";
-    config.order = value_of(order_words, assignment.text("order"));
+    config.order = assignment.chosen<Order>("order");
     config.idle_s = assignment.seconds("idle_s");
     config.idle_sleeps = assignment.text("idle") == "sleep";
     if (assignment.text("other_bytes") != "none") config.other_bytes = assignment.integer("other_bytes");

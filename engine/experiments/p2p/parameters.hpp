@@ -8,7 +8,6 @@
 #include <span>
 
 #include "core/parameters.hpp"
-#include "core/words.hpp"
 #include "experiment/experiment.hpp"
 #include "memory/buffer.hpp"
 #include "p2p/layout.hpp"
@@ -22,43 +21,23 @@ enum class Pattern { one_way, ping_pong, windowed, overlap, polling };
 enum class Datatype { contiguous, vector, indexed, indexed_uneven };
 /// Who gathers a message in blocks: the library as it sends, or the program, which sends what it packed.
 enum class Pack { none, mpi_pack, loop };
-inline constexpr Words<Pack, 3> pack_words{
-    {{Pack::none, "none"}, {Pack::mpi_pack, "mpi_pack"}, {Pack::loop, "loop"}}};
 /// When the receive is begun: at the same time as the send, before the message is sent, after it has arrived.
 enum class Posted { together, before, after };
 
 /// How a message is sent and received: MPI_Send and MPI_Recv; MPI_Isend and MPI_Irecv with what completes
 /// them; or MPI_Send, and a receive that looks for the message first.
 enum class Completion { blocking, wait, waitall, test, probe, iprobe, mprobe, improbe };
-inline constexpr Words<Completion, 8> completion_words{{{Completion::blocking, "blocking"},
-                                                        {Completion::wait, "wait"},
-                                                        {Completion::waitall, "waitall"},
-                                                        {Completion::test, "test"},
-                                                        {Completion::probe, "probe"},
-                                                        {Completion::iprobe, "iprobe"},
-                                                        {Completion::mprobe, "mprobe"},
-                                                        {Completion::improbe, "improbe"}}};
 /// By which call the receiver asks, in pattern=polling, for a message that is not there.
 enum class Poll { iprobe, improbe, test, testall };
-inline constexpr Words<Poll, 4> poll_words{
-    {{Poll::iprobe, "iprobe"}, {Poll::improbe, "improbe"}, {Poll::test, "test"}, {Poll::testall, "testall"}}};
 /// What the messages of a window are: fresh nonblocking ones, persistent ones, or the partitions of one.
 enum class RequestKind { fresh, persistent, partitioned };
-inline constexpr Words<RequestKind, 3> requests_words{{{RequestKind::fresh, "fresh"},
-                                                       {RequestKind::persistent, "persistent"},
-                                                       {RequestKind::partitioned, "partitioned"}}};
 /// Whom a receive names: its sender, or MPI_ANY_SOURCE.
 enum class Source { named, any };
-inline constexpr Words<Source, 2> source_words{{{Source::named, "named"}, {Source::any, "any"}}};
 
 /// In which order the live buffers are used.
 enum class Order { forward, reverse, shuffled };
-inline constexpr Words<Order, 3> order_words{
-    {{Order::forward, "forward"}, {Order::reverse, "reverse"}, {Order::shuffled, "shuffled"}}};
 /// What is done to the caches before each message: nothing, the message's bytes are read, or thrown out.
 enum class Cache { as_is, warm, cold };
-inline constexpr Words<Cache, 3> cache_words{
-    {{Cache::as_is, "as_is"}, {Cache::warm, "warm"}, {Cache::cold, "cold"}}};
 
 /// Of a sample of overlap, in the header of its block (docs/internals/record.md).
 namespace overlap_part {

@@ -3,7 +3,6 @@
 /// them.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 namespace slowpath::put {
@@ -12,14 +11,9 @@ struct WindowInfo {
     std::string_view name;
     std::string_view key;  ///< "": no key at all
     std::string_view value;
-    std::string_view known_to;  ///< who says that the key exists
-    std::string_view meaning;
 };
 
-/// All of them, the default first; docs/results/put.md has the same table, and a test compares the two.
-std::span<const WindowInfo> window_infos();
-
-/// @param name One of the table: the parameter's choices are its names.
+/// @param name A choice of the parameter.
 const WindowInfo& find_window_info(std::string_view name);
 
 }  // namespace slowpath::put

@@ -36,7 +36,7 @@ struct Config {
     TargetDatatype target_datatype;
     std::int64_t message_bytes;
     std::int64_t puts;
-    std::string window_info;  ///< name in window_infos()
+    std::string window_info;  ///< name in info.cpp
     layers::Order order;
     std::int64_t instructions;
     std::int64_t samples;

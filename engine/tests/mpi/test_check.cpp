@@ -2,8 +2,13 @@
 // The judge of a cell: what it refuses, of which job, and what it knows of the others. No MPI is started.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "catalogue/check.hpp"
+#include "catalogue/registry.hpp"
 #include "core/plan.hpp"
+#include "mockups/mockups.hpp"
+#include "put/info.hpp"
 #include "tests/text.hpp"
 
 using namespace slowpath;
@@ -117,6 +122,20 @@ TEST(Check, MemoryIsDerived) {
                  "\"span_bytes\": [100, 100], \"buffer_bytes\": [100, 100]"));
     EXPECT_TRUE(accepted("put message_bytes=64",
                          "\"slots\": 64, \"slot_bytes\": 64, \"buffer_bytes\": [4160, 4160]"));
+}
+
+std::vector<std::string_view> choices(std::string_view experiment, std::string_view parameter) {
+    return find_parameter(find_experiment(experiment).parameters(), parameter).choices;
+}
+
+TEST(Check, WordsOfTheTablesAreThoseOfTheCode) {
+    for (const std::string_view word : choices("coll", "collective"))
+        EXPECT_TRUE(mockups::collective_named(word)) << word;
+    const auto ways = choices("coll", "way");
+    for (const mockups::Mockup& mockup : mockups::mockups())
+        EXPECT_TRUE(std::find(ways.begin(), ways.end(), mockup.name) != ways.end()) << mockup.name;
+    for (const std::string_view word : choices("put", "window_info"))
+        EXPECT_EQ(put::find_window_info(word).name, word);
 }
 
 }  // namespace

@@ -9,13 +9,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.plan import Cell
 from slowpath.core.resources import data_folder
+from slowpath.core.roles import ParameterRole, Roles
 from slowpath.core.units import expand_values, parse_bytes, parse_count, parse_seconds
 
 
@@ -31,6 +32,7 @@ class Parameter(msgspec.Struct, frozen=True):
     choices: list[str] | None = None
     sided: bool = False
     meaning: str = ""
+    role: ParameterRole = "setting"
 
 
 class DescribedMetric(msgspec.Struct, frozen=True):
@@ -40,6 +42,9 @@ class DescribedMetric(msgspec.Struct, frozen=True):
     unit: str = "s"
     pattern: str | None = None
     meaning: str = ""
+    better: Literal["lower", "higher"] = "lower"
+    bandwidth: bool = False
+    message_rate: bool = False
 
 
 class DescribedExperiment(msgspec.Struct, frozen=True):
@@ -197,6 +202,11 @@ def nothing_checked(cells: Sequence[Cell], ranks: int) -> Verdicts:
 def recorded() -> EngineDescription:
     """Return what the engine of this version says of itself (schema/engine.json)."""
     return msgspec.json.decode((data_folder("schema") / "engine.json").read_bytes(), type=EngineDescription)
+
+
+def recorded_roles(experiment: str) -> Roles:
+    """Return the role of every parameter of an experiment."""
+    return {parameter.name: parameter.role for parameter in recorded().experiment(experiment).parameters}
 
 
 def recorded_defaults(*experiments: str) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from slowpath.core.engine_description import recorded_roles
 from slowpath.experiments.experiment import Experiment, Pattern
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import (
@@ -19,17 +20,8 @@ from slowpath.experiments.measured.series import (
     SampleBlock,
     chosen,
 )
-from slowpath.experiments.metric import Metric
+from slowpath.experiments.metric import timed
 
-_METRICS = (
-    Metric(
-        "exchange_s",
-        "s",
-        "lower",
-        "one exchange of all faces on the slowest rank, from the first MPI_Irecv to the end of MPI_Waitall; "
-        "datatype=packed: to the end of the copies after it",
-    ),
-)
 _NO_MATCH = Absent("the blocks of the ranks do not match")
 
 # Assumed speeds of a slow machine of 2 cores.
@@ -81,19 +73,8 @@ def exchange_seconds(p: Mapping[str, str], ranks: int) -> float:
 
 EXCHANGE = Experiment(
     name="exchange",
-    patterns=(Pattern("halo", halo, _METRICS),),
-    roles={
-        "pattern": "setting",
-        "box_x": "covariate",
-        "box_y": "covariate",
-        "box_z": "covariate",
-        "point_bytes": "covariate",
-        "datatype": "setting",
-        "samples": "effort",
-        "time_limit_s": "effort",
-        "warmup_s": "effort",
-        "validate": "effort",
-    },
+    patterns=(Pattern("halo", halo, timed("exchange", "halo")),),
+    roles=recorded_roles("exchange"),
     seconds=exchange_seconds,
     brief={"samples": "60", "time_limit_s": "0.01", "warmup_s": "0.003"},
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from slowpath.core.engine_description import DescribedMetric, recorded
 from slowpath.core.result import Interval
 
 
@@ -28,15 +29,41 @@ BANDWIDTH = Metric("bandwidth_bytes_per_s", "B/s", "higher", "payload over time"
 MESSAGE_RATE = Metric("message_rate_per_s", "1/s", "higher", "messages, or puts, over time")
 RATES = (BANDWIDTH, MESSAGE_RATE)
 
-# Of cannon, and of messages around a computation.
+_COUNTED = "instructions"
+
+
+def timed(
+    experiment: str, pattern: str, *, not_across: Mapping[str, Mapping[str, str]] | None = None
+) -> tuple[Metric, ...]:
+    """Return what the engine of this version says that a pattern yields, without rates and counts.
+
+    Args: not_across: of metrics that have one.
+    """
+    rates = {metric.name for metric in RATES}
+    every = [metric for metric in _described(experiment) if metric.pattern == pattern]
+    return tuple(
+        _metric(metric, (not_across or {}).get(metric.name, {}))
+        for metric in every
+        if metric.unit != _COUNTED and metric.name not in rates
+    )
+
+
+def counted(experiment: str) -> tuple[Metric, ...]:
+    """Return what is counted in an experiment's cells, as the engine of this version says."""
+    return tuple(_metric(metric, {}) for metric in _described(experiment) if metric.unit == _COUNTED)
+
+
+def _described(experiment: str) -> list[DescribedMetric]:
+    return recorded().experiment(experiment).metrics
+
+
+def _metric(described: DescribedMetric, not_across: Mapping[str, str]) -> Metric:
+    return Metric(described.name, described.unit, described.better, described.meaning, described.bandwidth,
+                  described.message_rate, not_across)  # fmt: skip
+
+
+# Of cannon.
 EXPOSED = Metric("exposed_s", "s", "lower", "what communication adds to the time of the computation around it")
-# Of messages and of collectives around a computation.
-AROUND_COMPUTING = (
-    Metric("compute_s", "s", "lower", "computing about as long, with no message under way"),
-    Metric("overlapped_s", "s", "lower", "messages started, computing, messages waited for"),
-    EXPOSED,
-    Metric("exposed_communication_ratio", "1", "lower", "the part of the communication that computing does not hide"),
-)
 
 # Designs of a put that move nothing: the price of the call itself, which has a rate and no bandwidth.
 _NOTHING_MOVED = ("empty_call", "empty_call_5")

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from slowpath.core.engine_description import recorded_roles
 from slowpath.experiments.experiment import Derive, Experiment, Pattern
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import NO_SAMPLES, NS, Derived, MetricSamples, SampleBlock
-from slowpath.experiments.metric import Metric
+from slowpath.experiments.metric import timed
 
 FASTEST, MEAN = 1, 2  # parts of pattern=work: the fastest and the mean sample of each processor
 PAIRS = ("latency", "stream")
@@ -71,45 +72,16 @@ def nodes_bytes(p: Mapping[str, str], ranks: int) -> int:
     return ranks * (_HEADER_BYTES + 8 * max(3, int(p["samples"])))
 
 
-_ROWS = (
-    ("work", "node_work_s", f"{WORK_STEPS} dependent multiplications while all processors of the node work"),
-    ("copy", "node_copy_s", "copying array_bytes in memory by all processors of a node"),
-    ("access", "node_access_s", "one read that depends on the one before, all over an array"),
-    ("single_copy", "node_single_copy_s", "one process_vm_readv of message_bytes"),
-    ("latency", "pair_latency_s", "half a round trip between two nodes"),
-    ("stream", "pair_stream_s", "a message of several in flight one way between two nodes"),
-)
+_PATTERNS = ("work", "copy", "access", "single_copy", "latency", "stream")
 
 NODES = Experiment(
     name="nodes",
     patterns=tuple(
-        Pattern(
-            pattern,
-            _typical(pattern, metric),
-            (
-                Metric(
-                    metric,
-                    "s",
-                    "lower",
-                    f"{meaning}, typical {'pair' if pattern in PAIRS else 'node'}",
-                    bandwidth=pattern == "stream",
-                ),
-            ),
-        )
-        for pattern, metric, meaning in _ROWS
+        Pattern(pattern, _typical(pattern, metrics[0].name), metrics)
+        for pattern in _PATTERNS
+        if (metrics := timed("nodes", pattern))
     ),
-    roles={
-        "pattern": "setting",
-        "array_bytes": "covariate",
-        "message_bytes": "covariate",
-        "in_flight": "covariate",
-        "stride": "setting",
-        "turn": "setting",
-        "only": "setting",
-        "direction": "setting",
-        "samples": "effort",
-        "time_limit_s": "effort",
-    },
+    roles=recorded_roles("nodes"),
     seconds=nodes_seconds,
     recorded_bytes=nodes_bytes,
     brief={"samples": "20", "time_limit_s": "0.01"},

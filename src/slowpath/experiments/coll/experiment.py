@@ -7,13 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import RepetitionCounts
+from slowpath.core.engine_description import recorded_roles
 from slowpath.experiments.coll.calls import callers, calls
 from slowpath.experiments.coll.metrics import (
-    LOOP_MEAN,
-    LOOP_SLOWEST,
-    OWN,
-    SPAN,
-    WORK,
     by_communicator,
     call_by_call,
     in_loop,
@@ -24,7 +20,7 @@ from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.recorded import BLOCK_BYTES, EVENT_BYTES, SAMPLE_BYTES
 from slowpath.experiments.measured.reduce import ENOUGH_CLEAN
 from slowpath.experiments.measured.series import PHASES, Absent, SampleBlock
-from slowpath.experiments.metric import AROUND_COMPUTING, Metric
+from slowpath.experiments.metric import timed
 
 Parameters = Mapping[str, str]
 
@@ -186,54 +182,18 @@ class LateStarts:
 
 EXPERIMENT = "coll"
 
-_METRICS = (
-    Metric(WORK, "s", "lower", "T_work of one collective: from the last rank's entry to the last rank's exit"),
-    Metric(SPAN, "s", "lower", "T_span of one collective: from the first rank's entry to the last rank's exit"),
-    Metric(OWN, "s", "lower", "T_own of the slowest rank: the longest time from its entry to its exit"),
-)
-_LOOP = (
-    Metric(LOOP_MEAN, "s", "lower", "one of calls in a loop, mean over ranks, as OSU prints it and IMB as t_avg"),
-    Metric(LOOP_SLOWEST, "s", "lower", "one of calls in a loop on the slowest rank, as IMB prints it as t_max"),
-)
-_OVERLAP = (
-    _METRICS[-1],
-    *AROUND_COMPUTING,
-)
-
 COLL = Experiment(
     name=EXPERIMENT,
     patterns=(
-        Pattern("calls", call_by_call, _METRICS),
-        Pattern("counted", call_by_call, _METRICS),
-        Pattern("communicators", by_communicator, _METRICS),
+        Pattern("calls", call_by_call, timed(EXPERIMENT, "calls")),
+        Pattern("counted", call_by_call, timed(EXPERIMENT, "counted")),
+        Pattern("communicators", by_communicator, timed(EXPERIMENT, "communicators")),
         Pattern("messages", lambda parameters, blocks, launch: {}, ()),
-        Pattern("overlap", overlap, _OVERLAP),
-        Pattern("after_barrier", in_loop, _LOOP),
-        Pattern("back_to_back", in_loop, _LOOP),
+        Pattern("overlap", overlap, timed(EXPERIMENT, "overlap")),
+        Pattern("after_barrier", in_loop, timed(EXPERIMENT, "after_barrier")),
+        Pattern("back_to_back", in_loop, timed(EXPERIMENT, "back_to_back")),
     ),
-    roles={
-        "pattern": "setting",
-        "collective": "setting",
-        "way": "setting",
-        "start": "setting",
-        "message_bytes": "covariate",
-        "datatype": "setting",
-        "shape": "setting",
-        "op": "setting",
-        "in_place": "setting",
-        "destinations": "setting",
-        "communicator": "setting",
-        "members": "covariate",
-        "duplicates": "covariate",
-        "root": "setting",
-        "arrival": "setting",
-        "arrival_ratio": "covariate",
-        "calls": "covariate",
-        "samples": "effort",
-        "time_limit_s": "effort",
-        "warmup_s": "effort",
-        "validate": "effort",
-    },
+    roles=recorded_roles(EXPERIMENT),
     seconds=coll_seconds,
     across_s=coll_across_s,
     recorded_bytes=coll_recorded_bytes,

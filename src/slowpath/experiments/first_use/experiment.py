@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from slowpath.core.engine_description import recorded_roles
 from slowpath.experiments.experiment import Experiment, Pattern
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.recorded import BLOCK_BYTES, EVENT_BYTES, SAMPLE_BYTES
@@ -26,7 +27,7 @@ from slowpath.experiments.measured.series import (
     SampleBlock,
     chosen,
 )
-from slowpath.experiments.metric import Metric
+from slowpath.experiments.metric import timed
 from slowpath.stats.inputs import Floats
 
 _NO_MATCH = Absent("the blocks of the ranks do not match")
@@ -85,47 +86,6 @@ def peers_in_order(order: str, rank: int, size: int) -> list[int]:
 Derive = Callable[[Mapping[str, str], Sequence[SampleBlock], LaunchContext], Derived]
 
 
-def _time(name: str, meaning: str) -> Metric:
-    return Metric(name, "s", "lower", meaning)
-
-
-INIT = (
-    _time("start_s", "from the process's libraries being mapped to the end of the first communicators"),
-    _time(
-        "library_load_s",
-        "processor time until the libraries are mapped and relocated; its elapsed time is known to 10 ms alone",
-    ),
-    _time("constructors_s", "constructors of the libraries, until MPI_Init is called"),
-    _time("init_s", "MPI_Init, or MPI_Init_thread"),
-    _time("first_duplicate_s", "the first MPI_Comm_dup, which sends the first messages"),
-    _time("first_split_s", "the first MPI_Comm_split_type"),
-)
-PEER = (
-    _time("peer_s", "one exchange of 8 B with one peer: the first one; later: with the 2nd, 3rd, ... peer"),
-    _time("peers_s", "exchanges with all peers one after the other; later: the same again"),
-)
-COMMUNICATOR = (_time("communicator_s", "the first communicator made by this call; later: the 2nd, 3rd, ..."),)
-COLLECTIVE = (_time("collective_first_s", "the first call on the communicator; later: the 2nd, 3rd, ..."),)
-WINDOW = (
-    _time("window_use_s", "making the window, and the program's first write to every page"),
-    _time("window_s", "the call that makes the window (memory=program: mmap)"),
-    _time("window_touch_s", "the program's first write to every page, after it"),
-)
-SHARED_WINDOW = (
-    _time("shared_window_use_s", "making the window, and the program's first write to every page"),
-    _time("shared_window_s", "MPI_Win_allocate_shared (memory=program: mmap)"),
-    _time("shared_window_touch_s", "the program's first write to every page, after it"),
-)
-PERSISTENT = (
-    _time("persistent_init_s", "the calls that make the requests"),
-    _time("persistent_start_s", "the first start and its completion"),
-)
-PARTITIONED = (
-    _time("partitioned_init_s", "MPI_Psend_init and MPI_Precv_init"),
-    _time("partitioned_start_s", "the first start, all partitions and completion"),
-    _time("partitioned_again_s", "the second start of the same requests"),
-)
-SPAWN = (_time("spawn_s", "MPI_Comm_spawn, until the processes are connected"),)
 # What no other rank takes part in.
 _ALONE = frozenset(
     ("start_s", "library_load_s", "constructors_s", "init_s", "window_touch_s", "shared_window_touch_s")
@@ -227,40 +187,26 @@ def first_use_recorded_bytes(p: Parameters, ranks: int) -> int:
 EXPERIMENT = "first_use"
 
 
-def _parts(all_metrics: tuple[Metric, ...], first: int = 0) -> dict[str, int]:
-    """Metric -> part of the record, numbered in the order of the metrics."""
-    return {metric.name: part for part, metric in enumerate(all_metrics, first)}
+def _by_parts(pattern: str, first: int = 0) -> Pattern:
+    """A pattern whose metrics are parts of the record: the whole use, if it has one, then the others."""
+    metrics = sorted(timed(EXPERIMENT, pattern), key=lambda metric: not metric.name.endswith("_use_s"))
+    return Pattern(pattern, by_parts({metric.name: part for part, metric in enumerate(metrics, first)}), tuple(metrics))
 
 
 FIRST_USE = Experiment(
     name=EXPERIMENT,
     patterns=(
-        Pattern("init", by_parts(_parts(INIT)), INIT),
-        Pattern("peer", peers, PEER),
-        Pattern("communicator", by_parts(_parts(COMMUNICATOR)), COMMUNICATOR),
-        Pattern("collective", by_parts(_parts(COLLECTIVE)), COLLECTIVE),
-        Pattern("window", by_parts(_parts(WINDOW)), WINDOW),
-        Pattern("shared_window", by_parts(_parts(SHARED_WINDOW)), SHARED_WINDOW),
-        Pattern("persistent", by_parts(_parts(PERSISTENT, 1)), PERSISTENT),
-        Pattern("partitioned", by_parts(_parts(PARTITIONED, 1)), PARTITIONED),
-        Pattern("spawn", by_parts(_parts(SPAWN)), SPAWN),
+        _by_parts("init"),
+        Pattern("peer", peers, timed(EXPERIMENT, "peer")),
+        _by_parts("communicator"),
+        _by_parts("collective"),
+        _by_parts("window"),
+        _by_parts("shared_window"),
+        _by_parts("persistent", 1),
+        _by_parts("partitioned", 1),
+        _by_parts("spawn"),
     ),
-    roles={
-        "pattern": "setting",
-        "order": "setting",
-        "collective": "setting",
-        "communicator": "setting",
-        "made_by": "setting",
-        "window": "setting",
-        "memory": "setting",
-        "window_info": "setting",
-        "persistent": "setting",
-        "message_bytes": "covariate",
-        "window_bytes": "covariate",
-        "processes": "covariate",
-        "uses": "effort",
-        "validate": "effort",
-    },
+    roles=recorded_roles(EXPERIMENT),
     seconds=first_use_seconds,
     recorded_bytes=first_use_recorded_bytes,
     views=("first_use",),

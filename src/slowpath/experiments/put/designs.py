@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from slowpath.core.engine_description import recorded_roles
 from slowpath.core.roles import Roles
 
 Kind = Literal["library", "layer", "limit"]
@@ -47,24 +48,4 @@ def design_of(name: str) -> Design:
     return _BY_NAME.get(name) or Design(name, "layer", 8)
 
 
-ROLES: Roles = {
-    "pattern": "setting",
-    "design": "setting",
-    "call": "setting",
-    "checks": "setting",
-    "operation": "setting",
-    "window": "setting",
-    "synchronise": "setting",
-    "target_datatype": "setting",
-    "target_busy_s": "covariate",
-    "datatype": "setting",
-    "message_bytes": "covariate",
-    "puts": "covariate",
-    "window_info": "setting",
-    "order": "setting",
-    "instructions": "effort",
-    "samples": "effort",
-    "time_limit_s": "effort",
-    "warmup_s": "effort",
-    "validate": "effort",
-}
+ROLES: Roles = recorded_roles("put")

@@ -12,7 +12,7 @@ from slowpath.experiments.experiment import Concluded, Experiment, Pattern, Side
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.recorded import recorded_bytes
 from slowpath.experiments.measured.series import NO_SAMPLES, Absent, Derived, MetricSamples, SampleBlock, per_operation
-from slowpath.experiments.metric import Metric
+from slowpath.experiments.metric import counted, timed
 from slowpath.experiments.put.designs import ROLES
 from slowpath.experiments.put.table import EXPERIMENT, build_put
 
@@ -90,28 +90,6 @@ def burst(p: Mapping[str, str], blocks: Sequence[SampleBlock], job: LaunchContex
     }
 
 
-_METRICS = (
-    Metric(
-        "time_per_put_s",
-        "s",
-        "lower",
-        "one put and its share of the synchronisation",
-        bandwidth=True,
-        message_rate=True,
-    ),
-    Metric("put_call_s", "s", "lower", "one put of a burst, without the synchronisation"),
-    Metric("synchronisation_s", "s", "lower", "the synchronisation that ends a burst"),
-)
-_COUNTED = (
-    Metric("instructions_per_put", "instructions", "lower", "instructions inside the calls of one put"),
-    Metric(
-        "instructions_per_synchronisation",
-        "instructions",
-        "lower",
-        "instructions inside the calls of the synchronisation",
-    ),
-)
-
 # no_locks promises that no lock is taken, so that it has only the synchronisations that take none.
 _HARMED = SideEffect(
     axes=("window", "window_info", "synchronise"),
@@ -128,8 +106,8 @@ def _study(found: Concluded) -> PutResults | None:
 
 PUT = Experiment(
     name=EXPERIMENT,
-    patterns=(Pattern("burst", burst, _METRICS),),
-    counted=_COUNTED,
+    patterns=(Pattern("burst", burst, timed(EXPERIMENT, "burst")),),
+    counted=counted(EXPERIMENT),
     roles=ROLES,
     seconds=put_seconds,
     recorded_bytes=partial(recorded_bytes, parts=_PARTS),
