@@ -29,13 +29,11 @@ from slowpath.experiments.metric import RATES, Metric  # noqa: E402
 from slowpath.experiments.registry import EXPERIMENTS, METRICS  # noqa: E402
 from slowpath.findings.page import markdown_page  # noqa: E402
 from slowpath.findings.remedy import ProgramRemedy, Remedy  # noqa: E402
-from slowpath.mpi.launcher import UNASKED, Launcher  # noqa: E402
+from slowpath.mpi.launcher import NOT_RUN, UNASKED, Launcher  # noqa: E402
 from slowpath.mpi.launchers import LAUNCHERS  # noqa: E402
 from slowpath.mpi.libraries import MPI_LIBRARIES, words_of  # noqa: E402
 from slowpath.mpi.settings import SETTINGS  # noqa: E402
-from slowpath.mpi.switches import SWITCHES, SwitchVariable  # noqa: E402
 from slowpath.run.prepare import campaign_named, shipped_campaigns  # noqa: E402
-from slowpath.slowpaths.advice import MORE  # noqa: E402
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, REMEDIES, SLOW_PATHS, codes_helped_by  # noqa: E402
 
 MARK = re.compile(r"<!-- generated: ([\w-]+) -->")
@@ -57,22 +55,22 @@ def code(words: Iterable[str]) -> str:
 
 
 def changed(remedy: Remedy) -> str:
-    """What the remedy changes: variables, a parameter of the engine, the binding, or the program."""
+    """What the remedy changes: variables, a parameter of the engine, or the binding."""
     if remedy.variables:
         return code(f"{name}={value}" for name, value in remedy.variables.items())
     if remedy.parameter:
         return f"parameter {code([remedy.parameter])}"
     if remedy.bind in UNASKED:
         return "where the launcher starts"
-    return f"binding to a {remedy.bind}" if remedy.bind else "the program"
+    return f"binding to a {remedy.bind}"
 
 
 def remedies() -> str:
-    """Every remedy but those that unset a setting."""
+    """Every remedy that a variable, a parameter or the launcher toggles, but those that unset a setting."""
     rows = [
         [remedy.name, rule_links(remedy), words_of(remedy.applies), changed(remedy)]
         for remedy in REMEDIES
-        if not remedy.unset
+        if not remedy.unset and (remedy.variables or remedy.parameter or remedy.bind)
     ]
     return table(["remedy", "against", "for", "changes"], rows)
 
@@ -110,27 +108,6 @@ def _set_for_program(remedy: ProgramRemedy) -> str:
 
 def _variables(variables: Mapping[str, str]) -> str:
     return code(f"{name}={value}" for name, value in variables.items())
-
-
-def advice() -> str:
-    """What a contrast may name besides a remedy."""
-    return table(
-        ["name", "axes of contrast", "text"], [[one.name, code([", ".join(one.axes)]), one.text] for one in MORE]
-    )
-
-
-def switches() -> str:
-    """Every variable that moves a protocol switch."""
-    rows = [
-        [code([switch.variable]), words_of(switch.applies), _default_of(switch), switch.does] for switch in SWITCHES
-    ]
-    return table(["variable", "for", "bytes, if not read", "meaning"], rows)
-
-
-def _default_of(switch: SwitchVariable) -> str:
-    """Return the limit where the variable is not read, and from where it is known."""
-    known = f" ({switch.documented})" if switch.documented else ""
-    return "" if switch.default_bytes is None else f"{switch.default_bytes}{known}"
 
 
 def settings() -> str:
@@ -187,37 +164,21 @@ def _binding(launcher: Launcher) -> str:
 
 
 def traps() -> str:
-    """What users fall into, launcher by launcher."""
-    return "".join(f"- `{launcher.name}`: {'; '.join(launcher.traps)}.\n" for launcher in LAUNCHERS if launcher.traps)
+    """What users fall into, launcher by launcher that was run."""
+    run = [launcher for launcher in LAUNCHERS if launcher.verified != NOT_RUN]
+    return "".join(f"- `{launcher.name}`: {'; '.join(launcher.traps)}.\n" for launcher in run)
 
 
 def metrics() -> str:
-    """Every metric: what yields it, its formula unless many share it, its meaning, and a link where it has a part."""
-    page = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
-    formulas = _formulas()
-    uses = Counter(formulas.values())
+    """Every metric: what yields it, and its meaning; schema/engine.json has the formulas."""
     rows = [
-        [
-            f"[`{metric.name}`](#{metric.name})" if f"\n## {metric.name}\n" in page else f"`{metric.name}`",
-            "; ".join(yielding(metric)) or "follows from times",
-            formula if uses[formula := formulas.get(metric.name, "")] < 4 else "",
-            metric.meaning,
-        ]
+        [code([metric.name]), "; ".join(yielding(metric)) or "follows from times", metric.meaning]
         for metric in (*METRICS.values(), *RATES)
     ]
     for row, above in reversed(list(pairwise(rows))):
         if above[1] == row[1]:
             above[1] = ""
-    return table(["metric", "experiment and pattern", "formula", "meaning"], rows)
-
-
-def _formulas() -> dict[str, str]:
-    """Return the formula of each metric of the engine; several of one metric with a comma between them."""
-    found: dict[str, dict[str, None]] = {}
-    for experiment in _experiments():
-        for metric in experiment["metrics"]:
-            found.setdefault(metric["name"], {})[metric["definition"]] = None
-    return {name: ", or ".join(definitions) for name, definitions in found.items()}
+    return table(["metric", "experiment and pattern", "meaning"], rows)
 
 
 def _experiments() -> list[dict[str, Any]]:
@@ -236,6 +197,8 @@ def parameters(experiment: str) -> str:
     return table(["name", "values", "default", "meaning"], rows)
 
 
+# Those that users name in campaigns; the others print their parameters themselves.
+SHOWN_EXPERIMENTS = ("p2p", "coll", "put")
 # The page explains them once, for p2p.
 _EFFORT = ("samples", "time_limit_s", "warmup_s", "validate")
 
@@ -256,7 +219,7 @@ def yielding(metric: Metric) -> list[str]:
 
 CLI_HEAD = """# The command line
 
-Every command also takes `-h` or `--help`, which prints what stands here.
+Every command also takes `-h` or `--help`, which says more than what stands here.
 """
 WIDTH = 100
 COMMANDS_SHARING = 3
@@ -325,6 +288,7 @@ def _help(context: click.Context, shared: Sequence[Record]) -> str:
     command = copy.copy(context.command)
     left_out = [found[record] for record in common]
     command.params = [each for each in command.params if each not in left_out]
+    command.help = (command.help or "").split("\n\n")[0]
     text = _HELP_ALONE.sub("", _HELP.sub("", command.get_help(context))).rstrip()
     if not common:
         return text
@@ -335,11 +299,9 @@ def _help(context: click.Context, shared: Sequence[Record]) -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "metrics": metrics,
-    **{f"parameters-{described['name']}": partial(parameters, described["name"]) for described in _experiments()},
+    **{f"parameters-{name}": partial(parameters, name) for name in SHOWN_EXPERIMENTS},
     "remedies": remedies,
-    "advice": advice,
     "program-remedies": program_remedies,
-    "switches": switches,
     "settings": settings,
     "libraries": libraries,
     "campaigns": campaigns,

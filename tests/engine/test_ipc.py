@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slowpath-ipc against the stub driver: a planted law is found, and the record is as docs/reference/ipc.md says."""
+"""slowpath-ipc against the stub driver: a planted law is found, and the record is as docs/results/gpu.md says."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// slowpath-ipc: docs/reference/ipc.md.
+/// slowpath-ipc: docs/results/gpu.md.
 #include <cstdint>
 #include <cstdio>
 #include <string_view>

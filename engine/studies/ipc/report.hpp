@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The table on stdout and, on request, the record (docs/reference/ipc.md says how steps become blocks).
+/// The table on stdout and, on request, the record (docs/results/gpu.md says how steps become blocks).
 #pragma once
 
 #include <array>

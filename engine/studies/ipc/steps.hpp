@@ -13,7 +13,7 @@ namespace slowpath::ipc {
 inline constexpr std::uint32_t exporter_rank = 0;
 inline constexpr std::uint32_t importer_rank = 1;
 
-/// In the order in which they are done; a block's seq0 is the step's number (docs/reference/ipc.md).
+/// In the order in which they are done; a block's seq0 is the step's number (docs/results/gpu.md).
 enum class Step : std::uint32_t { export_handle, open, first_access, close, reopen, close_again };
 inline constexpr std::size_t step_count = 6;
 

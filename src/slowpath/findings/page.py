@@ -62,8 +62,7 @@ def markdown_page(paths: Sequence[SlowPath]) -> str:
     ]
     for path in paths:
         lines += [f"## {path.code}", "", f"**{path.title}.** {path.what}", ""]
-        for heading, text in _parts(path)[1:]:
-            lines += [f"*{heading.split()[-1].capitalize()}:* {text}", ""] if text else []
+        lines += [f"*Fix:* {path.remedy}", "", f"*Found:* {path.needs}", ""]
     return re.sub(r"docs/([\w-]+)/([\w-]+)\.md", _link, "\n".join(lines))
 
 

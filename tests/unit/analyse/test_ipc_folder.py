@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder that slowpath-ipc wrote (docs/reference/ipc.md) is reported like a run."""
+"""A folder that slowpath-ipc wrote (docs/results/gpu.md) is reported like a run."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ FEWER_LIVE_BUFFERS = Remedy(
     ("live_buffers",),
     Control("the first message from a new buffer costs the same for any number of live buffers", phase="first"),
     ("the program must wait for a free buffer",),
-    ("docs/reference/ipc.md",),
+    ("docs/results/gpu.md",),
     parameter="live_buffers",
     change=_fewer_buffers,
     code="static void* pool[8];  /* allocate once, use in turn */",
