@@ -17,8 +17,8 @@ from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe
 
 RECORDED = data_folder("schema") / "engine.json"
-# Measured by no engine: slowpath-ipc is a program of its own, and imported logs have times of other programs.
-WITHOUT_ENGINE = ("ipc", "printed")
+# Measured by no engine: imported logs have times of other programs.
+WITHOUT_ENGINE = ("printed",)
 MEASURED = [one for one in EXPERIMENTS if one.name not in WITHOUT_ENGINE]
 ONLY_OURS = {"name", "not_across"}  # of a metric: what it is found by, and the judge's
 Json = dict[str, Any]

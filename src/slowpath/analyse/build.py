@@ -202,7 +202,7 @@ def _differs(mpi: MpiResult) -> bool:
 
 
 def build_results(run: Path) -> Results:
-    """Everything that can be concluded from a run folder, or from a folder that slowpath-ipc wrote.
+    """Everything that can be concluded from a run folder.
 
     Raises: RecordError when run.json or plan.json is missing, damaged or of another version.
     """

@@ -218,11 +218,10 @@ def command_line(
 
     Returns: None when the argv does not hold the program that measures the experiment (an imported log).
     """
-    program = experiment.program
-    position = next((i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] == program.name), None)
+    position = next((i for i, word in enumerate(argv) if word.rsplit("/", 1)[-1] == "slowpath-engine"), None)
     if position is None:
         return None
-    words = [*argv[: position + 1], *([experiment.name] if program.takes_experiment else []), *_options(parameters)]
+    words = [*argv[: position + 1], experiment.name, *_options(parameters)]
     return " ".join([*shell_assignments(variables), shlex.join(words)])
 
 

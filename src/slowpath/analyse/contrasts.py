@@ -52,9 +52,8 @@ def _compare(
 ) -> _Paired | str:
     """The comparison, or why there is none.
 
-    One launch says nothing about the spread between launches, so a run of one round decides nothing. A log, or a record
-    that slowpath-ipc wrote by itself, is all that there will ever be: there the samples themselves are compared, and
-    the interval's kind says so.
+    One launch says nothing about the spread between launches, so a run of one round decides nothing. A log is
+    all that there will ever be: there the samples themselves are compared, and the interval's kind says so.
     """
     why = not_comparable(cells[contrast.a.cell].experiment, contrast.metric, contrast.axis)
     if why is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a record comes from: a run folder of slowpath's own, or one that slowpath-ipc wrote by itself."""
+"""A run folder as recorded, with the launches of one kind of machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from slowpath.core.errors import RecordError
 from slowpath.core.machine_kind import Machine, differing, groups, host_of, in_words
 from slowpath.core.plan import Plan
 from slowpath.core.results import Line
-from slowpath.experiments.ipc.folder import ipc_folders, read_ipc
 from slowpath.experiments.measured.load import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run
 from slowpath.record.plan_files import read_plan, require_launches
@@ -84,9 +83,7 @@ class Recorded(NamedTuple):
 
 
 def read_recorded(run: Path) -> Recorded:
-    """Raises: RecordError when the folder holds neither, or its record can't be read."""
-    if not (run / "run.json").exists() and (folders := ipc_folders(run)):
-        return Recorded(*read_ipc(folders), mpis={}, interleaved=False)
+    """Raises: RecordError when the folder holds no run, or its record can't be read."""
     info, plan = read_run(run), read_plan(run / "plan.json")
     launches = load_launches(run)
     try:

@@ -82,11 +82,7 @@ def require_measured(source: RunSource) -> RunSource:
 
 def _has_launches(folder: Path) -> bool:
     """Return whether the folder has a record from which results can be made."""
-    if (folder / "run.json").exists():
-        return (folder / "launches").is_dir()
-    from slowpath.experiments.ipc.folder import ipc_folders
-
-    return bool(ipc_folders(folder))
+    return (folder / "run.json").exists() and (folder / "launches").is_dir()
 
 
 def _analysed(path: Path, folder: Path) -> RunSource:

@@ -70,7 +70,7 @@ def unlike(a: Machine, b: Machine) -> list[Unlike]:
 
 
 def is_stated(machine: Machine) -> bool:
-    """Whether the record states a machine at all: imported logs and slowpath-ipc state none."""
+    """Whether the record states a machine at all: imported logs state none."""
     return all(fact is not None for fact in hardware(machine))
 
 

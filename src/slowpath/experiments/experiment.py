@@ -72,17 +72,6 @@ class Study:
     lines: Callable[[Any, Sequence[CellResult]], list[Line]]
 
 
-@dataclass(frozen=True)
-class Program:
-    """The program that measures an experiment. takes_experiment: its first word on the command line."""
-
-    name: str
-    takes_experiment: bool
-
-
-ENGINE = Program("slowpath-engine", takes_experiment=True)
-
-
 def _unknown_seconds(parameters: Parameters, ranks: int) -> float:
     return _UNKNOWN_S
 
@@ -119,7 +108,6 @@ class Experiment:
     split           whom a message holds while it is under way, by phase, or why that is not known
     observer        what counts disturbed repetitions of its cells; None: nothing does
     synchronisation the part of a block that times the synchronisation alone; None: no part does
-    program         that measures it
     study           its own section of results.json
     views           names of its sections of the report (report/studies.py)
     timelines       pattern -> name of the timeline that a trace of it shows (report/trace/read.py)
@@ -140,7 +128,6 @@ class Experiment:
     split: Callable[[Parameters, Sequence[SampleBlock], LaunchContext], Mapping[str, Split] | Absent] = _not_split
     observer: Callable[[], Observer] | None = None
     synchronisation: int | None = None
-    program: Program = ENGINE
     study: Study | None = None
     views: tuple[str, ...] = ()
     timelines: Mapping[str, str] = field(default_factory=dict)

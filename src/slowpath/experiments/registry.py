@@ -11,7 +11,6 @@ from slowpath.experiments.coll.experiment import COLL
 from slowpath.experiments.exchange import EXCHANGE
 from slowpath.experiments.experiment import Experiment, Pattern
 from slowpath.experiments.first_use.experiment import FIRST_USE
-from slowpath.experiments.ipc.folder import IPC
 from slowpath.experiments.measured.launch_context import LaunchContext
 from slowpath.experiments.measured.series import NO_SAMPLES, Derived, SampleBlock, per_operation
 from slowpath.experiments.metric import Metric
@@ -42,7 +41,6 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     NODES,
     PUT,
     CANNON,
-    IPC,
     PRINTED,
 )
 

@@ -291,7 +291,7 @@ def _side(contrast: ContrastResult, side: ContrastSide) -> str:
     return f'"{value}"' if axis in _NAMED_AXES else f"{axis.removesuffix('_bytes').replace('_', ' ')} {value}"
 
 
-_THINGS = {"time_per_put_s": "puts", "receive_s": "receives", "ipc_open_s": "openings of a handle"}
+_THINGS = {"time_per_put_s": "puts", "receive_s": "receives"}
 _THINGS |= {"window_use_s": "windows", "shared_window_use_s": "windows"}
 # Which collective, in what way and on how many ranks: the finding's own sentence says it.
 _SAY_ALL = ("collective_work_s", "collective_span_s", "collective_own_s")

@@ -18,7 +18,6 @@ FEWEST_POINTS = 3
 
 _LENGTHS = ("sender_allocation_bytes", "receiver_allocation_bytes")
 
-_LIVE = "live"  # slowpath-ipc's name of live_buffers
 
 _UNIT = "s"
 
@@ -147,7 +146,7 @@ def _plain(parameters: Mapping[str, str], roles: Roles) -> dict[str, float]:
         if is_effort(roles, name) or name in ("buffer_bytes", "overalloc_bytes", "allocation_bytes", "pad_to_bytes"):
             continue
         if (number := _number(name, value, roles)) is not None and ":" not in value:
-            found["live_buffers" if name == _LIVE else name] = number
+            found[name] = number
     return found
 
 

@@ -193,7 +193,7 @@ class ThreadLevel(msgspec.Struct, frozen=True):
 
 
 class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_begin"):
-    """First line of a launch. ranks: written one by one by slowpath-ipc and older engines; else made of `nodes`."""
+    """First line of a launch. ranks: made of `nodes`."""
 
     t_ns: Whole
     launch: Count
@@ -338,12 +338,10 @@ class SocketMessages(msgspec.Struct, frozen=True, tag_field="event", tag="messag
 
 
 class CellBegin(msgspec.Struct, frozen=True, tag_field="event", tag="cell_begin"):
-    """The engine starts a cell. slowpath-ipc, which no plan describes, says here what the cell is."""
+    """The engine starts a cell."""
 
     t_ns: Whole
     cell: CellNumber
-    experiment: Name | None = None
-    parameters: dict[Name, Text] | None = None
 
 
 class Allocation(msgspec.Struct, frozen=True, tag_field="event", tag="allocation"):

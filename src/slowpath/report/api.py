@@ -232,7 +232,7 @@ class Run:
 
     @cached_property
     def info(self) -> RunInfo:
-        """Return run.json, or its equivalent for a folder that slowpath-ipc wrote."""
+        """Return run.json."""
         return read_run(self.path) if (self.path / "run.json").exists() else self._recorded.info
 
     @property

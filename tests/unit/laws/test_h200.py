@@ -40,26 +40,6 @@ def first(found: list[Sweep], metric: str, label: str) -> Sweep:
     return next(s for s in found if (s.metric, s.phase, s.label) == (metric, "first", label))
 
 
-def test_opening_a_handle_costs_by_granules_at_the_driver(sweeps_of: Of) -> None:
-    sweep = first(sweeps_of("ipc"), "ipc_open_s", "ipc")
-    assert (sweep.launches, sweep.points) == (6, 16)
-    choice = choose(sweep)
-    assert choice.winner is not None, choice.refused
-    assert choice.winner.name == "granules"
-    terms = {term.name: term for term in choice.winner.coefficients}
-    small, middle = terms["4 KiB granules"], terms["64 KiB granules"]
-    assert 16e-9 < small.value < 22e-9
-    assert 180e-9 < middle.value < 240e-9
-    assert (small.unit, middle.unit) == ("s per 4 KiB page", "s per 64 KiB page")
-    assert small.interval is not None
-    assert small.interval[1] / small.interval[0] < 1.3
-    ends = [(b.above, b.up_to) for b in choice.winner.brackets]
-    assert ends == [(4 * KIB, 64 * KIB), (64 * KIB, 2 * MIB)]
-    assert choice.runner_up is not None
-    assert choice.runner_up.name == "allocation"
-    assert choice.winner.left_out_ratio is not None
-
-
 def test_the_remainder_decides_the_granule_of_a_first_message(sweeps_of: Of) -> None:
     choice = choose(first(sweeps_of("gpu-pages"), "one_way_s", "remainder"))
     assert choice.winner is not None, choice.refused

@@ -70,12 +70,6 @@ def test_counts_of_instructions(tmp_path: Path) -> None:
     assert found.instructions(9) == []
 
 
-def test_a_cell_that_no_plan_names_says_what_it_is(tmp_path: Path) -> None:
-    line = '{"event":"cell_begin","t_ns":2,"cell":0,"experiment":"ipc","parameters":{"live":"4"}}'
-    (begin,) = written(tmp_path, line).of(CellBegin)
-    assert (begin.experiment, begin.parameters) == ("ipc", {"live": "4"})
-
-
 def test_a_half_written_last_line(tmp_path: Path) -> None:
     found = written(tmp_path, BEGIN, CELLS[0], CELLS[1][:40], end="")
     assert len(found.events) == 2

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -51,13 +50,3 @@ def test_reports_show_them_first(field: dict) -> None:
     assert max(len(line) for line in text.splitlines() if not line.startswith("Report: ")) <= 100
     assert page.index('id="findings"') < page.index('id="contrasts"')
     assert "1.73 µs x pages of 4 KiB" in page
-
-
-def test_opening_handles_on_an_h200_costs_20_ns_a_page(tmp_path: Path) -> None:
-    shutil.unpack_archive(DATA / "gpu" / "ipc.tar.xz", tmp_path)
-    one = build_results(tmp_path / "ipc").findings[0]
-    assert (one.rule, one.law.name, one.metric) == ("SP001", "granules", "ipc_open_s")
-    cost = {term.per: term for term in one.law.coefficients}
-    low, high = cost["4 KiB page"].interval
-    assert low < 19.9e-9 < high
-    assert high / low < 1.2

@@ -64,7 +64,6 @@ ERROR_LINE = re.compile(r"\berror: |^CMake Error|undefined reference|No space le
 # programs that can't be changed, what `slowpath watch` preloads, what replaces collectives and the mock-ups that it
 # opens, and the BLAS.
 OTHER_PROGRAMS = (
-    "slowpath-ipc",
     "libslowpath-pad.so",
     "libslowpath-layers.so",
     "libslowpath-witness.so",

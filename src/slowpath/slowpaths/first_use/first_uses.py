@@ -82,7 +82,7 @@ MESSAGE = "message_bytes"
 
 # Of the metrics of one cell the first of these speaks: the others are parts of it. A first round trip, one a launch,
 # also holds what the other rank is late by, so that patterns of round trips say nothing of first messages.
-METRICS = ("one_way_s", "send_barrier_s", "ipc_open_s")
+METRICS = ("one_way_s", "send_barrier_s")
 
 VISIT_S = 1e-9  # less than any processor or kernel spends on a page that it looks at; the cheapest seen took 20 ns
 
@@ -145,7 +145,7 @@ def _first_uses(sources: Sources) -> tuple[FirstUse, ...]:
 def _primary(cell: CellResult) -> str | None:
     """The metric of a cell that speaks for it, measured both at first and later or, of opening a handle, at first."""
     for name in METRICS:
-        if cell.estimate(name, "first") and (cell.estimate(name, "steady") or name == "ipc_open_s"):
+        if cell.estimate(name, "first") and cell.estimate(name, "steady"):
             return name
     return None
 
@@ -352,7 +352,7 @@ def _first_use(facts: Facts, use: FirstUse) -> Observation:
     kinds = memory(use.cells)
     where = gpus(use.cells)  # ways inside a GPU and between two differ in kind
     size = sizes([use.slow])
-    what = "Opening the handle" if use.metric == "ipc_open_s" else f"The first {size} message".replace("  ", " ")
+    what = f"The first {size} message".replace("  ", " ")
     later = use.fast_phase == "steady"
     against = "a later one" if later else f"from {_buffer(use.fast)}"
     law = f"; cost: {cost_words(use.law)}" if use.law and use.law.name else "; its growth law is unknown"
