@@ -165,7 +165,7 @@ def _binding(launcher: Launcher) -> str:
 
 def traps() -> str:
     """What users fall into, launcher by launcher that was run."""
-    run = [launcher for launcher in LAUNCHERS if launcher.verified != NOT_RUN]
+    run = [launcher for launcher in LAUNCHERS if launcher.verified != NOT_RUN and launcher.traps]
     return "".join(f"- `{launcher.name}`: {'; '.join(launcher.traps)}.\n" for launcher in run)
 
 

@@ -72,7 +72,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "    sp011_binding.SLOW_PATH,",
         "    sp999_added.SLOW_PATH,\n    sp011_binding.SLOW_PATH,",
     )
-    changed(family / "remedies.py", "BIND_TO_CORES =", REMEDY)
+    changed(package / "slowpaths" / "remedies.py", "BIND_TO_CORES =", REMEDY)
     changed(family / "sp011_binding.py", "remedies=(BIND_TO_CORES,)", "remedies=(SIT_DOWN, BIND_TO_CORES)")
     changed(family / "sp011_binding.py", "    BIND_TO_CORES,\n", "    BIND_TO_CORES,\n    SIT_DOWN,\n")
     changed(package / "mpi" / "launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
