@@ -55,8 +55,13 @@ LAUNCHER = """LIBRARY_LAUNCHERS = (
         verified="by a test",
     ),
 """
-METRIC = '    Metric("put_call_s", "s", "lower", "one put of a burst, without the synchronisation"),\n'
-ADDED_METRIC = METRIC + '    Metric("added_s", "s", "lower", "what a test added"),\n'
+METRIC = """        {
+          "name": "put_call_s",
+"""
+ADDED_METRIC = (
+    '        {"name": "added_s", "unit": "s", "pattern": "burst", "better": "lower", "meaning": "what a test added",\n'
+    '         "definition": "a sample", "bandwidth": false, "message_rate": false},\n' + METRIC
+)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +81,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     changed(family / "sp011_binding.py", "remedies=(BIND_TO_CORES,)", "remedies=(SIT_DOWN, BIND_TO_CORES)")
     changed(family / "sp011_binding.py", "    BIND_TO_CORES,\n", "    BIND_TO_CORES,\n    SIT_DOWN,\n")
     changed(package / "mpi" / "launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
-    changed(package / "experiments" / "put" / "experiment.py", METRIC, ADDED_METRIC)
+    changed(copy / "schema" / "engine.json", METRIC, ADDED_METRIC)
     return copy
 
 
