@@ -82,7 +82,7 @@ def test_each_card_shows_one_picture_and_folds_the_others(browser: Any, pages: d
     counts = browser.execute_script(
         "return [...document.querySelectorAll('article.finding')].map((card) => ["
         "card.querySelectorAll(':scope > .seen').length,"
-        "[...card.querySelectorAll('details .seen')].filter((e) => e.checkVisibility()).length])"
+        "[...card.querySelectorAll('details figure')].filter((e) => e.checkVisibility()).length])"
     )
     assert counts[:2] == [[1, 0], [1, 0]]
     assert len(counts) == CARDS

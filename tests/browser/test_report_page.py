@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import WebDriverWait
 
 from watchdog import WATCHDOG_S
 
@@ -74,11 +74,6 @@ def comes(browser: Any, true: Callable[[], object]) -> None:
     WebDriverWait(browser, WATCHDOG_S, poll_frequency=0.05).until(lambda _: true())
 
 
-def read_out(browser: Any) -> str:
-    """What the live region says."""
-    return str(browser.find_element(By.ID, "x-read").text)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_opens_offline_without_errors(browser: Any, pages: dict[str, str], name: str) -> None:
     show(browser, pages[name])
@@ -122,10 +117,10 @@ def test_words_in_charts_are_readable_and_inside(browser: Any, pages: dict[str, 
     words = browser.execute_script(
         """return [...document.querySelectorAll("main svg text")].filter((t) => t.getClientRects().length).map((t) => {
              const box = t.getBoundingClientRect();
-             const scale = t.getScreenCTM().a;
+             const m = t.getScreenCTM(), scale = Math.hypot(m.a, m.b);
              return [t.textContent, parseFloat(getComputedStyle(t).fontSize) * scale, box.left, box.right]; })"""
     )
-    assert len(words) > 50
+    assert len(words) > 20
     for text, pixels, left, right in words:
         assert pixels >= 11, text
         assert left >= 0, text
@@ -170,60 +165,6 @@ def test_dark_is_dark(browser: Any, pages: dict[str, str]) -> None:
     assert colours[1] != colours[0]
 
 
-def test_explorer_works_by_keyboard_alone(browser: Any, pages: dict[str, str]) -> None:
-    show(browser, pages["results"])
-    browser.execute_script("document.getElementById('x-cell').focus()")
-    before = browser.execute_script("return document.querySelector('#x-plot svg').outerHTML")
-    press(browser, Keys.ARROW_DOWN)
-    assert browser.execute_script("return document.querySelector('#x-plot svg').outerHTML") != before
-    press(browser, Keys.TAB, Keys.TAB, Keys.ARROW_DOWN, Keys.TAB, Keys.TAB)
-    assert Select(browser.find_element(By.ID, "x-view")).first_selected_option.text == "cumulative share"
-    assert browser.switch_to.active_element.get_attribute("id") == "x-plot"
-    assert "% of the samples take at most this" in read_out(browser)
-    first = read_out(browser)
-    press(browser, Keys.ARROW_RIGHT)
-    second = read_out(browser)
-    press(browser, Keys.ARROW_DOWN)
-    third = read_out(browser)
-    assert len({first, second, third}) == 3
-    assert ("launch 0" in second, "launch 1" in third) == (True, True)
-    press(browser, Keys.END)
-    assert "100.0 %" in read_out(browser)
-    assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") != "none"
-    assert browser.get_log("browser") == []
-
-
-@pytest.mark.parametrize("view", ["time", "ecdf"])
-@pytest.mark.parametrize("scale", ["log", "linear"])
-@pytest.mark.parametrize("width", WIDTHS)
-def test_explorer_draws_every_view(browser: Any, pages: dict[str, str], view: str, scale: str, width: int) -> None:
-    show(browser, pages["results"], width)
-    Select(browser.find_element(By.ID, "x-view")).select_by_value(view)
-    Select(browser.find_element(By.ID, "x-scale")).select_by_value(scale)
-    for phase in ("first", "steady"):
-        Select(browser.find_element(By.ID, "x-phase")).select_by_value(phase)
-        paths = browser.execute_script(
-            "return [...document.querySelectorAll('#x-plot .samples')]"
-            ".map((p) => [p.getBBox().width, p.getAttribute('d')])"
-        )
-        assert len(paths) == 8
-        assert all(across > 0 and "NaN" not in d for across, d in paths)
-    assert browser.get_log("browser") == []
-
-
-def test_explorer_follows_the_pointer(browser: Any, pages: dict[str, str]) -> None:
-    show(browser, pages["results"])
-    plot = browser.find_element(By.ID, "x-plot")
-    browser.execute_script("arguments[0].scrollIntoView({behavior: 'instant', block: 'center'})", plot)
-    before = read_out(browser)
-    box = browser.execute_script(
-        "const b = arguments[0].getBoundingClientRect(); return [b.left + b.width / 2, b.top + 90]", plot
-    )
-    browser.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": box[0], "y": box[1]})
-    comes(browser, lambda: read_out(browser) != before)
-    assert browser.find_element(By.CSS_SELECTOR, ".tip").is_displayed()
-
-
 def test_evidence_opens_its_contrast(browser: Any, pages: dict[str, str]) -> None:
     show(browser, pages["results"])
     link = browser.find_element(By.LINK_TEXT, "Evidence")
@@ -247,9 +188,7 @@ def test_readable_without_scripts(start: Callable[..., Any], pages: dict[str, st
     plain.get(pages["results"])
     text = plain.find_element(By.TAG_NAME, "body").text
     assert "Messages of 16 MiB take 2.5 times as long" in text
-    assert "This explorer needs JavaScript" in text
     assert "slower" in text
-    assert not plain.find_element(By.ID, "x-cell").is_displayed()
-    folded = plain.find_element(By.CSS_SELECTOR, "details.contrast:not([open]) > summary")
+    folded = plain.find_element(By.CSS_SELECTOR, "details.opens:not([open]) > summary")
     folded.send_keys(Keys.ENTER)
-    assert plain.find_element(By.CSS_SELECTOR, "details.contrast[open] .card").is_displayed()
+    assert plain.find_element(By.CSS_SELECTOR, "details.opens[open] .opened").is_displayed()

@@ -60,7 +60,6 @@ class RunInfo(msgspec.Struct, frozen=True):
     mpis: list[dict[str, Any]] = []  # each MPI of the run, with its short_name and engine; []: an old run, with one
     machine: dict[str, Any] = {}
     notes: list[Text] = []
-    redacted: bool = False  # a copy in which stand-ins replace names
     # Further ones, on which it was resumed; LaunchInfo.machine counts from 1.
     machines: Annotated[list[dict[str, Any]], Meta(max_length=MOST_MACHINES)] = []
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -27,7 +28,7 @@ _ROOM = 13.0  # percent between two labels of an axis that touch in no box of 30
 _WIDE = 1000  # units of a stretched picture
 AXIS_HEIGHT = 22
 _HEIGHT, _TOP, _BOTTOM = 262, 24, 222  # of a plot, in pixels
-_SQUARE_WIDTH, _SQUARE_LEFT, _SQUARE_TOP, _NUMBERED = 520, 84, 70, 12
+_SQUARE_WIDTH, _SQUARE_LEFT, _SQUARE_TOP, _NUMBERED = 344, 60, 60, 34  # pixels; the least side with its words
 _LABELS = 12  # names along a side of a matrix
 # A shape for each verdict, state and series: colour only repeats it. The page defines them once.
 SHAPES = {
@@ -49,6 +50,15 @@ SHAPES = {
     "s5": "M0 4.4L4.2-3.2H-4.2z",
     "s6": "M-4 0H4M0-4V4",
 }
+
+
+_MICRO = re.compile(r"(?<=[\d\]]) us\b")
+_TIMES = re.compile(r"(?<=\d)x(?=$|[\s.,;:)])")
+
+
+def typeset(words: str) -> str:
+    """Return text of a page, with `us` and `x` behind numbers as `µs` and `×`."""
+    return _TIMES.sub("×", _MICRO.sub(" µs", guard.text(words)))
 
 
 def shape_id(style: str) -> str:
@@ -74,13 +84,13 @@ def element(name: str, content: str = "", /, **attributes: str | float | int | N
 
 def label(words: str, x: str | float, y: float, anchor: str | None = None, class_: str = "tick") -> str:
     """Return a text."""
-    return element("text", escape(guard.text(words)), x=x, y=y, text_anchor=anchor, class_=class_)
+    return element("text", escape(typeset(words)), x=x, y=y, text_anchor=anchor, class_=class_)
 
 
 def picture(content: str, words: str, height: int, class_: str, width: int | None = None) -> Markup:
     """Return a whole picture.  Args: width: in pixels; None: as wide as its box."""
     box = None if width is None else f"0 0 {width} {height}"
-    title = element("title", escape(guard.text(words)))
+    title = element("title", escape(typeset(words)))
     across = "100%" if width is None else str(width)
     return Markup(element("svg", title + content, class_=class_, role="img", width=across, height=height, viewBox=box))
 
@@ -193,7 +203,7 @@ def _across(axis: Axis, scale: Scale, y: float, at_most: int, keep: float | None
         x, words = scale(tick), ""
         if x - last >= _ROOM:
             last, shown = x, shown + 1
-            anchor = "start" if x < 4 else "end" if x > 96 else "middle"
+            anchor = "middle" if 2 < x < 98 else "start" if x < 4 else "end"
             class_ = "tick odd" if shown % 2 == 0 else "tick"
             words = label(tick_words(tick, axis.unit), _percent(x), y, anchor, class_)
         yield _percent(x), words
@@ -267,7 +277,7 @@ class Drawing:
             place = {"x": left + 0.5, "y": top + 0.5, "width": side - 1, "height": side - 1}
             class_ = f"square {figure.style}{' marked' if square.marked else ''}"
             content += element("rect", **place, class_=class_, fill_opacity=f"{square.shade:.2f}")
-            if square.words and count <= _NUMBERED:
+            if square.words and side >= _NUMBERED:
                 content += label(square.words, left + side / 2, top + side / 2 + 4, "middle", "label")
         for place_ in range(0, len(figure.names), math.ceil(count / _LABELS)):
             at = (place_ + 0.5) * side
@@ -381,6 +391,6 @@ def _marker(point: Point, marker: str, style: str, x: Scale, y: Scale) -> str:
     at, class_ = _percent(x(point.x)), f"{'hollow' if marker == 'hollow' else 'point'} {style}"
     if point.area is None:
         return element("use", href=f"#{shape_id(style)}", x=at, y=y(point.y), class_=class_)
-    title = element("title", escape(guard.text(point.words)))
+    title = element("title", escape(typeset(point.words)))
     radius = max(3.0, 22 * math.sqrt(point.area))
     return element("circle", title, cx=at, cy=y(point.y), r=radius, class_=f"{class_} circle")

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
+from slowpath.core.cannon_results import Value
+from slowpath.core.cell_results import MetricEstimate
 from slowpath.core.result import Interval
 from slowpath.report import format as fmt
 
@@ -19,22 +21,6 @@ V = TypeVar("V")
 STYLES = ("s1", "s2", "s3", "s4", "s5", "s6")  # colour and marker of a series; more series go into another figure
 MOST_SERIES = len(STYLES)
 MOST_DOTS = 40  # of a row
-
-
-class HasInterval(Protocol):
-    """An estimate of results.json."""
-
-    @property
-    def value(self) -> float:
-        """Return the centre."""
-
-    @property
-    def interval(self) -> Interval | None:
-        """Return its interval."""
-
-    @property
-    def interval_kind(self) -> str:
-        """Return the kind of the interval, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +38,7 @@ class Quantity:
     reason: str | None = None
 
     @classmethod
-    def of(cls, estimate: HasInterval | None, unit: str = "s", reason: str | None = None) -> Quantity:
+    def of(cls, estimate: MetricEstimate | Value | None, unit: str = "s", reason: str | None = None) -> Quantity:
         """Return the quantity of an estimate, or a missing one."""
         if estimate is None:
             return cls(None, unit, reason=reason or "no reason was recorded")
@@ -106,7 +92,6 @@ Cell = str | Quantity | Shown
 class Table:
     """A table.  Args: summary: the line that opens it; "": it is open.  wide: cells wrap, the table fills the page."""
 
-    kind: ClassVar[str] = "table"
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[Cell]]
@@ -174,7 +159,6 @@ class Band:
 class Plot:
     """Series over two axes.  Args: level: a horizontal line to compare with.  name: how a card calls its picture."""
 
-    kind: ClassVar[str] = "plot"
     title: str
     caption: str
     x: Axis
@@ -226,7 +210,6 @@ class Row:
 class Rows:
     """Rows of marks on one axis.  Args: head: words over the values.  narrow: labels are short.  height: of a row."""
 
-    kind: ClassVar[str] = "rows"
     title: str
     caption: str
     x: Axis
@@ -252,7 +235,6 @@ class Square:
 class Matrix:
     """Squares by row and column.  Args: words: the matrix as text."""
 
-    kind: ClassVar[str] = "matrix"
     title: str
     caption: str
     names: Sequence[str]
@@ -269,7 +251,6 @@ Figure = Plot | Rows | Matrix
 class Text:
     """A paragraph.  Args: style: its class, such as lead, sub, warn, advice.  name: words in bold before it."""
 
-    kind: ClassVar[str] = "text"
     words: str
     style: str = ""
     name: str = ""
@@ -279,7 +260,6 @@ class Text:
 class Heading:
     """A heading within a section."""
 
-    kind: ClassVar[str] = "heading"
     words: str
 
 
@@ -287,7 +267,6 @@ class Heading:
 class Items:
     """A list of sentences."""
 
-    kind: ClassVar[str] = "items"
     items: Sequence[str]
 
 
@@ -295,7 +274,6 @@ class Items:
 class Facts:
     """Names, each with a value that may have several lines."""
 
-    kind: ClassVar[str] = "facts"
     facts: Sequence[tuple[str, str | Sequence[str]]]
     title: str = ""
 
@@ -304,7 +282,6 @@ class Facts:
 class Lines:
     """Sentences with a level and its word.  Args: lines: style of the badge or "", word, sentence, id of evidence."""
 
-    kind: ClassVar[str] = "lines"
     lines: Sequence[tuple[str, str, str, str]]
 
 
@@ -312,7 +289,6 @@ class Lines:
 class Copied:
     """Lines to copy, exactly as they are.  Args: label: what they are.  id: of its element."""
 
-    kind: ClassVar[str] = "copied"
     text: str
     label: str = ""
     id: str = ""
@@ -323,7 +299,6 @@ class Copied:
 class Fold:
     """Blocks behind a line that opens them."""
 
-    kind: ClassVar[str] = "fold"
     summary: str
     blocks: Sequence[Block]
     opened: bool = False
@@ -333,7 +308,6 @@ class Fold:
 class Group:
     """Blocks side by side: panels of figures, or columns of facts."""
 
-    kind: ClassVar[str] = "group"
     style: Literal["panels", "columns"]
     blocks: Sequence[Block]
 
@@ -356,7 +330,6 @@ class Card:
           more: folded, under the line `opens`.
     """
 
-    kind: ClassVar[str] = "card"
     id: str
     code: str
     title: str

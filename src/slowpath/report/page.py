@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from markupsafe import Markup
 
 from slowpath.core import guard
 from slowpath.report import format as fmt
-from slowpath.report.draw import SHAPES, Drawing, element, shape_id, style_of
+from slowpath.report.draw import SHAPES, Drawing, element, shape_id, style_of, typeset
 from slowpath.report.figure import Page, Quantity, Shown
 
 PAGE_BYTES = 940_000
@@ -24,13 +23,10 @@ LEVELS = {
     "warning": ("undecided", "Warning"),
 }
 _TEMPLATES = Path(__file__).parent / "templates"
-_MICRO = re.compile(r"(?<=[\d\]]) us\b")
-_PRE = re.compile(r"(<pre\b.*?</pre>)", re.DOTALL)
-_TIMES = re.compile(r"(?<=\d)x(?=$|[\s.,;:)])")
 
 
 def render(page: Page) -> str:
-    """Return a page as one file that needs no network. All text passes `typeset`, except lines to copy."""
+    """Return a page as one file that needs no network. All text is typeset, except lines to copy."""
     drawing = Drawing()
     return _environment().get_template("page.html.j2").render(
         page=page, draw_rows=drawing.rows, draw_plot=drawing.plot, draw_matrix=drawing.matrix
@@ -41,27 +37,18 @@ class Verbatim(str):
     """Text that a page shows unchanged: lines to copy, or output of a program."""
 
 
-def typeset(value: object) -> object:
-    """Replace `us` and `x` in plain text by `µs` and `×`.
-
-    Macros pass their output once more when they are called. `pre` elements in that output stay unchanged.
-    """
-    if isinstance(value, Markup):
-        return Markup("".join(part if part.startswith("<pre") else _set(part) for part in _PRE.split(value)))
-    if not isinstance(value, str):
+def _typeset(value: object) -> object:
+    """Clean and typeset plain text; markup is of macros and of draw.py, whose text is typeset already."""
+    if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return guard.text(value) if isinstance(value, Verbatim) else _set(guard.text(value))
-
-
-def _set(text: str) -> str:
-    return _TIMES.sub("×", _MICRO.sub(" µs", text))
+    return guard.text(value) if isinstance(value, Verbatim) else typeset(value)
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined,
-                              finalize=typeset, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
-    environment.filters["verbatim"] = Verbatim
+                              finalize=_typeset, trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    environment.filters |= {"verbatim": Verbatim, "kind": lambda block: type(block).__name__.lower()}
     shapes = "".join(element("path", d=path, id=shape_id(name)) for name, path in SHAPES.items())
     environment.globals.update(
         badge=badge, cell=_cell, missing=fmt.MISSING, style=_inline("style.css"), copy_script=_inline("copy.js"),

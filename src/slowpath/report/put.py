@@ -299,32 +299,10 @@ NANOSECOND = 1e-9
 MILLION = 1e6
 
 
-def nanoseconds(value_s: float | None, interval: Interval | None = None) -> str:
-    """Return seconds as ns, rounded to their interval."""
-    return _scaled(value_s, interval, NANOSECOND)
-
-
-def millions(rate_per_s: float | None, interval: Interval | None = None) -> str:
-    """Return a rate in million per second, rounded to its interval."""
-    return _scaled(rate_per_s, interval, MILLION)
-
-
-def nanoseconds_interval(value_s: float | None, interval: Interval | None) -> str | None:
-    """Return the ends of an interval in ns, or None."""
-    return fmt.ratio_interval(value_s, _ends(interval, NANOSECOND))
-
-
-def millions_interval(rate_per_s: float | None, interval: Interval | None) -> str | None:
-    """Return the ends of an interval in million per second, or None."""
-    return fmt.ratio_interval(rate_per_s, _ends(interval, MILLION))
-
-
-def _scaled(value: float | None, interval: Interval | None, unit: float) -> str:
-    return fmt.number(None if value is None else value / unit, _ends(interval, unit))
-
-
-def _ends(interval: Interval | None, unit: float) -> Interval | None:
-    return (interval[0] / unit, interval[1] / unit) if interval else None
+def scaled(value: float | None, interval: Interval | None, unit: float, kind: str | None = None) -> Quantity:
+    """Return a value in a unit that the head of its column names, such as NANOSECOND or MILLION."""
+    ends = (interval[0] / unit, interval[1] / unit) if interval else None
+    return Quantity(None if value is None else value / unit, "", ends, kind)
 
 
 _COLUMNS: tuple[tuple[str, Callable[[StudyRow], Value]], ...] = (
@@ -376,7 +354,7 @@ def study_markdown(rows: list[StudyRow]) -> str:
 def _cells(row: StudyRow) -> list[str]:
     launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
     then = [str(row.then.instructions), f"{row.then.rate_per_s / MILLION:g}"] if row.then else [fmt.MISSING] * 2
-    today = [count_words(row.instructions), millions(row.rate_per_s, row.rate_interval)]
+    today = [count_words(row.instructions), scaled(row.rate_per_s, row.rate_interval, MILLION).text]
     return [line(cell).replace("|", "\\|") for cell in (row.name, f"{row.measured_as}{launches}", *today, *then)]
 
 
@@ -405,7 +383,7 @@ def put_lines(results: Results) -> list[str]:
     lines.append(
         "Cost of a put: instructions in the call, then with call site and loop; rate over that of the empty call."
     )
-    lines += _table([HEAD, *(_row(row) for row in shown)])
+    lines += _lines([HEAD, *(_row(row) for row in shown)])
     if first and len({row.mpi for row in rows}) > 1:
         lines.append(f"  Layers and limits are those of {first}'s launches; the page has them in every library's.")
     lines += busy_lines(results)
@@ -461,7 +439,7 @@ def _study(rows: Sequence[StudyRow]) -> list[str]:
         return []
     today = f" in launches of {rows[0].mpi}" if rows[0].mpi else ""
     lines = [f"The study's table: its four designs of a put{today}, and the libraries as they are."]
-    lines += _table([STUDY_HEAD, *(_study_row(row) for row in rows if row.rate_per_s is not None or row.then)])
+    lines += _lines([STUDY_HEAD, *(_study_row(row) for row in rows if row.rate_per_s is not None or row.then)])
     lines += [f"  {row.name}{f' of {row.mpi}' if row.mpi else ''}: {row.reason}." for row in rows if row.reason]
     layers = "; ".join(row.measured_as for row in rows if row.then)
     lines += [f"  The four, as layers: {layers}.", f"  As files: {' and '.join(NAMES)}."]
@@ -470,15 +448,16 @@ def _study(rows: Sequence[StudyRow]) -> list[str]:
 
 def _study_row(row: StudyRow) -> tuple[str, ...]:
     then = (str(row.then.instructions), f"{row.then.rate_per_s / MILLION:.2f}") if row.then else ("", "")
-    return row.name, _dash(count_words(row.instructions)), _dash(millions(row.rate_per_s, row.rate_interval)), *then
+    return (
+        row.name,
+        _dash(count_words(row.instructions)),
+        _dash(scaled(row.rate_per_s, row.rate_interval, MILLION).text),
+        *then,
+    )
 
 
-def _table(table: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table with its first column aligned left and numbers aligned right."""
-    widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
-    padded = [[line[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(line[1:], widths[1:], strict=True))]
-              for line in table]  # fmt: skip
-    return ["  " + "  ".join(line).rstrip() for line in padded]
+def _lines(table: Sequence[Sequence[str]]) -> list[str]:
+    return [f"  {line}" for line in fmt.aligned(table)]
 
 
 def _dash(shown: str) -> str:
@@ -491,8 +470,8 @@ def _row(row: DesignRow) -> tuple[str, ...]:
         row.name,
         f"{row.inside.median:g}" if row.inside else "-",
         "-" if whole is None else f"{whole:.1f}",
-        nanoseconds(estimate.value, estimate.interval) if estimate else "-",
-        millions(estimate.message_rate_per_s, estimate.message_rate_interval) if estimate else "-",
+        scaled(estimate.value, estimate.interval, NANOSECOND).text if estimate else "-",
+        scaled(estimate.message_rate_per_s, estimate.message_rate_interval, MILLION).text if estimate else "-",
         "-" if of_empty is None else fmt.ratio(of_empty.ratio, of_empty.interval),
     )
 
@@ -547,7 +526,7 @@ def _study_blocks(results: Results) -> list[Block]:
         launches = f", in launches of {row.mpi}" if row.mpi and row.then else ""
         missing = f"{fmt.MISSING} {row.reason}" if row.reason else fmt.MISSING
         count = missing if row.instructions is None else count_words(row.instructions)
-        rate = missing if row.rate_per_s is None else millions(row.rate_per_s, row.rate_interval)
+        rate = missing if row.rate_per_s is None else scaled(row.rate_per_s, row.rate_interval, MILLION).text
         then = [str(row.then.instructions), f"{row.then.rate_per_s / MILLION:.2f}"] if row.then else [fmt.MISSING] * 2
         rows.append([row.name, f"{row.measured_as}{launches}", count, rate, *then])
     if not rows:
@@ -586,12 +565,11 @@ def _costs(cell: CellResult, with_kind: bool = True) -> tuple[Shown, Shown]:
     estimate = steady(cell)
     if estimate is None:
         return Shown(fmt.MISSING, "no interval"), Shown(fmt.MISSING, "no interval")
-    rate, ends = estimate.message_rate_per_s, estimate.message_rate_interval
-    own = nanoseconds_interval(estimate.value, estimate.interval)
-    shown = own if own and not with_kind else fmt.with_kind(own, estimate.interval_kind)
+    time = scaled(estimate.value, estimate.interval, NANOSECOND, estimate.interval_kind)
+    rate = scaled(estimate.message_rate_per_s, estimate.message_rate_interval, MILLION)
     return (
-        Shown(nanoseconds(estimate.value, estimate.interval), shown),
-        Shown(millions(rate, ends), millions_interval(rate, ends) or "no interval"),
+        Shown(time.text, time.ends if time.ends and not with_kind else time.note),
+        Shown(rate.text, rate.ends or "no interval"),
     )
 
 
@@ -612,7 +590,7 @@ def _synchronisation(cell: CellResult) -> Shown:
     """Return time and instructions of the call that ends a burst, without the puts."""
     estimate = cell.estimate("synchronisation_s", "steady")
     counted = cell.instructions.synchronisation if cell.instructions else None
-    shown = nanoseconds(estimate.value, estimate.interval) if estimate else f"{fmt.MISSING} not timed apart"
+    shown = scaled(estimate.value, estimate.interval, NANOSECOND).text if estimate else f"{fmt.MISSING} not timed apart"
     return Shown(shown, f"{counted.total.stepped:g} instructions" if counted else "not counted")
 
 

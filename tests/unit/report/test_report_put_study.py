@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results, SkippedRow
 from slowpath.experiments.put.table import build_put
-from slowpath.report.put import NOT_MEASURED, StudyRow, busy_lines, millions, nanoseconds, study_files, study_rows
+from slowpath.report.put import MILLION, NANOSECOND, NOT_MEASURED, StudyRow, busy_lines, scaled, study_files, study_rows
 from slowpath.report.run_page import render_html, skipped_groups
 from slowpath.report.text import render_text
 from slowpath.report.write import write_all
@@ -184,7 +184,7 @@ def test_runs_without_puts_have_no_table(results: Results) -> None:
 
 
 def test_numbers_of_one_unit_round_to_their_interval() -> None:
-    assert nanoseconds(3.72e-10) == "0.372"
-    assert nanoseconds(1.2e-6, (1.1e-6, 1.3e-6)) == "1200"
-    assert millions(2.94e9, (2.93e9, 2.95e9)) == "2940"
-    assert millions(None) == nanoseconds(None)
+    assert scaled(3.72e-10, None, NANOSECOND).text == "0.372"
+    assert scaled(1.2e-6, (1.1e-6, 1.3e-6), NANOSECOND).words == "1200 [1100, 1300]"
+    assert scaled(2.94e9, (2.93e9, 2.95e9), MILLION).words == "2940 [2930, 2950]"
+    assert scaled(None, None, MILLION).text == "–"
