@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.mpi.message_graph import BEGIN, END, RECEIVED, SENT, Entry, Graph, GraphMessage, RankLog, graph_of
+from slowpath.mpi.algorithms import BEGIN, END, RECEIVED, SENT, Entry, Graph, GraphMessage, RankLog, graph_of
 
 HEADER_BYTES = 22
 

@@ -29,8 +29,12 @@ from slowpath.experiments.metric import RATES, Metric  # noqa: E402
 from slowpath.experiments.registry import EXPERIMENTS, METRICS  # noqa: E402
 from slowpath.findings.page import markdown_page  # noqa: E402
 from slowpath.findings.remedy import ProgramRemedy, Remedy  # noqa: E402
-from slowpath.mpi.launcher import NOT_RUN, UNASKED, Launcher  # noqa: E402
-from slowpath.mpi.launchers import LAUNCHERS  # noqa: E402
+from slowpath.mpi.launchers import (  # noqa: E402
+    LAUNCHERS,
+    NOT_RUN,
+    UNASKED,
+    Launcher,
+)
 from slowpath.mpi.libraries import MPI_LIBRARIES, words_of  # noqa: E402
 from slowpath.mpi.settings import SETTINGS  # noqa: E402
 from slowpath.run.prepare import campaign_named, shipped_campaigns  # noqa: E402

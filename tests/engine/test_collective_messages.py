@@ -10,8 +10,8 @@ from ranks import Ranks
 
 from slowpath.analyse.messages import messages
 from slowpath.core.cell_results import MessageCounts
+from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import resolve
-from slowpath.mpi.topology import network_is_up
 from slowpath.record.events import read_events
 from slowpath.run.witness import witness_variables
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.mpi.find import find_mpi
-from slowpath.mpi.install.cuda import install_cuda
+from slowpath.mpi.install import install_cuda
 from slowpath.mpi.mpi import Mpi
 from watchdog import WATCHDOG_S
 

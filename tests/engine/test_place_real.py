@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.mpi.launcher import RankPlacement
-from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.launchers import RankPlacement, command, launcher_named
 from slowpath.mpi.mpi import Mpi
 from watchdog import WATCHDOG_S
 

@@ -10,9 +10,8 @@ from ranks import Ranks
 
 from slowpath.diagnose.tune.files import written
 from slowpath.diagnose.tune.request import TuneRequest
-from slowpath.mpi import tuning_files
-from slowpath.mpi.forced_algorithms import ALGORITHMS
-from slowpath.mpi.tuning import Pick
+from slowpath.mpi import tuning
+from slowpath.mpi.tuning import ALGORITHMS, Pick
 
 EFFORT = "samples=8 warmup_s=0 time_limit_s=0.001"
 CELLS = [f"coll collective=alltoall message_bytes={length} {EFFORT}" for length in (64, 4096)]
@@ -28,5 +27,5 @@ def test_programs_run_with_the_files(ranks: Ranks, blankless: Path) -> None:
     assert done.returncode == 0, done.stderr
     if library != "mpich":
         return
-    (blankless / tuning_files.MPICH_FILE).write_text("{")
+    (blankless / tuning.MPICH_FILE).write_text("{")
     assert ranks.run_plan(blankless / "run", CELLS, of_all=variables, exported=variables).returncode != 0

@@ -13,8 +13,8 @@ from ranks import Ranks
 
 from slowpath.analyse.cells import per_operation
 from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import resolve
-from slowpath.mpi.topology import network_is_up
 from slowpath.record.events import LaunchEvents, WitnessedCalls, read_events
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, read_variables
 from slowpath.run.witness import witness_variables

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from ranks import Ranks
 
+from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import resolve
-from slowpath.mpi.topology import network_is_up
 from slowpath.record.blocks import read, scan
 from slowpath.record.events import Yardstick, read_events
 

@@ -15,7 +15,7 @@ import pytest
 from cluster import Cluster
 from virtual_nodes import CONTROL
 
-from slowpath.mpi.allocation import expand_hostlist
+from slowpath.mpi.batch_systems import expand_hostlist
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine
 from watchdog import WATCHDOG_S

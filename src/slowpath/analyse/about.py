@@ -30,9 +30,8 @@ from slowpath.core.results import (
     UcxProtocol,
 )
 from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.mpi.ignored import unused_by_ucx
-from slowpath.mpi.message_path import paths_of
-from slowpath.mpi.ucx_report import protocols
+from slowpath.mpi.message_path import paths_of, protocols
+from slowpath.mpi.own_settings import unused_by_ucx
 from slowpath.record.witness import (
     CONTROL_VARIABLES,
     PERFORMANCE_VARIABLES,

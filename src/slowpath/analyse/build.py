@@ -34,9 +34,7 @@ from slowpath.experiments.measured.fixed_work import fixed_work
 from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
 from slowpath.findings.conclude import conclude
-from slowpath.mpi.applies import version_tuple
-from slowpath.mpi.identify import named_in
-from slowpath.mpi.libraries import library_named
+from slowpath.mpi.libraries import library_named, named_in, version_tuple
 from slowpath.record.events import FixedWork, Note
 from slowpath.record.folder import LaunchInfo
 from slowpath.slowpaths.collectives.scalings import scalings

@@ -10,14 +10,14 @@ import msgspec
 
 from slowpath.core.cell_results import MessageCounts
 from slowpath.core.units import format_bytes, parse_bytes
-from slowpath.mpi.algorithms import recognise
-from slowpath.mpi.message_graph import (
+from slowpath.mpi.algorithms import (
     Entry,
     Graph,
     GraphMessage,
     NotCounted,
     RankLog,
     counted,
+    recognise,
     without_acknowledgements,
 )
 from slowpath.record.events import SocketMessages

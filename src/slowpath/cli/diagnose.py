@@ -172,7 +172,7 @@ def _program(watch: Path) -> ProgramUse:
 def _job(ranks: int | None, dry: bool) -> Job:
     """Return the ranks of the job and where they can run here.  Raises: UsageError: too many ranks to diagnose."""
     from slowpath.diagnose.ranks.job import PAIR, Job, require_possible
-    from slowpath.mpi.topology import processor_groups
+    from slowpath.mpi.place import processor_groups
     from slowpath.run.cores import allocated_nodes, allowed_cores
 
     several = [level for level, groups in processor_groups().items() if level != "core" and len(groups) > 1]

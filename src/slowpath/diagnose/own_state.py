@@ -12,8 +12,8 @@ from slowpath.diagnose.own_settings.named import forcing, responsible
 from slowpath.diagnose.state import MeasuredStep, settings_of
 from slowpath.diagnose.tasks import StateTask
 from slowpath.findings.order import by_cost
-from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import removable
+from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.registry import codes_refined_by
 
 ASIDE_RATIO = 2.0  # times as slow as in a clean state, at least

@@ -18,7 +18,7 @@ from slowpath.core.results import Finding, Verdict
 from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.tasks import LeftOut, SurveyTask, Task
 from slowpath.findings.least_seen import LeastSeen
-from slowpath.mpi.forced import Forced
+from slowpath.mpi.settings import Forced
 
 SCHEMA = 3
 FILE = DIAGNOSIS_FILE

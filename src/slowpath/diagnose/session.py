@@ -38,7 +38,7 @@ from slowpath.diagnose.trials.verdict import FEWEST_PAIRS
 from slowpath.findings.conclude import conclude
 from slowpath.findings.least_seen import least_seen
 from slowpath.findings.tally import group_of
-from slowpath.mpi.forced import Forced
+from slowpath.mpi.settings import Forced
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s
 from slowpath.run.ownership import Taken, keep_held, now

@@ -23,9 +23,8 @@ from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import StateTask, SurveyTask, Task
 from slowpath.findings.control_variables import control_variables
 from slowpath.findings.remedy import Remedy
-from slowpath.mpi.forced import Forced, forced_states
 from slowpath.mpi.own_settings import OwnSetting, removable
-from slowpath.mpi.switches import SwitchVariable, switches_of
+from slowpath.mpi.settings import Forced, SwitchVariable, forced_states, switches_of
 from slowpath.slowpaths.placement.load import is_loaded
 from slowpath.slowpaths.registry import remedies_for
 

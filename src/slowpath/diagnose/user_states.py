@@ -11,7 +11,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.facts import UserState
-from slowpath.mpi.forced import Forced
+from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by
 

@@ -14,12 +14,12 @@ from typing import Literal
 
 from slowpath.core.errors import SlowpathError
 from slowpath.doctor.check import Check
-from slowpath.mpi import ucx_report
-from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi import message_path
 from slowpath.mpi.find import find_all
 from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.libraries import AppliesTo
+from slowpath.mpi.message_path import LOG_FILE, VARIABLES, Protocol, moving, protocols
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES, Protocol, moving, protocols
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.build import engine_for, kept_engine
 from slowpath.run.engine.cache import Engine, UsableEngine
@@ -295,7 +295,7 @@ def _again_if_faster(device: Transfer, once: Callable[[bool], Transfer]) -> tupl
 
 def judge(device: Transfer, reference: Transfer, host: Transfer) -> DevicePath:
     """The path from what three jobs found: from GPU memory, the same without IPC, from host memory. Pure."""
-    reported = ucx_report.in_words(device.protocols)
+    reported = message_path.in_words(device.protocols)
     if device.bytes_per_s is None:
         return DevicePath(False, None, None, None, device.reason, reported=reported)
     path, method, reasons = _path(device.bytes_per_s, reference, host)

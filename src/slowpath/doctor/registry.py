@@ -29,16 +29,20 @@ from slowpath.doctor.check import Ability, Check
 from slowpath.doctor.gpu import Proof, Tell, gpus, how_it_ended, mpi_and_gpu_memory
 from slowpath.mpi import place as judges
 from slowpath.mpi.batch_systems import HOST_FILE, find_allocation
-from slowpath.mpi.control_variables import library_of, read_control_variables
 from slowpath.mpi.find import find_all, find_mpi
-from slowpath.mpi.ignored import why_ignored
-from slowpath.mpi.launcher import Launcher, RankPlacement
-from slowpath.mpi.launchers import ANYWHERE, BATCH_NAMES, command, launcher_named, unavailable_place
+from slowpath.mpi.launchers import (
+    ANYWHERE,
+    BATCH_NAMES,
+    Launcher,
+    RankPlacement,
+    command,
+    launcher_named,
+    unavailable_place,
+)
 from slowpath.mpi.libraries import of_another
 from slowpath.mpi.message_path import QUESTIONS, SPLITS, paths_of
-from slowpath.mpi.mpi import Mpi, as_library_is
-from slowpath.mpi.own_settings import OwnSetting
-from slowpath.mpi.parameter_files import settings_of
+from slowpath.mpi.mpi import Mpi, as_library_is, library_of, read_control_variables
+from slowpath.mpi.own_settings import OwnSetting, settings_of, why_ignored
 from slowpath.mpi.place import PlaceCheck, PlaceJob
 from slowpath.mpi.probe import output_of
 from slowpath.run.cores import allocated_nodes, allowed_cores
@@ -368,7 +372,7 @@ def gpu_driver() -> Check:
     fine = (
         "older than the versions whose pointer query is slow" if place.gpu_driver else "no message asks for GPU memory"
     )
-    return _check(judges.gpu_driver, place, "GPU driver", place.gpu_driver or "none", fine)
+    return _check(judges.driver_of_gpus, place, "GPU driver", place.gpu_driver or "none", fine)
 
 
 def _size(count: int) -> str:

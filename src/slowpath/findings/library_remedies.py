@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slowpath.findings.remedy import Control, ProgramRemedy, Remedy, Way
-from slowpath.mpi.settings import SETTINGS
-from slowpath.mpi.tunings import TUNINGS
+from slowpath.mpi.settings import SETTINGS, TUNINGS
 
 
 def leaving(state: str, text: str, control: Control) -> tuple[Remedy, ...]:

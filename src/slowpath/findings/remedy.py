@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from slowpath.core.finding_results import RemedyResult
-from slowpath.mpi.applies import EVERYWHERE, AppliesTo
 from slowpath.mpi.launchers import binding_line
+from slowpath.mpi.libraries import EVERYWHERE, AppliesTo
 
 Parameters = Mapping[str, str]
 Change = Callable[[Parameters], Mapping[str, str] | None]

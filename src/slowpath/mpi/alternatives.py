@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.libraries import AppliesTo
 
 # Which operations an alternative may change. A screening looks at a row only where it measures one of them.
 Operation = Literal[

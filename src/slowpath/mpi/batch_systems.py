@@ -3,12 +3,241 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import functools
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from slowpath.core.errors import UsageError
-from slowpath.mpi import allocation
-from slowpath.mpi.allocation import AskProgram, Finder, NodeAllocation, ReadLines, Surroundings, ask_once, read_lines
+from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.units import whole_number
+from slowpath.mpi.probe import output_of
+
+# Lists of host names as batch systems and launchers write them.
+
+MAX_HOSTS = 100_000  # a list that expands to more is damaged
+MOST_CHOICES = 2 * MAX_HOSTS  # in the brackets of one name
+_PART = re.compile(r"[^\[\]]+|\[[^\[\]]*\]")
+
+
+def expand_hostlist(text: str) -> list[str]:
+    """Names of `n[1-3,07],login` in their order, as Slurm and Flux write them.
+
+    Raises: EnvironmentFailure: a bracket is open or a range runs backwards; the text is quoted.
+    """
+    names: list[str] = []
+    for word in _split(text):
+        parts = _PART.findall(word)
+        if "".join(parts) != word:
+            raise _damaged(text)
+        choices: list[list[str]] = []
+        for part in parts:
+            choices.append(_choices(part, text))
+            if sum(map(len, choices)) > MOST_CHOICES:
+                raise _damaged(text)
+        names += ("".join(parts) for parts in itertools.islice(itertools.product(*choices), MAX_HOSTS - len(names)))
+    return names
+
+
+def _split(text: str) -> list[str]:
+    """Split at the commas outside of brackets."""
+    words, depth, word = [], 0, ""
+    for character in text.strip():
+        depth += (character == "[") - (character == "]")
+        if character == "," and depth == 0:
+            words.append(word)
+            word = ""
+        else:
+            word += character
+    if depth != 0:
+        raise _damaged(text)
+    return [word.strip() for word in (*words, word) if word.strip()]
+
+
+def _choices(part: str, text: str) -> list[str]:
+    if not part.startswith("["):
+        return [part]
+    found: list[str] = []
+    for item in part[1:-1].split(","):
+        first, dash, last = item.partition("-")
+        begin, end = whole_number(first), whole_number(last if dash else first)
+        if begin is None or end is None or not 0 <= end - begin < MAX_HOSTS:
+            raise _damaged(text)
+        if len(found) > MOST_CHOICES:
+            raise _damaged(text)
+        found += [str(n).zfill(len(first)) for n in range(begin, end + 1)]
+    return found
+
+
+def _damaged(text: str) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"'{text[:80]}' is not a list of hosts such as n[1-3,7]; is the job's variable truncated?"
+    )
+
+
+def names_in_file(lines: Iterable[str]) -> list[str]:
+    """Return each host of a host file once: `n1:2`, `n1 slots=2` or one line a slot; comments begin with #."""
+    names: dict[str, None] = {}
+    for line in lines:
+        words = line.partition("#")[0].split()
+        if words:
+            names[words[0].partition(":")[0]] = None
+    return list(names)
+
+
+ReadLines = Callable[[str], list[str]]
+AskProgram = Callable[[Sequence[str], Mapping[str, str]], str | None]
+# Without a batch system the launchers' own host files list the nodes.
+HOST_FILES = (
+    "HYDRA_HOST_FILE",
+    "I_MPI_HYDRA_HOST_FILE",
+    "PRTE_MCA_prte_default_hostfile",
+    "OMPI_MCA_orte_default_hostfile",
+)
+
+
+@dataclass(frozen=True)
+class NodeAllocation:
+    """The nodes that a batch system gave.
+
+    scheduler: name of the row in batch_systems.  job: its number there; None where there is none or it is not known.
+    nodes: how many.  names: of the nodes, in the batch system's order; empty where it does not state them.
+    launcher: name in launchers.LAUNCHERS of the batch system's own launcher; None if it has none.
+    title: what the batch system calls itself.
+    """
+
+    scheduler: str
+    job: str | None
+    nodes: int
+    names: tuple[str, ...] = ()
+    launcher: str | None = None
+    title: str = field(default="", compare=False)
+
+
+def read_lines(path: str) -> list[str]:
+    """Read a file that the batch system names.  Raises: EnvironmentFailure: it can't be read."""
+    try:
+        return Path(path).read_text(errors="replace").splitlines()
+    except OSError as error:
+        raise EnvironmentFailure(
+            f"{path}: can't read the list of this job's nodes: {error.strerror}; is this one of them?"
+        ) from error
+
+
+def ask_once(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
+    """Ask as probe.output_of does, once for each environment: an allocation does not change while a run lasts."""
+    return _answer(tuple(argv), tuple(sorted(environ.items())))
+
+
+@functools.lru_cache(maxsize=16)
+def _answer(argv: tuple[str, ...], variables: tuple[tuple[str, str], ...]) -> str | None:
+    return output_of(argv, dict(variables))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where an allocation is looked for: the job's environment, files that it names, programs that know more."""
+
+    environ: Mapping[str, str]
+    read: ReadLines = read_lines
+    ask: AskProgram = ask_once
+
+
+Finder = Callable[[Surroundings], NodeAllocation | None]
+
+
+def of_flux(around: Surroundings) -> NodeAllocation | None:
+    """A batch script finds FLUX_URI alone: Flux unsets FLUX_JOB_ID and FLUX_JOB_NNODES, which are those of a task, and
+    refers it to `flux getattr` (flux-environment(7), initial program environment).
+    """
+    environ = around.environ
+    if not environ.get("FLUX_URI"):
+        return None
+    nodes = _number(environ, "FLUX_JOB_NNODES")
+    if nodes is not None:
+        return NodeAllocation("flux", environ.get("FLUX_JOB_ID"), nodes)
+    # Several brokers on a node name it several times (flux-broker-attributes(7), hostlist).
+    hosts = dict.fromkeys(expand_hostlist(around.ask(["flux", "getattr", "hostlist"], environ) or ""))
+    job = (around.ask(["flux", "getattr", "jobid"], environ) or "").strip()
+    return NodeAllocation("flux", job or None, len(hosts) or 1, tuple(hosts))
+
+
+def of_slurm(around: Surroundings) -> NodeAllocation | None:
+    """sbatch(1), "OUTPUT ENVIRONMENT VARIABLES"."""
+    environ = around.environ
+    job = environ.get("SLURM_JOB_ID") or environ.get("SLURM_JOBID")
+    if not job:
+        return None
+    names = expand_hostlist(environ.get("SLURM_JOB_NODELIST") or environ.get("SLURM_NODELIST") or "")
+    nodes = _number(environ, "SLURM_JOB_NUM_NODES") or _number(environ, "SLURM_NNODES") or len(names) or 1
+    return NodeAllocation("slurm", job, nodes, tuple(names))
+
+
+def of_pbs(around: Surroundings) -> NodeAllocation | None:
+    """PBS_NODEFILE has a line for each MPI process of a chunk (PBS Professional User's Guide)."""
+    environ = around.environ
+    if not environ.get("PBS_JOBID"):
+        return None
+    names = names_in_file(around.read(environ["PBS_NODEFILE"])) if environ.get("PBS_NODEFILE") else []
+    nodes = len(names) or _number(environ, "PBS_NUM_NODES") or 1
+    return NodeAllocation("pbs", environ["PBS_JOBID"], nodes, tuple(names))
+
+
+def of_lsf(around: Surroundings) -> NodeAllocation | None:
+    """LSB_MCPU_HOSTS holds names and slots in turns. A first one with a single slot, of nodes that are alike, is the
+    launch node of a job for jsrun, where the script runs and no rank (Summit user guide, "Login, Launch, and Compute
+    Nodes").
+    """
+    environ = around.environ
+    if not environ.get("LSB_JOBID"):
+        return None
+    words = environ.get("LSB_MCPU_HOSTS", "").split()
+    slots = dict(zip(words[::2], words[1::2], strict=False))
+    names = list(slots)
+    of_others = {slots[name] for name in names[1:]}
+    if slots.get(next(iter(names), "")) == "1" and len(of_others) == 1 and "1" not in of_others:
+        names = names[1:]
+    return NodeAllocation("lsf", environ["LSB_JOBID"], len(names) or 1, tuple(names))
+
+
+def of_grid_engine(around: Surroundings) -> NodeAllocation | None:
+    """qsub(1) has JOB_ID, a name that others use, too; every job also has variables that begin with SGE_. The lines of
+    PE_HOSTFILE are `host slots queue processors` (sge_pe(5)).
+    """
+    environ = around.environ
+    if not environ.get("JOB_ID") or not any(name.startswith("SGE_") for name in environ):
+        return None
+    names = names_in_file(around.read(environ["PE_HOSTFILE"])) if environ.get("PE_HOSTFILE") else []
+    return NodeAllocation("grid engine", environ["JOB_ID"], len(names) or _number(environ, "NHOSTS") or 1, tuple(names))
+
+
+def of_cobalt(around: Surroundings) -> NodeAllocation | None:
+    """Return the allocation of the ALCF's Cobalt, used until 2023 ("Running Jobs on XC40"): names only where
+    COBALT_NODEFILE lists them.
+    """
+    environ = around.environ
+    if not environ.get("COBALT_JOBID"):
+        return None
+    names = names_in_file(around.read(environ["COBALT_NODEFILE"])) if environ.get("COBALT_NODEFILE") else []
+    nodes = len(names) or _number(environ, "COBALT_JOBSIZE") or _number(environ, "COBALT_PARTSIZE") or 1
+    return NodeAllocation("cobalt", environ["COBALT_JOBID"], nodes, tuple(names))
+
+
+def of_host_file(around: Surroundings) -> NodeAllocation | None:
+    """Return the allocation without a batch system: the host file that a launcher would read."""
+    environ = around.environ
+    path = next((environ[name] for name in HOST_FILES if environ.get(name)), None)
+    if path is None:
+        return None
+    names = names_in_file(around.read(path))
+    return NodeAllocation("host file", None, len(names) or 1, tuple(names))
+
+
+def _number(environ: Mapping[str, str], name: str) -> int | None:
+    text = environ.get(name, "")
+    return whole_number(text)
+
 
 HOST_FILE = "host file"
 
@@ -54,7 +283,7 @@ BATCH_SYSTEMS: tuple[BatchSystem, ...] = (
     BatchSystem(
         "slurm",
         "Slurm",
-        allocation.of_slurm,
+        of_slurm,
         "srun",
         script=JobScript(
             submit="sbatch",
@@ -77,7 +306,7 @@ BATCH_SYSTEMS: tuple[BatchSystem, ...] = (
     BatchSystem(
         "pbs",
         "PBS",
-        allocation.of_pbs,
+        of_pbs,
         "aprun",
         script=JobScript(
             submit="qsub",
@@ -95,7 +324,7 @@ BATCH_SYSTEMS: tuple[BatchSystem, ...] = (
     BatchSystem(
         "lsf",
         "LSF",
-        allocation.of_lsf,
+        of_lsf,
         "jsrun",
         script=JobScript(
             submit="bsub <",
@@ -113,7 +342,7 @@ BATCH_SYSTEMS: tuple[BatchSystem, ...] = (
     BatchSystem(
         "flux",
         "Flux",
-        allocation.of_flux,
+        of_flux,
         "flux",
         script=JobScript(
             submit="flux batch",
@@ -128,9 +357,9 @@ BATCH_SYSTEMS: tuple[BatchSystem, ...] = (
         ),
         nested=True,
     ),
-    BatchSystem("grid engine", "Grid Engine", allocation.of_grid_engine),
-    BatchSystem("cobalt", "Cobalt", allocation.of_cobalt, "aprun"),
-    BatchSystem(HOST_FILE, "host file of a launcher", allocation.of_host_file),
+    BatchSystem("grid engine", "Grid Engine", of_grid_engine),
+    BatchSystem("cobalt", "Cobalt", of_cobalt, "aprun"),
+    BatchSystem(HOST_FILE, "host file of a launcher", of_host_file),
 )
 SCRIPTED = tuple(system.name for system in BATCH_SYSTEMS if system.script)
 

@@ -20,9 +20,8 @@ from pathlib import Path
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.plan import LIBRARIES
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.identify import identify
-from slowpath.mpi.install.place import NAMES, installed_prefix, read_manifest
-from slowpath.mpi.launchers import BATCH_NAMES
+from slowpath.mpi.install import NAMES, installed_prefix, read_manifest
+from slowpath.mpi.launchers import BATCH_NAMES, identify
 from slowpath.mpi.libraries import MPI_LIBRARIES
 from slowpath.mpi.loaded import Ask, prefers_cray_wrapper
 from slowpath.mpi.mpi import WRAPPERS, Mpi, inspect

@@ -1,269 +1,129 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of a launch, from the row of its launcher. Pure."""
+"""The launchers that are known (launchers.toml), the command line of a launch, and whose a launcher and a wrapper are.
+Pure.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from slowpath.core.errors import UsageError
-from slowpath.mpi.launcher import BINDINGS, UNASKED, Command, Launcher, RankPlacement
+from slowpath.mpi.libraries import read_rows
 
-# The first whose version_line matches is it. Intel's is a Hydra, too, but binds by variables of its own, so it stands
-# before MPICH's. Of one library's launchers the newest stands first.
-LIBRARY_LAUNCHERS = (
-    Launcher(
-        name="hydra-intel",
-        library="intelmpi",
-        version_line=re.compile(r"Intel\(R\) MPI Library.*?Version (\d[\w.]*)"),
-        rank_variables=("PMI_RANK",),
-        ranks=("-n", "{ranks}"),
-        bind=dict.fromkeys(BINDINGS, ()),
-        bind_variables={
-            "core": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "core"},
-            "socket": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "socket"},
-            "numa": {"I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "numa"},
-            "none": {"I_MPI_PIN": "off"},
-        },
-        per_node=("-ppn", "{per_node}"),
-        hosts=("-hosts", "{hosts}"),
-        placing={"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"},
-        spread_variables={"core": {"I_MPI_PIN_ORDER": "compact"}, "socket": {"I_MPI_PIN_ORDER": "scatter"}},
-        export=("-genv", "{name}", "{value}"),
-        exported=("I_MPI_",),
-        verified="Intel MPI 2021.18; nodes by name, too",
-        traps=(
-            "binds by variables: -bind-to of MPICH is ignored unless I_MPI_PIN is off",
-            "inside a batch job -ppn is ignored unless I_MPI_JOB_RESPECT_PROCESS_PLACEMENT is off",
-        ),
-    ),
-    Launcher(
-        name="prterun",
-        library="openmpi",
-        version_line=re.compile(r"\((?:Open MPI|OpenRTE)\) ([5-9]\d*\.[\w.]*|[1-9]\d+\.[\w.]*)"),
-        rank_variables=("PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
-        ranks=("-n", "{ranks}"),
-        bind={
-            "core": ("--bind-to", "core"),
-            "socket": ("--bind-to", "package"),
-            "numa": ("--bind-to", "numa"),
-            "none": ("--bind-to", "none"),
-        },
-        within_variables={"PRTE_MCA_hwloc_default_cpu_list": "{processors}"},
-        hosts=("--host", "{hosts}"),
-        host="{host}:{per_node}",
-        map_by=("--map-by", "{map}"),
-        maps={"core": "core", "core_group": "l3cache", "numa": "numa", "socket": "package"},
-        map_per_node="ppr:{per_node}:node",
-        oversubscribe_map=":OVERSUBSCRIBE",
-        oversubscribe_bind={"core": ("--bind-to", "core:overload-allowed")},
-        export=("-x", "{name}={value}"),
-        exported=("OMPI_", "PRTE_MCA_", "PMIX_MCA_"),
-        verified="Open MPI 5.0.11; nodes by name, too",
-        traps=(
-            "a socket is spelled package; options have two dashes, and an option with a single dash is taken for "
-            "the program",
-            "only one --map-by counts, so qualifiers such as OVERSUBSCRIBE belong behind the mapping",
-            'more ranks than cores are refused with "binding more processes than cpus" without overload-allowed',
-            "only -x passes variables to ranks on other nodes, except OMPI_, PRTE_MCA_ and PMIX_MCA_",
-            "refuses to start as root without OMPI_ALLOW_RUN_AS_ROOT and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
-            "binds to processors that taskset excluded, unless it gets the allowed ones",
-        ),
-    ),
-    Launcher(
-        name="orterun",  # Open MPI 2 to 4, which calls itself OpenRTE when it is started as mpiexec
-        library="openmpi",
-        version_line=re.compile(r"\((?:Open MPI|OpenRTE)\) ([1-4]\.[\w.]*)"),
-        rank_variables=("PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
-        ranks=("-n", "{ranks}"),
-        bind={kind: ("--bind-to", kind) for kind in BINDINGS},
-        hosts=("--host", "{hosts}"),
-        host="{host}:{per_node}",
-        map_by=("--map-by", "{map}"),
-        maps={"core": "core", "core_group": "l3cache", "numa": "numa", "socket": "socket"},
-        map_per_node="ppr:{per_node}:node",
-        oversubscribe=("--oversubscribe",),
-        oversubscribe_bind={"core": ("--bind-to", "core:overload-allowed")},
-        export=("-x", "{name}={value}"),
-        exported=("OMPI_", "PMIX_MCA_"),
-        verified="Open MPI 4.1.4, ranks, binding and environment; nodes and spread not run",
-        traps=(
-            "without --bind-to two ranks are bound to cores, more than two to sockets",
-            "only -x passes variables to ranks on other nodes, except OMPI_ and PMIX_MCA_",
-        ),
-    ),
-    Launcher(
-        name="orterun-spectrum",
-        library="spectrummpi",
-        version_line=re.compile(r"\(IBM Spectrum MPI\) (\d[\w.]*)"),
-        rank_variables=("PMIX_RANK", "OMPI_COMM_WORLD_RANK"),
-        ranks=("-n", "{ranks}"),
-        bind={kind: ("--bind-to", kind) for kind in BINDINGS},
-        hosts=("--host", "{hosts}"),
-        host="{host}:{per_node}",
-        map_by=("--map-by", "{map}"),
-        maps={"core": "core", "numa": "numa", "socket": "socket"},
-        map_per_node="ppr:{per_node}:node",
-        oversubscribe=("--oversubscribe",),
-        export=("-x", "{name}={value}"),
-        exported=("OMPI_", "PMIX_MCA_"),
-        traps=("derived from that of Open MPI 3 and assumed equal; under LSF jsrun starts jobs",),
-    ),
-    Launcher(
-        name="hydra",
-        library="mpich",
-        version_line=re.compile(r"HYDRA build details:.*?Version:\s+(\d[\w.]*)", re.DOTALL),
-        rank_variables=("PMI_RANK",),
-        ranks=("-n", "{ranks}"),
-        bind={kind: ("-bind-to", kind) for kind in BINDINGS},
-        within=("-bind-to", "user:{processors}"),
-        per_node=("-ppn", "{per_node}"),
-        hosts=("-hosts", "{hosts}"),
-        map_by=("-map-by", "{map}"),
-        maps={"core": "core", "core_group": "l3cache", "numa": "numa", "socket": "socket"},
-        export=("-genv", "{name}", "{value}"),
-        verified="MPICH 5.0.2; nodes by name, too",
-        traps=(
-            "options have one dash; it does not know Open MPI's --bind-to and -x",
-            "without -ppn it fills a node's slots first, so two ranks of a job on two nodes may share one",
-            "inside a Slurm allocation srun starts its proxies, so srun's limits and plugins apply",
-            "binds to processors that taskset excluded, unless it gets the allowed ones",
-        ),
-    ),
-)
-
-OTHER = Launcher(
-    name="mpiexec",
-    ranks=("-n", "{ranks}"),
-    bind={"none": ()},
-    traps=("an unknown launcher is asked only for -n, so its binding is its own",),
-    verified="by its definition",
-)
+BINDINGS = ("core", "socket", "numa", "none")
+# Nothing is asked of the launcher, as by a user who asks for nothing. WIDENED: and it may use all processors that the
+# kernel grants, whatever mask it would inherit.
+INHERITED, WIDENED = "inherited", "widened"
+UNASKED = (INHERITED, WIDENED)
+# What the next rank is moved on by: core, so that ranks are neighbours in one core group, or a whole group of cores.
+SPREADS = ("core", "core_group", "numa", "socket")
+NOT_RUN = "not run"
 
 
-BATCH_LAUNCHERS = (
-    Launcher(
-        name="srun",
-        batch=True,
-        version_line=re.compile(r"^slurm (?:\S*-)?(\d[\w.]*)", re.MULTILINE),
-        rank_variables=("SLURM_PROCID",),
-        ranks=("-n", "{ranks}"),
-        bind={
-            "core": ("--cpu-bind=cores",),
-            "socket": ("--cpu-bind=sockets",),
-            "numa": ("--cpu-bind=ldoms",),
-            "none": ("--cpu-bind=none",),
-        },
-        fixed=("--export=ALL",),
-        # With the wrong one every rank starts as a job of its own, without a message. Cray MPICH speaks that of Slurm's
-        # plugin cray_shasta, which is the default where it runs.
-        pmi={"mpich": "--mpi=pmi2", "intelmpi": "--mpi=pmi2", "mvapich": "--mpi=pmi2", "openmpi": "--mpi=pmix"},
-        pmi_chosen_by="SLURM_MPI_TYPE",
-        where_set={"SLURM_STEP_ID": ("--overlap",)},
-        per_node=("-N", "{nodes}", "--ntasks-per-node={per_node}"),
-        hosts=("--nodelist={hosts}",),
-        map_by=("--distribution={map}",),
-        maps={"core": "block:block", "socket": "block:cyclic"},
-        oversubscribe=("--overcommit",),
-        verified="Slurm 22.05, MPICH 5.0.2 by PMI2 and Open MPI 5.0.11 by PMIx, two nodes (tests/slurm)",
-        traps=(
-            "with a PMI that the library does not speak each rank starts alone, without a message: --mpi is given",
-            "since Slurm 22.05 a step takes no --cpus-per-task from sbatch: a rank gets one core, as bind=core asks",
-            "passes the environment on unless SLURM_EXPORT_ENV forbids it: --export=ALL is given",
-            "inside another step (srun --pty bash) a step waits for processors forever: --overlap is given there",
-            "in a job of several nodes two ranks go to two nodes unless -N is given",
-            "--cpu-bind is refused or ignored where the site has no task/affinity or task/cgroup plugin",
-        ),
-    ),
-    Launcher(
-        name="flux",
-        batch=True,
-        version_line=re.compile(r"^libflux-core:\s+(\d[\w.]*)", re.MULTILINE),  # from documentation, not run
-        rank_variables=("FLUX_TASK_RANK",),
-        leading=("run",),
-        ranks=("-n", "{ranks}"),
-        bind={"core": ("-o", "cpu-affinity=per-task"), "none": ("-o", "cpu-affinity=off")},
-        per_node=("-N", "{nodes}"),
-        hosts=("--requires=host:{hosts}",),
-        traps=(
-            "cpu-affinity is on by default and gives all tasks of a node the same cores; per-task divides them",
-            "-n and --tasks-per-node exclude each other; with -n and -N the tasks are divided evenly",
-            "the PMI is a shell plugin: Open MPI 5 needs -o pmi=pmix where flux-pmix is installed",
-        ),
-    ),
-    Launcher(
-        name="aprun",
-        batch=True,
-        version_line=re.compile(r"^aprun \(ALPS\) (\d[\w.]*)", re.MULTILINE),  # from documentation, not run
-        ranks=("-n", "{ranks}"),
-        bind={"core": ("-cc", "cpu"), "numa": ("-cc", "numa_node"), "none": ("-cc", "none")},
-        per_node=("-N", "{per_node}"),
-        hosts=("-L", "{hosts}"),
-        traps=(
-            "-N is ranks on each node here, where srun means the number of nodes",
-            "HPE PALS has an aprun of its own that takes the same options, where ALPS is gone",
-            "the batch script runs on a service node: its processors say nothing about those of the ranks",
-        ),
-    ),
-    Launcher(
-        name="pals",
-        batch=True,
-        # It prints no name: "mpiexec version 1.8.0 revision 0a1b2c" (recognised as E3SM's mache does; not run here).
-        version_line=re.compile(r"^mpiexec version (\d[\w.]*) revision\b|\bPALS\b", re.MULTILINE),
-        ranks=("-n", "{ranks}"),
-        bind={kind: (f"--cpu-bind={kind}",) for kind in BINDINGS},
-        per_node=("--ppn", "{per_node}"),
-        hosts=("--hosts={hosts}",),
-        export=("--env", "{name}={value}"),
-        traps=(
-            "it comes as mpiexec, without a compiler wrapper next to it, and knows no option of MPICH or Open MPI",
-            "without --ppn it fills the nodes of a job one after the other",
-        ),
-    ),
-    Launcher(
-        name="jsrun",
-        batch=True,
-        ranks=("-n", "{ranks}", "-a", "1", "-c", "1"),  # resource sets, of one rank and one core each
-        bind={"core": ("-b", "packed:1"), "none": ("-b", "none")},
-        per_node=("-r", "{per_node}"),
-        export=("-E", "{name}={value}"),
-        traps=(
-            "-n counts resource sets, not ranks: each set gets one rank here",
-            "a set never spans nodes or sockets, and without -b its ranks are bound by a rule of their own",
-            "the batch script runs on a launch node, which is first among the job's hosts and holds no rank; with "
-            "bsub -ln_slots it has several slots and counts as a node",
-        ),
-    ),
-    Launcher(
-        name="ibrun",
-        batch=True,
-        ranks=("-n", "{ranks}", "-o", "0"),
-        bind={"none": ()},
-        traps=(
-            "supports only -n and -o (an offset into the job's slots), together: the library behind it determines "
-            "binding",
-            "the batch script's own request determines ranks on each node, so one job has one placement",
-        ),
-    ),
-)
+@dataclass(frozen=True)
+class RankPlacement:
+    """Where the ranks of a launch go, besides their binding; everything left out is the launcher's own choice.
+
+    spread: one of SPREADS, ranks of one node.  per_node: ranks on each of `nodes`.  hosts: those nodes by name.
+    processors: those of this node that ranks are bound to, one a core, where the caller may not use all of it.
+    """
+
+    spread: str | None = None
+    nodes: int | None = None
+    per_node: int | None = None
+    hosts: tuple[str, ...] = ()
+    processors: tuple[int, ...] = ()
 
 
-__all__ = [
-    "BATCH_NAMES",
-    "BINDINGS",
-    "LAUNCHERS",
-    "RANK_VARIABLES",
-    "Command",
-    "Launcher",
-    "RankPlacement",
-    "binding_line",
-    "command",
-    "launcher_named",
-    "unavailable_binding",
-    "unavailable_place",
-]
+@dataclass(frozen=True)
+class Launcher:
+    """How one launcher spells things. Tokens may hold {ranks}, {nodes}, {per_node}, {hosts}, {map}, {name}, {value},
+    {processors}.
 
-LAUNCHERS = (*LIBRARY_LAUNCHERS, *BATCH_LAUNCHERS, OTHER)
+    library         the MPI library that it comes with; "": it belongs to a batch system, or is not known
+    version_line    pattern of how it names itself in `--version`; its group is the library's version
+    batch           it is a batch system's: what it starts is the library of the compiler wrapper on the PATH
+    rank_variables  in which each rank finds its number
+    traps           what users fall into with this launcher, and what the row does about it
+    verified        with what these tokens were run, and how; NOT_RUN: taken from the documentation alone
+    leading         tokens before all others, such as a subcommand
+    bind            tokens for each of BINDINGS
+    bind_variables  variables for each of BINDINGS, for launchers that bind by environment
+    within, within_variables  tokens in place of `bind` for core, or variables on top of it, that keep ranks on
+                    {processors}: for launchers that bind beyond the mask that they inherit
+    per_node        tokens for ranks on each node
+    hosts, host     tokens that choose the nodes, and how each is spelled in {hosts}
+    placing         variables without which the two above are ignored
+    map_by, maps    tokens that take a mapping, and the mapping for each of SPREADS
+    spread_variables  variables for each of SPREADS, for launchers that map by environment
+    map_per_node    the mapping that puts ranks on each node, where a mapping does it and not `per_node`
+    oversubscribe       tokens added when there are more ranks than cores
+    oversubscribe_map   suffix of the mapping then
+    oversubscribe_bind  tokens for each binding then, where they differ from `bind`
+    pmi             tokens by library, for what it must speak with each; pmi_chosen_by: the variable by which the user
+                    has chosen already
+    where_set       tokens that are needed where the caller's environment has a variable
+    export          tokens that pass one variable to ranks on other nodes
+    exported        prefixes of variables that the launcher passes on by itself
+    """
+
+    name: str
+    ranks: tuple[str, ...]
+    bind: Mapping[str, tuple[str, ...]]
+    traps: tuple[str, ...]
+    verified: str = NOT_RUN
+    library: str = ""
+    version_line: str = ""
+    batch: bool = False
+    rank_variables: tuple[str, ...] = ()
+    bind_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    within: tuple[str, ...] = ()
+    within_variables: Mapping[str, str] = field(default_factory=dict)
+    leading: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    per_node: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    host: str = "{host}"
+    placing: Mapping[str, str] = field(default_factory=dict)
+    map_by: tuple[str, ...] = ()
+    maps: Mapping[str, str] = field(default_factory=dict)
+    spread_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    map_per_node: str = ""
+    oversubscribe: tuple[str, ...] = ()
+    oversubscribe_map: str = ""
+    oversubscribe_bind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pmi: Mapping[str, str] = field(default_factory=dict)
+    pmi_chosen_by: str = ""
+    where_set: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    export: tuple[str, ...] = ()
+    exported: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether it is a launcher of a library or batch system that Slowpath knows."""
+        return self.batch or bool(self.version_line)
+
+    def mapped(self, mapping: str) -> list[str]:
+        """Tokens for a mapping; none for an empty one."""
+        return [token.format(map=mapping) for token in self.map_by] if mapping else []
+
+    def for_caller(self, library: str, environ: Mapping[str, str]) -> list[str]:
+        """Tokens that follow from the library and from where the launcher is called."""
+        tokens = [self.pmi[library]] if library in self.pmi and self.pmi_chosen_by not in environ else []
+        return tokens + [token for name, more in self.where_set.items() if name in environ for token in more]
+
+
+@dataclass(frozen=True)
+class Command:
+    """What to start: argv, and the variables to set on top of the caller's environment."""
+
+    argv: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+LAUNCHERS = read_rows("launchers", "launchers", Launcher)
 BATCH_NAMES = tuple(launcher.name for launcher in LAUNCHERS if launcher.batch)
 RANK_VARIABLES = tuple(dict.fromkeys(name for launcher in LAUNCHERS for name in launcher.rank_variables))
 ANYWHERE = RankPlacement()
@@ -389,3 +249,42 @@ def _mapping(launcher: Launcher, place: RankPlacement, oversubscribed: bool) -> 
         mapping = launcher.map_per_node.format(per_node=place.per_node)
     mapping += launcher.oversubscribe_map if oversubscribed else ""
     return launcher.mapped(mapping)
+
+
+@dataclass(frozen=True)
+class MpiIdentity:
+    """What `mpiexec --version` reports: library (its name in libraries, or unknown), its version, its launcher."""
+
+    name: str
+    version: str | None
+    launcher: str
+    line: str
+
+
+def identify(version_text: str, called: str = "") -> MpiIdentity:
+    """The library whose launcher printed `version_text`; `unknown` with launcher `mpiexec` if nothing matches.
+
+    called: the launcher's file name, by which those of batch systems are known that print no version.
+    """
+    first = next((line.strip() for line in version_text.splitlines() if line.strip()), "")
+    for launcher in LAUNCHERS:
+        found = re.search(launcher.version_line, version_text) if launcher.version_line else None
+        if found:
+            version = found.group(1) if launcher.library else None
+            return MpiIdentity(launcher.library or "unknown", version, launcher.name, first.rstrip(":"))
+    return MpiIdentity("unknown", None, called if called in BATCH_NAMES else "mpiexec", first)
+
+
+def include_folders(show_text: str) -> list[str]:
+    """Folders of headers in what a wrapper prints of itself (-I and -isystem), in order, each once."""
+    return _folders(r"(?:-I|-isystem)\s*\"?([^\s\",]+)", show_text)
+
+
+def link_folders(show_text: str) -> list[str]:
+    """Folders of libraries in what a wrapper prints of itself (-L and -rpath), in order, each once."""
+    return _folders(r"(?:-L|-rpath[=,\s]\s*(?:-Wl,|-Xlinker\s+)?)\"?([^\s\",]+)", show_text)
+
+
+def _folders(option: str, show_text: str) -> list[str]:
+    found = re.findall(option, show_text)
+    return list(dict.fromkeys(folder for folder in found if folder.startswith("/")))

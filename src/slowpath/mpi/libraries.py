@@ -2,18 +2,115 @@
 """The MPI libraries that Slowpath knows by name. Pure.
 
 What else is known of a library is in the other tables of this part, each row for the library, versions and transport
-that it states (mpi.applies): settings, tunings, switches; its launchers are in library_launchers.
+that it states: settings, tunings, switches and launchers, as TOML.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, TypeVar
 
-from slowpath.mpi.applies import AppliesTo, version_text
+import msgspec
 
-BY_NAME = "identified by name; not run on it"
+Version = tuple[int, ...]
+
+_VERSIONS = re.compile(r"(?:>=(?P<first>\d+(?:\.\d+)*))?,?(?:<(?P<below>\d+(?:\.\d+)*))?")
+
+
+@dataclass(frozen=True)
+class AppliesTo:
+    """A library, versions of it, and what all its messages go through.
+
+    library    mpich, openmpi or intelmpi; None: every library, of whatever version
+    versions   ">=4.2", ">=2,<5", "<5"; "": every version that is known
+    transport  as mpi.Mpi.transport: "ucx" where all messages go through UCX; None: where the library goes its own way,
+               or wherever messages go in a row for every library
+    """
+
+    library: str | None = None
+    versions: str = ""
+    transport: str | None = None
+
+    def __post_init__(self) -> None:
+        if not _VERSIONS.fullmatch(self.versions):
+            raise ValueError(f"'{self.versions}' is no range of versions; write >=4.2 or >=2,<5")
+
+    @cached_property
+    def first(self) -> Version:
+        """The first version; (0,): from the beginning."""
+        return self._bound("first") or (0,)
+
+    @cached_property
+    def below(self) -> Version | None:
+        """The first version for which it holds no longer; None: it holds to this day."""
+        return self._bound("below")
+
+    def fits(self, library: str | None, version: str | None, transport: str | None = None) -> bool:
+        """Whether a row is for this library; of an unknown version none is that is for one library alone."""
+        return self.is_for(library, transport) and (self.library is None or self.holds(version))
+
+    def is_for(self, library: str | None, transport: str | None = None) -> bool:
+        """Whether it is this library by this transport, whatever its version."""
+        if self.library is None:
+            return self.transport in (None, transport)
+        return self.library == library and (self.transport or None) == (transport or None)
+
+    def holds(self, version: str | None) -> bool:
+        """Whether this version of the library is among them."""
+        number = version_tuple(version)
+        return number is not None and number >= self.first and (self.below is None or number < self.below)
+
+    @property
+    def range_text(self) -> str:
+        """`openmpi from 2 below 5`."""
+        return f"{self.library} from {version_text(self.first)}" + (
+            f" below {version_text(self.below)}" if self.below else ""
+        )
+
+    def _bound(self, name: str) -> Version | None:
+        found = _VERSIONS.fullmatch(self.versions)
+        return version_tuple(found[name]) if found else None
+
+
+EVERYWHERE = AppliesTo()
+
+
+def version_tuple(version: str | None) -> Version | None:
+    """ "5.0.2rc1" -> (5, 0, 2); None if it does not begin with a number."""
+    found = re.match(r"\d+(?:\.\d+)*", version or "")
+    return tuple(int(part) for part in found.group().split(".")) if found else None
+
+
+def version_text(number: Version) -> str:
+    """`5.0.2` of (5, 0, 2)."""
+    return ".".join(map(str, number))
+
+
+Row = TypeVar("Row")
+
+
+def read_rows(file: str, table: str, kind: type[Row]) -> tuple[Row, ...]:
+    """Return the rows of a table of mpi/FILE.toml; `library`, `versions` and `transport` become the field `applies`."""
+    rows = []
+    for row in _content(file)[table]:
+        if "applies" in kind.__annotations__:
+            names = [name for name in ("library", "versions", "transport") if name in row]
+            row = {
+                **{key: value for key, value in row.items() if key not in names},
+                "applies": {n: row[n] for n in names},
+            }
+        rows.append(msgspec.convert(row, kind))
+    return tuple(rows)
+
+
+@cache
+def _content(file: str) -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads(Path(__file__).with_name(f"{file}.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -24,8 +121,8 @@ class MpiLibrary:
     title          as it calls itself
     abi            binary interface of the library that programs link, where no file name shows it
     prefixes       of environment variables that steer it
-    text           what MPI_Get_library_version returns; its group is the version, where the text has one
-    run            with what it was run, or BY_NAME
+    text           pattern of what MPI_Get_library_version returns; its group is the version, where the text has one
+    run            with what it was run
     base           name of the library that it was made from; "": it is one of its own. Rows for that one do not hold
                    for this one: each library has rows of its own
     gpu_variables  variables by which it looks for GPU memory at all, or remembers what it found
@@ -37,7 +134,7 @@ class MpiLibrary:
     title: str
     abi: str
     prefixes: tuple[str, ...]
-    text: re.Pattern[str]
+    text: str
     run: str
     base: str = ""
     gpu_variables: tuple[str, ...] = ()
@@ -50,98 +147,7 @@ class MpiLibrary:
         return bool(self.version_variable and environ.get(self.version_variable))
 
 
-# Those that others were made from stand last: MPICH's own words are in the texts of ParaStation MPI, Open MPI's in
-# those of Spectrum MPI.
-MPI_LIBRARIES: tuple[MpiLibrary, ...] = (
-    MpiLibrary(
-        "craympich",
-        "Cray MPICH",
-        "mpich-cray",
-        ("MPICH_", "MPIR_", "CRAY_MPICH_", "GTL_"),
-        re.compile(r"CRAY MPICH version (\d+\.\d+(?:\.\d+)?)"),
-        "not run; a stand-in: MPICH 5.0.2 that answers as 8.1.29 and 9.0.1 do, with CC and srun (tests/slurm)",
-        "mpich",
-        (
-            "MPICH_GPU_SUPPORT_ENABLED",
-            "MPICH_GPU_MANAGED_MEMORY_SUPPORT_ENABLED",
-            "MPICH_GPU_IPC_ENABLED",
-            "MPICH_GPU_NO_ASYNC_COPY",
-        ),
-        version_variable="CRAY_MPICH_VERSION",
-        prefix_variables=("CRAY_MPICH_PREFIX", "CRAY_MPICH_DIR", "MPICH_DIR"),
-        source="printed by 8.1.25 and 9.0.1 (MPI.jl's documentation of Perlmutter, DragonHPC's examples)",
-    ),
-    MpiLibrary(
-        "mvapich",
-        "MVAPICH",
-        "mpich",
-        ("MV2_", "MVP_", "MPIR_"),
-        re.compile(r"^MVAPICH2? Version\s*:\s*(\d[\w.]*)", re.MULTILINE),
-        BY_NAME,
-        "mpich",
-        ("MV2_USE_CUDA", "MV2_USE_ROCM"),
-        source="printed by 2.3.6 (MPIPreferences.jl's tests)",
-    ),
-    MpiLibrary(
-        "parastation",
-        "ParaStation MPI",
-        "mpich",
-        ("PSP_", "MPIR_"),
-        # MPICH's words, with its own device and its own version as MPICH's custom information.
-        re.compile(r"^MPICH Device:\s*psp\b(?:[\s\S]*?^MPICH Custom Information:[ \t]*(?:psmpi-?)?(\d[\w.]*))?", re.M),
-        BY_NAME,
-        "mpich",
-        ("PSP_CUDA",),
-        source="its source: the device psp of github.com/ParaStation/psmpi",
-    ),
-    MpiLibrary(
-        "fujitsumpi",
-        "Fujitsu MPI",
-        "fujitsu",
-        ("OMPI_", "PLE_", "FLIB_"),
-        re.compile(r"FUJITSU MPI Library (\d[\w.]*)"),
-        BY_NAME,
-        "openmpi",
-        source="printed by 4.0.0 (MPIPreferences.jl's tests)",
-    ),
-    MpiLibrary(
-        "spectrummpi",
-        "IBM Spectrum MPI",
-        "spectrum",
-        ("OMPI_", "PAMI_", "PMIX_", "OPAL_"),
-        re.compile(r"IBM Spectrum MPI[^\n]*?ident: (\d+(?:\.\d+)*)"),
-        BY_NAME,
-        "openmpi",
-        source="printed by 10.03.01 (MPIPreferences.jl's tests)",
-    ),
-    MpiLibrary(
-        "mpich",
-        "MPICH",
-        "mpich",
-        ("MPICH_", "MPIR_", "HYDRA_"),
-        re.compile(r"^MPICH2? Version:\s*(\d[\w.]*)", re.MULTILINE),
-        "run: 5.0.2",
-        gpu_variables=("MPICH_GPU_SUPPORT_ENABLED", "MPIR_CVAR_ENABLE_GPU"),
-    ),
-    MpiLibrary(
-        "openmpi",
-        "Open MPI",
-        "openmpi",
-        ("OMPI_", "PRTE_", "PMIX_", "OPAL_"),
-        re.compile(r"^Open MPI v(\d[\w.]*)", re.MULTILINE),
-        "run: 5.0.11 and 4.1.4. HPC-X is this library with UCX: by HPCX_MPI_DIR, not run",
-        gpu_variables=("OMPI_MCA_accelerator",),
-    ),
-    MpiLibrary(
-        "intelmpi",
-        "Intel MPI",
-        "mpich",
-        ("I_MPI_",),
-        re.compile(r"^Intel\(R\) MPI Library (\d[\w.]*)", re.MULTILINE),
-        "run: 2021.18",
-        gpu_variables=("I_MPI_OFFLOAD",),
-    ),
-)
+MPI_LIBRARIES = read_rows("libraries", "libraries", MpiLibrary)
 # Variables of what lies below the libraries: UCX, libfabric and its providers.
 TRANSPORT_PREFIXES = ("UCX_", "FI_")
 # Of what else lies on a message's way: the provider's and the card's libraries, the GPU's runtime, the C library.
@@ -177,14 +183,17 @@ def library_named(name: str) -> MpiLibrary | None:
     return next((library for library in MPI_LIBRARIES if library.name == name), None)
 
 
+def named_in(library_text: str) -> tuple[MpiLibrary, str | None] | None:
+    """The library that returned `library_text` from MPI_Get_library_version, and its version; None: not known."""
+    for library in MPI_LIBRARIES:
+        if found := re.search(library.text, library_text):
+            return library, found.group(1)
+    return None
+
+
 def abi_of_soname(soname: str) -> str | None:
     """Name of the binary interface that a program asks for which needs this library; None: it is no MPI's."""
     return "mpich-cray" if CRAY_SONAME.fullmatch(soname) else ABI_OF_SONAME.get(soname)
-
-
-def sonames_of(abi: str) -> tuple[str, ...]:
-    """Names of the libraries with this binary interface."""
-    return tuple(soname for soname, name in ABI_OF_SONAME.items() if name == abi)
 
 
 def abi_of(file_names: Iterable[str], library: str) -> str:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.mpi.identify import MpiIdentity, link_folders, named_in
-from slowpath.mpi.libraries import MPI_LIBRARIES, MpiLibrary
+from slowpath.mpi.launchers import MpiIdentity, link_folders
+from slowpath.mpi.libraries import MPI_LIBRARIES, MpiLibrary, named_in
 
 Ask = Callable[[list[str], Mapping[str, str]], str | None]
 CRAY_WRAPPER = "CC"  # of the Cray programming environment: a compiler that links the loaded MPI by itself

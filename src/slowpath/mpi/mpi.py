@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import os
+import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from slowpath.mpi.identify import MpiIdentity, identify, include_folders
-from slowpath.mpi.install.place import read_manifest, variables
-from slowpath.mpi.launchers import BATCH_NAMES
+import msgspec
+
+from slowpath.core.decoding import DAMAGE
+from slowpath.mpi.install import read_manifest, variables
+from slowpath.mpi.launchers import BATCH_NAMES, MpiIdentity, identify, include_folders, link_folders
 from slowpath.mpi.libraries import STANDARD_SONAME, abi_of
 from slowpath.mpi.loaded import (
     CRAY_WRAPPER,
@@ -291,3 +295,87 @@ def _file_names(folders: list[str]) -> set[str]:
         except OSError:
             continue
     return names
+
+
+_MULTIARCH = f"{platform.machine()}-linux-gnu"
+
+
+def library_file(mpi: Mpi, soname: str, environ: Mapping[str, str], ask: Ask = output_of) -> Path | None:
+    """The file named `soname` in the folders that the MPI's wrapper links, else in its prefix, else where modules lead.
+
+    None: there is none, as where a library has another name (Debian's MPICH).
+    """
+    show = (ask([str(mpi.mpicxx), "-show"], environ) or "") if mpi.mpicxx else ""
+    inner = ("lib", "lib64", f"lib/{_MULTIARCH}", "lib/release")
+    folders = [*link_folders(show), *(str(mpi.prefix / name) for name in inner)]
+    folders += [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    return next((Path(folder) / soname for folder in folders if os.path.isfile(Path(folder) / soname)), None)
+
+
+_VARIABLES_QUESTION = """
+import ctypes, json, sys
+library, wanted = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL), set(sys.argv[2:])
+number, found, names = ctypes.c_int(), {}, []
+if library.MPI_T_init_thread(0, ctypes.byref(number)) == 0 and library.MPI_T_cvar_get_num(ctypes.byref(number)) == 0:
+    for index in range(number.value):
+        name, length, nothing = ctypes.create_string_buffer(1024), ctypes.c_int(1024), ctypes.c_int(0)
+        ints, kinds = [ctypes.c_int() for _ in range(3)], [ctypes.c_void_p() for _ in range(2)]
+        at = ctypes.byref
+        if library.MPI_T_cvar_get_info(index, name, at(length), at(ints[0]), at(kinds[0]), at(kinds[1]), None,
+                                       at(nothing), at(ints[1]), at(ints[2])) != 0:
+            continue
+        names.append(name.value.decode(errors="replace"))
+        handle, count = ctypes.c_void_p(), ctypes.c_int()
+        if names[-1] in wanted and library.MPI_T_cvar_handle_alloc(index, None, at(handle), at(count)) == 0:
+            value = ctypes.create_string_buffer(65536)
+            if count.value <= 4096 and library.MPI_T_cvar_read(handle, value) == 0:
+                found[names[-1]] = value.raw[:4096].hex()
+sys.stdout.write(json.dumps({"names": names, "values": found}))
+"""
+
+
+class ControlVariables(msgspec.Struct, frozen=True):
+    """names: of all that the library lists.  values: raw bytes of those that were asked for, hexadecimal."""
+
+    names: list[str]
+    values: dict[str, str]
+
+    def number(self, name: str) -> int | None:
+        """Return the value as a C int; None: not there, or not in hexadecimal digits."""
+        try:
+            return int.from_bytes(bytes.fromhex(self.values[name])[:4], "little", signed=True)
+        except (KeyError, ValueError):
+            return None
+
+
+def read_control_variables(
+    library: Path, wanted: Sequence[str], environ: Mapping[str, str], ask: Ask = output_of
+) -> ControlVariables | None:
+    """Return what `library` reads for `wanted` under `environ`; None: it can't be asked, as a library without MPI_T."""
+    said = ask([sys.executable, "-c", _VARIABLES_QUESTION, str(library), *wanted], environ)
+    try:
+        return msgspec.json.decode((said or "").splitlines()[-1], type=ControlVariables)
+    except (IndexError, *DAMAGE):
+        return None
+
+
+def library_of(mpi: Mpi) -> Path | None:
+    """Return the file of the library; None: it is in none of the usual folders."""
+    folders = (mpi.prefix / "lib", mpi.prefix / "lib64", mpi.prefix / "lib" / "release")
+    return next((path for folder in folders for path in sorted(folder.glob("libmpi.so.*"))), None)
+
+
+_LISTED: dict[Path, frozenset[str] | None] = {}
+
+
+def listed_by(mpi: Mpi, environ: Mapping[str, str], ask: Ask = output_of) -> frozenset[str] | None:
+    """Return the names of all control variables that a library lists, which it is asked for once; None: it can't be
+    asked.
+    """
+    library = library_of(mpi)
+    if library is None:
+        return None
+    if library not in _LISTED:
+        found = read_control_variables(library, (), {**environ, **mpi.env}, ask)
+        _LISTED[library] = frozenset(found.names) if found is not None and found.names else None
+    return _LISTED[library]

@@ -8,14 +8,158 @@ at all, and what chooses devices or code.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
-from slowpath.mpi.code_variables import reader_of
-from slowpath.mpi.libraries import BELOW_PREFIXES, PREFIXES, of_another
-from slowpath.mpi.recorded_variables import why_not
+from slowpath.core.guard import why_secret
+from slowpath.core.run_results import MessagePath
+from slowpath.core.units import whole_number
+from slowpath.mpi.install import read_manifest, variables
+from slowpath.mpi.libraries import BELOW_PREFIXES, MPI_LIBRARIES, PREFIXES, TITLES, of_another
+from slowpath.mpi.message_path import Layer
+from slowpath.mpi.mpi import Mpi, needed_variables
+
+VARIABLES = "variables"  # of the machine, in run.json: name -> value
+NOT_RECORDED = "variables_not_recorded"  # name -> why there is no value
+NOT_LISTED = "not on the list of variables that are recorded"
+NOT_FITTING = "its value is not one line of printable characters"
+LONGEST_VALUE = 4096
+
+# PMIx has its tuning below PMIX_MCA_; what else begins with PMIX_ belongs to one job: addresses, name spaces, cookies.
+_LIBRARIES = "|".join(re.escape("PMIX_MCA_" if prefix == "PMIX_" else prefix) for prefix in PREFIXES)
+# Words of names that are one job's own: where its daemons listen, and what its processes know one another by.
+_ONE_JOB = re.compile(r"(?:^|_)(?:URI|URL|UUID|HNP|CONTACT)(?:_|$)|precondition_transports", re.IGNORECASE)
+_RECORDED = re.compile(
+    rf"(?:{_LIBRARIES})\w+|(?:CUDA|SLOWPATH|OMP|MALLOC|OPENBLAS|GOTO|BLIS|MKL)_\w+|GLIBC_TUNABLES|LD_PRELOAD"
+    r"|(?:CUDA|HIP|ROCR|NVIDIA)_VISIBLE_DEVICES|UCX_NET_DEVICES|FI_\w+_IFACE|MPICH_OFI_NIC_\w+"
+    r"|SLURM_(?:(?:JOB|STEP)_GPUS|(?:JOB_|STEP_)?NODELIST|SUBMIT_HOST|SUBMIT_DIR|CONF|NTASKS\w*|NPROCS|NNODES"
+    r"|JOB_NUM_NODES|STEP_NUM_\w+|STEP_TASKS_PER_NODE|CPUS_\w+|JOB_CPUS_\w+|TASKS_PER_NODE|MEM_PER_\w+"
+    r"|THREADS_PER_CORE|CORE_SPEC|GPUS\w*|CPU_BIND\w*|MEM_BIND\w*|GPU_BIND|HINT|DISTRIBUTION|MPI_TYPE|NETWORK"
+    r"|OVERCOMMIT|OVERSUBSCRIBE|EXACT|WHOLE|CPU_FREQ_REQ|TRES_PER_TASK|PROCID|LOCALID|NODEID|PRIO_PROCESS"
+    r"|RESTART_COUNT|TOPOLOGY_ADDR\w*|JOB_?ID|STEP_?ID|JOB_(?:NAME|PARTITION|QOS|ACCOUNT|USER)|CLUSTER_NAME"
+    r"|ARRAY_(?:JOB|TASK)_ID)|SLURMD_NODENAME"
+    r"|PBS_(?:O_HOST|NODEFILE|O_WORKDIR|JOBID|JOBNAME|QUEUE|O_QUEUE|NP|NUM_NODES|NUM_PPN|NODENUM|TASKNUM|VNODENUM)"
+    r"|FLUX_(?:JOB_ID|JOB_NNODES|JOB_SIZE|TASK_RANK|TASK_LOCAL_ID)"
+)
+# Variables that steer MPI, its transports, threads or the BLAS: without them a run can't be explained, so the name of
+# each is recorded even where its value is not.
+STEERING_PREFIXES = (
+    *PREFIXES,
+    *BELOW_PREFIXES,
+    *("SLURM_", "PBS_", "FLUX_", "SLOWPATH_", "OMP_", "LD_PRELOAD"),
+    *("OPENBLAS_", "GOTO_", "BLIS_", "MKL_"),
+)
+
+
+def why_not(name: str, value: str) -> str | None:
+    """Why the value of a variable is not recorded; None: it is."""
+    if secret := why_secret(name, value):
+        return secret
+    if _ONE_JOB.search(name) or not _RECORDED.fullmatch(name):
+        return NOT_LISTED
+    return None if len(value) <= LONGEST_VALUE and value.isprintable() else NOT_FITTING
+
+
+def recorded_variables(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the variables that steer MPI: those whose value is recorded, and the reason why each other one is not."""
+    steering = {name: value for name, value in sorted(environ.items()) if name.startswith(STEERING_PREFIXES)}
+    hidden = {name: reason for name, value in steering.items() if (reason := why_not(name, value))}
+    return {name: value for name, value in steering.items() if name not in hidden}, hidden
+
+
+# What the C library is asked to do with memory that MPI libraries take and free.
+
+TUNABLES = "GLIBC_TUNABLES"
+# malloc takes no mapping of its own for long blocks, and gives nothing back to the system.
+KEEP_FREED = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=18446744073709551615"
+
+# Who reads the variables and what it does -> their names, with * for any letters.
+CODE_VARIABLES: dict[str, str] = {
+    "the dynamic linker loads libraries from the places in its value, or searches them": "LD_* GLIBC_TUNABLES",
+    "the C library loads modules or reads and writes files there": """
+        GCONV_PATH LOCPATH NLSPATH GETCONF_DIR HOSTALIASES LOCALDOMAIN NIS_PATH RESOLV_HOST_CONF RES_OPTIONS
+        MALLOC_TRACE TZDIR TMPDIR
+    """,
+    "shells and interpreters choose the programs and settings of processes that launchers start": """
+        PATH HOME SHELL ENV BASH_ENV BASH_FUNC_* BASHOPTS SHELLOPTS IFS PS4 PROMPT_COMMAND CDPATH PYTHON* PERL* RUBY*
+        NODE_OPTIONS TCL* JAVA_TOOL_OPTIONS XDG_*
+    """,
+    "ssh and rsh choose what a remote shell starts": "SSH_* RSH* GIT_* DISPLAY",
+    "Slowpath chooses engines and drivers": """
+        SLOWPATH_MPI SLOWPATH_ENGINE SLOWPATH_CACHE_DIR SLOWPATH_DATA_DIR SLOWPATH_JOB SLOWPATH_*_DRIVER
+        SLOWPATH_PAD_REPORT
+    """,
+    "Hydra, the launcher of MPICH and MVAPICH, starts the programs that it names (HYDRA_LAUNCHER_EXEC)": """
+        HYDRA_* MPIEXEC_* PMI_* PMI2_* MV2_MPIRUN* MV2_CKPT*
+    """,
+    "MPICH and Cray MPICH attach tools, or read and write files there": """
+        *QMPI_TOOL_LIST *_JSON_FILE *NAMESERV_FILE_PUBDIR *NAMEPUB_DIR *COORDINATES_FILE *_DUMP
+    """,
+    "Intel MPI starts programs around ranks (I_MPI_GTOOL), or loads libraries (I_MPI_OFI_LIBRARY)": """
+        I_MPI_HYDRA_* I_MPI_GTOOL* I_MPI_*LIBRARY* I_MPI_*LIB I_MPI_JOB_*_LIBS I_MPI_*ROOT* I_MPI_*PATH I_MPI_*_DIR
+        I_MPI_*DIRECTORY I_MPI_*_FILE I_MPI_*LOGFILE I_MPI_*PREFIX* I_MPI_*PROFILE I_MPI_PTRACER I_MPI_EXTRA_FILESYSTEM*
+        I_MPI_*TOPOLIB I_MPI_SUBSTITUTE_INSTALLDIR VT_*
+    """,
+    "Open MPI loads components from there, starts a remote shell, or sets further variables": """
+        OPAL_* OMPI_*_path* OMPI_*path OMPI_*file* OMPI_*_dir OMPI_*directory* OMPI_*prefix* OMPI_*env_list*
+        OMPI_*envar* OMPI_*agent* OMPI_*launch* OMPI_*_rsh_* OMPI_*_ssh_* OMPI_MCA_plm* OMPI_MCA_orte* OMPI_MCA_ess*
+        OMPI_MCA_schizo* OMPI_MCA_crs* OMPI_MCA_dl* OMPI_MCA_filem* OMPI_MCA_hook* OMPI_CC OMPI_CXX OMPI_FC OMPI_*FLAGS
+        OMPI_LIBS MPI_ROOT PAMI_*
+    """,
+    "PRRTE and PMIx load components from there, or start what prte_fork_agent and plm_ssh_agent name": """
+        PRTE_* PMIX_*
+    """,
+    "ParaStation and Fujitsu MPI load plug-ins from there, or steer the launcher": "PSP_PLUGINDIR PSI_* PLE_* FLIB_*",
+    "UCX, UCC, HCOLL and SHARP load modules from there, or start a program (UCX_GDB_COMMAND)": """
+        UCX_MODULE* UCX_CONFIG* UCX_GDB_COMMAND UCX_ERROR_MAIL* UCX_*FILE* UCX_*_DEST UCX_DLOPEN* UCX_VFS*
+        UCC_COMPONENT* UCC_CONFIG* UCC_*FILE* HCOLL_* HPCX_* OCOMS_* SHARP_*
+    """,
+    "libfabric, libibverbs and hwloc load providers or plug-ins from there": """
+        FI_PROVIDER_PATH FI_HOOK* FI_*_PATH IBV_* RDMAV_* MLX*_* HWLOC_PLUGINS* HWLOC_COMPONENTS HWLOC_XMLFILE
+        HWLOC_FSROOT HWLOC_*_DIR HWLOC_*_PATH
+    """,
+    "the GPU's runtime loads tools or drivers from there": """
+        CUDA_INJECTION* NVTX_INJECTION* CUDA_CACHE_PATH CUDA_HOME CUDA_PATH CUDA_ROOT CUDA_*LIB* CUPTI_* NSYS_* CUDNN_*
+        NVSHMEM_* GDRCOPY_* HSA_TOOLS_* HSA_*_LIB* ROCP* ROCTRACER* ROCM_* HIP_PATH HIP_*_LIB* ZE_* ZET_* ZES_* OCL_*
+        OPENCL_* SYCL_* ONEAPI_*LIB*
+    """,
+    "NCCL and RCCL load plug-ins": "*NCCL_*PLUGIN* *NCCL_CONF_FILE *NCCL_*FILE *NCCL_*PATH* NCCL_NET RCCL_*PLUGIN*",
+    "OpenMP, BLAS and profilers load tools, or read and write files there": """
+        OMP_TOOL* KMP_*LIB* MKLROOT MKL_*LIB* LTTNG_* VALGRIND_* TAU_* SCOREP_* DARSHAN_* OPENSSL_* SSL_* MALLOC_CONF
+        ASAN_* UBSAN_* LSAN_* TSAN_* INTEL_*
+    """,
+    "batch systems and their launchers start the programs that they name (SLURM_TASK_PROLOG), or change the job": """
+        SLURM_* SRUN_* SBATCH_* SALLOC_* SPANK_* PBS_* FLUX_* LSB_* LSF_* PALS_* ALPS_* APRUN_* JSM_* SGE_* PE_HOSTFILE
+        COBALT_* CRAY_* PMI_CRAY*
+    """,
+}
+
+
+def reader_of(name: str) -> str | None:
+    """Return who takes code from the variable of this name, and what it does; None: nobody who is known."""
+    return next(
+        (does for does, names in CODE_VARIABLES.items() if any(fnmatchcase(name, one) for one in names.split())), None
+    )
+
+
+# What looks like such a variable and makes the library read less than it would.
+_READS_NOTHING = {("OMPI_MCA_mca_base_param_files", "none"), (TUNABLES, KEEP_FREED)}
+
+
+def why_code(name: str, value: str) -> str | None:
+    """Why a variable that a folder sets may choose what is run here; None: it is not known to.
+
+    A value with a slash, or one that a shell would expand to a home, names a file: nothing that a setting needs.
+    """
+    if (name, value) in _READS_NOTHING:
+        return None
+    names_file = "/" in value or value.startswith(("~", "."))
+    return reader_of(name) or ("it names a file or folder" if names_file else None)
+
 
 # What makes Open MPI read no parameter file. Its launcher reads them as well and hands their lines to the ranks as
 # variables, so these are taken out there, too (run.commands). Seen with Open MPI 5.0.11: `mpirun -n 1 env`, ompi_info.
@@ -222,3 +366,212 @@ def unset_in_ranks(library: str, unset: Iterable[str], variables: Mapping[str, s
     if library != "openmpi" or not NO_FILES.items() <= variables.items():
         return ()
     return tuple(name for name in unset if name.startswith("OMPI_MCA_"))
+
+
+Value = bool | int | float | str | Sequence[int | float] | None
+
+_SWITCHES = ({"0", "no", "false", "off", "n", "f"}, {"1", "yes", "true", "on", "y", "t"})
+_MPICH = ("MPIR_CVAR_", "MPIR_PARAM_")  # MPICH's maint/extractcvars.in
+# MPICH's other names of variables that MPI_T lists by one; None: read by themselves, and never listed.
+# Source: names in libmpi.so.12 of MPICH 5.0.2 less those of its MPI_T.
+_MPICH_UNLISTED: Mapping[str, str | None] = {
+    "NO_LOCAL": "NOLOCAL",
+    **dict.fromkeys(("EVEN_ODD_CLIQUES", "INTERFACE_HOSTNAME", "NETWORK_IFACE", "PORTRANGE", "PORT_RANGE")),
+    **dict.fromkeys(("CH4_UCC_ENABLE", "CH4_UCC_ENABLE_DEBUG", "CH4_UCC_VERBOSITY_LEVEL", "NAMEPUB_DIR")),
+    **dict.fromkeys(("DEBUG_PROGRESS_TIMEOUT", "ALLTOALL_PAIRWISE_NEW", "ALLTOALLW_PAIRWISE_NEW")),
+}
+_MPI_T_PREFIX = {"mpich": "MPIR_CVAR_", "openmpi": "OMPI_MCA_"}
+# "unused environment variable: UCX_TLZ (maybe: UCX_TLS?)", "unused environment variables: UCX_A; UCX_B" of UCX 1.20.
+_UNUSED = re.compile(r"unused environment variables?: (.+)")
+_ONE_UNUSED = re.compile(r"(UCX_\w+)(?: \(maybe: ([^)]*)\))?")
+
+
+def unused_by_ucx(output: str) -> dict[str, str]:
+    """Return what UCX says that nothing reads, and what it takes each for; "": it has no guess."""
+    found: dict[str, str] = {}
+    for line in _UNUSED.findall(output):
+        found |= {name: (guess or "").rstrip("?") for name, guess in _ONE_UNUSED.findall(line)}
+    return found
+
+
+def why_ignored(
+    setting: OwnSetting, library: str, control_variables: Mapping[str, Value], unused: Mapping[str, str]
+) -> str | None:
+    """Why the library does not do what the setting says; None: that is not known, or it does.
+
+    Args: library: name of the MPI.  control_variables: MPI_T's names and values under the user's environment; empty:
+          not read.  unused: as `unused_by_ucx`.
+    """
+    why = why_unread(setting.name, library, control_variables, unused)
+    if why is not None:
+        return f"ignored: {why}"
+    known, name = _names(library, control_variables), _in_mpi_t(setting.name, library)
+    return _read_as(setting.value, known[name]) if name in known else None
+
+
+def why_unread(name: str, library: str, control_variables: Iterable[str], unused: Mapping[str, str]) -> str | None:
+    """Why a variable can change nothing: nobody reads it.  None: that is not known, or somebody does.
+
+    Args: as of `why_ignored`; of control_variables the names.
+    """
+    if name in unused:
+        return f"nothing in UCX reads it here{_nearest_words([unused[name]] if unused[name] else [])}"
+    other = of_another(name, library)
+    if other is not None:
+        return other
+    known, asked = _names(library, dict.fromkeys(control_variables)), _in_mpi_t(name, library)
+    if not known or asked is None or asked in known or not _is_complete(asked, library, known):
+        return None
+    near = difflib.get_close_matches(asked, known, n=1, cutoff=0.75)
+    return f"{TITLES[library]} has no such variable{_nearest_words(near)}"
+
+
+def is_unknown(setting: OwnSetting, library: str) -> bool:
+    """Whether nobody states that this library, or what lies below it, reads a variable of this prefix."""
+    own = next((lib.prefixes for lib in MPI_LIBRARIES if lib.name == library), ())
+    of_libraries = {prefix for lib in MPI_LIBRARIES for prefix in lib.prefixes}
+    return setting.name.startswith(tuple(of_libraries)) and not setting.name.startswith(own)
+
+
+def _in_mpi_t(name: str, library: str) -> str | None:
+    """The setting's name as MPI_T's variables would be set by; None: its prefix has others as well."""
+    prefix = _MPI_T_PREFIX.get(library)
+    if prefix is None:
+        return None
+    if library == "mpich":
+        bare = next((name.removeprefix(prefix) for prefix in _MPICH if name.startswith(prefix)), None)
+        known = None if bare is None else _MPICH_UNLISTED.get(bare, bare)
+        return None if known is None else f"{prefix}{known}"
+    return name if name.startswith(prefix) else None
+
+
+def _names(library: str, control_variables: Mapping[str, Value]) -> dict[str, Value]:
+    """MPI_T's variables by the name of the environment variable."""
+    more = _MPI_T_PREFIX["openmpi"] if library == "openmpi" else ""
+    return {f"{more}{name}": value for name, value in control_variables.items()}
+
+
+def _is_complete(name: str, library: str, known: Iterable[str]) -> bool:
+    """Whether all variables next to this one are listed: MPICH's are; Open MPI's are those of opened components."""
+    if library == "mpich":
+        return True
+    component = "_".join(name.split("_")[:4]) + "_"  # OMPI_MCA_btl_sm_
+    return name.count("_") > 3 and any(variable.startswith(component) for variable in known)
+
+
+def _read_as(given: str | None, value: Value) -> str | None:
+    """Return where what MPI_T reads back is a number or a switch and another one than was set."""
+    if given is None or isinstance(value, (str, type(None), Sequence)):
+        return None
+    word = given.strip().lower()
+    if isinstance(value, bool) or value in (0, 1):
+        known = next((index for index, words in enumerate(_SWITCHES) if word in words), None)
+        if known is not None:
+            return None if known == int(value) else f"not taken: the library reads it as {value}"
+    number = whole_number(given)
+    return None if number is None or number == value else f"not taken: the library reads it as {value}"
+
+
+def _nearest_words(near: Sequence[str]) -> str:
+    return f"; nearest: {near[0]}" if near else ""
+
+
+LONGEST_BYTES = 1 << 20
+_NO_SWITCH = "the library can't ignore this file; comment the line out to try without it"
+_OVERRIDES = "the library can't ignore this file; comment the line out to try without it"
+_OF_STARTING = "it controls how ranks start, not their messages"
+
+
+def settings_of(mpi: Mpi, environ: Mapping[str, str], has_gpus: bool = True) -> tuple[OwnSetting, ...]:
+    """Return all settings of the user's that reach this MPI, with where each comes from.
+
+    Args: has_gpus: whether messages from GPU memory are asked about.
+    """
+    needed = {*mpi.env, *needed_variables(mpi.name, mpi.prefix, {}, 0)}
+    if read_manifest(mpi.prefix):
+        needed |= {*variables(mpi.prefix, environ)}
+    return own_settings(environ, needed, list(parameter_files(mpi, environ)), mpi.name, has_gpus)
+
+
+def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:
+    """Return the files that can be read; of one parameter the first one counts."""
+    home = Path(environ["HOME"]) if environ.get("HOME") else None
+    for path, prefix, left_in in _places(mpi, environ, home):
+        try:
+            text = path.read_bytes()[:LONGEST_BYTES].decode("utf-8", "replace")
+        except OSError:
+            continue
+        yield ParameterFile(str(path), text, prefix, left_in)
+
+
+def _places(mpi: Mpi, environ: Mapping[str, str], home: Path | None) -> Iterator[tuple[Path, str, str | None]]:
+    etc = mpi.prefix / "etc"
+    if mpi.name == "openmpi":
+        yield etc / "openmpi-mca-params-override.conf", "OMPI_MCA_", _OVERRIDES
+        named = environ.get("OMPI_MCA_mca_base_param_files")
+        if named is not None:
+            yield from ((Path(path), "OMPI_MCA_", None) for path in re.split("[,:]", named) if path.startswith("/"))
+        else:
+            if home:
+                yield home / ".openmpi" / "mca-params.conf", "OMPI_MCA_", None
+            yield etc / "openmpi-mca-params.conf", "OMPI_MCA_", None
+        for name, prefix in (("prte", "PRTE_MCA_"), ("pmix", "PMIX_MCA_")):
+            if home:
+                yield home / f".{name}" / "mca-params.conf", prefix, _OF_STARTING
+            yield etc / f"{name}-mca-params.conf", prefix, _OF_STARTING
+    folders = [environ.get("UCX_CONFIG_DIR", ""), str(home) if home else "", str(etc / "ucx")]
+    yield from ((Path(folder) / "ucx.conf", "UCX_", _NO_SWITCH) for folder in folders if folder)
+
+
+LAYER_TITLES: Mapping[Layer, str] = {"ucx": "UCX", "ofi": "libfabric"}
+_PREFIXES: Mapping[str, Layer] = {"UCX_": "ucx", "FI_": "ofi"}
+# Of what acts whoever carries the messages: logs, statistics, hooks of the allocator, where modules are.
+_OTHER_WORK = (
+    *("UCX_LOG_*", "UCX_PROTO_INFO", "UCX_WARN_*", "UCX_HANDLE_ERRORS", "UCX_ERROR_*", "UCX_DEBUG_*", "UCX_GDB_*"),
+    *("UCX_STATS_*", "UCX_PROFILE_*", "UCX_VFS_*", "UCX_MEM_*", "UCX_MODULE*", "UCX_CONFIG_DIR", "UCX_MEMTRACK_*"),
+    *("FI_LOG_*", "FI_HOOK", "FI_PROVIDER_PATH", "FI_PERF_*", "FI_MR_*", "FI_HMEM*"),
+)
+# What has the library carry its messages by a layer, where it was built with it.
+_CHOOSES: Mapping[tuple[str, Layer], str] = {
+    ("openmpi", "ucx"): "OMPI_MCA_pml=ucx",
+    ("openmpi", "ofi"): "OMPI_MCA_pml=cm and OMPI_MCA_mtl=ofi",
+    ("mpich", "ucx"): "MPIR_CVAR_CH4_NETMOD=ucx",
+    ("mpich", "ofi"): "MPIR_CVAR_CH4_NETMOD=ofi",
+}
+
+
+def layer_of(name: str) -> Layer | None:
+    """Return the layer that a variable is for, as far as it can only change how messages go; None: no such one."""
+    if any(fnmatchcase(name, pattern) for pattern in _OTHER_WORK):
+        return None
+    return next((layer for prefix, layer in _PREFIXES.items() if name.startswith(prefix)), None)
+
+
+def is_idle(layer: Layer, paths: Sequence[MessagePath]) -> bool:
+    """Whether it is known that this layer carries no message: the layer of each path is known, and is another one.
+
+    A provider of libfabric may itself go through UCX (mlx), so below libfabric UCX is not known to be idle.
+    """
+    if not paths or any(path.layer in (None, layer) for path in paths):
+        return False
+    return not (layer == "ucx" and any(path.layer == "ofi" for path in paths))
+
+
+def idle_settings(
+    settings: Sequence[OwnSetting], paths: Sequence[MessagePath], blamed: Collection[str] = ()
+) -> dict[Layer, list[OwnSetting]]:
+    """Return the user's settings that change nothing about messages, by their layer.
+
+    Args: blamed: names of settings that a finding names as what makes something slower; they are left out.
+    """
+    found: dict[Layer, list[OwnSetting]] = {}
+    for setting in settings:
+        layer = layer_of(setting.name)
+        if layer is not None and setting.name not in blamed and is_idle(layer, paths):
+            found.setdefault(layer, []).append(setting)
+    return found
+
+
+def what_chooses(library: str, layer: Layer) -> str | None:
+    """Return what to set so that messages go by the layer, `OMPI_MCA_pml=ucx`; None: that is not known."""
+    return _CHOOSES.get((library, layer))

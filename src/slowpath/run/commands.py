@@ -10,8 +10,7 @@ from pathlib import Path
 
 from slowpath.core.guard import shell_assignments
 from slowpath.core.plan import Launch, Placement, Plan
-from slowpath.mpi.launcher import WIDENED
-from slowpath.mpi.launchers import Command, Launcher, command, launcher_named
+from slowpath.mpi.launchers import WIDENED, Command, Launcher, command, launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.own_settings import unset_in_ranks
 from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE

@@ -11,11 +11,9 @@ from pathlib import Path
 
 from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
 from slowpath.core.plan import Placement
-from slowpath.mpi.allocation import NodeAllocation
-from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.launcher import WIDENED, Launcher, RankPlacement
-from slowpath.mpi.launchers import unavailable_binding, unavailable_place
-from slowpath.mpi.topology import Groups, processor_groups
+from slowpath.mpi.batch_systems import NodeAllocation, find_allocation
+from slowpath.mpi.launchers import WIDENED, Launcher, RankPlacement, unavailable_binding, unavailable_place
+from slowpath.mpi.place import Groups, processor_groups
 from slowpath.plan.campaign import Nodes
 
 SYSTEM = Path("/sys/devices/system/cpu")

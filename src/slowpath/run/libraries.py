@@ -10,8 +10,8 @@ from typing import Any
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.place import gpu_driver_is_there, network_is_up
 from slowpath.mpi.settings import Resolved, resolver
-from slowpath.mpi.topology import gpu_driver_is_there, network_is_up
 from slowpath.plan.expand import MpiInUse, absent, numbered, short_names
 from slowpath.run.choose import ChosenMpis, choose_mpis
 from slowpath.run.engine.build import engine_for

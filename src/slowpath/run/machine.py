@@ -13,8 +13,8 @@ import msgspec
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.recorded_variables import NOT_RECORDED, VARIABLES, recorded_variables
-from slowpath.mpi.topology import gpu_driver, processor_groups
+from slowpath.mpi.own_settings import NOT_RECORDED, VARIABLES, recorded_variables
+from slowpath.mpi.place import gpu_driver, processor_groups
 from slowpath.run.place import place_here
 
 

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.core.place import PlaceFacts
-from slowpath.mpi.topology import GPU_MODULES, gpu_driver
+from slowpath.mpi.place import GPU_MODULES, gpu_driver
 
 COPIED_BYTES = 8 * 1024
 _CLONE_NEWUSER, _PR_SET_PTRACER = 0x10000000, 0x59616D61

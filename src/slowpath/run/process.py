@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from slowpath.core.signals import as_job, held_back
-from slowpath.mpi.child import Child
+from slowpath.mpi.probe import Child
 from slowpath.run.leftovers import MARKER, end_job
 from slowpath.run.ownership import keep_held
 from slowpath.run.stacks import save_stacks

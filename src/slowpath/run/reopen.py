@@ -21,8 +21,8 @@ from slowpath.core.limits import FILE_BYTES
 from slowpath.core.machine_kind import Machine, differing, host_of, in_words
 from slowpath.core.plan import Launch, Plan
 from slowpath.core.units import whole_number
+from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import resolver
-from slowpath.mpi.topology import network_is_up
 from slowpath.record.blocks import scan
 from slowpath.record.folder import (
     MOST_MACHINES,

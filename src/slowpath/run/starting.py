@@ -7,7 +7,7 @@ import signal
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.signals import as_user_had, held_back
-from slowpath.mpi.child import Child
+from slowpath.mpi.probe import Child
 
 
 def start_users(

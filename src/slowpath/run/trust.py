@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from slowpath.core.errors import EnvironmentFailure, RecordError
 from slowpath.core.plan import Environment, Plan
 from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.code_variables import why_code
+from slowpath.mpi.own_settings import why_code
 from slowpath.mpi.settings import Resolved
 from slowpath.record.plan_files import engine_cells_text
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from slowpath.mpi.message_path import QUESTIONS
-from slowpath.mpi.ucx_report import LOG_FILE, VARIABLES
+from slowpath.mpi.message_path import LOG_FILE, QUESTIONS, VARIABLES
 from slowpath.record.witness import UCX_LOGS
 
 LIBRARY = "libslowpath-witness.so"  # next to the engine in the cache

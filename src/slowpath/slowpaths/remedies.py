@@ -22,9 +22,9 @@ from slowpath.findings.remedy import (
     set_to,
 )
 from slowpath.findings.words import HUGE_PAGE_BYTES
-from slowpath.mpi.applies import AppliesTo
-from slowpath.mpi.code_variables import KEEP_FREED
-from slowpath.mpi.launcher import WIDENED
+from slowpath.mpi.launchers import WIDENED
+from slowpath.mpi.libraries import AppliesTo
+from slowpath.mpi.own_settings import KEEP_FREED
 
 
 def _padded(parameters: Parameters) -> Mapping[str, str] | None:

@@ -23,8 +23,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from slowpath.core.units import format_ratio, format_time, seconds
-from slowpath.mpi.applies import version_tuple
-from slowpath.mpi.identify import named_in
+from slowpath.mpi.libraries import named_in, version_tuple
 from slowpath.watch.attributed import Attributed, TimePart, barriers_of
 from slowpath.watch.events import NO_SITE, Bools, Floats, Ints, World
 from slowpath.watch.match import NO_EVENT

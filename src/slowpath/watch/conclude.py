@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from msgspec.structs import replace as changed
 
-from slowpath.mpi.identify import named_in
+from slowpath.mpi.libraries import named_in
 from slowpath.watch.collective_prices import (
     CollectiveQuestion,
     collective_finding,

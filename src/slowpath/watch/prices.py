@@ -34,7 +34,7 @@ from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.core.units import format_bytes
 from slowpath.findings.price import DEFAULTS, ProgramPrice
 from slowpath.findings.remedy import Parameters
-from slowpath.mpi.identify import named_in
+from slowpath.mpi.libraries import named_in
 from slowpath.mpi.own_settings import own_settings
 from slowpath.slowpaths.registry import PRICES
 from slowpath.stats import signedrank, student

@@ -19,7 +19,7 @@ from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.diagnose.places import LaunchPlace, named_places
 from slowpath.findings.price import DEFAULTS, FIRST_METRICS
 from slowpath.mpi.find import find_all, find_mpi
-from slowpath.mpi.identify import named_in
+from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.meter import Tell

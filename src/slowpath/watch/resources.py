@@ -18,9 +18,8 @@ from typing import Final
 from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
 from slowpath.core.errors import UsageError
 from slowpath.findings.program_resources import ProgramResources, RankShare
-from slowpath.mpi.identify import named_in
 from slowpath.mpi.launchers import launcher_named
-from slowpath.mpi.libraries import MPI_LIBRARIES
+from slowpath.mpi.libraries import MPI_LIBRARIES, named_in
 from slowpath.watch.folder import WatchInfo, WatchLauncher
 from slowpath.watch.record.job import RecordedResources, ResourceSample, WatchedJob, resources_in
 from slowpath.watch.record.reader import RankRecord

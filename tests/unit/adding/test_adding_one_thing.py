@@ -44,16 +44,16 @@ SLOW_PATH: SlowPath = SlowPath(
 REMEDY = """SIT_DOWN = Remedy("sit down", "Sit down and wait.", ("placement",), _CALL, bind="socket")
 
 BIND_TO_CORES ="""
-LAUNCHER = """LIBRARY_LAUNCHERS = (
-    Launcher(
-        name="added-exec",
-        library="added",
-        version_line=re.compile(r"added ([0-9.]+)"),
-        ranks=("--ranks", "{ranks}"),
-        bind={kind: ("--bind", kind) for kind in BINDINGS},
-        traps=(),
-        verified="by a test",
-    ),
+LAUNCHER = """
+[[launchers]]
+name = "added-exec"
+library = "added"
+version_line = "added ([0-9.]+)"
+ranks = ["--ranks", "{ranks}"]
+bind.core = ["--bind", "core"]
+bind.none = ["--bind", "none"]
+traps = []
+verified = "by a test"
 """
 METRIC = """        {
           "name": "put_call_s",
@@ -80,7 +80,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     changed(package / "slowpaths" / "remedies.py", "BIND_TO_CORES =", REMEDY)
     changed(family / "sp011_binding.py", "remedies=(BIND_TO_CORES,)", "remedies=(SIT_DOWN, BIND_TO_CORES)")
     changed(family / "sp011_binding.py", "    BIND_TO_CORES,\n", "    BIND_TO_CORES,\n    SIT_DOWN,\n")
-    changed(package / "mpi" / "launchers.py", "LIBRARY_LAUNCHERS = (\n", LAUNCHER)
+    with (package / "mpi" / "launchers.toml").open("a") as launchers:
+        launchers.write(LAUNCHER)
     changed(copy / "schema" / "engine.json", METRIC, ADDED_METRIC)
     return copy
 

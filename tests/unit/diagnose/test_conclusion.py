@@ -19,7 +19,7 @@ from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SingleTask, Surve
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.findings.facts import UserState
-from slowpath.mpi.forced import Forced
+from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.evaluate import facts_of
 from support.remedies import find_remedy
 

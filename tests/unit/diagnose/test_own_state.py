@@ -33,9 +33,8 @@ from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.tasks import SettingsTask, StateTask, SurveyTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.difference import WITHOUT_USER
-from slowpath.mpi.forced import Forced
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.mpi.settings import resolver
+from slowpath.mpi.settings import Forced, resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import MpiInUse, expand

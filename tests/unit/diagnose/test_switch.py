@@ -20,7 +20,7 @@ from slowpath.diagnose.steps.attribute import campaign_for, task_for
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask, TrialTask
-from slowpath.mpi.switches import switches_of
+from slowpath.mpi.settings import switches_of
 
 
 def test_a_switch_is_refined_attributed_and_then_tried(survey: Results) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from slowpath.doctor.gpu import DevicePath, Transfer, judge, later_bandwidth, prove_device_path, variables_without_ipc
+from slowpath.mpi.message_path import Protocol
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.ucx_report import Protocol
 from slowpath.run.engine.cache import Engine, EngineNote
 
 NOTE = EngineNote("", "", "", "", "", "", "")

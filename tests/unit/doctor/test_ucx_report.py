@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from slowpath.mpi.ucx_report import in_words, moving, protocols
+from slowpath.mpi.message_path import in_words, moving, protocols
 
 # The first table is a rank talking to itself, the second as printed on host memory, the third has device memory.
 TEXT = """

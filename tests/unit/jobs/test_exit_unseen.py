@@ -14,8 +14,7 @@ import pytest
 
 from slowpath.core.errors import SlowpathError
 from slowpath.core.signals import exit_codes_kept, handled, stop_signals
-from slowpath.mpi.child import Child, ExitUnseen
-from slowpath.mpi.probe import ask, output_of
+from slowpath.mpi.probe import Child, ExitUnseen, ask, output_of
 from slowpath.run.process import JobLimits, run_job
 from slowpath.watch.prove.rerun import Compared, Started, rerun
 from slowpath.watch.start.environment import run_to_end

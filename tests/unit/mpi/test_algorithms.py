@@ -8,11 +8,12 @@ import math
 import pytest
 
 from moved import HEADER_BYTES, Wires, logs_of
-from slowpath.mpi import schedules as s
-from slowpath.mpi.algorithms import ALGORITHMS, Algorithm, recognise
-from slowpath.mpi.message_graph import (
+from slowpath.mpi import algorithms as s
+from slowpath.mpi.algorithms import (
+    ALGORITHMS,
     BEGIN,
     SENT,
+    Algorithm,
     Entry,
     Graph,
     GraphMessage,
@@ -20,6 +21,7 @@ from slowpath.mpi.message_graph import (
     RankLog,
     counted,
     graph_of,
+    recognise,
     without_acknowledgements,
 )
 

@@ -7,9 +7,8 @@ import os
 from collections import Counter
 
 from slowpath.mpi.alternatives import PlaceFacts, all_alternatives, alternatives_of
-from slowpath.mpi.control_variables import listed_by
-from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.recorded_variables import why_not
+from slowpath.mpi.mpi import Mpi, listed_by
+from slowpath.mpi.own_settings import why_not
 
 MEASURED = ("short messages", "long messages", "MPI_Allreduce", "one-sided")
 OPEN_MPI = {"osc_sm_priority", "coll_han_priority", "coll_tuned_priority", "part_persist_free_list_num"}

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 import pytest
 
 from slowpath.core.resources import data_folder
-from slowpath.mpi.code_variables import reader_of, why_code
-from slowpath.mpi.launchers import LIBRARY_LAUNCHERS
-from slowpath.mpi.settings import SETTINGS
-from slowpath.mpi.switches import SWITCHES
-from slowpath.mpi.tunings import TUNINGS
+from slowpath.mpi.launchers import LAUNCHERS
+from slowpath.mpi.own_settings import reader_of, why_code
+from slowpath.mpi.settings import SETTINGS, SWITCHES, TUNINGS
 from slowpath.slowpaths.registry import REMEDIES
 
 
@@ -25,7 +23,7 @@ def own() -> Iterator[tuple[str, str]]:
         yield from (remedy.variables or {}).items()
     for switch in SWITCHES:
         yield switch.variable, "4096"
-    for launcher in LIBRARY_LAUNCHERS:
+    for launcher in (launcher for launcher in LAUNCHERS if launcher.library):
         for given in (*launcher.bind_variables.values(), *launcher.spread_variables.values()):
             yield from given.items()
     for path in data_folder("campaigns").glob("*.toml"):

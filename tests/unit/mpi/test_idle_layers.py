@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from slowpath.core.results import MessagePath
-from slowpath.mpi.idle_layers import idle_settings, is_idle, layer_of, what_chooses
 from slowpath.mpi.message_path import Layer
-from slowpath.mpi.own_settings import OwnSetting
+from slowpath.mpi.own_settings import OwnSetting, idle_settings, is_idle, layer_of, what_chooses
 
 
 def path(layer: Layer | None) -> MessagePath:

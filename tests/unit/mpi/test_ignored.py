@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.mpi.ignored import Value, is_unknown, unused_by_ucx, why_ignored
-from slowpath.mpi.own_settings import OwnSetting
+from slowpath.mpi.own_settings import OwnSetting, Value, is_unknown, unused_by_ucx, why_ignored
 
 MPICH: dict[str, Value] = {
     "MPIR_CVAR_CH4_CMA_ENABLE": 1,

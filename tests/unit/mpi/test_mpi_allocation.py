@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.allocation import NodeAllocation, expand_hostlist, names_in_file
-from slowpath.mpi.batch_systems import BATCH_SYSTEMS, find_allocation
+from slowpath.mpi.batch_systems import BATCH_SYSTEMS, NodeAllocation, expand_hostlist, find_allocation, names_in_file
 from slowpath.mpi.launchers import launcher_named
 
 

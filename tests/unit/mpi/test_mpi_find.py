@@ -11,7 +11,7 @@ import pytest
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi import find
 from slowpath.mpi.find import find_all, find_mpi
-from slowpath.mpi.identify import identify, link_folders
+from slowpath.mpi.launchers import identify, link_folders
 from slowpath.mpi.libraries import abi_of
 from slowpath.mpi.mpi import below_a_prefix, needed_variables
 

@@ -11,7 +11,7 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.doctor import registry
 from slowpath.mpi import find
 from slowpath.mpi.find import find_mpi
-from slowpath.mpi.identify import include_folders
+from slowpath.mpi.launchers import include_folders
 from slowpath.run.engine.build import engine_for
 
 OPEN_MPI, MPICH = "mpiexec (OpenRTE) 4.1.4", "HYDRA build details:\n    Version: 5.0.2"

@@ -13,12 +13,9 @@ from slowpath.core.plan import LIBRARIES
 from slowpath.doctor.gpu import variables_without_ipc
 from slowpath.mpi import find
 from slowpath.mpi.find import find_all, find_mpi
-from slowpath.mpi.forced import forced_states
-from slowpath.mpi.identify import named_in
 from slowpath.mpi.launchers import binding_line
-from slowpath.mpi.libraries import MPI_LIBRARIES, abi_of_soname
-from slowpath.mpi.settings import resolve
-from slowpath.mpi.switches import switches_of
+from slowpath.mpi.libraries import MPI_LIBRARIES, abi_of_soname, named_in
+from slowpath.mpi.settings import forced_states, resolve, switches_of
 
 CRAY_8 = "MPI VERSION    : CRAY MPICH version 8.1.29.26 (ANL base 3.4a2)\nMPI BUILD INFO : Wed Mar 06  9:40 2024\n"
 CRAY_9 = "MPI VERSION    : CRAY MPICH version 9.0.1.498 (ANL base 4.1.2)\nMPI BUILD INFO : Wed Jul 16  9:39 2025\n"

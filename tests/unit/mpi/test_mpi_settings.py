@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.mpi.applies import EVERYWHERE, AppliesTo, version_tuple
 from slowpath.mpi.find import LIBRARIES
-from slowpath.mpi.libraries import words_of
+from slowpath.mpi.libraries import EVERYWHERE, AppliesTo, version_tuple, words_of
+from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver
-from slowpath.mpi.topology import network_is_up
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{words_of(row.applies)}")

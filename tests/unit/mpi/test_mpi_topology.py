@@ -7,7 +7,7 @@ import itertools
 import os
 from pathlib import Path
 
-from slowpath.mpi.topology import SYSTEM, processor_groups
+from slowpath.mpi.place import SYSTEM, processor_groups
 
 
 def node(folder: Path) -> Path:

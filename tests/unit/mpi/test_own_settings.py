@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.mpi.code_variables import why_code
 from slowpath.mpi.own_settings import (
     NO_FILES,
     OwnSetting,
@@ -13,6 +12,7 @@ from slowpath.mpi.own_settings import (
     own_settings,
     removable,
     unset_in_ranks,
+    why_code,
     without,
 )
 

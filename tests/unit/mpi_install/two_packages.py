@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from slowpath.mpi.install.cuda import REPLACED
+from slowpath.mpi.install import REPLACED
 
 SAYS = "#!/bin/sh\necho 'mpiexec (Open MPI) 5.0.11'\n"
 UCX_MODULES = ("ucx/libuct_cuda.so.0", "ucx/libucm_cuda.so.0", "ucx/libuct_cma.so.0", "ucx/libucx_perftest_cuda.so.0")

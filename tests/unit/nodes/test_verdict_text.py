@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from slowpath.mpi.allocation import expand_hostlist
+from slowpath.mpi.batch_systems import expand_hostlist
 from slowpath.studies.nodes.infer import Observations, Slow, SlowLink, SlowNode
 from slowpath.studies.nodes.measure import (
     MOST_LINES,

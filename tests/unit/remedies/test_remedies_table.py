@@ -7,10 +7,7 @@ import pytest
 
 from slowpath.findings.remedy import Remedy, for_programs, modulefile_lines, shell_lines, snippet
 from slowpath.findings.words import HUGE_PAGE_BYTES
-from slowpath.mpi.forced import forced_states, forces
-from slowpath.mpi.settings import SETTINGS
-from slowpath.mpi.switches import SWITCHES, variable_named
-from slowpath.mpi.tunings import TUNINGS
+from slowpath.mpi.settings import SETTINGS, SWITCHES, TUNINGS, forced_states, forces, variable_named
 from slowpath.slowpaths.registry import REMEDIES, remedies_for
 from support.remedies import find_remedy
 

@@ -11,10 +11,9 @@ import numpy as np
 from planted_results import KIB, LAUNCHES, Planted, placement, witness
 
 from slowpath.core.cell_results import MessageCounts
-from slowpath.mpi import schedules
-from slowpath.mpi.algorithms import recognise
-from slowpath.mpi.code_variables import KEEP_FREED
-from slowpath.mpi.message_graph import Schedule, graph_of
+from slowpath.mpi import algorithms
+from slowpath.mpi.algorithms import Schedule, graph_of, recognise
+from slowpath.mpi.own_settings import KEEP_FREED
 
 WORK = "collective_work_s"
 CALLS, COMMUNICATORS = 64, 760
@@ -116,11 +115,11 @@ def counted(run: Planted, collective: str, schedule: Schedules, ranks: Sequence[
 
 
 def prefix_chain(ranks: int) -> Schedule:
-    return schedules.down(ranks, schedules.before)
+    return algorithms.down(ranks, algorithms.before)
 
 
 def tree(ranks: int) -> Schedule:
-    return schedules.down(ranks, schedules.lowest_bit_cleared)
+    return algorithms.down(ranks, algorithms.lowest_bit_cleared)
 
 
 def linear(run: Planted, slow: bool) -> None:
@@ -129,7 +128,7 @@ def linear(run: Planted, slow: bool) -> None:
     for environment, state in (("by sockets", SOCKETS), ("logarithmic", LOGARITHMIC)):
         run.environment(environment, state)
         is_chain = slow and state == SOCKETS
-        counted(run, "scan", prefix_chain if is_chain else schedules.prefix_doubling, environment=environment)
+        counted(run, "scan", prefix_chain if is_chain else algorithms.prefix_doubling, environment=environment)
         counted(run, "bcast", tree, environment=environment)
 
 

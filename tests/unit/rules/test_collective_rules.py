@@ -9,8 +9,8 @@ from planted_results import KIB, Planted
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.mpi.code_variables import KEEP_FREED
-from slowpath.mpi.tunings import OPEN_MPI_UNSPLIT_ALLREDUCE
+from slowpath.mpi.own_settings import KEEP_FREED
+from slowpath.mpi.settings import resolve
 from slowpath.slowpaths.collectives.under import CLOSED
 from slowpath.slowpaths.evaluate import findings
 
@@ -211,7 +211,7 @@ def test_a_forced_allreduce_is_a_remedy_where_other_collectives_stay(reduce_s: f
     run = Planted()
     run.mpi |= {"name": "openmpi", "version": "5.0.11"}
     name, state = "unsplit", "allreduce_algorithm_without_splitting"
-    forced = run.environment(name, state, **OPEN_MPI_UNSPLIT_ALLREDUCE)
+    forced = run.environment(name, state, **resolve("allreduce_algorithm_without_splitting", "openmpi", "5.0.11")[0])
     for environment, one_s, others_s in (("default", 6e-5, 2e-5), (forced, 2.1e-5, reduce_s)):
         more = {"op": "user", "message_bytes": 64 * KIB, "environment": environment}
         many = call(run, 2e-5, collective="allreduce", shape="elements", **more)

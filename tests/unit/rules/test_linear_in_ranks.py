@@ -14,8 +14,8 @@ from moved import logs_of
 from slowpath.analyse.messages import messages
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.mpi import schedules
-from slowpath.mpi.message_graph import Schedule
+from slowpath.mpi import algorithms
+from slowpath.mpi.algorithms import Schedule
 from slowpath.record.events import SocketMessages
 from slowpath.slowpaths.collectives.scalings import scalings
 from slowpath.slowpaths.evaluate import findings
@@ -65,7 +65,7 @@ def test_what_was_not_counted_is_missing_with_a_reason() -> None:
     assert "3 more are lost" in str(messages(asked("scan"), [lost])[1])
     twice = [*events(prefix_chain(4), 4), events(prefix_chain(4), 4)[0]]
     assert "once" in str(messages(asked("scan"), [twice])[1])
-    different = [events(prefix_chain(4), 4), events(schedules.prefix_doubling(4), 4)]
+    different = [events(prefix_chain(4), 4), events(algorithms.prefix_doubling(4), 4)]
     assert messages(asked("scan"), different) == (None, "launches moved different messages")
 
 
@@ -108,13 +108,13 @@ def test_a_control_that_changed_spoils_the_proof() -> None:
     for environment, state in (("by sockets", SOCKETS), ("logarithmic", LOGARITHMIC)):
         run.environment(environment, state)
         is_forced = state == LOGARITHMIC
-        counted(run, "scan", schedules.prefix_doubling if is_forced else prefix_chain, environment=environment)
+        counted(run, "scan", algorithms.prefix_doubling if is_forced else prefix_chain, environment=environment)
         counted(run, "bcast", schedules_of_binary if is_forced else tree, environment=environment)
     assert one_finding(run).status != "proven"
 
 
 def schedules_of_binary(ranks: int) -> Schedule:
-    return schedules.down(ranks, schedules.binary_parent)
+    return algorithms.down(ranks, algorithms.binary_parent)
 
 
 def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
@@ -122,8 +122,8 @@ def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
 
     def barrier(ranks: int) -> Schedule:
         if 4 <= ranks < 8:
-            return [*schedules.up(ranks, schedules.always_root), *schedules.down(ranks, schedules.always_root)]
-        return schedules.dissemination(ranks)
+            return [*algorithms.up(ranks, algorithms.always_root), *algorithms.down(ranks, algorithms.always_root)]
+        return algorithms.dissemination(ranks)
 
     run = Planted()
     run.environment("by sockets", SOCKETS)
@@ -143,8 +143,8 @@ def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
 def test_linear_from_the_root_is_seen_though_no_message_waits(collective: str) -> None:
     run = Planted()
     run.environment("by sockets", SOCKETS)
-    way, blocks = (schedules.down, False) if collective == "bcast" else (schedules.up, True)
-    counted(run, collective, lambda p: way(p, schedules.always_root, subtree=blocks), environment="by sockets")
+    way, blocks = (algorithms.down, False) if collective == "bcast" else (algorithms.up, True)
+    counted(run, collective, lambda p: way(p, algorithms.always_root, subtree=blocks), environment="by sockets")
     assert "15 rounds of messages at 16 ranks" in one_finding(run).text
 
 
@@ -155,5 +155,5 @@ def test_mock_ups_and_forced_states_are_not_the_librarys_choice() -> None:
     counted(run, "scan", prefix_chain, environment="forced")
     counted(run, "scan", prefix_chain, environment="some variables")
     counted(run, "scan", prefix_chain, way="exscan+local")
-    counted(run, "alltoall", schedules.pairwise)
+    counted(run, "alltoall", algorithms.pairwise)
     assert findings(run.results(), ROLES) == []

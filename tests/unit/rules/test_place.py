@@ -52,7 +52,7 @@ WRONG = [
     (checks.memory_limit, replace(FINE, memory_limit_bytes=100 * MIB), "100 MiB", "--memory"),
     (checks.numa_balancing, replace(FINE, numa_nodes=2), "2 NUMA nodes", "numa_balancing=0"),
     (checks.virtual_machine, replace(FINE, virtual=True), "hypervisor", "medians"),
-    (checks.gpu_driver, replace(FINE, gpu_driver="580.65.06"), "driver 580.65.06", "GPU support off"),
+    (checks.driver_of_gpus, replace(FINE, gpu_driver="580.65.06"), "driver 580.65.06", "GPU support off"),
 ]
 
 

@@ -10,7 +10,7 @@ from collective_plants import SOCKETS, counted, prefix_chain
 from planted_results import Planted
 
 from slowpath.core.results import Results
-from slowpath.mpi import schedules
+from slowpath.mpi import algorithms
 from slowpath.report.figure import Plot
 from slowpath.report.scaling import FILE, scaling_files, scaling_lines, scaling_section
 from slowpath.slowpaths.collectives.scalings import scalings
@@ -24,7 +24,7 @@ def run() -> Results:
     made = Planted()
     made.environment("by sockets", SOCKETS)
     counted(made, "scan", prefix_chain, RANKS, environment="by sockets")
-    counted(made, "bcast", lambda p: schedules.down(p, schedules.binary_parent), RANKS, environment="by sockets")
+    counted(made, "bcast", lambda p: algorithms.down(p, algorithms.binary_parent), RANKS, environment="by sockets")
     found = made.results()
     return found if found.scalings else _with_scalings(found)
 

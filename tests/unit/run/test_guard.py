@@ -19,7 +19,7 @@ from slowpath.core import guard
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.guard import HIDDEN, KnownSecrets, clean_text, clean_words, why_secret
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
-from slowpath.mpi.recorded_variables import NOT_LISTED, recorded_variables
+from slowpath.mpi.own_settings import NOT_LISTED, recorded_variables
 from slowpath.plan.campaign import decode
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, read_run, write_run
 from slowpath.record.plan_files import write_plan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.mpi.topology import gpu_driver, gpu_driver_is_there
+from slowpath.mpi.place import gpu_driver, gpu_driver_is_there
 from slowpath.run.machine import gpu_models, machine_facts, processor_model
 
 ARM = "processor\t: 0\nBogoMIPS\t: 2000.00\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n"

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.plan import Placement
-from slowpath.mpi.allocation import NodeAllocation
-from slowpath.mpi.launcher import RankPlacement
-from slowpath.mpi.launchers import launcher_named
+from slowpath.mpi.batch_systems import NodeAllocation
+from slowpath.mpi.launchers import RankPlacement, launcher_named
 from slowpath.plan.campaign import Nodes
 from slowpath.run import cores
 from slowpath.run.cores import cores_for, nodes_of, place_of, unavailable_placement

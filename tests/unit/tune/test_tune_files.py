@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi import tuning_files
-from slowpath.mpi.forced_algorithms import ALGORITHMS, environments, forced
-from slowpath.mpi.tuning import Pick, Range, TuningFile, ranges, tuning_text
+from slowpath.mpi import tuning
+from slowpath.mpi.tuning import ALGORITHMS, Pick, Range, TuningFile, environments, forced, ranges, tuning_text
 
 LENGTHS = (8, 64, 1024, 65536)
 GRID = {("bcast", ranks): LENGTHS for ranks in (2, 4)}
@@ -87,13 +86,13 @@ def library() -> bytes:
     ],
 )
 def test_mpich_takes_it_there_and_nowhere_else(ranks: int, length: int, name: str) -> None:
-    tree = json.loads(tuning_files.mpich_files(library(), [ALLTOALL, GATHERED])[tuning_files.MPICH_FILE])
+    tree = json.loads(tuning.mpich_files(library(), [ALLTOALL, GATHERED])[tuning.MPICH_FILE])
     assert selected(tree, "alltoall", ranks, length) == f"MPIR_Alltoall_intra_{name}"
     assert tree["collective=alltoall"]["comm_type=inter"] == {"x": {}}
 
 
 def test_mpich_counts_all_ranks_blocks_of_an_allgather() -> None:
-    tree = json.loads(tuning_files.mpich_files(library(), [GATHERED])[tuning_files.MPICH_FILE])
+    tree = json.loads(tuning.mpich_files(library(), [GATHERED])[tuning.MPICH_FILE])
     found = [selected(tree, "allgather", 4, length) for length in (7, 8, 9)]
     assert found == [f"MPIR_Allgather_intra_{name}" for name in ("brucks", "ring", "brucks")]
     assert tree["collective=ibarrier"] == GENERAL["collective=ibarrier"], "the rest is the library's own"
@@ -101,7 +100,7 @@ def test_mpich_counts_all_ranks_blocks_of_an_allgather() -> None:
 
 def test_an_mpich_that_shows_nothing_is_said() -> None:
     with pytest.raises(EnvironmentFailure, match="does not show its selection"):
-        tuning_files.mpich_selection(b"\x7fELF no text")
+        tuning.mpich_selection(b"\x7fELF no text")
 
 
 def algorithm_of(text: str, number: int, ranks: int, length: int) -> str:
@@ -122,7 +121,7 @@ def algorithm_of(text: str, number: int, ranks: int, length: int) -> str:
 
 
 def test_open_mpi_takes_it_there_and_nowhere_else() -> None:
-    text = tuning_files.openmpi_text([Range("allgather", 4, 8, 8, "4"), Range("bcast", 4, 64, 1024, "5")])
+    text = tuning.openmpi_text([Range("allgather", 4, 8, 8, "4"), Range("bcast", 4, 64, 1024, "5")])
     bcast = [
         algorithm_of(text, 7, ranks, length)
         for ranks, length in ((4, 63), (4, 64), (4, 1024), (4, 1025), (3, 64), (5, 64))
@@ -133,8 +132,8 @@ def test_open_mpi_takes_it_there_and_nowhere_else() -> None:
 
 def test_intel_mpi_takes_ranges() -> None:
     found = [Range("bcast", 2, 8, 64, "3"), Range("bcast", 4, 1024, 1024, "1")]
-    assert tuning_files.intel_variables(found) == {"I_MPI_ADJUST_BCAST": "3:8-64@2-2;1:1024-1024@4-4"}
-    assert "export I_MPI_ADJUST_BCAST='3:8-64@2-2;1:1024-1024@4-4'" in tuning_files.intel_text(found)
+    assert tuning.intel_variables(found) == {"I_MPI_ADJUST_BCAST": "3:8-64@2-2;1:1024-1024@4-4"}
+    assert "export I_MPI_ADJUST_BCAST='3:8-64@2-2;1:1024-1024@4-4'" in tuning.intel_text(found)
 
 
 @pytest.mark.parametrize("library_name", list(ALGORITHMS))

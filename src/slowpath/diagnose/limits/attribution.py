@@ -16,7 +16,7 @@ from slowpath.diagnose.tasks import AttributeTask
 from slowpath.findings.finding import legs_missing
 from slowpath.findings.remedy import EAGER, Remedy, modulefile_lines, shell_lines
 from slowpath.findings.slow_path import SwitchTimes
-from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.libraries import AppliesTo
 from slowpath.slowpaths.registry import known
 from slowpath.stats.laws.found import Bracket
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from slowpath.core.results import Finding, LimitBracket
 from slowpath.diagnose.state import State
-from slowpath.mpi.applies import AppliesTo
-from slowpath.mpi.switches import SwitchVariable, variable_named
+from slowpath.mpi.libraries import AppliesTo
+from slowpath.mpi.settings import SwitchVariable, variable_named
 from slowpath.stats.laws.found import Bracket
 
 MOST_HEADER_BYTES = 256  # by which a switch may lie from its variable's value

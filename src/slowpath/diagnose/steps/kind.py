@@ -11,7 +11,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import Task
-from slowpath.mpi.forced import Forced
+from slowpath.mpi.settings import Forced
 from slowpath.run.limits import Against
 
 T = TypeVar("T", bound=Task)

@@ -24,7 +24,7 @@ from slowpath.diagnose.user_states import findings_under
 from slowpath.findings.difference import CLEAR_RATIO, DECIDED, WITHOUT_USER
 from slowpath.findings.ended import CAMPAIGN, GIVEN_UP_RATIO
 from slowpath.findings.tally import kinds_words
-from slowpath.mpi.launcher import INHERITED, WIDENED
+from slowpath.mpi.launchers import INHERITED, WIDENED
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.run.limits import Against
 from slowpath.slowpaths.registry import codes_refined_by

@@ -18,8 +18,8 @@ from slowpath.diagnose.own_settings.named import responsible
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepKind, unchanged
 from slowpath.diagnose.tasks import PathTask, SurveyTask
-from slowpath.mpi.idle_layers import LAYER_TITLES, idle_settings, what_chooses
-from slowpath.mpi.launcher import INHERITED
+from slowpath.mpi.launchers import INHERITED
+from slowpath.mpi.own_settings import LAYER_TITLES, idle_settings, what_chooses
 
 WHY = "what carries the messages: module, transport, device"
 MOST_S = 10.0  # of its launch, which takes less than one of the survey

@@ -30,7 +30,7 @@ from slowpath.findings.finding import build
 from slowpath.findings.observation import Observation, Support
 from slowpath.findings.slow_path import SwitchTimes
 from slowpath.findings.words import memory, ratio_words
-from slowpath.mpi.switches import SwitchVariable
+from slowpath.mpi.settings import SwitchVariable
 from slowpath.slowpaths.evaluate import facts_of
 from slowpath.slowpaths.registry import refined_by
 from slowpath.stats.laws import segments

@@ -11,7 +11,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.sides import Condition
 from slowpath.findings.remedy import Remedy
-from slowpath.mpi.launcher import INHERITED, WIDENED
+from slowpath.mpi.launchers import INHERITED, WIDENED
 
 _ALL = "all processors"
 

@@ -10,9 +10,8 @@ from typing import Final
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.tune.request import TuneRequest
-from slowpath.mpi.forced_algorithms import environments
 from slowpath.mpi.guidelines import GUIDELINES
-from slowpath.mpi.tuning import Pick
+from slowpath.mpi.tuning import Pick, environments
 
 DEFAULT, TUNED = "default", "tuned"
 _REDUCES: Final = ("reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan")

@@ -12,9 +12,8 @@ from typing import Final
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.files import write_atomically
 from slowpath.diagnose.tune.request import TuneRequest
-from slowpath.mpi import tuning_files
-from slowpath.mpi.library_file import library_file
-from slowpath.mpi.mpi import Mpi
+from slowpath.mpi import tuning
+from slowpath.mpi.mpi import Mpi, library_file
 from slowpath.mpi.tuning import FILE_VARIABLE, Measured, Pick, Range, ranges, tuning_text
 
 TUNING: Final = "tuning.json"
@@ -96,12 +95,12 @@ def _of_library(
     if not chosen:
         return {}, {}
     if library == "mpich":
-        files = tuning_files.mpich_files(_library_bytes(mpi, environ), chosen)
-        return files, tuning_files.mpich_variables(str(folder))
+        files = tuning.mpich_files(_library_bytes(mpi, environ), chosen)
+        return files, tuning.mpich_variables(str(folder))
     if library == "openmpi":
-        name = tuning_files.OPENMPI_FILE
-        return {name: tuning_files.openmpi_text(chosen)}, tuning_files.openmpi_variables(str(folder / name))
-    return {tuning_files.INTEL_FILE: tuning_files.intel_text(chosen)}, tuning_files.intel_variables(chosen)
+        name = tuning.OPENMPI_FILE
+        return {name: tuning.openmpi_text(chosen)}, tuning.openmpi_variables(str(folder / name))
+    return {tuning.INTEL_FILE: tuning.intel_text(chosen)}, tuning.intel_variables(chosen)
 
 
 def _library_bytes(mpi: Mpi, environ: Mapping[str, str]) -> bytes:

@@ -26,7 +26,7 @@ from slowpath.diagnose.tune.files import LIBRARY, PRELOAD, contents
 from slowpath.diagnose.tune.promise import FILE as PROMISES
 from slowpath.diagnose.tune.promise import Promised
 from slowpath.mpi.mpi import Mpi
-from slowpath.mpi.tuning_files import openmpi_parameters
+from slowpath.mpi.tuning import openmpi_parameters
 
 MANIFEST: Final = "installed.json"
 SCRIPT: Final = "environment.sh"

@@ -16,8 +16,7 @@ from slowpath.core.result import AtLeastOne, Count, Name
 from slowpath.diagnose.tune.campaigns import mockups_of
 from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.diagnose.tune.factors import CellFactor
-from slowpath.mpi.forced_algorithms import ALGORITHMS
-from slowpath.mpi.tuning import Kind, Measured, Pick
+from slowpath.mpi.tuning import ALGORITHMS, Kind, Measured, Pick
 
 FILE = "promises.json"
 SCHEMA = 1

@@ -13,8 +13,8 @@ from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import UsageError
 from slowpath.core.files import json_bytes, read_bytes, write_atomically
 from slowpath.core.result import AtLeastOne, Count, Name, NotNegative
-from slowpath.mpi.forced_algorithms import ALGORITHMS
 from slowpath.mpi.guidelines import GUIDELINES
+from slowpath.mpi.tuning import ALGORITHMS
 
 FILE: Final = "tune.json"
 SCHEMA: Final = 2

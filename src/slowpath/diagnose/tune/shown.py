@@ -9,7 +9,7 @@ from slowpath.diagnose.tune.campaigns import TOGETHER, TUNED, view_of
 from slowpath.diagnose.tune.choose import CollectiveCell, WayTrial
 from slowpath.diagnose.tune.factors import CellFactor
 from slowpath.diagnose.tune.request import TuneRequest
-from slowpath.mpi.forced_algorithms import environments
+from slowpath.mpi.tuning import environments
 
 
 def trials(results: Results, request: TuneRequest, ranks: int) -> dict[CollectiveCell, list[WayTrial]]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.mpi.child import Child
+from slowpath.mpi.probe import Child
 from slowpath.run.engine.blas import PACKAGED, PLUGIN, BlasInSight
 from slowpath.run.engine.cache import PROGRAM
 from slowpath.run.engine.meter import BuildMeter, Tell

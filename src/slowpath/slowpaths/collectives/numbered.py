@@ -19,8 +19,7 @@ from slowpath.findings.difference import Difference, ratio_of
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.observation import Stayed, Support, Tried
 from slowpath.findings.words import stayed_words, variable_words
-from slowpath.mpi.collective_paths import PathVariable, path_variable
-from slowpath.mpi.tunings import TUNINGS
+from slowpath.mpi.settings import TUNINGS, PathVariable, path_variable
 from slowpath.slowpaths.collectives.under import stayed
 from slowpath.stats.inputs import Floats
 from slowpath.stats.removed_share import removed

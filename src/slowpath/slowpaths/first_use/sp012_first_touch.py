@@ -16,7 +16,7 @@ from slowpath.findings.remedy import Control, Remedy, set_to
 from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import faults_words, sides, system_time_words
 from slowpath.findings.words import SMALL_PAGE_BYTES, number, page_bytes, parameter
-from slowpath.mpi.code_variables import KEEP_FREED
+from slowpath.mpi.own_settings import KEEP_FREED
 from slowpath.slowpaths.remedies import (
     HUGE_PAGES,
     PROGRAM_HUGE_PAGES,

@@ -16,7 +16,7 @@ from slowpath.findings.remedy import Control, Parameters, Remedy, set_to
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides
 from slowpath.findings.words import PUT
-from slowpath.mpi.applies import AppliesTo
+from slowpath.mpi.libraries import AppliesTo
 from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 
 _PLACES = {"window": "window of kind", "window_info": "window with info", "synchronise": "synchronisation by"}

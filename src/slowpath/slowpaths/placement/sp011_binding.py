@@ -18,7 +18,7 @@ from slowpath.findings.observed import Wording, grouped, place_key, slowdown_obs
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides, total
 from slowpath.findings.words import OF_MESSAGES
-from slowpath.mpi.launcher import UNASKED
+from slowpath.mpi.launchers import UNASKED
 from slowpath.slowpaths.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,

@@ -14,7 +14,7 @@ from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import sides
-from slowpath.mpi.launcher import INHERITED, WIDENED
+from slowpath.mpi.launchers import INHERITED, WIDENED
 from slowpath.slowpaths.remedies import ALL_PROCESSORS
 
 ABOUT = "inherited processors"

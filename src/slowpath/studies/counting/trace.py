@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.signals import Action, as_user_had, handled, held_back
-from slowpath.mpi.child import Child
+from slowpath.mpi.probe import Child
 from slowpath.studies.counting.model import Call, ProcessCount, SteppedFunction, Trouble
 from slowpath.studies.counting.names import ElfFunctions
 

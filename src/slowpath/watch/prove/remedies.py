@@ -19,9 +19,9 @@ from slowpath.core.files import json_bytes, write_atomically
 from slowpath.findings.library_remedies import variables_for
 from slowpath.findings.remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, Witness
 from slowpath.mpi.alternatives import Operation, PlaceFacts, alternatives_of
-from slowpath.mpi.applies import version_tuple
-from slowpath.mpi.control_variables import read_control_variables
 from slowpath.mpi.launchers import launcher_named
+from slowpath.mpi.libraries import version_tuple
+from slowpath.mpi.mpi import read_control_variables
 from slowpath.mpi.tuning import FILE_VARIABLE, TuningFile, TuningRow
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, codes_helped_by, find_program_remedy, program_remedies_for
 from slowpath.watch.results import CollectiveClass, WatchFinding, WatchResults, tried_remedy

@@ -18,10 +18,9 @@ from pathlib import Path
 
 from slowpath.core.errors import UsageError
 from slowpath.core.units import whole_number
-from slowpath.mpi.control_variables import ControlVariables, read_control_variables
-from slowpath.mpi.ignored import why_ignored
 from slowpath.mpi.loaded import Ask
-from slowpath.mpi.own_settings import OwnSetting
+from slowpath.mpi.mpi import ControlVariables, read_control_variables
+from slowpath.mpi.own_settings import OwnSetting, why_ignored
 from slowpath.mpi.probe import output_of
 from slowpath.mpi.tuning import read_replaced
 from slowpath.run.process import JobLimits, LaunchedJob, run_jobs

@@ -34,9 +34,9 @@ from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError
 from slowpath.core.owners import ROOT, WRITABLE_BY_OTHERS
 from slowpath.core.version import __version__
 from slowpath.findings.remedy import ProgramRemedy
-from slowpath.mpi.identify import named_in
+from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import inspect
-from slowpath.mpi.recorded_variables import recorded_variables
+from slowpath.mpi.own_settings import recorded_variables
 from slowpath.run.progress import duration
 from slowpath.watch.folder import WatchInfo
 from slowpath.watch.proof import (

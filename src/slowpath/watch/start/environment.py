@@ -33,9 +33,8 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.files import append_at_once
 from slowpath.core.owners import make_place, require_place, why_not_trusted
-from slowpath.mpi.child import Child
-from slowpath.mpi.identify import identify
-from slowpath.mpi.probe import output_of
+from slowpath.mpi.launchers import identify
+from slowpath.mpi.probe import Child, output_of
 from slowpath.run.engine.cache import VARIABLE as CACHE
 from slowpath.run.engine.cache import engines_folder
 from slowpath.run.engine.elf import dynamic

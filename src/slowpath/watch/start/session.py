@@ -26,7 +26,7 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.files import cannot, inside, require_utf8
 from slowpath.core.version import __version__
 from slowpath.mpi.libraries import abi_of_soname, library_named
-from slowpath.mpi.recorded_variables import recorded_variables
+from slowpath.mpi.own_settings import recorded_variables
 from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.meter import Tell
 from slowpath.run.place import place_here
