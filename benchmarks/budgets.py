@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from slowpath.experiments.measured.load import load_launches
+from slowpath.experiments.measured import load_launches
 from slowpath.record.blocks import read
 
 HELP_BUDGET_S = 0.1

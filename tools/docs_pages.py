@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from slowpath.cli.main import slowpath  # noqa: E402
 from slowpath.core.plan import LIBRARIES  # noqa: E402
-from slowpath.experiments.metric import RATES, Metric  # noqa: E402
+from slowpath.experiments.experiment import RATES, Metric  # noqa: E402
 from slowpath.experiments.registry import EXPERIMENTS, METRICS  # noqa: E402
 from slowpath.findings.page import markdown_page  # noqa: E402
 from slowpath.findings.remedy import ProgramRemedy, Remedy  # noqa: E402

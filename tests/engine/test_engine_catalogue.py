@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from slowpath.core.resources import data_folder
-from slowpath.experiments.experiment import Experiment
-from slowpath.experiments.metric import RATES
+from slowpath.experiments.experiment import RATES, Experiment
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe

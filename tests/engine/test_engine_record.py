@@ -12,7 +12,7 @@ import pytest
 from ranks import Ranks, described, events_in
 
 from slowpath.core.resources import data_folder
-from slowpath.experiments.measured.fixed_work import fixed_work
+from slowpath.experiments.measured import fixed_work
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import FixedWork, LaunchEvents, read_events
 from slowpath.run.engine.cache import Engine

@@ -38,7 +38,7 @@ from slowpath.core.cell_results import (
 )
 from slowpath.core.results import ContrastResult, Results, Verdict
 from slowpath.experiments.cannon.entry import waits, with_hidden
-from slowpath.experiments.put.table import build_put
+from slowpath.experiments.put import build_put
 from support import checkup, scattered
 from support import results as model
 

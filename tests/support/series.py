@@ -12,8 +12,7 @@ from slowpath.analyse.build import launch_kinds
 from slowpath.analyse.shapes import shapes_of
 from slowpath.core.plan import Cell
 from slowpath.core.shape_results import CellShapes, LaunchKinds
-from slowpath.experiments.measured.reduce import reduce
-from slowpath.experiments.measured.series import MetricSamples, Order
+from slowpath.experiments.measured import MetricSamples, Order, reduce
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]

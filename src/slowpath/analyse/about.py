@@ -29,7 +29,7 @@ from slowpath.core.results import (
     RunResult,
     UcxProtocol,
 )
-from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured import LaunchRecord
 from slowpath.mpi.message_path import paths_of, protocols
 from slowpath.mpi.own_settings import unused_by_ucx
 from slowpath.record.witness import (

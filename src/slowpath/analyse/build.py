@@ -29,10 +29,8 @@ from slowpath.core.results import RESULTS_SCHEMA, Line, MpiResult, Results, Verd
 from slowpath.core.shape_results import KindTimes, LaunchKinds
 from slowpath.core.units import listed
 from slowpath.experiments.experiment import Concluded
-from slowpath.experiments.measure import measure
-from slowpath.experiments.measured.fixed_work import fixed_work
-from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
-from slowpath.experiments.registry import EXPERIMENTS, ROLES
+from slowpath.experiments.measured import LaunchRecord, first_good_launches, fixed_work
+from slowpath.experiments.registry import EXPERIMENTS, ROLES, measure
 from slowpath.findings.conclude import conclude
 from slowpath.mpi.libraries import library_named, named_in, version_tuple
 from slowpath.record.events import FixedWork, Note

@@ -34,13 +34,9 @@ from slowpath.core.guard import shell_assignments
 from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan
 from slowpath.core.result import Phase, Role
 from slowpath.core.twins import Twins
-from slowpath.experiments.experiment import Experiment
-from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.measurements import Measurements
-from slowpath.experiments.measured.reduce import Reduced
-from slowpath.experiments.measured.series import MEDIAN, PHASES
-from slowpath.experiments.metric import rates
-from slowpath.experiments.p2p.who_pays import statement
+from slowpath.experiments.experiment import Experiment, rates
+from slowpath.experiments.measured import MEDIAN, PHASES, LaunchRecord, Measurements, Reduced
+from slowpath.experiments.messages import statement
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.events import WitnessedCallCount, WitnessedCalls
 from slowpath.stats import orderstat

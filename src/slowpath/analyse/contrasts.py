@@ -15,7 +15,7 @@ import msgspec
 
 from slowpath.core.plan import Cell, Contrast, Environment, Plan, Side
 from slowpath.core.results import ContrastResult, ContrastSide, Reproduce
-from slowpath.experiments.measured.reduce import Reduced
+from slowpath.experiments.measured import Reduced
 from slowpath.experiments.registry import not_comparable
 from slowpath.findings.conclude import Offer
 from slowpath.findings.remedy import for_programs

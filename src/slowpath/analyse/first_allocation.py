@@ -15,7 +15,7 @@ import numpy as np
 from slowpath.core.plan import Cell
 from slowpath.core.results import Line
 from slowpath.core.units import format_time
-from slowpath.experiments.measured.reduce import Reduced
+from slowpath.experiments.measured import Reduced
 from slowpath.stats import spread
 from slowpath.stats.orderstat import quantiles
 

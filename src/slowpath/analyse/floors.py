@@ -18,9 +18,7 @@ from slowpath.core.cell_results import CellResult, Floor, OverFloor
 from slowpath.core.plan import Cell
 from slowpath.core.results import Line
 from slowpath.core.units import format_bytes, format_time, ratio_words, whole_number
-from slowpath.experiments.measured.fixed_work import fixed_work
-from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.measurements import Measurements
+from slowpath.experiments.measured import LaunchRecord, Measurements, fixed_work
 from slowpath.experiments.registry import experiment_named
 from slowpath.record.events import FixedWork
 from slowpath.stats.estimate import estimate_over_launches

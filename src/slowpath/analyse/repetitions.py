@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from slowpath.core.cell_results import ByRepetition
 from slowpath.core.plan import Cell
-from slowpath.experiments.coll.experiment import COLL
-from slowpath.experiments.first_use.experiment import FIRST_USE
-from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.reduce import KEPT_WHOLE, Reduced
+from slowpath.experiments.coll import COLL
+from slowpath.experiments.first_use import FIRST_USE
+from slowpath.experiments.measured import KEPT_WHOLE, LaunchRecord, Reduced
 
 FEWEST = 3  # uses; with two, the phases `first` and `steady` say it all
 Rounds = Mapping[int, tuple[int, Reduced]]  # round -> the launch's number and what it measured

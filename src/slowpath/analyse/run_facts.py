@@ -18,7 +18,7 @@ from slowpath.core.guard import clean_text
 from slowpath.core.place import PlaceFacts, PlaceFault
 from slowpath.core.plan import Plan
 from slowpath.core.results import Results, RunResult, SkippedRow, nothing_measured
-from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured import LaunchRecord
 from slowpath.findings.tally import RunFacts
 from slowpath.mpi.place import PlaceJob, faults
 

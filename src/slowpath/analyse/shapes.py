@@ -19,7 +19,7 @@ from slowpath.core.shape_results import (
     Stalls,
     TailPoint,
 )
-from slowpath.experiments.measured.reduce import Ordered, Reduced
+from slowpath.experiments.measured import Ordered, Reduced
 from slowpath.stats.estimate import estimate_over_launches
 from slowpath.stats.inputs import Floats
 from slowpath.stats.shapes.course import LaunchGrowth, growth_of, stalled

@@ -14,7 +14,7 @@ from slowpath.core.errors import RecordError
 from slowpath.core.machine_kind import Machine, differing, groups, host_of, in_words
 from slowpath.core.plan import Plan
 from slowpath.core.results import Line
-from slowpath.experiments.measured.load import LaunchRecord, load_launches
+from slowpath.experiments.measured import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run
 from slowpath.record.plan_files import read_plan, require_launches
 

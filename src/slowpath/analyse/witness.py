@@ -22,7 +22,7 @@ from slowpath.core.cell_results import (
     RoleWitness,
 )
 from slowpath.core.result import Phase, Role
-from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured import LaunchRecord
 from slowpath.record.blocks import WITNESSED
 from slowpath.record.events import Allocation, Instructions, ProcessorTime
 

@@ -8,19 +8,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slowpath.core.engine_description import recorded_roles
-from slowpath.experiments.experiment import Experiment, Pattern
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import (
+from slowpath.experiments.experiment import Experiment, Pattern, timed
+from slowpath.experiments.measured import (
     NO_SAMPLES,
     NS,
     PHASES,
     Absent,
     Derived,
+    LaunchContext,
     MetricSamples,
     SampleBlock,
     chosen,
 )
-from slowpath.experiments.metric import timed
 
 _NO_MATCH = Absent("the blocks of the ranks do not match")
 

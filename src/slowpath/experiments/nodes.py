@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slowpath.core.engine_description import recorded_roles
-from slowpath.experiments.experiment import Derive, Experiment, Pattern
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import NO_SAMPLES, NS, Derived, MetricSamples, SampleBlock
-from slowpath.experiments.metric import timed
+from slowpath.experiments.experiment import Derive, Experiment, Pattern, timed
+from slowpath.experiments.measured import NO_SAMPLES, NS, Derived, LaunchContext, MetricSamples, SampleBlock
 
 FASTEST, MEAN = 1, 2  # parts of pattern=work: the fastest and the mean sample of each processor
 PAIRS = ("latency", "stream")

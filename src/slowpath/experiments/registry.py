@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every experiment, in the order in which pages list them, and what follows from the list."""
+"""Every experiment, in the order in which pages list them, what follows from the list, and what measures a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from slowpath.core.plan import Cell, Plan
 from slowpath.core.roles import Roles
+from slowpath.core.twins import twins_of
 from slowpath.experiments.cannon.experiment import CANNON
-from slowpath.experiments.coll.experiment import COLL
+from slowpath.experiments.coll import COLL
 from slowpath.experiments.exchange import EXCHANGE
-from slowpath.experiments.experiment import Experiment, Pattern
-from slowpath.experiments.first_use.experiment import FIRST_USE
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import NO_SAMPLES, Derived, SampleBlock, per_operation
-from slowpath.experiments.metric import Metric
+from slowpath.experiments.experiment import Experiment, Metric, Pattern
+from slowpath.experiments.first_use import FIRST_USE
+from slowpath.experiments.measured import (
+    NO_SAMPLES,
+    Absent,
+    Derived,
+    LaunchContext,
+    LaunchRecord,
+    Measurements,
+    SampleBlock,
+    first_good_launches,
+    per_operation,
+    reduce,
+)
 from slowpath.experiments.nodes import NODES
-from slowpath.experiments.p2p.experiment import P2P
-from slowpath.experiments.put.experiment import PUT
+from slowpath.experiments.p2p import P2P
+from slowpath.experiments.put import PUT
 
 # Operations that only other benchmarks measure (docs/how-to/other-tools.md).
 
@@ -57,3 +68,63 @@ def not_comparable(experiment: str, metric: str, axis: str) -> str | None:
     """Why this metric's two sides would time unlike things along this axis; None: they can be compared."""
     found = next((one for one in experiment_named(experiment).metrics if one.name == metric), None)
     return found.not_across.get(axis) if found else None
+
+
+_WITNESSED = "witnessed launches count calls, which takes time: their times stand for nothing"
+_BELOW_THE_CLOCK = "a sample is not above 0 ns: it is shorter than a step of the clock"
+
+
+def measure(plan: Plan, launches: Sequence[LaunchRecord]) -> Measurements:
+    """Every launch, reduced.
+
+    Raises: RecordError: the record holds an experiment or a pattern that this version does not know.
+    """
+    found = Measurements(twins_of(plan))
+    cells = {cell.cell: cell for cell in plan.cells}
+    known = {name: experiment_named(name) for name in dict.fromkeys(cell.experiment for cell in plan.cells)}
+    found.observers = {name: one.observer() for name, one in known.items() if one.observer is not None}
+    chosen = first_good_launches(launches)
+    for launch in launches:
+        numbers = [number for number in chosen[launch.info.launch] if number in cells]
+        for number, blocks in launch.cell_blocks(numbers).items():
+            found.launches_of.setdefault(number, []).append(launch)
+            if number in found.twins.witnessed:
+                found.no_split[number] = _WITNESSED
+                continue
+            cell = cells[number]
+            experiment = known[cell.experiment]
+            _add_metrics(found, experiment, cell, launch, blocks)
+            _add_split(found, experiment, cell, launch, blocks)
+            if observer := found.observers.get(cell.experiment):
+                observer.add(number, launch.info.launch, blocks, launch.context(number))
+    measured = {(cell, metric) for cell, metric, _ in found.by_series}
+    found.absent = {key: why for key, why in found.absent.items() if key not in measured}
+    return found
+
+
+def _add_metrics(
+    found: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[SampleBlock]
+) -> None:
+    derived = experiment.derive(cell.parameters, blocks, launch.context(cell.cell))
+    for metric, phases in derived.items():
+        if isinstance(phases, Absent):
+            found.absent[cell.cell, metric] = phases.reason
+            continue
+        for phase, series in phases.items():
+            reduced = reduce(series)
+            if reduced is None:
+                found.absent[cell.cell, metric] = _BELOW_THE_CLOCK
+                continue
+            rounds = found.by_series.setdefault((cell.cell, metric, phase), {})
+            rounds[launch.info.round] = (launch.info.launch, reduced)
+
+
+def _add_split(
+    found: Measurements, experiment: Experiment, cell: Cell, launch: LaunchRecord, blocks: Sequence[SampleBlock]
+) -> None:
+    phases = experiment.split(cell.parameters, blocks, launch.context(cell.cell))
+    if isinstance(phases, Absent):
+        found.no_split[cell.cell] = phases.reason
+        return
+    for phase, one in phases.items():
+        found.splits.setdefault((cell.cell, phase), []).append(one)

@@ -34,8 +34,7 @@ from slowpath.core.files import read_bytes
 from slowpath.core.limits import FILE_BYTES
 from slowpath.core.result import Result
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
-from slowpath.experiments.measured.load import LaunchRecord, first_good_launches
-from slowpath.experiments.measured.series import Absent
+from slowpath.experiments.measured import Absent, LaunchRecord, first_good_launches
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.blocks import opened, read_from
 from slowpath.record.folder import read_run

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, NodePair, NodePairs, Results
-from slowpath.experiments.coll.experiment import COLL
+from slowpath.experiments.coll import COLL
 from slowpath.report import format as fmt
 from slowpath.report.cards import anchor, calls_words
 from slowpath.report.figure import (

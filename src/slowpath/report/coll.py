@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.results import Results
-from slowpath.experiments.coll.experiment import EXPERIMENT
-from slowpath.experiments.coll.metrics import OWN, WORK
+from slowpath.experiments.coll import EXPERIMENT, OWN, WORK
 from slowpath.experiments.registry import ROLES
 from slowpath.report import format as fmt
 from slowpath.report.csv import Value, as_csv

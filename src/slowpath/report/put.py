@@ -15,8 +15,7 @@ from slowpath.core.guard import line
 from slowpath.core.put_results import PutCondition, PutRow, PutSplit
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
-from slowpath.experiments.put.designs import Kind, design_of
-from slowpath.experiments.put.table import puts, steady
+from slowpath.experiments.put import Kind, design_of, puts, steady
 from slowpath.report import format as fmt
 from slowpath.report.csv import Value, as_csv
 from slowpath.report.figure import (

@@ -17,9 +17,8 @@ from slowpath.core.files import write_atomically
 from slowpath.core.guard import line
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.runs import PARTS, TOTAL
-from slowpath.experiments.measured.load import LaunchRecord, load_launch
-from slowpath.experiments.measured.series import SampleBlock
-from slowpath.experiments.p2p.metrics import ends
+from slowpath.experiments.measured import LaunchRecord, SampleBlock, load_launch
+from slowpath.experiments.messages import ends
 from slowpath.experiments.registry import EXPERIMENTS, experiment_named
 from slowpath.record.events import Intervals
 from slowpath.record.folder import LaunchInfo, read_launches, read_run

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowpath.experiments.experiment import Experiment, Pattern
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import NO_SAMPLES, Derived, SampleBlock, per_operation
-from slowpath.experiments.metric import Metric
+from slowpath.experiments.experiment import Experiment, Metric, Pattern
+from slowpath.experiments.measured import NO_SAMPLES, Derived, LaunchContext, SampleBlock, per_operation
 
 _METRICS = (Metric("barrier_s", "s", "lower", "one MPI_Barrier, seen by rank 0", message_rate=True),)
 

@@ -21,9 +21,7 @@ from slowpath.experiments.cannon.experiment import MEANINGS
 from slowpath.experiments.cannon.observed import MOST_INTERVALS, computation, of_launch, timeline
 from slowpath.experiments.cannon.points import groups
 from slowpath.experiments.cannon.runs import ACROSS_NODES, PARTS, Disturbance, Runs, disturbance, read_runs
-from slowpath.experiments.measured.launch_context import LaunchContext, why_cores_are_shared
-from slowpath.experiments.measured.reduce import Reduced
-from slowpath.experiments.measured.series import Absent, SampleBlock
+from slowpath.experiments.measured import Absent, LaunchContext, Reduced, SampleBlock, why_cores_are_shared
 from slowpath.record.events import Intervals, Rank, Repetitions
 from support.cannon import a_best, a_point, a_value
 

@@ -23,8 +23,7 @@ from slowpath.analyse.floors import (
 )
 from slowpath.core.plan import Cell
 from slowpath.core.twins import Twins
-from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.measurements import Measurements
+from slowpath.experiments.measured import LaunchRecord, Measurements
 from slowpath.record.events import FixedWork, LaunchEvents, Yardstick
 from slowpath.record.folder import LaunchInfo
 

@@ -8,7 +8,7 @@ import re
 import pytest
 from docs_pages import built_pages
 
-from slowpath.experiments.metric import RATES, Metric
+from slowpath.experiments.experiment import RATES, Metric
 from slowpath.experiments.registry import EXPERIMENTS, METRICS, ROLES
 
 PAGE = built_pages()["reference/metrics.md"]

@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import Absent, Derived, SampleBlock
-from slowpath.experiments.p2p.experiment import P2P
+from slowpath.experiments.measured import Absent, Derived, LaunchContext, SampleBlock
+from slowpath.experiments.p2p import P2P
 
 BATCH = 4
 LATE = {"pattern": "one_way", "posted": "after"}

@@ -17,10 +17,8 @@ from slowpath.core.cell_results import Distribution, FunctionShare, InstructionT
 from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
 from slowpath.core.results import MpiResult, Results
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.reduce import reduce
-from slowpath.experiments.measured.series import MetricSamples
-from slowpath.experiments.metric import Rates, rates
+from slowpath.experiments.experiment import Rates, rates
+from slowpath.experiments.measured import LaunchContext, MetricSamples, reduce
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.report.run_page import render_html
 from slowpath.report.text import render_text

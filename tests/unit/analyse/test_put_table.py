@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from slowpath.core.put_results import PutResults, PutRow
 from slowpath.core.results import Results
-from slowpath.experiments.put.table import build_put
+from slowpath.experiments.put import build_put
 from support import report_studies
 from support import results as model
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from slowpath.analyse.about import reported_by_library
-from slowpath.experiments.measured.load import LaunchRecord
+from slowpath.experiments.measured import LaunchRecord
 from slowpath.record.events import LaunchBegin, LaunchEvents
 from slowpath.record.folder import LaunchInfo
 

@@ -11,9 +11,8 @@ import planted
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.p2p.metrics import MessageMetrics
-from slowpath.experiments.p2p.who_pays import split, splits, statement
+from slowpath.experiments.measured import LaunchContext
+from slowpath.experiments.messages import MessageMetrics, split, splits, statement
 
 
 def messages(send: tuple[int, int], receive: tuple[int, int]) -> MessageMetrics:

@@ -9,11 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slowpath.experiments.coll.experiment import COLL
-from slowpath.experiments.coll.metrics import LOOP_MEAN, LOOP_SLOWEST, OWN, SPAN, WORK
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.reduce import reduce
-from slowpath.experiments.measured.series import Absent, MetricSamples, SampleBlock
+from slowpath.experiments.coll import COLL, LOOP_MEAN, LOOP_SLOWEST, OWN, SPAN, WORK
+from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, SampleBlock, reduce
 
 CELL = {
     "pattern": "calls",

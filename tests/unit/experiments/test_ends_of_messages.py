@@ -6,12 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import MetricSamples, SampleBlock
-from slowpath.experiments.p2p.experiment import P2P, p2p_seconds
-from slowpath.experiments.p2p.layout import allocation_bytes, ends_of
-from slowpath.experiments.p2p.metrics import ends, one_way, ping_pong, polling
-from slowpath.experiments.p2p.who_pays import splits
+from slowpath.experiments.measured import LaunchContext, MetricSamples, SampleBlock
+from slowpath.experiments.messages import allocation_bytes, ends, ends_of, one_way, ping_pong, polling, splits
+from slowpath.experiments.p2p import P2P, p2p_seconds
 
 JOB = LaunchContext(3, True, hosts=("a", "a", "a"))
 FULL = {

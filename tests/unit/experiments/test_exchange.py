@@ -12,8 +12,7 @@ import pytest
 from slowpath.core.plan import Plan
 from slowpath.core.resources import data_folder
 from slowpath.experiments.exchange import EXCHANGE, box_points
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import Absent, MetricSamples, SampleBlock
+from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, SampleBlock
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import MpiInUse, expand

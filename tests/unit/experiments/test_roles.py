@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.compare.comparison import unlike
+from slowpath.compare.comparison import differing_parts
 from slowpath.core.cell_results import CellResult
 from slowpath.core.roles import is_effort
 from slowpath.diagnose.limits.points import SHORT_EFFORT, shortened
@@ -31,12 +31,12 @@ def test_every_parameter_has_a_role_of_three() -> None:
 
 @pytest.mark.parametrize("name", ["samples", "instructions", "allocations", "messages", "quiet_wait_s", "validate"])
 def test_cells_of_two_runs_that_differ_in_effort_are_one_thing(name: str) -> None:
-    assert unlike(put(0, **{name: "1"}), put(0, **{name: "2"})) == []
+    assert differing_parts(put(0, **{name: "1"}), put(0, **{name: "2"})) == []
 
 
 @pytest.mark.parametrize("name", ["window", "message_bytes", "peer", "what no experiment has"])
 def test_cells_of_two_runs_that_differ_otherwise_are_two(name: str) -> None:
-    assert unlike(put(0, **{name: "1"}), put(0, **{name: "2"})) == [f"{name} is 1 against 2"]
+    assert differing_parts(put(0, **{name: "1"}), put(0, **{name: "2"})) == [f"{name} is 1 against 2"]
 
 
 def varied(cells: list[CellResult]) -> list[list[str]]:

@@ -9,10 +9,8 @@ import pytest
 from slowpath.analyse.repetitions import by_repetition
 from slowpath.core.plan import Cell
 from slowpath.experiments.experiment import Experiment
-from slowpath.experiments.first_use.experiment import FIRST_USE, ORDERS, first_use_seconds, peers_in_order
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.reduce import Reduced, reduce
-from slowpath.experiments.measured.series import Absent, MetricSamples, SampleBlock
+from slowpath.experiments.first_use import FIRST_USE, ORDERS, first_use_seconds, peers_in_order
+from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, Reduced, SampleBlock, reduce
 
 ONE_NODE = LaunchContext(2, True, hosts=("a", "a"))
 TWO_NODES = LaunchContext(2, False, one_node=False, hosts=("a", "b"))

@@ -11,9 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.series import MetricSamples, SampleBlock
+from slowpath.experiments.measured import LaunchContext, LaunchRecord, MetricSamples, SampleBlock
 from slowpath.experiments.nodes import FASTEST, MEAN, NODES
 from slowpath.studies.nodes.infer import observe
 

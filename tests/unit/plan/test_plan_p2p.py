@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.experiments.p2p.layout import (
+from slowpath.experiments.messages import (
     allocation_bytes,
     blocks_of,
     extent_bytes,

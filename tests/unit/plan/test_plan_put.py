@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
-from slowpath.experiments.put.experiment import PUT as PUT_EXPERIMENT
+from slowpath.experiments.put import PUT as PUT_EXPERIMENT
 from slowpath.plan.campaign import load, shipped
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import MpiInUse, expand

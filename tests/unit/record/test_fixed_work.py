@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.experiments.measured.fixed_work import fixed_work
+from slowpath.experiments.measured import fixed_work
 from slowpath.record.events import FixedWork, read_events
 
 LINE = (

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.core.results import Results
-from slowpath.experiments.put.table import build_put
+from slowpath.experiments.put import build_put
 from slowpath.report.figure import Rows, Shown, Table
 from slowpath.report.put import STUDY, DesignRow, put_section, rows_of
 from slowpath.report.run_page import render_html

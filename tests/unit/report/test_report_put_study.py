@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results, SkippedRow
-from slowpath.experiments.put.table import build_put
+from slowpath.experiments.put import build_put
 from slowpath.report.put import MILLION, NANOSECOND, NOT_MEASURED, StudyRow, busy_lines, scaled, study_files, study_rows
 from slowpath.report.run_page import render_html, skipped_groups
 from slowpath.report.text import render_text

@@ -48,9 +48,7 @@ from slowpath.experiments.cannon.points import (
     value_of,
 )
 from slowpath.experiments.cannon.runs import ACROSS_NODES, CEILING, REFERENCE, YARDSTICKS, clock_of
-from slowpath.experiments.measured.launch_context import why_cores_are_shared
-from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.measurements import Measurements
+from slowpath.experiments.measured import LaunchRecord, Measurements, why_cores_are_shared
 from slowpath.record.events import Note
 from slowpath.stats.contrast import ContrastEstimate
 from slowpath.stats.estimate import estimate_over_launches

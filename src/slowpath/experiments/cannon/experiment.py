@@ -16,11 +16,17 @@ from slowpath.experiments.cannon.entry import build_cannon
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.points import ROLES
 from slowpath.experiments.cannon.runs import DGEMM, PARTS, TOTAL, Disturbance, Mask, Runs, disturbance, read_runs
-from slowpath.experiments.experiment import Concluded, Experiment, Pattern, Study
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.recorded import BLOCK_BYTES, EVENT_BYTES, SAMPLE_BYTES
-from slowpath.experiments.measured.series import Absent, Derived, MetricSamples, SampleBlock
-from slowpath.experiments.metric import EXPOSED, Metric
+from slowpath.experiments.experiment import EXPOSED, Concluded, Experiment, Metric, Pattern, Study
+from slowpath.experiments.measured import (
+    BLOCK_BYTES,
+    EVENT_BYTES,
+    SAMPLE_BYTES,
+    Absent,
+    Derived,
+    LaunchContext,
+    MetricSamples,
+    SampleBlock,
+)
 from slowpath.stats.inputs import Floats
 
 Parameters = Mapping[str, str]

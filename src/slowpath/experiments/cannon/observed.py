@@ -26,9 +26,7 @@ from slowpath.experiments.cannon.runs import (
     over_repetitions,
     read_runs,
 )
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.reduce import ENOUGH_CLEAN
-from slowpath.experiments.measured.series import NS, SampleBlock
+from slowpath.experiments.measured import ENOUGH_CLEAN, NS, LaunchContext, SampleBlock
 from slowpath.record.events import Intervals, Repetitions
 from slowpath.stats import student
 from slowpath.stats.estimate import T_LAUNCHES, estimate_over_launches

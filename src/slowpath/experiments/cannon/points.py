@@ -15,9 +15,7 @@ from slowpath.core.plan import Cell
 from slowpath.core.roles import Roles, is_effort
 from slowpath.experiments.cannon.observed import EXPERIMENT
 from slowpath.experiments.cannon.runs import ALONE, CEILING, NOT_REPORTED, PARTS, REFERENCE, TOTAL, clock_of
-from slowpath.experiments.measured.launch_context import why_cores_are_shared
-from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.reduce import Reduced
+from slowpath.experiments.measured import LaunchRecord, Reduced, why_cores_are_shared
 from slowpath.record.events import Note, Repetitions
 from slowpath.stats.contrast import ContrastEstimate, paired
 

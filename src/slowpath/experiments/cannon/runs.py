@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from slowpath.core.cannon_results import CannonClock
 from slowpath.core.cell_results import RepetitionCounts
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.series import NO_SAMPLES, NS, Absent, SampleBlock
+from slowpath.experiments.measured import NO_SAMPLES, NS, Absent, LaunchContext, SampleBlock
 from slowpath.record.events import Repetitions
 from slowpath.stats.inputs import Floats
 

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.campaign import Campaign, CellsTable, PlacementTable, Values
-from slowpath.experiments.measured.load import LaunchRecord
-from slowpath.experiments.measured.series import NS, SampleBlock
+from slowpath.experiments.measured import NS, LaunchRecord, SampleBlock
 from slowpath.experiments.nodes import FASTEST, MEAN, PAIRS, seconds_per_operation
 from slowpath.stats.contrast import paired
 

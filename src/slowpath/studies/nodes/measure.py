@@ -29,7 +29,7 @@ from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import json_bytes, write_atomically
 from slowpath.core.plan import Launch, Plan
 from slowpath.core.units import format_time, ratio_words
-from slowpath.experiments.measured.load import LaunchRecord, load_launches
+from slowpath.experiments.measured import LaunchRecord, load_launches
 from slowpath.run.cores import nodes_at_hand
 from slowpath.run.engine.meter import Tell
 from slowpath.run.limits import RunLimits

@@ -14,20 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.engine_description import recorded_roles
-from slowpath.experiments.experiment import Experiment, Pattern
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.recorded import BLOCK_BYTES, EVENT_BYTES, SAMPLE_BYTES
-from slowpath.experiments.measured.series import (
+from slowpath.experiments.experiment import Experiment, Pattern, timed
+from slowpath.experiments.measured import (
+    BLOCK_BYTES,
+    EVENT_BYTES,
     NO_SAMPLES,
     NS,
     PHASES,
+    SAMPLE_BYTES,
     Absent,
     Derived,
+    LaunchContext,
     MetricSamples,
     SampleBlock,
     chosen,
 )
-from slowpath.experiments.metric import timed
 from slowpath.stats.inputs import Floats
 
 _NO_MATCH = Absent("the blocks of the ranks do not match")

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 
 from slowpath.core.engine_description import recorded_roles
 from slowpath.core.units import side_values
-from slowpath.experiments.experiment import Experiment, Pattern, SideEffect
-from slowpath.experiments.measured.launch_context import LaunchContext
-from slowpath.experiments.measured.overlap import longest, with_exposed
-from slowpath.experiments.measured.recorded import recorded_bytes
-from slowpath.experiments.measured.series import Derived, SampleBlock
-from slowpath.experiments.metric import timed
-from slowpath.experiments.p2p.layout import (
+from slowpath.experiments.experiment import Experiment, Pattern, SideEffect, timed
+from slowpath.experiments.measured import Derived, LaunchContext, SampleBlock, longest, recorded_bytes, with_exposed
+from slowpath.experiments.messages import (
     POLLING,
     TOGETHER,
     allocation_bytes,
     ends_of,
+    one_way,
     other_bytes,
+    ping_pong,
+    polling,
+    receiver,
+    splits,
     window_messages,
+    windowed,
     with_blocks,
 )
-from slowpath.experiments.p2p.metrics import one_way, ping_pong, polling, receiver, windowed
-from slowpath.experiments.p2p.who_pays import splits
 
 _DEVICE_KINDS = ("device", "device_pool", "device_vmm")
 
