@@ -24,8 +24,7 @@ from slowpath.diagnose.ranks.job import A_PAIR, Job
 from slowpath.diagnose.ranks.survey import survey_s
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, NodeProcessors, State
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
-from slowpath.mpi.mpi import as_library_is, listed_by
-from slowpath.mpi.own_settings import settings_of
+from slowpath.mpi.mpi import as_library_is, listed_by, settings_of
 from slowpath.report.write import write_all
 from slowpath.run.libraries import Library as Built
 from slowpath.run.limits import Against, Patience, RunLimits

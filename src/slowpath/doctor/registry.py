@@ -41,8 +41,8 @@ from slowpath.mpi.launchers import (
 )
 from slowpath.mpi.libraries import of_another
 from slowpath.mpi.message_path import QUESTIONS, SPLITS, paths_of
-from slowpath.mpi.mpi import Mpi, as_library_is, library_of, read_control_variables
-from slowpath.mpi.own_settings import OwnSetting, settings_of, why_ignored
+from slowpath.mpi.mpi import Mpi, as_library_is, library_of, read_control_variables, settings_of
+from slowpath.mpi.own_settings import OwnSetting, why_ignored
 from slowpath.mpi.place import PlaceCheck, PlaceJob
 from slowpath.mpi.probe import output_of
 from slowpath.run.cores import allocated_nodes, allowed_cores

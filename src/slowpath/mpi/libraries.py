@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, TypeVar
 
 import msgspec
@@ -110,7 +110,7 @@ def read_rows(file: str, table: str, kind: type[Row]) -> tuple[Row, ...]:
 
 @cache
 def _content(file: str) -> dict[str, list[dict[str, Any]]]:
-    return tomllib.loads(Path(__file__).with_name(f"{file}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(files("slowpath.mpi").joinpath(f"{file}.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

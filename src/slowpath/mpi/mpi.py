@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from slowpath.mpi.loaded import (
     prefers_cray_wrapper,
     prefix_of,
 )
+from slowpath.mpi.own_settings import OwnSetting, ParameterFile, own_settings
 from slowpath.mpi.probe import output_of
 
 # What keeps a library from wasting time at its start, where that changes nothing else.
@@ -379,3 +381,53 @@ def listed_by(mpi: Mpi, environ: Mapping[str, str], ask: Ask = output_of) -> fro
         found = read_control_variables(library, (), {**environ, **mpi.env}, ask)
         _LISTED[library] = frozenset(found.names) if found is not None and found.names else None
     return _LISTED[library]
+
+
+# The parameter files that an MPI library reads by itself. Sources: Open MPI: `ompi_info --all` of 5.0.11
+# (mca_base_param_files, mca_base_override_param_file); what its launcher reads was seen by `mpirun -n 1 env`. UCX: the
+# names in libucs of MPICH 5.0.2's package (ucx.conf, UCX_CONFIG_DIR, HOME).
+LONGEST_BYTES = 1 << 20
+_NO_SWITCH = "the library can't ignore this file; comment the line out to try without it"
+_OVERRIDES = "the library can't ignore this file; comment the line out to try without it"
+_STARTS = "it controls how ranks start, not their messages"
+
+
+def settings_of(mpi: Mpi, environ: Mapping[str, str], has_gpus: bool = True) -> tuple[OwnSetting, ...]:
+    """Return all settings of the user's that reach this MPI, with where each comes from.
+
+    Args: has_gpus: whether messages from GPU memory are asked about.
+    """
+    needed = {*mpi.env, *needed_variables(mpi.name, mpi.prefix, {}, 0)}
+    if read_manifest(mpi.prefix):
+        needed |= {*variables(mpi.prefix, environ)}
+    return own_settings(environ, needed, list(parameter_files(mpi, environ)), mpi.name, has_gpus)
+
+
+def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:
+    """Return the files that can be read; of one parameter the first one counts."""
+    home = Path(environ["HOME"]) if environ.get("HOME") else None
+    for path, prefix, left_in in _places(mpi, environ, home):
+        try:
+            text = path.read_bytes()[:LONGEST_BYTES].decode("utf-8", "replace")
+        except OSError:
+            continue
+        yield ParameterFile(str(path), text, prefix, left_in)
+
+
+def _places(mpi: Mpi, environ: Mapping[str, str], home: Path | None) -> Iterator[tuple[Path, str, str | None]]:
+    etc = mpi.prefix / "etc"
+    if mpi.name == "openmpi":
+        yield etc / "openmpi-mca-params-override.conf", "OMPI_MCA_", _OVERRIDES
+        named = environ.get("OMPI_MCA_mca_base_param_files")
+        if named is not None:
+            yield from ((Path(path), "OMPI_MCA_", None) for path in re.split("[,:]", named) if path.startswith("/"))
+        else:
+            if home:
+                yield home / ".openmpi" / "mca-params.conf", "OMPI_MCA_", None
+            yield etc / "openmpi-mca-params.conf", "OMPI_MCA_", None
+        for name, prefix in (("prte", "PRTE_MCA_"), ("pmix", "PMIX_MCA_")):
+            if home:
+                yield home / f".{name}" / "mca-params.conf", prefix, _STARTS
+            yield etc / f"{name}-mca-params.conf", prefix, _STARTS
+    folders = [environ.get("UCX_CONFIG_DIR", ""), str(home) if home else "", str(etc / "ucx")]
+    yield from ((Path(folder) / "ucx.conf", "UCX_", _NO_SWITCH) for folder in folders if folder)

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from slowpath.core.guard import why_secret
 from slowpath.core.run_results import MessagePath
 from slowpath.core.units import whole_number
-from slowpath.mpi.install import read_manifest, variables
 from slowpath.mpi.libraries import BELOW_PREFIXES, MPI_LIBRARIES, PREFIXES, TITLES, of_another
 from slowpath.mpi.message_path import Layer
-from slowpath.mpi.mpi import Mpi, needed_variables
 
 VARIABLES = "variables"  # of the machine, in run.json: name -> value
 NOT_RECORDED = "variables_not_recorded"  # name -> why there is no value
@@ -474,53 +471,6 @@ def _read_as(given: str | None, value: Value) -> str | None:
 
 def _nearest_words(near: Sequence[str]) -> str:
     return f"; nearest: {near[0]}" if near else ""
-
-
-LONGEST_BYTES = 1 << 20
-_NO_SWITCH = "the library can't ignore this file; comment the line out to try without it"
-_OVERRIDES = "the library can't ignore this file; comment the line out to try without it"
-_OF_STARTING = "it controls how ranks start, not their messages"
-
-
-def settings_of(mpi: Mpi, environ: Mapping[str, str], has_gpus: bool = True) -> tuple[OwnSetting, ...]:
-    """Return all settings of the user's that reach this MPI, with where each comes from.
-
-    Args: has_gpus: whether messages from GPU memory are asked about.
-    """
-    needed = {*mpi.env, *needed_variables(mpi.name, mpi.prefix, {}, 0)}
-    if read_manifest(mpi.prefix):
-        needed |= {*variables(mpi.prefix, environ)}
-    return own_settings(environ, needed, list(parameter_files(mpi, environ)), mpi.name, has_gpus)
-
-
-def parameter_files(mpi: Mpi, environ: Mapping[str, str]) -> Iterator[ParameterFile]:
-    """Return the files that can be read; of one parameter the first one counts."""
-    home = Path(environ["HOME"]) if environ.get("HOME") else None
-    for path, prefix, left_in in _places(mpi, environ, home):
-        try:
-            text = path.read_bytes()[:LONGEST_BYTES].decode("utf-8", "replace")
-        except OSError:
-            continue
-        yield ParameterFile(str(path), text, prefix, left_in)
-
-
-def _places(mpi: Mpi, environ: Mapping[str, str], home: Path | None) -> Iterator[tuple[Path, str, str | None]]:
-    etc = mpi.prefix / "etc"
-    if mpi.name == "openmpi":
-        yield etc / "openmpi-mca-params-override.conf", "OMPI_MCA_", _OVERRIDES
-        named = environ.get("OMPI_MCA_mca_base_param_files")
-        if named is not None:
-            yield from ((Path(path), "OMPI_MCA_", None) for path in re.split("[,:]", named) if path.startswith("/"))
-        else:
-            if home:
-                yield home / ".openmpi" / "mca-params.conf", "OMPI_MCA_", None
-            yield etc / "openmpi-mca-params.conf", "OMPI_MCA_", None
-        for name, prefix in (("prte", "PRTE_MCA_"), ("pmix", "PMIX_MCA_")):
-            if home:
-                yield home / f".{name}" / "mca-params.conf", prefix, _OF_STARTING
-            yield etc / f"{name}-mca-params.conf", prefix, _OF_STARTING
-    folders = [environ.get("UCX_CONFIG_DIR", ""), str(home) if home else "", str(etc / "ucx")]
-    yield from ((Path(folder) / "ucx.conf", "UCX_", _NO_SWITCH) for folder in folders if folder)
 
 
 LAYER_TITLES: Mapping[Layer, str] = {"ucx": "UCX", "ofi": "libfabric"}
