@@ -80,9 +80,15 @@ def command(
     """
     import os
 
-    from slowpath.studies.counting.compare import EXIT_CODES, compare_counts
-    from slowpath.studies.counting.show import as_json as json_of
-    from slowpath.studies.counting.show import as_text, bridge_lines, comparison_text, read_earlier
+    from slowpath.studies.counting.report import (
+        EXIT_CODES,
+        as_text,
+        bridge_lines,
+        compare_counts,
+        comparison_text,
+        read_earlier,
+    )
+    from slowpath.studies.counting.report import as_json as json_of
     from slowpath.studies.counting.trace import Wish, count_calls, exit_code
 
     earlier = read_earlier(compare, function) if compare else None
@@ -106,7 +112,7 @@ def _campaign(run: Path, function: str) -> Results:
     Raises: UsageError: another function is counted, or the run has no puts. RecordError: it can't be read.
     """
     from slowpath.compare.read import read_source
-    from slowpath.studies.counting.show import CAMPAIGN_CALL
+    from slowpath.studies.counting.report import CAMPAIGN_CALL
 
     if function != CAMPAIGN_CALL:
         raise click.UsageError(

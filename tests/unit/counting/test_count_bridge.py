@@ -10,8 +10,8 @@ from test_count_compare import LIBRARY, count
 
 from slowpath.core.put_results import PutPart, PutSplit
 from slowpath.core.results import Results
-from slowpath.studies.counting.model import ProcessCount, SteppedFunction
-from slowpath.studies.counting.show import bridge_lines
+from slowpath.studies.counting.report import bridge_lines
+from slowpath.studies.counting.trace import ProcessCount, SteppedFunction
 from support import report_studies
 
 

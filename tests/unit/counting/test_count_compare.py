@@ -10,9 +10,16 @@ import pytest
 
 from slowpath.compare import gate
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.studies.counting.compare import EXIT_CODES, CountComparison, compare_counts
-from slowpath.studies.counting.model import Call, ProcessCount, SteppedFunction
-from slowpath.studies.counting.show import as_json, as_text, comparison_text, read_earlier
+from slowpath.studies.counting.report import (
+    EXIT_CODES,
+    CountComparison,
+    as_json,
+    as_text,
+    compare_counts,
+    comparison_text,
+    read_earlier,
+)
+from slowpath.studies.counting.trace import Call, ProcessCount, SteppedFunction
 
 LIBRARY = "libmpi.so.40"
 

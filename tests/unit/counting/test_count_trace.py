@@ -16,9 +16,8 @@ import pytest
 from test_count_compare import count
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.studies.counting.model import Call, ProcessCount
-from slowpath.studies.counting.show import as_json, as_text
-from slowpath.studies.counting.trace import Wish, count_calls, decoded, exit_code
+from slowpath.studies.counting.report import as_json, as_text
+from slowpath.studies.counting.trace import Call, ProcessCount, Wish, count_calls, decoded, exit_code
 
 SOURCES = Path(__file__).parents[3] / "engine" / "studies" / "counting" / "tests"
 traced = pytest.mark.skipif(

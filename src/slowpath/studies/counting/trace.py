@@ -10,11 +10,12 @@ import platform
 import re
 import shutil
 import signal
+import statistics
 import struct
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -23,8 +24,98 @@ from typing import NamedTuple
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.signals import Action, as_user_had, handled, held_back
 from slowpath.mpi.probe import Child
-from slowpath.studies.counting.model import Call, ProcessCount, SteppedFunction, Trouble
 from slowpath.studies.counting.names import ElfFunctions
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call.
+
+    number   counted from 1 in each process, those that were let through included
+    stepped  instructions, each iteration of a rep-prefixed one counted; None: not counted, `reason` says why
+    retired  the same with all iterations of a rep-prefixed instruction as one, as hardware counters have it
+    """
+
+    number: int
+    thread: int
+    stepped: int | None
+    retired: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class SteppedFunction:
+    """Instructions of one function, over all counted calls of a process."""
+
+    library: str
+    function: str
+    stepped: int
+    retired: int
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why the function of this library can't be counted; library None: all of the process."""
+
+    library: str | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class ProcessCount:
+    """One process that had the function.
+
+    libraries  where the function was found, as paths
+    calls_met  calls until counting ended; None: the process did not end in good order
+    calls      those counted, in the order of their ends
+    shares     of the counted calls, largest first
+    """
+
+    host: str
+    pid: int
+    rank: str | None
+    program: str
+    function: str
+    skip: int
+    libraries: tuple[str, ...]
+    troubles: tuple[Trouble, ...]
+    calls_met: int | None
+    calls: tuple[Call, ...]
+    shares: tuple[SteppedFunction, ...]
+
+    @property
+    def counted(self) -> tuple[Call, ...]:
+        """The calls that have a number."""
+        return tuple(call for call in self.calls if call.stepped is not None)
+
+
+@dataclass(frozen=True)
+class CallSpread:
+    """Instructions per call. `distribution`: (instructions, calls), most frequent first, then by instructions."""
+
+    calls: int
+    median: float
+    min: int
+    max: int
+    mean: float
+    distribution: tuple[tuple[int, int], ...]
+
+
+def spread(values: Iterable[int | None]) -> CallSpread | None:
+    """Return the spread of the values that are there; None without any."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    times = Counter(known)
+    return CallSpread(
+        calls=len(known),
+        median=statistics.median(known),
+        min=min(known),
+        max=max(known),
+        mean=statistics.fmean(known),
+        distribution=tuple(sorted(times.items(), key=lambda item: (-item[1], item[0]))),
+    )
+
 
 # The first that is set says the rank: Open MPI and PRRTE, PMI (MPICH, Intel MPI), PMIx, Slurm, PALS, Flux.
 _RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID", "FLUX_TASK_RANK")
