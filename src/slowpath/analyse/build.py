@@ -37,9 +37,9 @@ from slowpath.record.events import FixedWork, Note
 from slowpath.record.folder import LaunchInfo
 from slowpath.slowpaths.collectives.scalings import scalings
 from slowpath.slowpaths.evaluate import findings
-from slowpath.stats.inputs import Floats
-from slowpath.stats.shapes.kinds import FEWEST_LAUNCHES, Kind, Kinds, kinds_of
-from slowpath.stats.student import welch
+from slowpath.stats.estimate import Floats, welch
+from slowpath.stats.shapes import FEWEST_OF_KINDS as FEWEST_LAUNCHES
+from slowpath.stats.shapes import Kind, Kinds, kinds_of
 
 Job = tuple[str | None, str, str, tuple[int, ...]]  # MPI, environment, placement, launches that measured a cell
 Row = tuple[int, str, Floats]  # cell, metric, median of each launch

@@ -39,12 +39,16 @@ from slowpath.experiments.measured import MEDIAN, PHASES, LaunchRecord, Measurem
 from slowpath.experiments.messages import statement
 from slowpath.experiments.registry import METRICS, experiment_named
 from slowpath.record.events import WitnessedCallCount, WitnessedCalls
-from slowpath.stats import orderstat
-from slowpath.stats.estimate import LAG_SAMPLES, Estimate, estimate_over_launches, estimate_within_launch
-from slowpath.stats.inputs import median
-from slowpath.stats.modes import launch_modes
-from slowpath.stats.spread import between
-from slowpath.stats.warmup import first_slow
+from slowpath.stats.estimate import (
+    LAG_SAMPLES,
+    Estimate,
+    estimate_over_launches,
+    estimate_within_launch,
+    median,
+    minimal_n,
+    quantile_interval,
+)
+from slowpath.stats.launches import between, first_slow, launch_modes
 
 SINGLE_OPERATIONS = 60  # up to here the samples of a launch are messages one by one, not a series of batches
 
@@ -120,9 +124,9 @@ def _quantile_within(launch: Reduced, lag: int) -> Estimate:
     good as independent and keep the distribution.
     """
     p, size = launch.location, launch.kept_s.size
-    found = orderstat.quantile_interval(launch.kept_s[::lag], p)
+    found = quantile_interval(launch.kept_s[::lag], p)
     if found is None:
-        kind = f"one launch, {size} samples < {orderstat.minimal_n(p) * lag}, no interval"
+        kind = f"one launch, {size} samples < {minimal_n(p) * lag}, no interval"
         return Estimate(launch.centre_s, None, None, kind, None, size)
     kind = f"order statistics of the {100 * p:g} % quantile within one launch"
     return Estimate(launch.centre_s, found.low, found.high, kind, found.level, size)

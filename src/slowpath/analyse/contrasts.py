@@ -20,10 +20,8 @@ from slowpath.experiments.registry import not_comparable
 from slowpath.findings.conclude import Offer
 from slowpath.findings.remedy import for_programs
 from slowpath.slowpaths.advice import advice_text
-from slowpath.stats import multiplicity
-from slowpath.stats.contrast import ContrastEstimate, paired, within_launch
+from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, paired, within_launch
 from slowpath.stats.estimate import estimate_over_launches
-from slowpath.stats.verdict import judge
 
 _UNCHANGED = {"pages": "default", "way": "library"}  # what users have who change nothing
 
@@ -114,7 +112,7 @@ def build_contrasts(
     adjusted: dict[str, float] = {}
     for family in families.values():
         p_values = [c.estimate.p for c in family if c.estimate.p is not None]
-        for compared, p in zip(family, multiplicity.benjamini_hochberg(p_values), strict=True):
+        for compared, p in zip(family, benjamini_hochberg(p_values), strict=True):
             adjusted[compared.plan.id] = float(p)
     sizes = {name: len(members) for name, members in families.items()}
     return [

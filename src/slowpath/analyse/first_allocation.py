@@ -16,8 +16,8 @@ from slowpath.core.plan import Cell
 from slowpath.core.results import Line
 from slowpath.core.units import format_time
 from slowpath.experiments.measured import Reduced
-from slowpath.stats import spread
-from slowpath.stats.orderstat import quantiles
+from slowpath.stats.estimate import quantiles
+from slowpath.stats.launches import tails, tukey, within
 
 ENOUGH_LATER = 4  # allocations on each side of a comparison: fewer have no 95 % interval of a shift
 FEWEST = 3  # allocations: two later ones show how far they scatter
@@ -82,9 +82,9 @@ def _later(one: Reduced) -> Reduced:
         total_s=float(kept_s.sum()),
         samples=kept_s.size,
         kept_s=kept_s,
-        tails=spread.tails(kept_s),
-        outliers=spread.tukey(kept_s),
-        within_ratio=spread.within(kept_s),
+        tails=tails(kept_s),
+        outliers=tukey(kept_s),
+        within_ratio=within(kept_s),
     )
 
 

@@ -21,8 +21,7 @@ from slowpath.core.units import format_bytes, format_time, ratio_words, whole_nu
 from slowpath.experiments.measured import LaunchRecord, Measurements, fixed_work
 from slowpath.experiments.registry import experiment_named
 from slowpath.record.events import FixedWork
-from slowpath.stats.estimate import estimate_over_launches
-from slowpath.stats.inputs import median
+from slowpath.stats.estimate import estimate_over_launches, median
 
 End = Literal["host", "gpu"]
 _GPU = ("device", "device_pool", "device_vmm")

@@ -17,10 +17,8 @@ from slowpath.analyse.contrasts import Measured
 from slowpath.core.plan import Cell, Placement, Plan
 from slowpath.core.results import FailedNode, Line, NodePair, NodePairs, SkippedRow
 from slowpath.core.units import format_ratio, format_time
-from slowpath.stats.contrast import ContrastEstimate, paired
+from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, paired
 from slowpath.stats.estimate import estimate_over_launches
-from slowpath.stats.multiplicity import benjamini_hochberg
-from slowpath.stats.verdict import judge
 
 FEWEST_OTHERS = 2
 PHASE = "steady"

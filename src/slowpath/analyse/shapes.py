@@ -20,11 +20,19 @@ from slowpath.core.shape_results import (
     TailPoint,
 )
 from slowpath.experiments.measured import Ordered, Reduced
-from slowpath.stats.estimate import estimate_over_launches
-from slowpath.stats.inputs import Floats
-from slowpath.stats.shapes.course import LaunchGrowth, growth_of, stalled
-from slowpath.stats.shapes.folded import FEWEST_MESSAGES, Folded, Numbers, Period, best_of, period_of
-from slowpath.stats.shapes.mixed import mixed_of
+from slowpath.stats.estimate import Floats, estimate_over_launches
+from slowpath.stats.shapes import (
+    FEWEST_MESSAGES,
+    Folded,
+    LaunchGrowth,
+    Numbers,
+    Period,
+    best_of,
+    growth_of,
+    mixed_of,
+    period_of,
+    stalled,
+)
 
 BySeries = Mapping[tuple[int, str, str], Mapping[int, tuple[int, Reduced]]]
 METRICS = ("one_way_s", "send_barrier_s", "receive_s", "half_round_trip_latency_s")  # the first that a cell has

@@ -23,9 +23,7 @@ from slowpath.core.results import EnvironmentResult, MpiResult, PlacementResult,
 from slowpath.core.roles import is_effort
 from slowpath.experiments.registry import ROLES, experiment_named
 from slowpath.run.machine import stated_variables
-from slowpath.stats import multiplicity
-from slowpath.stats.contrast import ContrastEstimate, unpaired
-from slowpath.stats.verdict import judge
+from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, unpaired
 
 
 class RunDifference(msgspec.Struct, frozen=True):
@@ -701,7 +699,7 @@ def _judged(found: Sequence[_ComparedMetric]) -> list[ComparisonRow]:
     adjusted: dict[int, float] = {}
     for family in families.values():
         p_values = [p for p in map(_p, family) if p is not None]
-        for compared, value in zip(family, multiplicity.benjamini_hochberg(p_values), strict=True):
+        for compared, value in zip(family, benjamini_hochberg(p_values), strict=True):
             adjusted[id(compared)] = float(value)
     return [
         _comparison_row(compared, adjusted.get(id(compared)), len(families.get(compared.family, ())))

@@ -36,7 +36,7 @@ from slowpath.experiments.measured import (
     order_of,
     with_exposed,
 )
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 CALL, LATE = 0, 1  # parts: the call itself; how long after its deadline the rank entered it
 COMPUTATION, BOTH = 2, 3  # parts of pattern=overlap: computing alone, and between start and wait

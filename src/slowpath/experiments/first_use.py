@@ -29,7 +29,7 @@ from slowpath.experiments.measured import (
     SampleBlock,
     chosen,
 )
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 _NO_MATCH = Absent("the blocks of the ranks do not match")
 

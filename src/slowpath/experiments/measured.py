@@ -34,9 +34,8 @@ from slowpath.record.events import (
     read_events,
 )
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
-from slowpath.stats import spread, warmup
-from slowpath.stats.inputs import Floats
-from slowpath.stats.orderstat import quantiles, quantiles_of_sorted
+from slowpath.stats.estimate import Floats, quantiles, quantiles_of_sorted
+from slowpath.stats.launches import SteadyClass, SteadyState, Tails, TukeyOutliers, steady_state, tails, tukey, within
 
 _NOT_RECORDED = "the record does not say which processors the ranks may use"
 
@@ -469,10 +468,10 @@ class Reduced:
     total_s: float
     samples: int
     cut_samples: int  # at the head, before the steady state began; not in centre_s
-    steady_class: warmup.SteadyClass | None
+    steady_class: SteadyClass | None
     kept_s: NDArray[np.float64]
-    tails: spread.Tails
-    outliers: spread.TukeyOutliers
+    tails: Tails
+    outliers: TukeyOutliers
     within_ratio: float | None
     batch: int
     operations: int
@@ -489,7 +488,7 @@ def reduce(series: MetricSamples) -> Reduced | None:
     values = series.values_s
     if values.size == 0 or not (values > 0).all():
         return None
-    state = warmup.steady_state(values) if series.consecutive else warmup.SteadyState(0, None)
+    state = steady_state(values) if series.consecutive else SteadyState(0, None)
     cut = state.cut if state.cut <= values.size / 2 else 0
     steady, ordered = values[cut:], np.sort(values)
     all_s = float((quantiles(steady, [series.location]) if cut else quantiles_of_sorted(ordered, [series.location]))[0])
@@ -505,9 +504,9 @@ def reduce(series: MetricSamples) -> Reduced | None:
         cut_samples=cut,
         steady_class=state.steady_class,
         kept_s=steady[:: max(1, -(-steady.size // KEPT_WHOLE))].copy(),
-        tails=spread.tails(values, ordered),
-        outliers=spread.tukey(values, ordered),
-        within_ratio=spread.within(values, ordered),
+        tails=tails(values, ordered),
+        outliers=tukey(values, ordered),
+        within_ratio=within(values, ordered),
         batch=series.batch,
         operations=series.operations,
         all_s=None if series.clean is None else all_s,

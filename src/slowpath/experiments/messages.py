@@ -33,7 +33,7 @@ from slowpath.experiments.measured import (
     order_of,
     per_operation,
 )
-from slowpath.stats.inputs import median
+from slowpath.stats.estimate import median
 
 Parameters = Mapping[str, str]
 

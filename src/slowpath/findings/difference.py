@@ -15,7 +15,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import ContrastResult, ContrastSide
 from slowpath.core.result import Interval
 from slowpath.stats.contrast import paired
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 INSTEAD = "instead: "  # begins the name of an environment in which the library makes one choice otherwise
 WITHOUT_USER = "without your settings"  # the environment that lacks all of the user's own

@@ -34,7 +34,7 @@ from slowpath.core.units import share_words
 from slowpath.findings.observation import Observation, Support, Tried
 from slowpath.findings.remedy import Parameters, Remedy, fitting, snippet
 from slowpath.findings.slow_path import USER, SlowPath
-from slowpath.stats.laws.found import Coefficient, FittedLaw, formula_words, open_words
+from slowpath.stats.laws.law import Coefficient, FittedLaw, formula_words, open_words
 
 LEAST_REMOVED_RATIO = 0.5
 NO_EFFECT_RATIO = 0.1  # of the excess, at most: what removes less is no remedy

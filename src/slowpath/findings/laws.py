@@ -13,15 +13,22 @@ from slowpath.core.units import format_bytes
 from slowpath.findings.difference import Slowdown
 from slowpath.findings.facts import Facts
 from slowpath.findings.words import number, page_bytes
-from slowpath.stats.laws import linear, pages, segments, steps
-from slowpath.stats.laws.choose import Choice, choose
-from slowpath.stats.laws.drawn import drawn_points
-from slowpath.stats.laws.forecasts import held_out
-from slowpath.stats.laws.found import Coefficient, FittedLaw, failed_words, per_page
-from slowpath.stats.laws.granules import alignment
-from slowpath.stats.laws.law import Law
-from slowpath.stats.laws.predict import verdict
-from slowpath.stats.laws.sweep import Sweep, make_sweep
+from slowpath.stats.laws.choose import Choice, choose, drawn_points
+from slowpath.stats.laws.fit import held_out, verdict
+from slowpath.stats.laws.known import (
+    BY_BLOCK,
+    BY_BYTE,
+    BY_COUNT,
+    BY_QUEUE,
+    CONSTANT,
+    COUNT,
+    LIVE_BUFFERS,
+    PAGES,
+    REPETITIONS,
+    SEGMENTS,
+    alignment,
+)
+from slowpath.stats.laws.law import Coefficient, FittedLaw, Law, Sweep, failed_words, make_sweep, per_page
 
 FEWEST_POINTS = 3
 
@@ -33,14 +40,14 @@ _MESSAGE = "message_bytes"
 
 # The laws that rules ask for by name.
 _ASKED: tuple[Law, ...] = (
-    linear.CONSTANT,
-    linear.BY_BYTE,
-    pages.LAW,
-    linear.BY_BLOCK,
-    steps.LIVE_BUFFERS,
-    linear.BY_QUEUE,
-    steps.REPETITIONS,
-    segments.LAW,
+    CONSTANT,
+    BY_BYTE,
+    PAGES,
+    BY_BLOCK,
+    LIVE_BUFFERS,
+    BY_QUEUE,
+    REPETITIONS,
+    SEGMENTS,
 )
 
 BY_NAME: Mapping[str, Law] = {law.name: law for law in _ASKED}
@@ -118,7 +125,7 @@ def difference_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLa
         more = np.array(slow) - np.array(fast)
         if (more > 0).mean() > 0.5:
             rows[(length,)] = np.where(more > 0, more, np.nan).tolist()
-    law = _chosen(rows, (_MESSAGE,), minimum_effect, (linear.CONSTANT, linear.BY_BYTE))
+    law = _chosen(rows, (_MESSAGE,), minimum_effect, (CONSTANT, BY_BYTE))
     return replace(law, is_excess=True) if law else None
 
 
@@ -143,7 +150,7 @@ def length_law(excess_s: Mapping[float, Sequence[float]], minimum_effect: float)
         for length, values in excess_s.items()
         if sum(value > 0 for value in values) > len(values) / 2
     }
-    return _chosen(rows, (_MESSAGE,), minimum_effect, (linear.CONSTANT, linear.BY_BYTE))
+    return _chosen(rows, (_MESSAGE,), minimum_effect, (CONSTANT, BY_BYTE))
 
 
 def count_law(launches_s: Mapping[float, Sequence[float]], minimum_effect: float) -> FittedLaw | None:
@@ -152,7 +159,7 @@ def count_law(launches_s: Mapping[float, Sequence[float]], minimum_effect: float
     Args: launches_s: count -> of each launch, seconds.  Returns: None with fewer than three counts.
     """
     rows: dict[tuple[float, ...], list[float]] = {(count,): list(times) for count, times in launches_s.items()}
-    return _chosen(rows, (linear.COUNT,), minimum_effect, (linear.CONSTANT, linear.BY_COUNT))
+    return _chosen(rows, (COUNT,), minimum_effect, (CONSTANT, BY_COUNT))
 
 
 def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | None:
@@ -166,7 +173,7 @@ def page_law(found: Sequence[Slowdown], minimum_effect: float) -> FittedLaw | No
             page, length = page_bytes(cell), number(cell, _MESSAGE)
             if page is not None and length is not None:
                 rows[length, page] = _values(cell, slowdown.metric, phase)
-    return _chosen(rows, (_MESSAGE, "page_bytes"), minimum_effect, (linear.CONSTANT, linear.BY_BYTE, pages.LAW))
+    return _chosen(rows, (_MESSAGE, "page_bytes"), minimum_effect, (CONSTANT, BY_BYTE, PAGES))
 
 
 def _values(cell: CellResult, metric: str, phase: str) -> list[float]:

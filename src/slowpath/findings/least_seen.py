@@ -21,8 +21,8 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.findings.sweeps import launch_times
 from slowpath.findings.words import SPEAKING
-from slowpath.stats import student
-from slowpath.stats.verdict import SIGNIFICANCE
+from slowpath.stats.contrast import SIGNIFICANCE
+from slowpath.stats.estimate import mean
 
 FOUND = 0.95  # of the runs
 FEWEST_LAUNCHES = 3
@@ -63,7 +63,7 @@ def _of(
     whole = [values for _, values in members if len(values) == launches and min(values) > 0]
     if launches < FEWEST_LAUNCHES or len(whole) < 2:
         return None
-    spreads = [student.mean(np.log(np.array(one) / np.array(other))) for one, other in pairwise(whole)]
+    spreads = [mean(np.log(np.array(one) / np.array(other))) for one, other in pairwise(whole)]
     errors = [spread.se for spread in spreads if spread.se]
     if not errors:
         return None

@@ -16,14 +16,11 @@ from slowpath.findings.difference import LAW_RATIO, Ratio, Slowdown, ratio_of
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.laws import fitted, named
 from slowpath.findings.sweeps import along, sweeps
-from slowpath.stats import student
-from slowpath.stats.inputs import Floats
+from slowpath.stats.contrast import SIGNIFICANCE
+from slowpath.stats.estimate import Floats, mean
 from slowpath.stats.laws.choose import Choice, choose
-from slowpath.stats.laws.found import FittedLaw
-from slowpath.stats.laws.law import Law
-from slowpath.stats.laws.registry import LAWS
-from slowpath.stats.laws.sweep import Sweep
-from slowpath.stats.verdict import SIGNIFICANCE
+from slowpath.stats.laws.known import LAWS
+from slowpath.stats.laws.law import FittedLaw, Law, Sweep
 
 FEWEST_POINTS = 3
 
@@ -88,7 +85,7 @@ class Line:
         both = times[np.isfinite(times).all(axis=1)]
         if found.interval is None or not both.size:
             return found
-        wide = student.mean(both[:, 0] - both[:, 1]).interval(1 - SIGNIFICANCE / self.sweep.points)
+        wide = mean(both[:, 0] - both[:, 1]).interval(1 - SIGNIFICANCE / self.sweep.points)
         return replace(found, beyond=found.beyond and wide is not None and wide.low >= np.log(LAW_RATIO))
 
     def is_fixed(self, covariate: str) -> bool:

@@ -11,7 +11,7 @@ from slowpath.core.finding_results import SettingsWords
 from slowpath.core.result import Interval
 from slowpath.findings.difference import Difference, Place
 from slowpath.findings.facts import Facts
-from slowpath.stats.laws.found import FittedLaw
+from slowpath.stats.laws.law import FittedLaw
 
 
 @dataclass(frozen=True)

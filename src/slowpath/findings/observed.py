@@ -24,7 +24,7 @@ from slowpath.findings.words import (
     times_words,
     where_words,
 )
-from slowpath.stats.laws.found import FittedLaw, cost_words
+from slowpath.stats.laws.law import FittedLaw, cost_words
 
 
 @dataclass(frozen=True, kw_only=True)

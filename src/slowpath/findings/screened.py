@@ -14,7 +14,7 @@ from slowpath.core.units import side_values
 from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
 from slowpath.findings.facts import Facts, once
 from slowpath.findings.words import OF_MESSAGES, is_switched_out
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 from slowpath.stats.screening import FactorEffect, Levels, decided, effects
 
 

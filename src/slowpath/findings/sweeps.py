@@ -11,8 +11,8 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.core.roles import Roles, is_effort
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.sweep import Sweep
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.law import Sweep
 
 FEWEST_POINTS = 3
 

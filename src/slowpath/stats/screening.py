@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.stats import student
-from slowpath.stats.inputs import Floats
-from slowpath.stats.multiplicity import holm
+from slowpath.stats.contrast import holm
+from slowpath.stats.estimate import Floats, mean
 
 Levels = NDArray[np.int64]  # shape (runs, factors), -1 and 1
 # First row of the circulant part for orders that are no power of two (Plackett and Burman 1946, table 1).
@@ -88,7 +87,7 @@ def effects(levels: Levels, times: Floats, level: float = 0.95) -> list[FactorEf
 
 def _effect(factor: int, logs: Floats, together: tuple[int, ...], level: float) -> FactorEffect:
     """Return the effect of one factor.  Args: logs: log ratio of each launch, shape (launches,)."""
-    centre = student.mean(logs)
+    centre = mean(logs)
     ratio = math.exp(centre.value)
     if logs.size < 3:
         return FactorEffect(factor, ratio, None, None, together)

@@ -26,7 +26,7 @@ from slowpath.core.units import seconds
 from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls
 from slowpath.mpi.libraries import named_in
-from slowpath.stats.levels import FEWEST, Level, levels
+from slowpath.stats.launches import FEWEST, Level, levels
 from slowpath.watch.accounts import accounts_of, file_time, start_seconds, waits_of
 from slowpath.watch.attributed import Attributed, attributed
 from slowpath.watch.classes import ClassKey, classes_of, collectives_of, pair_classes

@@ -2,7 +2,7 @@
 """What a program's collectives cost more than other calls that do the same: prices and findings. Pure.
 
 Of a collective's cells in one run, every fourth launch chooses the best other way and the others price it, so that the
-price is not too good for having been chosen (stats.chosen).
+price is not too good for having been chosen (stats.contrast).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from slowpath.core.units import format_time, ratio_words
 from slowpath.findings.price import CollectivesPrice
 from slowpath.mpi.guidelines import GUIDELINES
 from slowpath.slowpaths.registry import collectives_path
-from slowpath.stats.chosen import FEWEST_ROUNDS, choosing
-from slowpath.stats.inputs import Floats
+from slowpath.stats.contrast import FEWEST_ROUNDS, choosing
+from slowpath.stats.estimate import Floats
 from slowpath.watch.findings import MOST_SITES, place_words
 from slowpath.watch.prices import LEAST_SHARE, NOT_MEASURED, PriceSource, Unpriced, excess, length_words
 from slowpath.watch.results import CallSite, CollectiveClass, MessageClass, Price, SavingBasis, WatchFinding

@@ -37,7 +37,7 @@ from slowpath.findings.remedy import Parameters
 from slowpath.mpi.libraries import named_in
 from slowpath.mpi.own_settings import own_settings
 from slowpath.slowpaths.registry import PRICES
-from slowpath.stats import signedrank, student
+from slowpath.stats.estimate import hodges_lehmann, mean
 from slowpath.watch.messages import GPU_MEMORY, MEMORY, Load, ProgramFacts, holds, p2p_parameters
 from slowpath.watch.results import MessageClass, Price, SavingBasis, WatchedProgram
 
@@ -124,12 +124,12 @@ def excess(values: Sequence[Interval], slow_is_b: bool) -> tuple[float, Interval
     both = np.asarray(values, dtype=float).reshape(-1, 2)
     differences = (both[:, 1] - both[:, 0]) * (1.0 if slow_is_b else -1.0)
     if len(differences) >= FEWEST_RANKED:
-        ranked = signedrank.hodges_lehmann(differences)
+        ranked = hodges_lehmann(differences)
         if ranked.interval is not None:
             return ranked.value, (ranked.interval.low, ranked.interval.high)
     if len(differences) < FEWEST_PAIRS:
         return None
-    centre = student.mean(differences)
+    centre = mean(differences)
     interval = centre.interval()
     return (centre.value, (interval.low, interval.high)) if interval is not None else None
 

@@ -31,8 +31,7 @@ from slowpath.core.results import (
 )
 from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import Task, WitnessTask
-from slowpath.stats.contrast import paired
-from slowpath.stats.verdict import judge
+from slowpath.stats.contrast import judge, paired
 
 METRIC = "half_round_trip_latency_s"
 MPICH = MpiResult(mpi="mpich", unavailable=None, name="mpich", version="5.0.2")

@@ -9,8 +9,8 @@ import pytest
 from slowpath.diagnose.limits.break_point import narrow
 from slowpath.diagnose.limits.points import MOST_STEPS_TO_THE_BYTE, around, points
 from slowpath.diagnose.steps.refine import has_anchors
-from slowpath.stats.laws.found import Bracket
-from slowpath.stats.laws.refine import is_exact
+from slowpath.stats.laws.choose import is_exact
+from slowpath.stats.laws.law import Bracket
 
 
 def times(values: tuple[int, ...], limit: float, jump: float, seed: int, noise: float = 0.02) -> np.ndarray:

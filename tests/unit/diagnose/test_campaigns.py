@@ -24,7 +24,7 @@ from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, load
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import MpiInUse, expand
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.law import Bracket
 from support.remedies import find_remedy
 
 Json = dict[str, Any]

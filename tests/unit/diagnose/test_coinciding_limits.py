@@ -26,7 +26,7 @@ from slowpath.diagnose.steps.attribute import propose as propose_moves
 from slowpath.diagnose.steps.attribute import propose_other_limits as propose_others
 from slowpath.diagnose.steps.trial import propose_attributed
 from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.law import Bracket
 
 HEADER = 80
 FOUND = LimitBracket(covariate="message_bytes", above=8112, up_to=8113, rising=True, confirmed=True)

@@ -24,10 +24,8 @@ from slowpath.diagnose.steps.settings import MOST_STEPS, propose
 from slowpath.findings.difference import are_of_two_kinds
 from slowpath.findings.tally import group_of
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.stats.contrast import paired
-from slowpath.stats.inputs import Floats
-from slowpath.stats.multiplicity import benjamini_hochberg
-from slowpath.stats.verdict import judge
+from slowpath.stats.contrast import benjamini_hochberg, judge, paired
+from slowpath.stats.estimate import Floats
 
 Law = Callable[[Generator, int], Floats]
 # Times as long, of launches one after the other, as all cells of a launch have it.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from slowpath.stats.laws.sweep import Sweep, make_sweep
+from slowpath.stats.laws.law import Sweep, make_sweep
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws import granules, linear, threshold
-from slowpath.stats.laws.drawn import drawn_points
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.choose import drawn_points
 from slowpath.stats.laws.fit import fit
-from slowpath.stats.laws.law import Column
-from slowpath.stats.laws.sweep import make_sweep
+from slowpath.stats.laws.known import BY_BYTE, GRANULES, THRESHOLD, granules_of
+from slowpath.stats.laws.law import Column, make_sweep
 
 LENGTHS = [float(2**power) for power in range(10, 18)]
 
@@ -21,7 +20,7 @@ LENGTHS = [float(2**power) for power in range(10, 18)]
 def test_points_carry_their_place_their_interval_and_the_law_s_time() -> None:
     launches = [[shift * (1e-6 + 1e-9 * length) for length in LENGTHS] for shift in (0.99, 1.0, 1.0, 1.01)]
     sweep = make_sweep({"message_bytes": LENGTHS}, launches)
-    points = drawn_points(sweep, fit(linear.BY_BYTE, sweep))
+    points = drawn_points(sweep, fit(BY_BYTE, sweep))
     assert [point.place for point in points] == [{"message_bytes": length} for length in LENGTHS]
     for point, length in zip(points, LENGTHS, strict=True):
         assert point.fitted_s == pytest.approx(1e-6 + 1e-9 * length, rel=0.01)
@@ -39,7 +38,7 @@ def test_of_a_law_by_pages_each_point_has_its_page() -> None:
     lengths = np.array([n * 64 * mib + rest for n in (1, 2, 4) for rest in (0, 1)], dtype=np.float64)
     pages = np.where(lengths % mib > 0, np.ceil(lengths / 4096), 0)
     sweep = make_sweep({"allocation_bytes": lengths}, [1e-3 + 25e-9 * pages] * 3)
-    points = drawn_points(sweep, fit(granules.LAW, sweep))
+    points = drawn_points(sweep, fit(GRANULES, sweep))
     assert [point.page_bytes for point in points] == [None, 4096] * 3
 
 
@@ -49,7 +48,7 @@ def test_of_a_threshold_with_pages_each_point_has_its_page() -> None:
     clean = lengths % mib == 0
     times = 2e-4 + np.where(clean, 9e-3 * (lengths > 300 * mib), 28e-9 * np.ceil(lengths / 4096))
     sweep = make_sweep({"allocation_bytes": lengths}, [times] * 3)
-    points = drawn_points(sweep, fit(threshold.LAW, sweep))
+    points = drawn_points(sweep, fit(THRESHOLD, sweep))
     assert [point.page_bytes for point in points] == [None, 4096] * 6
 
 
@@ -57,13 +56,13 @@ def test_the_page_of_a_point_does_not_depend_on_the_name_of_its_term(monkeypatch
     lengths = np.array([n * 2**26 + rest for n in (1, 2, 4) for rest in (0, 1)], dtype=np.float64)
     pages = np.where(lengths % 2**20 > 0, np.ceil(lengths / 4096), 0)
     sweep = make_sweep({"allocation_bytes": lengths}, [1e-3 + 25e-9 * pages] * 3)
-    plain, of_page = fit(granules.LAW, sweep), granules.granules_of
+    plain, of_page = fit(GRANULES, sweep), granules_of
 
     def reworded(page_bytes: int, count: Floats) -> Column:
         column = of_page(page_bytes, count)
         return replace(column, name="another name", per=replace(column.per, one="another unit", many="things"))
 
-    monkeypatch.setattr(granules, "granules_of", reworded)
-    other = fit(granules.LAW, sweep)
+    monkeypatch.setattr("slowpath.stats.laws.known.granules_of", reworded)
+    other = fit(GRANULES, sweep)
     assert {term.unit for term in other.coefficients} == {"s", "s per another unit"}
     assert drawn_points(sweep, other) == drawn_points(sweep, plain)

@@ -11,12 +11,21 @@ from planting import MIB, plant
 
 from slowpath.core.law_results import LawForecast
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.curve import curve
-from slowpath.stats.laws.fit import Fit, NotDetermined, fit
-from slowpath.stats.laws.forecasts import FEWEST_LEFT, held_out, set_apart
-from slowpath.stats.laws.predict import judged, predict, teller, verdict
-from slowpath.stats.laws.registry import find
-from slowpath.stats.laws.sweep import Sweep, make_sweep
+from slowpath.stats.laws.fit import (
+    FEWEST_LEFT,
+    Fit,
+    NotDetermined,
+    curve,
+    fit,
+    held_out,
+    judged,
+    predict,
+    set_apart,
+    teller,
+    verdict,
+)
+from slowpath.stats.laws.known import find
+from slowpath.stats.laws.law import Sweep, make_sweep
 
 SEEDS = range(40)
 ROWS = range(10)

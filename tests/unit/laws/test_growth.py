@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.growth import growth
 
 RANKS = np.arange(2.0, 17.0)

@@ -15,7 +15,7 @@ from slowpath.analyse.build import build_results
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.sweeps import along, sweeps
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.sweep import Sweep
+from slowpath.stats.laws.law import Sweep
 
 RUNS = Path(__file__).parents[2] / "data" / "gpu"
 Of = Callable[[str], list[Sweep]]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from slowpath.stats.laws import linear
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.sweep import Sweep, make_sweep
+from slowpath.stats.laws.known import BY_BYTE, CONSTANT
+from slowpath.stats.laws.law import Sweep, make_sweep
 
 LENGTHS = np.array([1e3, 2e3, 4e3, 8e3, 16e3, 32e3])
-LAWS = (linear.CONSTANT, linear.BY_BYTE)
+LAWS = (CONSTANT, BY_BYTE)
 
 
 def sweep(each_s: float = 1e-9) -> Sweep:
@@ -31,7 +31,7 @@ def test_another_number_law_or_effect_is_another_question() -> None:
     first, plain = choose(sweep(), LAWS), sweep()
     assert choose(sweep(2e-9), LAWS) is not first
     assert choose(plain, LAWS, 0.5) is not first
-    assert choose(plain, (linear.CONSTANT,)) is not first
+    assert choose(plain, (CONSTANT,)) is not first
     one_later = plain.launch_s.copy()
     one_later[0, 0] *= 1 + 1e-12
     changed = [

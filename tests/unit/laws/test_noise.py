@@ -8,7 +8,7 @@ import pytest
 from planting import GIB, KIB, MIB, plant
 
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.registry import find
+from slowpath.stats.laws.known import find
 
 TRIALS = 60
 DESIGNS = {

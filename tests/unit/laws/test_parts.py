@@ -13,10 +13,10 @@ from planting import GIB, KIB, MIB, plant
 from scipy import optimize
 
 from slowpath.core.errors import UsageError
-from slowpath.stats.laws import segments
-from slowpath.stats.laws.curve import curve
-from slowpath.stats.laws.fit import NotDetermined, fit
-from slowpath.stats.laws.found import (
+from slowpath.stats.laws.choose import is_exact, next_values
+from slowpath.stats.laws.fit import NotDetermined, curve, fit, solve, solve_times
+from slowpath.stats.laws.known import LAWS, alignment, best_splits, find, line_costs, pages
+from slowpath.stats.laws.law import (
     BYTE,
     Bracket,
     Coefficient,
@@ -24,16 +24,10 @@ from slowpath.stats.laws.found import (
     Per,
     cost_words,
     formula_words,
+    make_sweep,
     per_curve,
     per_page,
 )
-from slowpath.stats.laws.granules import alignment
-from slowpath.stats.laws.least_squares import solve, solve_times
-from slowpath.stats.laws.pages import pages
-from slowpath.stats.laws.refine import is_exact, next_values
-from slowpath.stats.laws.registry import LAWS, find
-from slowpath.stats.laws.segments import best_splits, line_costs
-from slowpath.stats.laws.sweep import make_sweep
 
 
 def test_nonnegative_least_squares_against_scipy() -> None:
@@ -118,7 +112,7 @@ def test_many_lengths_are_split_as_few_are(monkeypatch: pytest.MonkeyPatch, leng
     y = (1 + x / x[-1] + jumps) * np.exp(random.normal(0, 0.01, lengths))
     w = 1 / (0.01 * y)
     exact = best_splits(x, y, w, most=4)
-    monkeypatch.setattr(segments, "MOST_PLACES", 40)
+    monkeypatch.setattr("slowpath.stats.laws.known.MOST_PLACES", 40)
     coarse = best_splits(x, y, w, most=4)
     costs = line_costs(x, y, w**2)
 

@@ -8,8 +8,8 @@ import pytest
 from planting import GIB, KIB, MIB, plant
 
 from slowpath.stats.laws.choose import Choice, choose
-from slowpath.stats.laws.registry import LAWS, find
-from slowpath.stats.laws.sweep import Sweep
+from slowpath.stats.laws.known import LAWS, find
+from slowpath.stats.laws.law import Sweep
 
 pytestmark = pytest.mark.needs("minutes")
 

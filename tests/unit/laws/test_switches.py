@@ -8,13 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from slowpath.stats.laws import linear, segments
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.found import BYTE, Bracket, Coefficient, FittedLaw, formula_words
-from slowpath.stats.laws.segments import FEWEST_SIZES, line_costs
-from slowpath.stats.laws.sweep import Sweep, make_sweep
+from slowpath.stats.laws.known import BY_BYTE, CONSTANT, FEWEST_SIZES, SEGMENTS, line_costs
+from slowpath.stats.laws.law import BYTE, Bracket, Coefficient, FittedLaw, Sweep, formula_words, make_sweep
 
-LAWS = (linear.CONSTANT, linear.BY_BYTE, segments.LAW)
+LAWS = (CONSTANT, BY_BYTE, SEGMENTS)
 OCTAVES = [float(first * 2**power) for power in range(3, 17) for first in (2, 3)]
 NEAR = [8000.0, 8112.0, 8128.0, 8256.0, 8448.0, 9216.0]
 

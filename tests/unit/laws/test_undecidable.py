@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from planting import GIB, KIB, MIB, plant
 
-from slowpath.stats.laws import granules
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.curve import curve
-from slowpath.stats.laws.fit import NotDetermined, fit_on
-from slowpath.stats.laws.registry import find
-from slowpath.stats.laws.sweep import make_sweep
+from slowpath.stats.laws.fit import NotDetermined, curve, fit_on
+from slowpath.stats.laws.known import GRANULES, find
+from slowpath.stats.laws.law import make_sweep
 
 Time = Callable[[dict[str, float]], float]
 
@@ -66,7 +64,7 @@ def test_granules_where_all_lengths_have_the_same_remainder(seed: int) -> None:
     # The one alignment leaves no classes: only the length can be named, and the reason is given for the others.
     assert choice.winner is None or choice.winner.name == "allocation"
     with pytest.raises(NotDetermined, match="same alignment"):
-        fit_on(granules.LAW, sweep, curve(sweep))
+        fit_on(GRANULES, sweep, curve(sweep))
 
 
 def test_without_noise_identical_curves_are_refused_in_these_words() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from slowpath.analyse.repetitions import _by_use, _centres
 from slowpath.core.cell_results import ByRepetition, MetricEstimate, MetricResult, Outliers
 from slowpath.findings.sweeps import launch_times
-from slowpath.stats.laws.sweep import Sweep
+from slowpath.stats.laws.law import Sweep
 
 
 def estimate(launch_values: list[float]) -> MetricEstimate:
@@ -65,7 +65,7 @@ def test_a_part_of_a_sweep_keeps_its_cells() -> None:
 
 @pytest.mark.parametrize("strays", [1, 2])
 def test_a_few_wild_launches_do_not_carry_a_point_away(strays: int) -> None:
-    from slowpath.stats.laws.curve import curve
+    from slowpath.stats.laws.fit import curve
 
     times = np.full((5, 6), 1e-5) * (1 + 0.01 * np.random.default_rng(1).standard_normal((5, 6)))
     times[:strays, 2] *= 400

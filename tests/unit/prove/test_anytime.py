@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from slowpath.stats.anytime import PRIOR, critical_t, fewest, half_width, interval
+from slowpath.stats.contrast import PRIOR, critical_t, fewest, half_width, interval
 
 LOOKS, REPETITIONS = 60, 1000
 

@@ -13,8 +13,7 @@ import support.results
 from slowpath.core import cell_results, results
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
 from slowpath.core.result import Result
-from slowpath.stats.contrast import paired
-from slowpath.stats.verdict import judge
+from slowpath.stats.contrast import judge, paired
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 LAUNCHES = 8

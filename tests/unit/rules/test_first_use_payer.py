@@ -10,7 +10,7 @@ from plants import allocations
 from slowpath.experiments.registry import ROLES
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.first_use.first_uses import payer
-from slowpath.stats.laws.found import Coefficient, FittedLaw, per_page
+from slowpath.stats.laws.law import Coefficient, FittedLaw, per_page
 
 
 def law(name: str, *intervals: tuple[float, float] | None) -> FittedLaw:

@@ -20,7 +20,7 @@ from slowpath.findings.tally import group_of
 from slowpath.slowpaths.collectives.sp036_guideline import judged_violations as judged
 from slowpath.slowpaths.collectives.sp036_guideline import way_lines as lines
 from slowpath.slowpaths.evaluate import findings
-from slowpath.stats.chosen import choosing
+from slowpath.stats.contrast import choosing
 from support.results import a_cell, a_metric, an_estimate
 
 ROUNDS = 12

@@ -17,7 +17,7 @@ from slowpath.experiments.registry import ROLES
 from slowpath.findings.tally import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.order_and_time.sp073_mixed_messages import Mixture, mixtures
-from slowpath.stats.shapes.mixed import mixed_of
+from slowpath.stats.shapes import mixed_of
 from support.results import a_cell
 from support.series import Extra, Floats, Numbers, at_random, every, simulated
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from slowpath.stats.contrast import ContrastEstimate, paired, unpaired, within_launch
-from slowpath.stats.verdict import judge, pairs_needed
+from slowpath.stats.contrast import ContrastEstimate, judge, paired, pairs_needed, unpaired, within_launch
 
 JITTER = np.exp(np.array([0.0, 0.01, -0.01, 0.005, -0.005, 0.012, -0.012, 0.001]))
 BASE = np.array([1.0, 3.0, 0.5, 2.0, 1.5, 0.8, 4.0, 1.1])

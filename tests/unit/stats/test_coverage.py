@@ -6,13 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.stats.contrast import paired, within_launch
-from slowpath.stats.estimate import estimate_over_launches
-from slowpath.stats.inputs import Floats
-from slowpath.stats.modes import launch_modes
-from slowpath.stats.multiplicity import benjamini_hochberg
-from slowpath.stats.orderstat import quantile_interval
-from slowpath.stats.verdict import judge
+from slowpath.stats.contrast import benjamini_hochberg, judge, paired, within_launch
+from slowpath.stats.estimate import Floats, estimate_over_launches, quantile_interval
+from slowpath.stats.launches import launch_modes
 
 TRIALS = 2000
 

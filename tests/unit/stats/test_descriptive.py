@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from slowpath.stats.modes import launch_modes, wilson
-from slowpath.stats.spread import between, spread, tails, tukey, within
-from slowpath.stats.warmup import first_slow
+from slowpath.stats.launches import between, first_slow, launch_modes, spread, tails, tukey, wilson, within
 
 
 def test_tails_only_where_estimable() -> None:

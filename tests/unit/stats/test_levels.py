@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.stats.levels import FALSE_ALARMS, FEWEST, levels
+from slowpath.stats.launches import FALSE_ALARMS, FEWEST, levels
 
 SERIES = 300  # of each kind and length; seeds are fixed
 

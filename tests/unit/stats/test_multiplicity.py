@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slowpath.stats.multiplicity import benjamini_hochberg, holm
+from slowpath.stats.contrast import benjamini_hochberg, holm
 
 # Benjamini and Hochberg 1995, section 4.1.
 PAPER = [

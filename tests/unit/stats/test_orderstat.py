@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from slowpath.stats.inputs import median
-from slowpath.stats.orderstat import interval_ranks, minimal_n, quantile_interval, quantiles, quantiles_of_sorted
+from slowpath.stats.estimate import interval_ranks, median, minimal_n, quantile_interval, quantiles, quantiles_of_sorted
 
 MEDIAN_95 = {
     6: (1, 6), 8: (1, 8), 9: (2, 8), 10: (2, 9), 12: (3, 10), 15: (4, 12), 20: (6, 15), 25: (8, 18), 30: (10, 21),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from slowpath.stats.signedrank import cumulative_law, hodges_lehmann, p_value
+from slowpath.stats.estimate import cumulative_law, hodges_lehmann, p_value
 
 # Depression scores before and after, Hollander and Wolfe, table 3.1; the example of R's wilcox.test.
 BEFORE = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])

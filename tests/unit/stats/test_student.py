@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from slowpath.stats.student import mean, welch
+from slowpath.stats.estimate import mean, welch
 
 T_975 = {3: 4.30265, 5: 2.77645, 6: 2.57058, 10: 2.26216, 20: 2.09302}
 spread_out = st.lists(st.integers(-1000, 1000), min_size=3, max_size=20, unique=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from slowpath.stats.inputs import Floats
-from slowpath.stats.warmup import partition, steady_state
+from slowpath.stats.estimate import Floats
+from slowpath.stats.launches import partition, steady_state
 
 Shape = Callable[[Floats], Floats]
 

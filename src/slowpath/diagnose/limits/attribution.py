@@ -18,7 +18,7 @@ from slowpath.findings.remedy import EAGER, Remedy, modulefile_lines, shell_line
 from slowpath.findings.slow_path import SwitchTimes
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.slowpaths.registry import known
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.law import Bracket
 
 NEAR = (-64, -16, -4, -2, -1, 0, 1, 2, 4, 16, 64)  # bytes from the expected place at which it is measured
 SIDE_EFFECTS = (

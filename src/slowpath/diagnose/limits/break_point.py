@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.results import Results
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.law import Bracket
 
 _MARGIN = 9.0  # chi^2 by which a place may fit worse than the best and still be the one: 3 standard errors
 FEWEST_OUTSIDE = 3  # points on each side of a bracket

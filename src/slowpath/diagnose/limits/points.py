@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, Values
 from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.sides import Condition, placements_of
-from slowpath.stats.laws.found import Bracket
-from slowpath.stats.laws.refine import next_values
+from slowpath.stats.laws.choose import next_values
+from slowpath.stats.laws.law import Bracket
 
 AT_ONCE = 15
 MOST_STEPS_TO_THE_BYTE = 8  # a bracket of a factor of 2 below 1 MiB takes 5, and a step that stays unclear is repeated

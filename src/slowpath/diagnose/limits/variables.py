@@ -10,7 +10,7 @@ from slowpath.core.results import Finding, LimitBracket
 from slowpath.diagnose.state import State
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.mpi.settings import SwitchVariable, variable_named
-from slowpath.stats.laws.found import Bracket
+from slowpath.stats.laws.law import Bracket
 
 MOST_HEADER_BYTES = 256  # by which a switch may lie from its variable's value
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from slowpath.core.units import ratio_words
 from slowpath.diagnose.own_settings.search import Outcome
-from slowpath.stats.contrast import ContrastEstimate, paired
-from slowpath.stats.inputs import Floats
-from slowpath.stats.verdict import judge
+from slowpath.stats.contrast import ContrastEstimate, judge, paired
+from slowpath.stats.estimate import Floats
 
 GONE_FROM, STAYS_TO = 0.7, 0.3  # of the slowdown: the whole interval lies above, or below
 _PARTLY = (0.1, 0.9)  # the whole interval lies between

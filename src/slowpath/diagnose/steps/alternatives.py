@@ -30,7 +30,7 @@ from slowpath.mpi.alternatives import Alternative, Applicable, Operation, PlaceF
 from slowpath.mpi.mpi import QUICK_VARIABLE
 from slowpath.run.limits import Against
 from slowpath.slowpaths.registry import codes_refined_by
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 LEAST_BUDGET_S = 300.0  # of a diagnosis that was asked for nothing in particular
 CONFIRM_ROUNDS = 10

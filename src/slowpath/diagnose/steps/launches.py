@@ -18,8 +18,8 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import LaunchesTask
 from slowpath.slowpaths.registry import codes_refined_by
-from slowpath.stats.inputs import Floats
-from slowpath.stats.shapes.kinds import suspected
+from slowpath.stats.estimate import Floats
+from slowpath.stats.shapes import suspected
 
 ROUNDS = 24
 METRIC = "one_way_s"

@@ -28,7 +28,8 @@ from slowpath.mpi.launchers import INHERITED, WIDENED
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.run.limits import Against
 from slowpath.slowpaths.registry import codes_refined_by
-from slowpath.stats.ranksum import p_value, shift
+from slowpath.stats.contrast import rank_sum_p as p_value
+from slowpath.stats.contrast import rank_sum_shift as shift
 
 AS_IT_IS = "default"
 STARTED, EVERYWHERE = "as you start it", "all processors"

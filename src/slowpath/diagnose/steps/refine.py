@@ -22,9 +22,9 @@ from slowpath.findings.difference import Ratio, ratio_of
 from slowpath.findings.slow_path import SwitchTimes
 from slowpath.findings.words import ratio_words
 from slowpath.slowpaths.registry import codes_refined_by, known
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.found import Bracket
-from slowpath.stats.laws.refine import is_exact
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.choose import is_exact
+from slowpath.stats.laws.law import Bracket
 
 BESIDE = 3  # lengths on either side of which a launch's time is the median
 _FEWEST_LAUNCHES = 3

@@ -33,7 +33,7 @@ from slowpath.diagnose.tasks import SettingsCell, SettingsTask
 from slowpath.findings.difference import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.slowpaths.registry import codes_refined_by
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 AS_IT_IS = "default"
 MOST_STEPS = 8

@@ -33,9 +33,9 @@ from slowpath.findings.words import memory, ratio_words
 from slowpath.mpi.settings import SwitchVariable
 from slowpath.slowpaths.evaluate import facts_of
 from slowpath.slowpaths.registry import refined_by
-from slowpath.stats.laws import segments
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
-from slowpath.stats.laws.found import Bracket, FittedLaw
+from slowpath.stats.laws.known import SEGMENTS
+from slowpath.stats.laws.law import Bracket, FittedLaw
 
 METRIC, PHASE = "half_round_trip_latency_s", "steady"
 _REACH = 2 * MOST_HEADER_BYTES  # to either side of the value
@@ -166,7 +166,7 @@ def _observation(
     kinds, where = memory(cells), f"switch between {bracket.above:.0f} and {bracket.up_to:.0f} B"
     law = FittedLaw(
         name="segments",
-        formula=segments.LAW.formula,
+        formula=SEGMENTS.formula,
         coefficients=(),
         brackets=(bracket,),
         residual_ratio=None,

@@ -23,10 +23,8 @@ from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.design import AGAIN, ALIKE, CONTROL, SIDE
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST, FAST_AGAIN
 from slowpath.findings.finding import removed_ratio
-from slowpath.stats.contrast import paired
-from slowpath.stats.inputs import Floats
-from slowpath.stats.removed_share import removed
-from slowpath.stats.verdict import Word, judge
+from slowpath.stats.contrast import Word, judge, paired, removed
+from slowpath.stats.estimate import Floats
 
 _LEAST_GAIN = 0.03  # of the fast side: less is no speed-up of its own
 Again = Literal["shown", "gone", "open"]

@@ -14,8 +14,8 @@ import numpy as np
 
 from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.mpi.tuning import Pick
-from slowpath.stats import student
 from slowpath.stats.contrast import ContrastEstimate, paired
+from slowpath.stats.estimate import mean
 
 WORSE_RATIO: Final = 1.02  # no cell may be worse by more
 _LEVEL: Final = 0.95
@@ -92,7 +92,7 @@ class CellFactor:
         if self.interval is None:
             return None
         times = np.array(self.pairs, dtype=np.float64)
-        bound = student.mean(np.log(times[:, 0] / times[:, 1])).further_above(_LEVEL)
+        bound = mean(np.log(times[:, 0] / times[:, 1])).further_above(_LEVEL)
         return None if bound is None else math.exp(bound)
 
     @property

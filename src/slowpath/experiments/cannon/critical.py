@@ -25,10 +25,8 @@ from slowpath.core.cannon_results import (
 from slowpath.core.plan import Placement
 from slowpath.experiments.cannon.points import CellGroup, Measured, rounds_of, value_of
 from slowpath.experiments.cannon.runs import ALONE, REFERENCE, YARDSTICKS
-from slowpath.stats.contrast import ContrastEstimate, paired
+from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, paired
 from slowpath.stats.estimate import estimate_over_launches
-from slowpath.stats.multiplicity import benjamini_hochberg
-from slowpath.stats.verdict import judge
 
 SHARES = {"half": 0.5, "tenth": 0.1}
 MOVES = 0.1  # a critical n that differs by less stays where it is

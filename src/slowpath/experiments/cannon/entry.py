@@ -50,10 +50,8 @@ from slowpath.experiments.cannon.points import (
 from slowpath.experiments.cannon.runs import ACROSS_NODES, CEILING, REFERENCE, YARDSTICKS, clock_of
 from slowpath.experiments.measured import LaunchRecord, Measurements, why_cores_are_shared
 from slowpath.record.events import Note
-from slowpath.stats.contrast import ContrastEstimate
+from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge
 from slowpath.stats.estimate import estimate_over_launches
-from slowpath.stats.multiplicity import benjamini_hochberg
-from slowpath.stats.verdict import judge
 
 Best = Sequence[CannonBest]  # entries of `best` (docs/reference/results.md), ascending n
 Points = Mapping[tuple[str, int], CannonPoint]  # (variant, n) -> POINT

@@ -27,7 +27,7 @@ from slowpath.experiments.measured import (
     MetricSamples,
     SampleBlock,
 )
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 Parameters = Mapping[str, str]
 

@@ -28,11 +28,8 @@ from slowpath.experiments.cannon.runs import (
 )
 from slowpath.experiments.measured import ENOUGH_CLEAN, NS, LaunchContext, SampleBlock
 from slowpath.record.events import Intervals, Repetitions
-from slowpath.stats import student
-from slowpath.stats.estimate import T_LAUNCHES, estimate_over_launches
-from slowpath.stats.inputs import Floats
-from slowpath.stats.multiplicity import benjamini_hochberg
-from slowpath.stats.verdict import SIGNIFICANCE
+from slowpath.stats.contrast import SIGNIFICANCE, benjamini_hochberg
+from slowpath.stats.estimate import T_LAUNCHES, Floats, estimate_over_launches, mean
 
 LEVEL = 0.95
 FEWEST = 4  # repetitions of a launch: fewer have no coefficient worth a mean
@@ -114,7 +111,7 @@ def _judged(
     """The same with `follows`, by p values that are corrected together (Benjamini-Hochberg)."""
     tested: dict[int, float] = {}
     for one in found:
-        p = student.mean(_known(launches_of[one.cell])).p() if one.interval is not None else None
+        p = mean(_known(launches_of[one.cell])).p() if one.interval is not None else None
         if p is not None:
             tested[one.cell] = p
     corrected: Sequence[float] = [float(p) for p in benjamini_hochberg(list(tested.values()))] if tested else []
@@ -134,7 +131,7 @@ def _one(variant: str, n: int, cell: int, launches: Sequence[LaunchComputation])
     clocks = [launch.clock_spread_ratio for launch in launches if launch.clock_spread_ratio is not None]
     known = _known(launches)
     reason = next((launch.correlation for launch in launches if isinstance(launch.correlation, str)), None)
-    interval = student.mean(known).interval(LEVEL) if len(known) >= T_LAUNCHES else None
+    interval = mean(known).interval(LEVEL) if len(known) >= T_LAUNCHES else None
     if known and len(known) < T_LAUNCHES:
         reason = f"{len(known)} launch{'es' * (len(known) > 1)}: an interval needs {T_LAUNCHES}"
     positive = all(spread > 0 for spread in spreads)

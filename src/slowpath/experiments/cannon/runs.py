@@ -14,7 +14,7 @@ from slowpath.core.cannon_results import CannonClock
 from slowpath.core.cell_results import RepetitionCounts
 from slowpath.experiments.measured import NO_SAMPLES, NS, Absent, LaunchContext, SampleBlock
 from slowpath.record.events import Repetitions
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 REFERENCE = "sendrecv_replace"  # the textbook form, which speed-ups are over
 CEILING = "compute_only"  # the local multiplications alone; no way to communicate, so it does not compete

@@ -16,7 +16,7 @@ from slowpath.findings.facts import Facts, once
 from slowpath.findings.witness import ROLES, of
 from slowpath.findings.words import SMALL_PAGE_BYTES, number
 from slowpath.slowpaths.collectives.under import EXPERIMENT, Under, remedy_of, share, times_s, twin
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

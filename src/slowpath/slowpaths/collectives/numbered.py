@@ -21,8 +21,8 @@ from slowpath.findings.observation import Stayed, Support, Tried
 from slowpath.findings.words import stayed_words, variable_words
 from slowpath.mpi.settings import TUNINGS, PathVariable, path_variable
 from slowpath.slowpaths.collectives.under import stayed
-from slowpath.stats.inputs import Floats
-from slowpath.stats.removed_share import removed
+from slowpath.stats.contrast import removed
+from slowpath.stats.estimate import Floats
 
 # Where a sequence changes: a set-up and a lower level behind it, or a higher level from some number on. Pure.
 

@@ -23,9 +23,8 @@ from slowpath.findings.remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy, R
 from slowpath.findings.slow_path import SlowPath
 from slowpath.mpi.guidelines import GUIDELINES, MADE_BY_OTHERS
 from slowpath.slowpaths.collectives.cliffs import cliffs
-from slowpath.stats.chosen import FEWEST_ROUNDS, ChosenProof, choosing, medians, proof
-from slowpath.stats.inputs import Floats
-from slowpath.stats.multiplicity import holm
+from slowpath.stats.contrast import FEWEST_ROUNDS, ChosenProof, choosing, holm, medians, proof
+from slowpath.stats.estimate import Floats
 
 # Guidelines that a library violates: the best other way chosen on some launches, proven on the others. Pure.
 

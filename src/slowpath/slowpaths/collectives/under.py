@@ -15,9 +15,9 @@ from slowpath.findings.facts import Facts, once
 from slowpath.findings.observation import Observation, Stayed, Tried, observed
 from slowpath.findings.words import ratio_words, sizes, slowdown_words, times_words
 from slowpath.slowpaths.remedies import TOGGLED_REMEDIES
-from slowpath.stats.inputs import Floats
-from slowpath.stats.removed_share import removed
-from slowpath.stats.removed_share import toggled as taken_away
+from slowpath.stats.contrast import removed
+from slowpath.stats.contrast import toggled as taken_away
+from slowpath.stats.estimate import Floats
 
 CONTROL_WITHIN_RATIO = 1.1
 

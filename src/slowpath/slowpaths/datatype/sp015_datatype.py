@@ -17,7 +17,7 @@ from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness
 from slowpath.findings.words import number, parameter
 from slowpath.slowpaths.remedies import PREDEFINED_DATATYPE
-from slowpath.stats.laws.found import FittedLaw
+from slowpath.stats.laws.law import FittedLaw
 
 _WHOLE = ("contiguous", "predefined", "large_count")
 _SUBARRAY = "derived"

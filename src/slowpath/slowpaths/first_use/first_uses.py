@@ -31,9 +31,9 @@ from slowpath.findings.words import (
     times_words,
     where_words,
 )
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws import linear
-from slowpath.stats.laws.found import FittedLaw, cost_words
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.known import CONSTANT
+from slowpath.stats.laws.law import FittedLaw, cost_words
 
 Payer = Literal["pages", "allocation", "message", "constant", "unknown"]
 
@@ -280,7 +280,7 @@ def _constant_line(sources: Sources, line: Line) -> Iterator[FirstUse]:
     if line.law.fits != "constant" and line.ratio(line.slowest, line.fastest).value >= LAW_RATIO:
         return
     more = excess(line, line.cells, "steady")  # what it costs is what the first takes more than later ones
-    law = (more or line).among([linear.CONSTANT])
+    law = (more or line).among([CONSTANT])
     if law.fits == "constant":
         by: Payer = "constant" if law.is_named else "unknown"
         yield _against_later(line.sweep.metric, slow, ratio, law, line.cells, contrast, by)

@@ -17,9 +17,8 @@ from slowpath.findings.observation import Observation, observed
 from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import cost_witness
 from slowpath.findings.words import SPEAKING, memory, ratio_words, times_words, where_words
-from slowpath.stats.laws import linear, steps
-from slowpath.stats.laws.found import FittedLaw, cost_words
-from slowpath.stats.laws.sweep import Sweep, make_sweep
+from slowpath.stats.laws.known import CONSTANT, REPETITIONS
+from slowpath.stats.laws.law import FittedLaw, Sweep, cost_words, make_sweep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ AFTER_PAUSE = 3
 # Of the cells with enough messages, those that must open at the same use: noise opens a few, each at another one.
 SHARE = 0.2
 
-_LATE_LAWS = (linear.CONSTANT, steps.REPETITIONS)
+_LATE_LAWS = (CONSTANT, REPETITIONS)
 
 
 def late_fast_paths(facts: Facts) -> list[LateFastPath]:

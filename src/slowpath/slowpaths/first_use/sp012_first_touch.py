@@ -25,7 +25,7 @@ from slowpath.slowpaths.remedies import (
     PROGRAM_PAD_HOST,
     PROGRAM_RESERVED_HUGE_PAGES,
 )
-from slowpath.stats.laws.found import FittedLaw
+from slowpath.stats.laws.law import FittedLaw
 
 FEWEST_ALIKE = 4  # contrasts on pages of one length, from which a law is fitted to these alone
 _BOTH = Wording("the first {size}messages between untouched buffers", "between buffers written before", "first touch")

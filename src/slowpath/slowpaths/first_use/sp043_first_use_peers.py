@@ -20,7 +20,7 @@ from slowpath.findings.laws import count_law
 from slowpath.findings.observation import Observation, observed
 from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.words import parameter, ratio_words, times_words
-from slowpath.stats.laws.found import FittedLaw
+from slowpath.stats.laws.law import FittedLaw
 
 
 @dataclass(frozen=True, kw_only=True)

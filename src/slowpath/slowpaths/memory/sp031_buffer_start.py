@@ -16,7 +16,7 @@ from slowpath.findings.price import HOST, ProgramPrice, When
 from slowpath.findings.remedy import set_to
 from slowpath.findings.screened import Screened
 from slowpath.findings.slow_path import SlowPath
-from slowpath.stats.laws.found import FittedLaw
+from slowpath.stats.laws.law import FittedLaw
 
 OFFSET = "offset_bytes"
 

@@ -23,7 +23,7 @@ from slowpath.findings.slow_path import WAITING, SlowPath
 from slowpath.findings.witness import ROLES, cost_witness, of, sides
 from slowpath.findings.words import number, parameter, ratio_words, times_words
 from slowpath.mpi.libraries import AppliesTo
-from slowpath.stats.laws.found import BYTE, Coefficient, FittedLaw, per_byte_of, with_words
+from slowpath.stats.laws.law import BYTE, Coefficient, FittedLaw, per_byte_of, with_words
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,9 @@ from slowpath.findings.observation import Observation, Support, observed
 from slowpath.findings.slow_path import SlowPath, SwitchTimes
 from slowpath.findings.words import memory, parameter, ratio_words
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws import linear, segments
-from slowpath.stats.laws.found import Bracket, Coefficient, FittedLaw
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.known import BY_BYTE, CONSTANT, SEGMENTS
+from slowpath.stats.laws.law import Bracket, Coefficient, FittedLaw
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ WIDEST = 4.0  # of a bracket: further away the lines of both sides say nothing o
 
 MOST_WITHOUT = 0.2  # share of the launches in which a protocol's stretch may come out without a constant
 
-_SWITCH_LAWS = (linear.CONSTANT, linear.BY_BYTE, segments.LAW)
+_SWITCH_LAWS = (CONSTANT, BY_BYTE, SEGMENTS)
 
 
 def protocol_switches(facts: Facts) -> Iterator[ProtocolSwitch]:

@@ -21,8 +21,8 @@ from slowpath.findings.slow_path import SlowPath
 from slowpath.findings.witness import cost_witness, sides, single_copy_bytes
 from slowpath.findings.words import number, ratio_words, sizes, times_words, where_words
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.found import FittedLaw
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.law import FittedLaw
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which law holds, what stands next to it, and when neither may be named."""
+"""Which law a sweep follows, points that would tell candidates apart, and what is drawn of it. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,109 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.centre import MARGIN
-from slowpath.stats.laws.curve import CentreCurve, curve
-from slowpath.stats.laws.fit import Fit, NotDetermined, fit_on
-from slowpath.stats.laws.law import Law
-from slowpath.stats.laws.registry import LAWS
-from slowpath.stats.laws.separate import ALIKE, SeparatingPoint, contains, distance, separating_points
-from slowpath.stats.laws.sweep import Sweep
+from slowpath.core.law_results import LawPoint
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.fit import (
+    ALIKE,
+    MARGIN,
+    STANDARD_ERRORS,
+    CentreCurve,
+    CentreFit,
+    Fit,
+    NotDetermined,
+    chi_left,
+    contains,
+    curve,
+    design,
+    fit_on,
+)
+from slowpath.stats.laws.known import GRANULES, LAWS, THRESHOLD
+from slowpath.stats.laws.law import Bracket, Law, Place, Sweep
+
+# Which points would tell two laws apart.
+#
+# One law is taken for true, the other is fitted to it as well as it can be: what remains, in units of the noise, is
+# what a measurement could see. The next point is the one that makes this largest (T-optimality: Atkinson and Fedorov
+# 1975, doi 10.1093/biomet/62.1.57), taken both ways round and judged by the smaller of the two.
+
+ENOUGH = 4.0 * MARGIN  # chi^2 that the wrong law is left with: the right one then wins nearly always
+MOST_POINTS = 3
+_CANDIDATES = 60
+
+
+@dataclass(frozen=True)
+class SeparatingPoint:
+    """A place to measure, and how far apart two laws would be then: chi^2 of the wrong one, this point and those before
+    it in the list included."""
+
+    place: Place
+    chi2: float
+
+
+def distance(first: CentreFit, second: CentreFit, sigma_ratio: Floats) -> float:
+    """chi^2 that the points leave to the wrong one of two laws, were the other true without any noise."""
+    return min(
+        chi_left(first.fitted_s, second.matrix, second, sigma_ratio),
+        chi_left(second.fitted_s, first.matrix, first, sigma_ratio),
+    )
+
+
+def separating_points(
+    first: CentreFit, second: CentreFit, sweep: Sweep, sigma_ratio: float
+) -> tuple[SeparatingPoint, ...]:
+    """Places to measure besides the sweep's, the most telling first; as few as are enough, at most MOST_POINTS.
+
+    Args:    first, second: fits to this sweep.  sigma_ratio: relative standard error to expect at a new point.
+    Returns: of what both laws propose near the sweep's points; empty when none distinguishes them.
+    """
+    open_places = _proposed(first, second, sweep)
+    chosen: list[SeparatingPoint] = []
+    pair = _Pair(first, second, sweep, sigma_ratio)
+    while open_places and len(chosen) < MOST_POINTS:
+        scores = [pair.score([*(p.place for p in chosen), place]) for place in open_places]
+        best = int(np.argmax(scores))
+        if scores[best] <= (chosen[-1].chi2 if chosen else pair.score([])) + 1.0:
+            break
+        place = open_places.pop(best)
+        chosen.append(SeparatingPoint(place, scores[best]))
+        if scores[best] >= ENOUGH:
+            break
+    return tuple(chosen)
+
+
+def _proposed(first: CentreFit, second: CentreFit, sweep: Sweep) -> list[Place]:
+    """Return the places that both laws propose within the measured range, each once, thinned evenly to what is worth
+    the time.
+    """
+    places = [*first.law.probes(sweep.covariates), *second.law.probes(sweep.covariates)]
+    unique = list({tuple(sorted(place.items())): place for place in places}.values())
+    positive = [place for place in unique if first.predict(place) > 0 and second.predict(place) > 0]
+    return positive[:: max(1, -(-len(positive) // _CANDIDATES))]
+
+
+class _Pair:
+    """Two fits on a sweep, and on the sweep with further places."""
+
+    def __init__(self, first: CentreFit, second: CentreFit, sweep: Sweep, sigma_ratio: float) -> None:
+        self._fits = (first, second)
+        self._covariates = sweep.covariates
+        self._sigma_ratio = sigma_ratio
+
+    def score(self, places: Sequence[Place]) -> float:
+        """`distance` with these places measured too; the noise is as large as the better law leaves it."""
+        covariates = {
+            name: np.append(values, [place[name] for place in places]) for name, values in self._covariates.items()
+        }
+        matrices = [design(fit.variant, covariates) for fit in self._fits]
+        chi2 = []
+        for true, wrong in ((0, 1), (1, 0)):
+            truth = matrices[true] @ self._fits[true].coefficients
+            sigma = np.full(truth.size, self._sigma_ratio)
+            chi2.append(chi_left(truth, matrices[wrong], self._fits[wrong], sigma))
+        return min(chi2)
+
+
+# Which law holds, what stands next to it, and when neither may be named.
 
 MINIMUM_EFFECT = 0.03
 BEYOND_NOISE = 2.0  # typical deviation of a point, in its standard errors, from which on "constant" is no description
@@ -162,3 +257,70 @@ def _inadequate(first: Fit, sweep: Sweep, unexplained: float | None) -> str | No
         f"{sweep.describe(worst)} ({100 * first.residual_ratio[worst]:+.0f} %); look at what differs there, or sweep "
         "one quantity at a time"
     )
+
+
+# The points of a sweep next to what the chosen law says of them, for a picture of the law.
+
+_BY_GRANULES = (GRANULES.name, THRESHOLD.name)
+
+
+def drawn_points(sweep: Sweep, law: Fit | None) -> tuple[LawPoint, ...]:
+    """Return each point of the sweep, in its order.
+
+    Args: law: that was chosen; None: no law is named, and the points stand alone.
+    """
+    centre = curve(sweep)
+    reach = np.exp(STANDARD_ERRORS * centre.sigma_ratio)
+    pages = _pages(sweep, law)
+    names = sweep.varied() or tuple(sweep.covariates)
+    return tuple(
+        LawPoint(
+            place={name: float(sweep.covariates[name][point]) for name in names},
+            value_s=float(centre.centre_s[point]),
+            interval=(float(centre.centre_s[point] / reach[point]), float(centre.centre_s[point] * reach[point])),
+            fitted_s=float(law.fitted_s[point]) if law else None,
+            page_bytes=pages[point],
+        )
+        for point in range(sweep.points)
+    )
+
+
+def _pages(sweep: Sweep, law: Fit | None) -> list[int | None]:
+    """The page of the term by which each point pays, where a law has a term for each length of a page."""
+    pages: list[int | None] = [None] * sweep.points
+    if law is None or law.name not in _BY_GRANULES:
+        return pages
+    columns = law.centre.variant.columns(sweep.covariates)
+    for column, counts in zip(columns, design(law.centre.variant, sweep.covariates).T, strict=True):
+        if column.per is not None and column.per.page_bytes is not None:
+            page = column.per.page_bytes
+            pages = [page if counts[point] > 0 else old for point, old in enumerate(pages)]
+    return pages
+
+
+# Where to measure next so that a limit is known exactly: bisection, to the byte or to the single buffer.
+
+
+def next_values(bracket: Bracket, at_once: int = 1) -> tuple[int, ...]:
+    """Values of the covariate that divide the bracket evenly, ascending; empty when it is exact.
+
+    With `at_once` = 1 a switch between 4 KiB and 1 MiB is found in 20 steps, with 3 in 10. Where a bracket spans more
+    than a factor of 16 the division is by ratios, since limits tend to be powers of two.
+    """
+    if is_exact(bracket):
+        return ()
+    low, high = int(bracket.above), int(bracket.up_to)
+    found = set()
+    for number in range(1, at_once + 1):
+        share = number / (at_once + 1)
+        if low > 0 and high > 16 * low:
+            value = round(low * (high / low) ** share)
+        else:
+            value = low + (high - low) * number // (at_once + 1)
+        found.add(min(max(value, low + 1), high - 1))
+    return tuple(sorted(found))
+
+
+def is_exact(bracket: Bracket) -> bool:
+    """Whether neighbouring whole numbers bound it: `above` still goes the old way, `above` + 1 the new one."""
+    return bracket.up_to - bracket.above <= 1

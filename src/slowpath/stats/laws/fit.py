@@ -1,26 +1,382 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One law fitted to a sweep: its best shape, coefficients over launches, and what it leaves."""
+"""Laws fitted to a sweep, and what they predict of points that were held out. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import msgspec.structs
 import numpy as np
+from numpy.typing import NDArray
 
 from slowpath.core.errors import SlowpathError
-from slowpath.stats import signedrank, student
-from slowpath.stats.estimate import SIGNED_RANK_LAUNCHES, T_LAUNCHES
-from slowpath.stats.inputs import Floats
-from slowpath.stats.interval import percent
-from slowpath.stats.laws.centre import MARGIN, CentreFit, design, fit_centres
-from slowpath.stats.laws.curve import CentreCurve, curve
-from slowpath.stats.laws.found import Bracket, Coefficient
-from slowpath.stats.laws.law import Column, Law, Variant
-from slowpath.stats.laws.least_squares import solve_times
-from slowpath.stats.laws.separate import contains
-from slowpath.stats.laws.sweep import Sweep
+from slowpath.core.law_results import LawForecast, Predicted
+from slowpath.stats.estimate import (
+    SIGNED_RANK_LAUNCHES,
+    T_LAUNCHES,
+    Floats,
+    estimate_over_launches,
+    hodges_lehmann,
+    mean,
+    percent,
+)
+from slowpath.stats.laws.law import Bracket, Coefficient, Column, Covariates, Law, Place, Sweep, Variant, with_words
+
+# Weighted least squares with terms that can't be negative, for a handful of columns.
+#
+# The non-negative optimum sets some coefficients to zero and is the ordinary solution in the others (Lawson and Hanson,
+# Solving Least Squares Problems, chapter 23, whose algorithm this is).
+
+_RANK_RATIO = 1e-9
+_ROUNDS = 20
+_SETTLED_RATIO = 1e-6
+_STEEPEST = 8.0  # a point that the law misses altogether must not take all of the weight
+_ROUNDING_RATIO = 1e-12
+
+
+def solve(matrix: Floats, target: Floats, weights: Floats, nonnegative: NDArray[np.bool_]) -> Floats | None:
+    """Coefficients, shape (columns,), of the least sum of (weights (target - matrix @ c))^2.
+
+    Args:    matrix: shape (points, columns).  target, weights: shape (points,).  nonnegative: shape (columns,).
+    Returns: None when the columns are not independent on these points: then there is no one answer.
+    """
+    weighted = matrix * weights[:, None]
+    scale = np.sqrt(np.add.reduce(np.square(weighted), axis=0))
+    if matrix.shape[0] < matrix.shape[1] or not scale.all():
+        return None
+    weighted /= scale
+    if not independent(weighted):
+        return None
+    aim = target * weights
+    best = _clip(weighted, aim, nonnegative)
+    coefficients: Floats = best / scale
+    return coefficients
+
+
+def solve_times(matrix: Floats, times_s: Floats, sigma_ratio: Floats, nonnegative: NDArray[np.bool_]) -> Floats | None:
+    """Coefficients of times whose errors multiply: least sum of (ln(time / fitted) / sigma_ratio)^2.
+
+    The sum of terms stays a sum; only its error is looked at as a ratio. With L the logarithmic mean of time and
+    fitted, ln(time / fitted) = (time - fitted) / L, and weights 1 / (sigma sqrt(L fitted)) make the linear problem's
+    gradient that of the logarithms. Where a law fits this is a fit with relative
+    weights; where it does not, being off by a factor of 6 up and down count alike.
+    Args: sigma_ratio: shape (points,).  Returns: as `solve`.
+    """
+    weights = 1.0 / (sigma_ratio * times_s)
+    least, most = times_s / _STEEPEST, times_s * _STEEPEST
+    found = solve(matrix, times_s, weights, nonnegative)
+    for _ in range(_ROUNDS):
+        if found is None:
+            return None
+        fitted = np.minimum(np.maximum(matrix @ found, least), most)
+        if np.abs(fitted / times_s - 1.0).max() < 0.1:  # there L differs from the time by less than 5 %
+            return found
+        fresh = 1.0 / (sigma_ratio * np.sqrt(_logarithmic_mean(times_s, fitted) * fitted))
+        change = float(np.abs(fresh / weights - 1.0).max())
+        weights = np.sqrt(weights * fresh)  # half the way: the whole of it can swing to and fro
+        found = solve(matrix, times_s, weights, nonnegative)
+        if change < _SETTLED_RATIO:
+            break
+    return found
+
+
+def _logarithmic_mean(a: Floats, b: Floats) -> Floats:
+    ratio = np.log(a / b)
+    near = np.abs(ratio) < 1e-6
+    if not near.any():
+        apart: Floats = (a - b) / ratio
+        return apart
+    mean: Floats = np.where(near, 0.5 * (a + b), (a - b) / np.where(near, 1.0, ratio))
+    return mean
+
+
+def log_residuals(times_s: Floats, fitted_s: Floats) -> Floats:
+    """ln(time / fitted), shape (points,); a fitted time that is not positive counts as a millionth of the time."""
+    found: Floats = np.log(times_s / np.maximum(fitted_s, 1e-6 * times_s))
+    return found
+
+
+def independent(scaled: Floats) -> bool:
+    """Whether columns of length 1 are linearly independent to within rounding."""
+    if scaled.shape[1] == 1:
+        return True
+    if scaled.shape[1] == 2:  # the product of both singular values is what the second has across the first
+        first, second = scaled[:, 0], scaled[:, 1]
+        along = float(first @ second)
+        across = second - along * first
+        return math.sqrt(float(across @ across)) > _RANK_RATIO * (1.0 + abs(along))
+    singular = np.linalg.svd(scaled, compute_uv=False)
+    return bool(singular[-1] > _RANK_RATIO * singular[0])
+
+
+def _clip(matrix: Floats, aim: Floats, nonnegative: NDArray[np.bool_]) -> Floats:
+    """The non-negative optimum; columns that may be negative are free from the start."""
+    coefficients = _of_columns(matrix, aim, range(matrix.shape[1]))
+    if not (nonnegative & ~(coefficients >= 0)).any():
+        return coefficients
+    free = ~nonnegative
+    coefficients = _ordinary(matrix, aim, free)
+    small = _ROUNDING_RATIO * float(np.linalg.norm(aim))
+    for _ in range(3 * matrix.shape[1]):  # as many releases as Lawson and Hanson allow
+        gradient = np.where(free, -np.inf, matrix.T @ (aim - matrix @ coefficients))
+        if gradient.max() <= small:
+            break
+        free[int(np.argmax(gradient))] = True
+        coefficients = _inside(matrix, aim, free, coefficients, nonnegative)
+    return coefficients
+
+
+def _ordinary(matrix: Floats, aim: Floats, free: NDArray[np.bool_]) -> Floats:
+    return _of_columns(matrix, aim, np.flatnonzero(free).tolist())
+
+
+def _of_columns(matrix: Floats, aim: Floats, columns: Sequence[int]) -> Floats:
+    """The ordinary solution in some columns; 0 for the others."""
+    coefficients = np.zeros(matrix.shape[1])
+    if len(columns) == 1:
+        column = matrix[:, columns[0]]
+        coefficients[columns[0]] = (column @ aim) / (column @ column)
+    elif len(columns) == 2:  # Gram and Schmidt: a fifth of the time of LAPACK's, which most laws here pay 20 times
+        first, second = matrix[:, columns[0]], matrix[:, columns[1]]
+        length = first @ first
+        along = (first @ second) / length
+        across = second - along * first
+        across -= ((first @ across) / length) * first
+        of_second = (across @ aim) / (across @ across)
+        coefficients[columns[1]] = of_second
+        coefficients[columns[0]] = first @ (aim - of_second * second) / length
+    elif len(columns):
+        coefficients[list(columns)] = np.linalg.lstsq(matrix[:, list(columns)], aim, rcond=None)[0]
+    return coefficients
+
+
+def _inside(
+    matrix: Floats, aim: Floats, free: NDArray[np.bool_], start: Floats, nonnegative: NDArray[np.bool_]
+) -> Floats:
+    """Walk from `start` towards the optimum of the free columns; stop at each bound and hold that column there."""
+    while True:
+        wanted = _ordinary(matrix, aim, free)
+        outside = free & nonnegative & (wanted <= 0)
+        if not outside.any():
+            return wanted
+        steps = np.full(start.shape, np.inf)
+        steps[outside] = start[outside] / np.maximum(start[outside] - wanted[outside], np.finfo(float).tiny)
+        wall = int(np.argmin(steps))
+        start = start + steps[wall] * (wanted - start)
+        free &= ~(outside & (start <= np.finfo(float).eps * np.abs(wanted)))
+        free[wall] = False  # it is there but for rounding; else this need not end
+        start = np.where(free, start, 0.0)
+
+
+# One law, one variant, fitted to the centre curve, and how much it is to be believed.
+#
+#     criterion = n ln s^2 + chi^2 / s^2 + 2 k n / (n - k - 1) + 2 ln m,        s^2 = max(1, chi^2 / n)
+#
+# chi^2 is in units of the noise that the launches show. No law describes a machine to within that noise for ever, so s
+# lets all errors grow until the law fits, and never shrink below what was seen; a law that fits within the noise is
+# judged by chi^2 alone, one that does not by the logarithm of what it leaves. The third term is AICc's (Hurvich and
+# Tsai 1989, doi 10.1093/biomet/76.2.297), the last what searching m variants gives away: among m lines that mean
+# nothing, the best one gains about 2 ln m.
+
+MARGIN = 6.0  # of the criterion: likelihoods 20 to 1
+
+
+@dataclass(frozen=True)
+class CentreFit:
+    """coefficients: shape (columns,). fitted_s: shape (points,). left_out_ratio: root mean square of the relative error
+    at each point when predicted from the others, over the points where that is possible; None: nowhere. evidence: the
+    criterion without its last term: a law that was searched for fits no worse for it. scale: s.
+    """
+
+    law: Law
+    variant: Variant
+    matrix: Floats
+    nonnegative: NDArray[np.bool_]
+    coefficients: Floats
+    fitted_s: Floats
+    chi2: float
+    criterion: float
+    evidence: float
+    scale: float
+    left_out_ratio: float | None
+
+    @property
+    def parameters(self) -> int:
+        return int(self.matrix.shape[1]) + self.variant.searched
+
+    def predict(self, place: Place) -> float:
+        """Time at a place, seconds."""
+        covariates = {name: np.array([value]) for name, value in place.items()}
+        return float(design(self.variant, covariates)[0] @ self.coefficients)
+
+
+def design(variant: Variant, covariates: Covariates) -> Floats:
+    """Shape (points, columns)."""
+    matrix: Floats = np.stack([column.values for column in variant.columns(covariates)], axis=1)
+    return matrix
+
+
+def fit_centre(
+    law: Law, variant: Variant, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats, tried: int
+) -> CentreFit | None:
+    """Args: centre_s: shape (points,), seconds.  sigma_ratio: its standard error as a ratio.
+    tried: variants that this one was chosen from.
+
+    Returns: None when the points can't determine this variant: too few of them, or terms that are the same on them.
+    """
+    columns = variant.columns(covariates)
+    matrix: Floats = np.stack([column.values for column in columns], axis=1)
+    nonnegative = np.array([column.nonnegative for column in columns])
+    points, parameters = centre_s.size, matrix.shape[1] + variant.searched
+    if points < parameters + 2:
+        return None
+    coefficients = solve_times(matrix, centre_s, sigma_ratio, nonnegative)
+    if coefficients is None:
+        return None
+    fitted = matrix @ coefficients
+    chi2 = float(((log_residuals(centre_s, fitted) / sigma_ratio) ** 2).sum())
+    scale2 = max(1.0, chi2 / points)
+    evidence = points * math.log(scale2) + chi2 / scale2 + 2.0 * parameters * points / (points - parameters - 1)
+    criterion = evidence + 2.0 * math.log(tried)
+    left_out = _left_out(matrix, centre_s, fitted, sigma_ratio)
+    return CentreFit(
+        law=law,
+        variant=variant,
+        matrix=matrix,
+        nonnegative=nonnegative,
+        coefficients=coefficients,
+        fitted_s=fitted,
+        chi2=chi2,
+        criterion=criterion,
+        evidence=evidence,
+        scale=math.sqrt(scale2),
+        left_out_ratio=left_out,
+    )
+
+
+def _left_out(matrix: Floats, centre_s: Floats, fitted_s: Floats, sigma_ratio: Floats) -> float | None:
+    """Leave-one-point-out error from the hat matrix: residual / (1 - h). A point with h = 1 is the only one that speaks
+    for some term, and can't be predicted."""
+    q, _ = np.linalg.qr(matrix / (sigma_ratio * centre_s)[:, None])
+    leverage = (q**2).sum(axis=1)
+    known = leverage < 1.0 - 1e-9
+    if not known.any():
+        return None
+    errors = (centre_s - fitted_s)[known] / (1.0 - leverage[known]) / centre_s[known]
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def fit_centres(law: Law, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> list[CentreFit]:
+    """Every variant that the points determine, best first; empty when there is none."""
+    variants = law.shapes(covariates, centre_s, sigma_ratio)
+    points = centre_s.size
+    found = []
+    for variant in variants:
+        # A search along the sweep has tried each set of places.
+        tried = math.comb(points, variant.searched) if variant.searched else len(variants)
+        found.append(fit_centre(law, variant, covariates, centre_s, sigma_ratio, tried))
+    return sorted((fit for fit in found if fit is not None), key=lambda fit: (fit.criterion, fit.parameters))
+
+
+# A sweep's centre at each point and how well it is known: what laws are chosen by.
+#
+# What a whole launch adds (its placement, its neighbours, slow drift) is common to its points and is taken out first;
+# it would otherwise look like noise of each point. The standard error of a point comes from the same interval over
+# launches that reports show, so heavy tails and two-valued launches widen it; few launches estimate it badly, therefore
+# it is drawn towards the typical point of the sweep. Where launches are so few that their mean stands for them, wild
+# values are drawn in first. Sources: the drawing together of variances is that of Smyth 2004, doi
+# 10.2202/1544-6115.1027; a floor of 1 % stands for what no law of this kind describes, as steady effects of single
+# points on caches and alignment.
+
+STANDARD_ERRORS = 1.96  # of the logarithm of a centre: 95 %
+FLOOR_RATIO = 0.01
+PRIOR_DF = 4.0  # weight of the typical point, in launches
+CLIP_SD = 3.0
+_MAD_TO_SD = 1.4826  # for a normal law
+
+
+@dataclass(frozen=True)
+class CentreCurve:
+    """centre_s, sigma_ratio: shape (points,). clipped_s: shape (launches, points), what single launches are fitted to:
+    a wild value counts as one CLIP_SD standard deviations away.
+    """
+
+    centre_s: Floats
+    sigma_ratio: Floats
+    clipped_s: Floats
+
+
+def curve(sweep: Sweep) -> CentreCurve:
+    """Centre and standard error at each point, the floor included."""
+    logs = np.log(sweep.launch_s)
+    effect = _launch_effects(logs)
+    levelled = logs - effect[:, None]
+    if sweep.launches == 1:
+        error = np.zeros(sweep.points) if sweep.within_ratio is None else sweep.within_ratio
+        return CentreCurve(sweep.launch_s[0].copy(), np.hypot(error, FLOOR_RATIO), sweep.launch_s.copy())
+    if sweep.launches < SIGNED_RANK_LAUNCHES:  # a mean of few launches is carried away by one wild value
+        levelled = _clipped(levelled, np.nanmedian(levelled, axis=0))
+    centre, error, df = _points(levelled)
+    enough = df > 0
+    typical = float(np.median(error[enough])) if enough.any() else 0.0
+    drawn = np.sqrt((PRIOR_DF * typical**2 + df * error**2) / (PRIOR_DF + df))
+    clipped_s = np.exp(effect[:, None] + _clipped(levelled, centre))
+    return CentreCurve(np.exp(centre), np.hypot(drawn, FLOOR_RATIO), clipped_s)
+
+
+def _clipped(levelled: Floats, centre: Floats) -> Floats:
+    """Logarithms with none further from their point's centre than CLIP_SD standard deviations."""
+    reach = CLIP_SD * np.hypot(_typical_spread(levelled - centre), FLOOR_RATIO)
+    found: Floats = np.clip(levelled, centre - reach, centre + reach)
+    return found
+
+
+def _launch_effects(logs: Floats) -> Floats:
+    """Return what each launch adds to all of its points, as a logarithm, shape (launches,); its median over launches is
+    0.
+    """
+    deviations = logs - np.nanmedian(logs, axis=0)
+    effect = np.nanmedian(deviations, axis=1)
+    centred: Floats = effect - np.median(effect)
+    return centred
+
+
+def _points(levelled: Floats) -> tuple[Floats, Floats, Floats]:
+    """Centre of the logarithms, its standard error and the degrees of freedom behind it, each shape (points,)."""
+    points = levelled.shape[1]
+    centre, error, df = np.zeros(points), np.zeros(points), np.zeros(points)
+    for p in range(points):
+        values = levelled[np.isfinite(levelled[:, p]), p]
+        found = estimate_over_launches(np.exp(values))
+        centre[p], df[p] = np.log(found.value), values.size - 1
+        if values.size >= T_LAUNCHES and found.interval is not None:
+            error[p] = 0.5 * np.log(found.interval[1] / found.interval[0]) / _t975(values.size - 1)
+        elif values.size == 2:
+            error[p] = 0.5 * abs(values[1] - values[0])
+    return centre, error, df
+
+
+def _typical_spread(deviations: Floats) -> Floats:
+    """Standard deviation of single launches at each point by the median of their absolute deviations, which wild values
+    don't move, drawn towards that of the whole sweep; shape (points,)."""
+    absolute = np.abs(deviations)
+    own = _MAD_TO_SD * np.nanmedian(absolute, axis=0)
+    whole = _MAD_TO_SD * float(np.nanmedian(absolute))
+    df = np.isfinite(deviations).sum(axis=0) - 1.0
+    spread: Floats = np.sqrt((PRIOR_DF * whole**2 + df * own**2) / (PRIOR_DF + df))
+    return spread
+
+
+def _t975(df: int) -> float:
+    from scipy import special
+
+    return float(special.stdtrit(df, 0.975))
+
+
+# One law fitted to a sweep: its best shape, coefficients over launches, and what it leaves.
 
 # A coefficient over launches: fitted in each launch by itself, then centre and interval as everywhere else.
 #
@@ -54,23 +410,41 @@ def _by_launch(sweep: Sweep, centre: CentreCurve, variant: Variant) -> list[Floa
 def _over_launches(column: Column, values: list[float], level: float) -> Coefficient:
     # In parts of the largest: seconds for a byte are as small as what student.mean takes for rounding errors.
     scale = max(map(abs, values)) or 1.0
-    mean = student.mean([value / scale for value in values])
+    centre = mean([value / scale for value in values])
     n = len(values)
 
     def as_found(value: float, low: float, high: float, kind: str, achieved: float | None) -> Coefficient:
         return Coefficient(column.name, column.per, value, (low, high), kind, achieved, tuple(values), column.at_bytes)
 
     if n >= SIGNED_RANK_LAUNCHES:
-        rank = signedrank.hodges_lehmann(values, level)
+        rank = hodges_lehmann(values, level)
         if rank.interval is not None:
             found = rank.interval
             return as_found(rank.value, found.low, found.high, f"signed-rank {percent(level)}", found.level)
-    if n >= T_LAUNCHES and (t := mean.interval(level)) is not None:
-        return as_found(scale * mean.value, scale * t.low, scale * t.high, f"t {percent(level)} over launches", level)
+    if n >= T_LAUNCHES and (t := centre.interval(level)) is not None:
+        return as_found(scale * centre.value, scale * t.low, scale * t.high, f"t {percent(level)} over launches", level)
     if n == 2:
-        return as_found(scale * mean.value, min(values), max(values), "range of 2 launches, no interval", None)
+        return as_found(scale * centre.value, min(values), max(values), "range of 2 launches, no interval", None)
     why = "one launch: run-to-run spread unknown" if n == 1 else "launches are equal, no interval"
-    return Coefficient(column.name, column.per, scale * mean.value, None, why, None, tuple(values), column.at_bytes)
+    return Coefficient(column.name, column.per, scale * centre.value, None, why, None, tuple(values), column.at_bytes)
+
+
+ALIKE = 1.0  # chi^2 below which two laws are one curve on the points
+
+
+def chi_left(truth_s: Floats, matrix: Floats, wrong: CentreFit, sigma_ratio: Floats) -> float:
+    if not (truth_s > 0).all():
+        return 0.0
+    found = solve_times(matrix, truth_s, sigma_ratio, wrong.nonnegative)
+    if found is None:
+        return 0.0
+    return float(((log_residuals(truth_s, matrix @ found) / sigma_ratio) ** 2).sum())
+
+
+def contains(large: CentreFit, small: CentreFit, sigma_ratio: Floats) -> bool:
+    """Whether `large`, with more parameters, can draw the curve of `small` to within a fraction of the noise."""
+    noise = sigma_ratio * max(small.scale, large.scale)
+    return small.parameters < large.parameters and chi_left(small.fitted_s, large.matrix, large, noise) < ALIKE
 
 
 class NotDetermined(SlowpathError):
@@ -181,3 +555,198 @@ def _alternatives(best: CentreFit, others: Sequence[CentreFit], sigma_ratio: Flo
     return tuple(
         other for other in others if not contains(other, best, sigma_ratio) and not contains(best, other, sigma_ratio)
     )
+
+
+# What a law predicts at places it was not fitted to, with the interval in which the next measurement should lie.
+#
+# The prediction interval of a regression (Draper and Smith, Applied Regression Analysis, 3rd ed., section 3.1; for a
+# mean of m later values Hahn and Meeker, Statistical Intervals, 1991, section 4.8), in logarithms of times:
+#
+#     ln t0 -+ T(q, df) s sqrt(g0' (G' G)^-1 g0 + v)
+#
+# g0: the law's columns at the place over its time there; G: the same at the fitted points, each over its standard
+# error; v: squared standard error of a new centre, of the launches that it rests on and of what no law describes
+# (curve.py). s^2 = (PRIOR_DF + chi^2) / (PRIOR_DF + points - parameters) grows where the law leaves more than the
+# launches' noise, and df = PRIOR_DF + points - parameters: few points alone would make s a matter of luck, so it is
+# drawn towards that noise as the errors of points are (Smyth 2004, doi 10.2202/1544-6115.1027).
+
+LEVEL = 0.95
+NEAR_RATIO = 0.1  # of the predicted time, by which the seen one may differ
+MOST_OF_SPAN = 1 / 3  # half an interval over what the law explains: a wider one would hold without the law as well
+FEWEST_HELD = 0.5  # share of the places that must be decided for it
+OUTERMOST = 2  # places, one of which must have held: between its points a wrong law is right more often
+
+
+@dataclass(frozen=True)
+class Teller:
+    """A law as it was fitted, ready to predict. span_s: the time it is about: most less least fitted time, of a
+    constant all of it. covariance: of the coefficients, shape (columns, columns).
+    """
+
+    fit: CentreFit
+    brackets: Sequence[Bracket]
+    covariance: Floats
+    scale: float
+    df: float
+    span_s: float
+
+    def at(self, place: Place) -> tuple[float, float] | None:
+        """Time at a place, seconds, and its squared standard error as a ratio, both of the coefficients alone. None:
+        the place lies inside a limit's bracket, where either side may hold; or the law has no positive time there.
+        """
+        if any(b.above < place.get(b.covariate, b.above) < b.up_to for b in self.brackets):
+            return None
+        covariates = {name: np.array([float(value)]) for name, value in place.items()}
+        columns = _columns(self.fit, covariates)
+        time_s = float(columns[0, : self.fit.coefficients.size] @ self.fit.coefficients)
+        if not time_s > 0:
+            return None
+        relative = columns[0] / time_s
+        return time_s, float(relative @ self.covariance @ relative)
+
+    def reach(self, variance_ratio: float, level: float) -> float:
+        """Half an interval of logarithms at a level in [0, 1). Args: variance_ratio: squared standard error, without
+        the scale."""
+        from scipy import special
+
+        quantile = float(special.stdtrit(self.df, 0.5 + level / 2))
+        return quantile * self.scale * float(np.sqrt(variance_ratio))
+
+
+def teller(fit: Fit, centre: CentreCurve, sweep: Sweep) -> Teller:
+    """Return the law of this fit, ready to predict.  Args: fit: of this sweep, whose centre curve is `centre`."""
+    found = fit.centre
+    relative = _columns(found, sweep.covariates) / (centre.sigma_ratio * found.fitted_s)[:, None]
+    size = np.sqrt((relative**2).sum(axis=0))
+    free = size > 0
+    bound = np.flatnonzero(found.nonnegative & (found.coefficients <= 0))
+    free[bound] = False  # a term that is held at zero can't move
+    covariance = np.zeros((size.size, size.size))
+    scaled = relative[:, free] / size[free]
+    covariance[np.ix_(free, free)] = np.linalg.pinv(scaled.T @ scaled) / np.outer(size[free], size[free])
+    left = max(0, sweep.points - found.parameters)
+    scale = float(np.sqrt((PRIOR_DF + found.chi2) / (PRIOR_DF + left)))
+    span_s = float(np.ptp(found.fitted_s)) if fit.name != "constant" else float(found.fitted_s[0])
+    return Teller(found, fit.brackets, covariance, scale, PRIOR_DF + left, span_s)
+
+
+def _columns(fit: CentreFit, covariates: Mapping[str, Floats]) -> Floats:
+    """The law's columns, and one more for each continuous number of its shape: how time turns with its logarithm."""
+    matrix = design(fit.variant, covariates)
+    if fit.variant.turned is None:
+        return matrix
+    return np.column_stack([matrix, fit.coefficients[-1] * fit.variant.turned(covariates)])
+
+
+def predict(law: Teller, place: Place, variance_ratio: float, places: int) -> LawForecast | None:
+    """Args: variance_ratio: squared standard error to expect of the new centre.  places: predicted by this law; all
+    of them are judged together. Returns: without what was seen; None: the law says nothing of the place."""
+    found = law.at(place)
+    if found is None:
+        return None
+    time_s, own = found
+    variance = own + variance_ratio
+    low, high = (float(time_s * np.exp(side * law.reach(variance, LEVEL))) for side in (-1, 1))
+    joint = law.reach(variance, joint_level(places))
+    forecast = LawForecast(
+        place=dict(place),
+        predicted_s=time_s,
+        interval=(low, high),
+        joint_ratio=float(np.exp(joint)),
+        span_s=law.span_s,
+        text="",
+    )
+    return with_words(forecast)
+
+
+def joint_level(places: int) -> float:
+    """Return the level of each of several intervals that are to hold together in LEVEL of the cases (Bonferroni)."""
+    return 1 - (1 - LEVEL) / max(1, places)
+
+
+def judged(forecast: LawForecast, seen_s: float, seen_interval: tuple[float, float]) -> LawForecast:
+    """The forecast with what was seen, and whether it held.
+
+    It held where the seen time lies within the joint interval and within NEAR_RATIO of the predicted one, and the
+    interval is narrow enough to tell the law from none. It failed where it lies outside of the interval. Else (None)
+    the noise lets nothing be decided.
+    """
+    reach = forecast.joint_ratio
+    ratio = seen_s / forecast.predicted_s
+    inside = 1 / reach <= ratio <= reach
+    near = abs(ratio - 1) <= NEAR_RATIO
+    telling = forecast.predicted_s * (reach - 1) <= MOST_OF_SPAN * forecast.span_s
+    held = False if not inside else True if near and telling else None
+    return with_words(msgspec.structs.replace(forecast, seen_s=seen_s, seen_interval=seen_interval, held=held))
+
+
+def verdict(forecasts: Sequence[LawForecast]) -> Predicted:
+    """Of all that a law predicted: failed where one place failed; held where none did, at least half of them held, and
+    of the OUTERMOST ones, which are predicted first, at least one did.
+    """
+    seen = [forecast for forecast in forecasts if forecast.seen_s is not None]
+    if not seen:
+        return "not made"
+    if any(forecast.held is False for forecast in seen):
+        return "failed"
+    held = [forecast for forecast in seen if forecast.held]
+    beyond = any(forecast.held for forecast in seen[:OUTERMOST])
+    return "held" if beyond and len(held) >= FEWEST_HELD * len(seen) else "undecided"
+
+
+# Forecasts of a law: of points of its sweep that were set apart before any fit.
+
+# Forecasts of a sweep's own points: each third one is set apart before any law is fitted, the largest among them.
+#
+# The law and its shape are chosen without them, and predict them. This stands for a later measurement where none was
+# made: the places were picked by their number, not by their times. What it can't stand for is a place beyond the sweep,
+# or another day.
+
+EACH = 3  # of so many points one is set apart
+FEWEST_LEFT = 4  # points: two coefficients, and two more that could contradict them
+_GOLDEN = 0.6180339887498949
+
+Choose = Callable[[Sweep], Fit | None]
+
+
+def set_apart(sweep: Sweep) -> list[int]:
+    """Points to be predicted, the outermost first; empty where too few would be left.
+
+    They are spread along what varies by multiples of the golden ratio, from the largest value down, so that they fall
+    into step with nothing that repeats, as the remainders of lengths do.
+    """
+    names = [name for name in sweep.varied() if name != "buffer_bytes"] or list(sweep.varied())
+    if not names or sweep.points <= FEWEST_LEFT:
+        return []
+    order = np.lexsort([sweep.covariates[name] for name in reversed(names)])
+    most = max(1, min(sweep.points // EACH, sweep.points - FEWEST_LEFT))
+    spread = np.argsort(np.arange(sweep.points) * _GOLDEN % 1.0, kind="stable")[:most]
+    chosen: list[int] = order[::-1][np.sort(spread)].tolist()
+    return chosen
+
+
+def held_out(sweep: Sweep, named: str, choose: Choose) -> tuple[LawForecast, ...]:
+    """Return what the law predicts of the points that were set apart, the outermost first.
+
+    Args:    named: the law of the whole sweep.  choose: the law of a sweep, by the same rules.
+    Returns: nothing where the points that are left name no law, or another one.
+    """
+    apart = set_apart(sweep)
+    if not apart:
+        return ()
+    left = np.ones(sweep.points, dtype=np.bool_)
+    left[apart] = False
+    rest = sweep.take(left)
+    fit = choose(rest)
+    if fit is None or fit.name != named:
+        return ()
+    law, whole = teller(fit, curve(rest), rest), curve(sweep)
+    found = []
+    for point in apart:
+        place = {name: float(values[point]) for name, values in sweep.covariates.items()}
+        error = float(whole.sigma_ratio[point])
+        forecast = predict(law, place, error**2, len(apart))
+        if forecast is not None:
+            seen_s, reach = float(whole.centre_s[point]), float(np.exp(STANDARD_ERRORS * error))
+            found.append(judged(forecast, seen_s, (seen_s / reach, seen_s * reach)))
+    return tuple(found)

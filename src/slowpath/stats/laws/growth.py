@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from slowpath.stats.inputs import Floats
+from slowpath.stats.estimate import Floats
 
 FEWEST_POINTS = 4  # a law of three numbers, and one that could contradict it
 LOWEST, HIGHEST, STEP = -1.0, 3.5, 0.01

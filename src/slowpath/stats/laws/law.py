@@ -1,16 +1,430 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a law is: for each of its variants, columns of numbers whose weighted sum is the time."""
+"""What a law is fitted to: points of a sweep, what was varied at each, and the median time of each launch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import msgspec.structs
 import numpy as np
+from numpy.typing import NDArray
 
-from slowpath.stats.inputs import Floats
-from slowpath.stats.laws.found import BYTE, Bracket, Per
-from slowpath.stats.laws.sweep import Covariates
+from slowpath.core.errors import UsageError
+from slowpath.core.law_results import LawForecast, LawPoint, Predicted
+from slowpath.core.units import format_bytes, format_time, listed
+from slowpath.stats.estimate import Floats
+
+Covariates = Mapping[str, Floats]  # name (docs/internals/statistics.md) -> its value at each point, shape (points,)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Points and times of one metric and phase under one setting.
+
+    covariates:   each shape (points,).
+    launch_s:     shape (launches, points): median of the launch at the point, seconds; NaN where it was not measured.
+    samples:      shape (points,): over all launches.
+    within_ratio: shape (points,): standard error of a launch's median, as a ratio, from the samples inside the launch;
+                  needed only where there is one launch; None: not known.
+    less_phase:   of the same cells, whose time was taken off; empty: none was.
+    cells:        number of each point's cell in results.json; empty where the sweep is not from there.
+    """
+
+    covariates: Covariates
+    launch_s: Floats
+    samples: NDArray[np.int64]
+    label: str = ""
+    metric: str = ""
+    phase: str = ""
+    within_ratio: Floats | None = None
+    cells: tuple[int, ...] = ()
+    less_phase: str = ""
+
+    def __post_init__(self) -> None:
+        if self.launch_s.ndim != 2 or 0 in self.launch_s.shape:
+            raise UsageError(
+                f"a sweep needs times of shape (launches, points), not {self.launch_s.shape}; measure first"
+            )
+        measured = np.isfinite(self.launch_s)
+        if not measured.any(axis=0).all():
+            raise UsageError("a sweep holds a point that no launch measured; leave that point out")
+        if not (self.launch_s[measured] > 0).all():
+            raise UsageError("a sweep has a time that is not above 0 s; leave out values below the clock's step")
+        for name, values in {**self.covariates, "samples": self.samples}.items():
+            if values.shape != (self.points,) or not np.isfinite(values).all():
+                raise UsageError(f"a sweep of {self.points} points needs as many finite values of '{name}'")
+
+    @property
+    def identity(self) -> Hashable:
+        """The same for two sweeps of the same numbers."""
+        arrays = {**self.covariates, "launch_s": self.launch_s, "samples": self.samples, "within": self.within_ratio}
+        numbers = tuple((name, None if array is None else array.tobytes()) for name, array in arrays.items())
+        return numbers, self.launch_s.shape, self.label, self.metric, self.phase, self.cells
+
+    @property
+    def launches(self) -> int:
+        return int(self.launch_s.shape[0])
+
+    @property
+    def points(self) -> int:
+        return int(self.launch_s.shape[1])
+
+    def varied(self) -> tuple[str, ...]:
+        """Names of the covariates that are not the same at every point."""
+        return tuple(name for name, values in self.covariates.items() if np.ptp(values) > 0)
+
+    def take(self, chosen: NDArray[np.bool_]) -> Sweep:
+        """The sweep at some of its points.  Raises: UsageError when none is chosen."""
+        covariates = {name: values[chosen] for name, values in self.covariates.items()}
+        within = None if self.within_ratio is None else self.within_ratio[chosen]
+        launch_s = self.launch_s[:, chosen]
+        kept = launch_s[np.isfinite(launch_s).any(axis=1)] if launch_s.size else launch_s
+        cells = tuple(cell for cell, is_in in zip(self.cells, chosen, strict=False) if is_in)
+        samples = self.samples[chosen]
+        return replace(self, covariates=covariates, launch_s=kept, samples=samples, within_ratio=within, cells=cells)
+
+    def describe(self, point: int) -> str:
+        """Return what sets a point apart: "message_bytes=8, overalloc_bytes=1"."""
+        return ", ".join(f"{name}={self.covariates[name][point]:.12g}" for name in self.varied())
+
+
+def make_sweep(
+    covariates: Mapping[str, Sequence[float] | Floats],
+    launch_s: Sequence[Sequence[float]] | Floats,
+    *,
+    label: str = "",
+) -> Sweep:
+    """A sweep from plain lists; `launch_s` as in Sweep.  Raises: UsageError."""
+    times: Floats = np.atleast_2d(np.asarray(launch_s, dtype=np.float64))
+    arrays = {name: np.asarray(values, dtype=np.float64) for name, values in covariates.items()}
+    counts = np.isfinite(times).sum(axis=0)
+    return Sweep(arrays, times, counts.astype(np.int64), label)
+
+
+# A law that was fitted, as plain numbers, and as a formula: `t = 1.20 us + 27.8 ns x pages of 4 KiB`.
+
+Interval = tuple[float, float]
+_MIB = 2**20
+# Laws with a step: the covariate, the sign that holds on the dear side, and the name of the limit.
+_STEPS = {"live buffers": ("live buffers", ">", "K"), "repetition": ("use", "<", "n")}
+
+
+@dataclass(frozen=True)
+class Per:
+    """For each what a coefficient is paid.
+
+    one: in words, as in "s per 4 KiB page".  many: what a formula multiplies by, "pages of 4 KiB".
+    cost: what a cost is stated for.  scale: how many of `one` make one of `many` and of `cost`.
+    page_bytes: length of the page that it is; None: it is none, or of no one length.
+    is_curve: `many` is a factor between 0 and 1, no count.
+    """
+
+    one: str
+    many: str
+    cost: str
+    scale: int = 1
+    page_bytes: int | None = None
+    is_curve: bool = False
+
+
+def per_one(one: str, many: str) -> Per:
+    """Return what is counted one by one."""
+    return Per(one, many, one)
+
+
+def per_byte_of(what: str) -> Per:
+    """Return a byte of a length other than the message's."""
+    return Per(f"byte of the {what}", f"MiB of {what}", f"MiB of the {what}", _MIB)
+
+
+def per_page(page_bytes: int) -> Per:
+    """Return a page of this length."""
+    size = format_bytes(page_bytes)
+    return Per(f"{size} page", f"pages of {size}", f"{size} page", page_bytes=page_bytes)
+
+
+def per_curve(factor: str) -> Per:
+    """Return a factor that is written as it is."""
+    return Per(factor, factor, factor, is_curve=True)
+
+
+BYTE = Per("byte", "MiB of message", "MiB", _MIB)
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """per: None: it is paid once. interval: None with `kind` saying why. launch_values: one a fitted launch.
+
+    at_bytes: of a constant that holds for this length alone.  is_bound: what it is at most.
+    """
+
+    name: str
+    per: Per | None
+    value: float
+    interval: Interval | None
+    kind: str
+    level: float | None
+    launch_values: tuple[float, ...]
+    at_bytes: int | None = None
+    is_bound: bool = False
+
+    @property
+    def unit(self) -> str:
+        """`s`, or `s per 4 KiB page`."""
+        return f"s per {self.per.one}" if self.per else "s"
+
+    @property
+    def excludes_zero(self) -> bool | None:
+        """Whether the interval excludes 0; None without a confidence interval."""
+        if self.interval is None or self.level is None:
+            return None
+        return self.interval[0] > 0 or self.interval[1] < 0
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A limit: `above` is the last known value that still goes the old way, `up_to` the first one that goes the new."""
+
+    covariate: str
+    above: float
+    up_to: float
+
+
+@dataclass(frozen=True)
+class FittedLaw:
+    """The law of a sweep. name: None where no law may be named, with `refused` saying why.
+
+    residual_ratio: root mean square over points.  left_out_ratio: error at points left out of the fit.
+    separating: points that would tell the candidates apart.  points, launches: of the sweep.  drawn: its points.
+    is_excess: times are slow minus fast.  fits: the law that fits, also where it may not be named.
+    forecasts: what it predicted, the outermost place first.  predicted: what came of them.
+    """
+
+    name: str | None
+    formula: str | None
+    coefficients: tuple[Coefficient, ...]
+    brackets: tuple[Bracket, ...]
+    residual_ratio: float | None
+    left_out_ratio: float | None
+    runner_up: str | None
+    refused: str | None
+    separating: tuple[Mapping[str, float], ...]
+    points: int
+    launches: int
+    drawn: tuple[LawPoint, ...] = ()
+    is_excess: bool = False
+    fits: str | None = None
+    forecasts: tuple[LawForecast, ...] = ()
+    predicted: Predicted = "not made"
+
+    @property
+    def is_named(self) -> bool:
+        return self.name is not None
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether it is named and new points came out as it predicted them."""
+        return self.is_named and self.predicted == "held"
+
+
+def formula_words(law: FittedLaw) -> str:
+    """One line: the formula with each coefficient and its interval, then the limits; or why there is no law."""
+    if law.name is None:
+        return f"no law: {law.refused}"
+    if law.name == "segments":
+        return _segments(law)
+    if law.name in _STEPS and law.brackets:
+        return _step(law)
+    limits = "; ".join(f"{b.covariate} above {_length(b.above)} up to {_length(b.up_to)}" for b in law.brackets)
+    return f"t = {' + '.join(_term(coefficient) for coefficient in law.coefficients)}" + (
+        f"; limits: {limits}" if limits else ""
+    )
+
+
+def _term(coefficient: Coefficient) -> str:
+    """`27.8 ns [27.5, 28.1] x pages of 4 KiB`."""
+    per, at_bytes = coefficient.per, coefficient.at_bytes
+    where = f" at {format_bytes(at_bytes)}" if at_bytes is not None else ""
+    counted = f" x {per.many}" if per else ""
+    return f"{_most(coefficient)}{_time(coefficient, per.scale if per else 1)}{counted}{where}"
+
+
+def _most(coefficient: Coefficient) -> str:
+    return "at most " if coefficient.is_bound else ""
+
+
+def _time(coefficient: Coefficient, scale: int) -> str:
+    """`20.3 ns [19.4, 20.7]`: the ends of the interval in the unit of the value, where that is theirs, too."""
+    if coefficient.interval is None:
+        return format_time(coefficient.value * scale)
+    low, high = (end * scale for end in coefficient.interval)
+    half = (high - low) / 2
+    value, *ends = (format_time(time_s, half) for time_s in (coefficient.value * scale, low, high))
+    unit = f" {value.split()[-1]}"
+    if all(end.endswith(unit) for end in ends):
+        ends = [end.removesuffix(unit) for end in ends]
+    return f"{value} [{', '.join(ends)}]"
+
+
+def _segments(law: FittedLaw) -> str:
+    """`t = 0.50 us + 95.4 us x MiB of message up to 16 KiB; 4.50 us + ... from 16 KiB + 1 B on`."""
+    if not law.coefficients:
+        return "; ".join(["t changes its line", *(_between(bracket) for bracket in law.brackets)])
+    stretches = zip(law.coefficients[::2], law.coefficients[1::2], strict=True)
+    limits = sorted(law.brackets, key=lambda bracket: bracket.above)  # a finding's own stands first
+    begins = ["", *(f" from {format_bytes(int(bracket.up_to))}" for bracket in limits)]
+    ends = [*(f" up to {format_bytes(int(bracket.above))}" for bracket in limits), ""]
+    lines = [
+        f"{_term(constant)} + {_term(each)}{begin}{end or ' on'}"
+        for (constant, each), begin, end in zip(stretches, begins, ends, strict=False)
+    ]
+    return f"t = {'; '.join(lines)}"
+
+
+def _between(bracket: Bracket) -> str:
+    return f"limits: {bracket.covariate} above {_length(bracket.above)} up to {_length(bracket.up_to)}"
+
+
+def _step(law: FittedLaw) -> str:
+    """`t = 20.0 us + 30.0 us if live buffers > K, 16 <= K < 32`."""
+    what, sign, name = _STEPS[law.name or ""]
+    low, high = law.brackets[0].above, law.brackets[0].up_to
+    if sign == ">":
+        limit = f"{name} = {low:g}" if high - low == 1 else f"{low:g} <= {name} < {high:g}"
+    else:
+        limit = f"{name} = {high:g}" if high - low == 1 else f"{low:g} < {name} <= {high:g}"
+    constant, step, *others = law.coefficients
+    more = "".join(f" + {_term(coefficient)}" for coefficient in others)
+    return f"t = {_term(constant)} + {_term(step)} if {what} {sign} {name}{more}, {limit}"
+
+
+def cost_words(law: FittedLaw) -> str:
+    """Return what a law charges: `1.73 us per 4 KiB page and 2.80 us per 64 KiB page`; its step, or its constants where
+    it has no other.
+    """
+    if law.name in _STEPS and len(law.coefficients) > 1:
+        return f"{_time(law.coefficients[1], 1)} more"
+    terms = [coefficient for coefficient in law.coefficients if coefficient.per] or list(law.coefficients)
+    return listed([_cost(coefficient) for coefficient in terms])
+
+
+def _cost(coefficient: Coefficient) -> str:
+    """`1.73 us [1.70, 1.76] per 4 KiB page`; bytes by the MiB."""
+    per = coefficient.per
+    if per is None or per.is_curve:
+        return _term(coefficient)
+    return f"{_most(coefficient)}{_time(coefficient, per.scale)} per {per.cost}"
+
+
+def _length(value: float) -> str:
+    return format_bytes(int(value)) if value >= 1024 and value == int(value) else f"{value:g}"
+
+
+# Forecasts in words: `predicted 41.2 us [38.9, 43.6] at an allocation of 6 MiB, seen 42.0 us`.
+
+SHOWN = 2  # forecasts in one sentence
+_QUANTITIES = {
+    "allocation_bytes": "allocation",
+    "sender_allocation_bytes": "sender's allocation",
+    "receiver_allocation_bytes": "receiver's allocation",
+    "message_bytes": "message",
+    "live_buffers": "live buffers",
+    "repetition": "use",
+    "in_flight": "messages in flight",
+    "queue": "entries in front",
+    "blocks": "blocks",
+    "page_bytes": "page",
+}
+_FOLLOWS = "buffer_bytes"
+
+
+def place_words(place: Mapping[str, float]) -> str:
+    """`allocation 6 MiB, message 8 B`."""
+    found = [(_QUANTITIES.get(name, name.replace("_", " ")), name, value) for name, value in place.items()]
+    return ", ".join(
+        f"{words} {format_bytes(int(value)) if name.endswith('_bytes') else f'{value:g}'}"
+        for words, name, value in found
+        if name != _FOLLOWS
+    )
+
+
+def quantity_words(places: Sequence[Mapping[str, float]]) -> str:
+    """Return what varies between places: `allocation`, `allocation or message`."""
+    names = [name for name in (places[0] if places else {}) if name != _FOLLOWS]
+    varied = [name for name in names if len({place.get(name) for place in places}) > 1] or names
+    return " or ".join(_QUANTITIES.get(name, name.replace("_", " ")) for name in varied) or "what was varied"
+
+
+def forecast_words(forecast: LawForecast) -> str:
+    """One line."""
+    low, high = forecast.interval
+    half_s = (high - low) / 2
+    value, *ends = (format_time(time_s, half_s) for time_s in (forecast.predicted_s, low, high))
+    unit = f" {value.split()[-1]}"
+    if all(end.endswith(unit) for end in ends):
+        ends = [end.removesuffix(unit) for end in ends]
+    words = f"predicted {value} [{', '.join(ends)}] at {place_words(forecast.place)}"
+    if forecast.seen_s is None:
+        return f"{words}, not measured"
+    return f"{words}, seen {format_time(forecast.seen_s, half_s)}"
+
+
+def with_words(forecast: LawForecast) -> LawForecast:
+    """Return the forecast with its line of text written anew."""
+    return msgspec.structs.replace(forecast, text=forecast_words(forecast))
+
+
+def failed_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
+    """Why the law that fits is not named."""
+    wrong = [forecast for forecast in forecasts if forecast.held is False]
+    shown = "; ".join(forecast_words(forecast) for forecast in wrong[:SHOWN])
+    return f"it depends on {quantity_words([forecast.place for forecast in forecasts])}; no law holds: '{fits}' {shown}"
+
+
+def open_words(fits: str, forecasts: Sequence[LawForecast]) -> str:
+    """Why a cause can't rest on the law that is named."""
+    seen = [forecast for forecast in forecasts if forecast.seen_s is not None and not forecast.held]
+    if not seen:
+        return f"fits '{fits}', not predicted yet"
+    shown = "; ".join(forecast_words(forecast) for forecast in seen[:SHOWN])
+    return f"fits '{fits}', but the measurements are too noisy to confirm it: {shown}"
+
+
+# Places that a sweep did not hold but could have: where to look when two laws can't be distinguished.
+
+_OF_TWO = 3  # values of one covariate that are combined with those of the others
+
+
+def existing(covariates: Covariates) -> list[Place]:
+    points = next(iter(covariates.values())).size
+    return [{name: float(values[p]) for name, values in covariates.items()} for p in range(points)]
+
+
+def changed(covariates: Covariates, name: str, values: Iterable[float]) -> list[Place]:
+    """Return each of some points (those with the least, the middle and the largest of what varies) with another
+    value.
+    """
+    places = existing(covariates)
+    order = np.argsort(covariates[name], kind="stable")
+    bases = [places[int(order[p])] for p in {0, order.size // 2, order.size - 1}]
+    return [{**base, name: float(value)} for value in values for base in bases]
+
+
+def spread(covariates: Covariates, name: str) -> list[Place]:
+    """The least, the middle and the largest value there is, at points that otherwise stay as they are."""
+    values = np.unique(covariates[name])
+    chosen = values[np.unique(np.linspace(0, values.size - 1, _OF_TWO).astype(int))]
+    return changed(covariates, name, chosen)
+
+
+def near(covariates: Covariates, name: str, shifts: Sequence[int]) -> list[Place]:
+    """Existing values moved by so many bytes, not below 1."""
+    values = np.unique(covariates[name])
+    return changed(covariates, name, sorted({float(v + s) for v in values for s in shifts if v + s >= 1}))
+
+
+# What a law is: for each of its variants, columns of numbers whose weighted sum is the time.
 
 Place = Mapping[str, float]  # one point: covariate -> value
 

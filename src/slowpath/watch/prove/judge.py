@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from slowpath.stats.anytime import half_width, interval
+from slowpath.stats.contrast import half_width, interval
 from slowpath.watch.proof import Phase, Proof, ProofEffect, ProofRun, ProofWitness, Side, Verdict
 
 SIDES: Final[Mapping[Phase, tuple[Side, ...]]] = {

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from slowpath.stats.shapes.course import stalled, stalls_of
-from slowpath.stats.shapes.folded import best_of, sum_of_ranks, together
+from slowpath.stats.shapes import best_of, stalled, stalls_of, sum_of_ranks, together
 
 
 def test_chances_are_those_of_scipy() -> None:

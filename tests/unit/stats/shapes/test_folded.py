@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from slowpath.stats.shapes.folded import Period, period_of
+from slowpath.stats.shapes import Period, period_of
 from support.series import Extra, every, launch_of, nothing
 
 NUMBERS = np.arange(1, 600)

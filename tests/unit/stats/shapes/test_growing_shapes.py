@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.stats.shapes.course import LaunchGrowth, growth_of
+from slowpath.stats.shapes import LaunchGrowth, growth_of
 from support.series import Extra, growing, launch_of, nothing
 
 NUMBERS = np.arange(1, 600)

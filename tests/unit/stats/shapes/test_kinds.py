@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from slowpath.stats.shapes.kinds import TOO_FEW_RUNS, few_runs, kinds_of, suspected
+from slowpath.stats.shapes import TOO_FEW_RUNS, few_runs, kinds_of, suspected
 
 BASES = np.array([8e-7, 7e-6, 8e-5])
 

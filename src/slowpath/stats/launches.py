@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the samples of launches show beside their centre: spread, warm-up, modes, levels. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final, Literal
+
+import numpy as np
+
+from slowpath.stats.estimate import (
+    Floats,
+    Interval,
+    Values,
+    finite,
+    group_medians,
+    median,
+    median_of_sorted,
+    minimal_n,
+    positive,
+    quantiles,
+    quantiles_of_sorted,
+)
+
+# Spread, outliers and tails of the samples of a launch, and the spread between launches.
+
+# Outliers are counted, never dropped: they are time that was really spent.
+
+MILD_IQR = 1.5
+SEVERE_IQR = 3.0
+
+
+@dataclass(frozen=True)
+class TukeyOutliers:
+    """Samples beyond Tukey's fences, and the share of all time that the severe ones took."""
+
+    mild: int  # beyond 1.5, up to 3 interquartile ranges outside the quartiles
+    severe: int  # beyond 3
+    severe_time_ratio: float
+    samples: int
+
+
+def tukey(samples: Values, ordered: Floats | None = None) -> TukeyOutliers:
+    """Count the outliers of one launch. Source: Tukey, Exploratory Data Analysis, 1977, section 2D.
+
+    Args: samples: shape (n,), times > 0, each of the same number of operations.  ordered: the same, sorted; None: they
+          were not sorted.
+    """
+    array = positive(samples, "samples") if ordered is None else _positive_as_sorted(samples, ordered)
+    first, third = quantiles(array, (0.25, 0.75)) if ordered is None else quantiles_of_sorted(ordered, (0.25, 0.75))
+    if ordered is not None and max(first - ordered[0], ordered[-1] - third) <= MILD_IQR * (third - first):
+        return TukeyOutliers(0, 0, 0.0, array.size)  # not even the extremes are outside
+    distance = np.maximum(first - array, array - third)
+    severe = distance > SEVERE_IQR * (third - first)
+    mild = (distance > MILD_IQR * (third - first)) & ~severe
+    ratio = float(array[severe].sum() / array.sum())
+    return TukeyOutliers(int(mild.sum()), int(severe.sum()), ratio, array.size)
+
+
+def _positive_as_sorted(samples: Values, ordered: Floats) -> Floats:
+    """`positive` of samples that were sorted: their extremes say it, since NaN is sorted to the end."""
+    if not (ordered[0] > 0.0 and ordered[-1] < math.inf):
+        return positive(samples, "samples")
+    return np.asarray(samples, dtype=np.float64)
+
+
+# The tail of a distribution: only the quantiles that the number of samples can carry.
+
+_PROBABILITIES = (0.5, 0.9, 0.99, 0.999)
+
+
+@dataclass(frozen=True)
+class Tails:
+    """Quantiles of type 7 in the unit of the input; None where not estimable, and then `reason` says why."""
+
+    p50: float
+    p90: float | None
+    p99: float | None
+    p999: float | None
+    min: float
+    max: float
+    samples: int
+    reason: str | None
+
+
+def tails(samples: Values, ordered: Floats | None = None) -> Tails:
+    """Tail table of samples, shape (n,), n >= 1.
+
+    A quantile counts as estimable from the n on at which its two-sided 95 % interval exists (36, 368, 3688);
+    the median and the extremes are always given. The samples should be single operations: a batch hides the
+    tail of its members.
+    Args: ordered: the same samples, sorted; None: they were not sorted.
+    """
+    array = np.sort(finite(samples, "samples")) if ordered is None else ordered
+    if not (-math.inf < array[0] and array[-1] < math.inf):
+        finite(samples, "samples")
+    values = quantiles_of_sorted(array, _PROBABILITIES)
+    missing: list[str] = []
+    shown: list[float | None] = []
+    for p, value in zip(_PROBABILITIES[1:], values[1:], strict=True):
+        needed = minimal_n(p)
+        estimable = array.size >= needed
+        shown.append(float(value) if estimable else None)
+        if not estimable:
+            missing.append(f"p{100 * p:g} needs {needed}")
+    reason = f"{array.size} samples: {', '.join(missing)}" if missing else None
+    return Tails(
+        float(values[0]),
+        shown[0],
+        shown[1],
+        shown[2],
+        float(array[0]),
+        float(array[-1]),
+        array.size,
+        reason,
+    )
+
+
+_MAD_TO_SD = 1.4826  # of a normal law, 1 / the 75 % quantile of the standard normal
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Relative spreads. None: fewer than 2 samples in every launch (within), fewer than 2 launches
+    (between).
+    """
+
+    within_ratio: float | None
+    between_ratio: float | None
+
+
+def within(samples: Values, ordered: Floats | None = None) -> float | None:
+    """1.4826 times the median absolute deviation over the median, of one launch; None with fewer than 2
+    samples.
+
+    Args: ordered: the same samples, sorted; None: they were not sorted.
+    """
+    array = positive(samples, "samples") if ordered is None else _positive_as_sorted(samples, ordered)
+    if array.size < 2:
+        return None
+    middle = median(array) if ordered is None else median_of_sorted(ordered)
+    return _MAD_TO_SD * median(np.abs(array - middle)) / middle
+
+
+def between(launch_medians: Values) -> float | None:
+    """Standard deviation of the log launch medians; None with fewer than 2 launches."""
+    logs = np.log(positive(launch_medians, "launch medians"))
+    return float(logs.std(ddof=1)) if logs.size >= 2 else None
+
+
+def spread(launches: Sequence[Values]) -> Spread:
+    """Return both spreads of a cell; within is the median over its launches.
+
+    Args: launches: for each launch its samples, shape (n_i,), times > 0 of one unit.
+    """
+    inside = [value for value in map(within, launches) if value is not None]
+    medians = [median(positive(samples, "samples")) for samples in launches]
+    return Spread(median(inside) if inside else None, between(medians) if medians else None)
+
+
+# Where the steady state of a launch begins, if it has one, and whether its first message is slower.
+#
+# The log times are condensed to about 80 medians, mean shifts are found by optimal partitioning, and segments
+# that end within 1 % of the last one are merged with it; the cut is where that merged segment starts. Unlike a
+# truncation rule that minimises a standard error, this also answers "there is none" when the launch slows down
+# late.
+# Source: Jackson et al. 2005, doi 10.1109/LSP.2001.838216 (optimal partitioning); the classes are those of
+# Barrett et al. 2017, doi 10.1145/3133876.
+
+SteadyClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
+
+MINIMUM_SAMPLES = 32  # below this one launch in ten that is flat would be called something else
+_POINTS = 80
+_FEWEST_POINTS = 16
+_GROUP = 5  # samples to a median, as far as there are enough: it removes spikes and most of the correlation
+_MERGE_LOG = 0.01
+_NOISE_FLOOR_LOG = 1e-3  # of quantised times, whose differences are mostly zero
+_CLIP_SD = 3.0
+# Noise that is estimated from few points is often estimated too small: calibrated so that at most one flat
+# series in twenty is split, from 32 samples to 1000 (tests/unit/stats/test_warmup.py).
+_FEW_POINTS_PENALTY = 20.0
+_WARMUP_MAD_TO_SD = 1.4826
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """cut: index of the first steady sample. steady_class None: not judged, see reason."""
+
+    cut: int
+    steady_class: SteadyClass | None
+    reason: str | None = None
+
+
+def _condense(logs: Floats) -> tuple[Floats, int]:
+    size = max(round(logs.size / _POINTS), min(_GROUP, logs.size // _FEWEST_POINTS))
+    return group_medians(logs, size), size
+
+
+def _noise(z: Floats) -> float:
+    steps = np.diff(z)
+    return max(_WARMUP_MAD_TO_SD * median(np.abs(steps - np.median(steps))) / math.sqrt(2.0), _NOISE_FLOOR_LOG)
+
+
+def clip_spikes(z: Floats, sd: float) -> Floats:
+    """A lone slow sample is an outlier, not a level: keep within 3 sd of the running median of five."""
+    padded = np.concatenate([z[1:3][::-1], z, z[-3:-1][::-1]])
+    centre = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
+    clipped: Floats = np.clip(z, centre - _CLIP_SD * sd, centre + _CLIP_SD * sd)
+    return clipped
+
+
+def partition(z: Floats, penalty: float) -> list[int]:
+    """Starts of the segments of constant mean that minimise squared error plus `penalty` a segment; unit
+    noise.
+
+    Args: z: shape (n,), n >= 1. Cost n^2. Exact: dynamic programming over the last segment.
+    """
+    n = z.size
+    s1 = np.concatenate([[0.0], np.cumsum(z)])
+    s2 = np.concatenate([[0.0], np.cumsum(z * z)])
+    best = np.zeros(n + 1)
+    last = np.zeros(n + 1, dtype=np.intp)
+    for end in range(1, n + 1):
+        start = np.arange(end)
+        cost = best[:end] + penalty + s2[end] - s2[:end] - (s1[end] - s1[:end]) ** 2 / (end - start)
+        last[end] = int(np.argmin(cost))
+        best[end] = cost[last[end]]
+    starts: list[int] = []
+    end = n
+    while end > 0:
+        end = int(last[end])
+        starts.append(end)
+    return starts[::-1]
+
+
+def steady_state(times: Values) -> SteadyState:
+    """Class of one launch, and its cut.
+
+    Args:   times: shape (n,), > 0, in the order of measurement, any unit, each of the same number of
+            operations.
+    Returns: cut 0 and class None with the reason when n < 32.
+    """
+    array = positive(times, "times")
+    if array.size < MINIMUM_SAMPLES:
+        return SteadyState(0, None, f"{array.size} samples < {MINIMUM_SAMPLES}")
+    z, size = _condense(np.log(array))
+    sd = _noise(z)
+    z = clip_spikes(z, sd)
+    # Centred, so that the squares lose no digits.
+    penalty = 4.0 * math.log(z.size) * (1.0 + _FEW_POINTS_PENALTY / z.size)
+    starts = partition((z - z.mean()) / sd, penalty)
+    ends = [*starts[1:], z.size]
+    level = [median(z[s:e]) for s, e in zip(starts, ends, strict=True)]
+    k = len(starts) - 1
+    while k > 0 and abs(level[k - 1] - level[-1]) <= _MERGE_LOG:
+        k -= 1
+    cut = starts[k] * size
+    if cut == 0:
+        return SteadyState(0, "flat")
+    if cut > array.size / 2:
+        return SteadyState(cut, "no steady state")
+    return SteadyState(cut, "warm-up" if max(level[:k]) > level[-1] else "slowdown")
+
+
+# 10 standard deviations of a normal law: |x - median| / MAD > 10 * 1.4826.
+# Source: Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993, chapter 3 (modified z); the threshold
+# is hyperfine's.
+THRESHOLD = 14.826
+_LAUNCH_SHARE = 0.75
+_SPREAD_FLOOR = 1e-3  # of the median: quantised times can have a median absolute deviation of zero
+
+
+@dataclass(frozen=True)
+class FirstSlowTest:
+    """slow: in at least 3/4 of the launches. z: one (x_first - median) / MAD per launch."""
+
+    slow: bool
+    launches_slow: int
+    launches: int
+    z: tuple[float, ...]
+
+
+def first_slow(first: Values, steady: Sequence[Values], quantum: float = 0.0) -> FirstSlowTest:
+    """The "first slow" test.
+
+    Args:   first: shape (launches,), the first message of each launch.  steady: for each launch its steady
+            samples, shape (n_i,).
+            quantum: smallest step of the clock per operation; a spread below it is not believed. All in one
+            unit, times > 0.
+    Raises: ValueError: unequal numbers of launches, none, or a time that is not positive.
+    """
+    firsts = positive(first, "first")
+    if firsts.size != len(steady):
+        raise ValueError(f"first_slow: {firsts.size} first messages but steady samples of {len(steady)} launches")
+    z: list[float] = []
+    for x, samples in zip(firsts, steady, strict=True):
+        array = positive(samples, "steady samples")
+        middle = median(array)
+        spread = max(median(np.abs(array - middle)), quantum, _SPREAD_FLOOR * middle)
+        z.append((float(x) - middle) / spread)
+    slow = sum(value > THRESHOLD for value in z)
+    return FirstSlowTest(slow >= _LAUNCH_SHARE * len(z), slow, len(z), tuple(z))
+
+
+# The launch lottery: launches that fall into two groups, so that no single number describes the cell.
+
+MINIMUM_LAUNCHES = 5
+_GAP_PER_SD = 4.0
+_GAP_LOG = 0.03
+
+
+@dataclass(frozen=True)
+class LaunchGroup:
+    """One group of launches. share is the interval of its probability."""
+
+    value: float  # median of the launch medians in the group, unit of the input
+    launches: int
+    share: Interval
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
+    """Interval of a probability from `successes` of `n`. Source: Wilson 1927, doi
+    10.1080/01621459.1927.10502953.
+    """
+    if n < 1 or not 0 <= successes <= n:
+        raise ValueError(f"wilson: needs 0 <= successes <= n and n >= 1, got {successes} of {n}")
+    z = NormalDist().inv_cdf(0.5 + level / 2.0)
+    share = successes / n
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return Interval(max(0.0, centre - half), min(1.0, centre + half), level)
+
+
+def launch_modes(launch_medians: Values) -> tuple[LaunchGroup, LaunchGroup] | None:
+    """Two modes, the faster first, or None when the launches form one group (or are fewer than 5).
+
+    The sorted logarithms are split at their largest gap; it counts when both groups have at least 2 launches
+    and the gap is over 3 % and over 4 standard deviations within the groups. False alarms on normal launches:
+    3.5 % at 5, 0.9 % at 8, 0.3 % at 10.
+
+    Args: launch_medians: shape (launches,), > 0.
+    """
+    medians = np.sort(positive(launch_medians, "launch medians"))
+    n = medians.size
+    if n < MINIMUM_LAUNCHES:
+        return None
+    logs = np.log(medians)
+    gaps = np.diff(logs)
+    split = int(np.argmax(gaps)) + 1
+    if min(split, n - split) < 2:
+        return None
+    low, high = logs[:split], logs[split:]
+    within = math.sqrt(float(((low - low.mean()) ** 2).sum() + ((high - high.mean()) ** 2).sum()) / (n - 2))
+    gap = float(gaps[split - 1])
+    if gap <= _GAP_LOG or gap <= _GAP_PER_SD * within:
+        return None
+    slow = medians[split:]
+    fast = medians[:split]
+    return (
+        LaunchGroup(float(np.median(fast)), fast.size, wilson(fast.size, n)),
+        LaunchGroup(float(np.median(slow)), slow.size, wilson(slow.size, n)),
+    )
+
+
+# Stretches of constant level in a series over time, and where it changes from one to the next.
+#
+# Optimal partitioning of the standardised series, as for the warm-up of launches, with a penalty that is calibrated: of
+# stationary series at most one in a hundred is split, whether its noise is normal, has outliers, or follows itself with
+# a correlation of up to 0.5 (tests/unit/stats/test_levels.py). The noise is taken from differences of neighbours, which
+# a few changes of level don't enlarge, and its memory from those of points further apart. Source: Jackson et al. 2005,
+# doi 10.1109/LSP.2001.838216 (optimal partitioning).
+
+FEWEST: Final = 12  # points; of fewer nothing is split
+FALSE_ALARMS: Final = 0.01  # of stationary series, at most
+_FAR: Final = 4  # points between which noise is compared
+_LEVELS_MAD_TO_SD: Final = 1.4826
+_PENALTY: Final = 10.0  # times log n
+_FEW_POINTS: Final = 20.0
+_LARGEST_MEMORY: Final = 0.8
+
+
+@dataclass(frozen=True)
+class Level:
+    """A stretch. start, end: indices of its first point and behind its last one.  value: median of its points."""
+
+    start: int
+    end: int
+    value: float
+
+
+def levels(series: Values, least_noise: float) -> tuple[Level, ...]:
+    """Return the stretches of constant level, in order; one stretch: nothing changes, or there are too few points.
+
+    Args: series: shape (n,), evenly spaced in time.  least_noise: standard deviation below which noise is not believed.
+    Raises: ValueError: it is empty, or a value is not finite.
+    """
+    array = finite(series, "series")
+    if array.size < FEWEST:
+        return (Level(0, array.size, median(array)),)
+    sd = max(_long_run_sd(array), least_noise)
+    z = clip_spikes(array, max(_sd_of_steps(array, 1), least_noise))
+    penalty = _PENALTY * math.log(z.size) * (1.0 + _FEW_POINTS / z.size)
+    starts = partition((z - z.mean()) / sd, penalty)
+    ends = [*starts[1:], z.size]
+    return tuple(Level(a, b, median(array[a:b])) for a, b in zip(starts, ends, strict=True))
+
+
+def _sd_of_steps(z: Floats, lag: int) -> float:
+    """Of the noise, from points that are `lag` apart."""
+    steps = z[lag:] - z[:-lag]
+    return _LEVELS_MAD_TO_SD * median(np.abs(steps - np.median(steps))) / math.sqrt(2.0)
+
+
+def _long_run_sd(z: Floats) -> float:
+    """As large as the noise of a mean over many points is, were they independent: autoregression of first order."""
+    near, far = _sd_of_steps(z, 1), _sd_of_steps(z, _FAR)
+    if far <= 0.0 or near <= 0.0:
+        return max(near, far)
+    sought, low, high = (far / near) ** 2, 0.0, _LARGEST_MEMORY
+    for _ in range(40):  # 1 + r + r^2 + r^3 grows with r
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(middle**k for k in range(_FAR)) < sought else (low, middle)
+    memory = low if sought > 1 else 0.0
+    variance = max(near**2 / (1 - memory), far**2 / (1 - memory**_FAR))
+    return math.sqrt(variance * (1 + memory) / (1 - memory))

@@ -1,0 +1,803 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The laws that are known. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slowpath.core.errors import UsageError
+from slowpath.core.units import format_bytes
+from slowpath.stats.estimate import Floats
+from slowpath.stats.laws.fit import log_residuals, solve_times
+from slowpath.stats.laws.law import (
+    BYTE,
+    Bracket,
+    Column,
+    Covariates,
+    Law,
+    Per,
+    Place,
+    Variant,
+    existing,
+    intercept,
+    missing,
+    near,
+    per_byte_of,
+    per_curve,
+    per_one,
+    per_page,
+    single,
+    spread,
+    varies,
+    with_transfer,
+)
+
+# Laws that are constant, or grow in proportion to one thing that is counted.
+
+
+def _counting(name: str, covariate: str, variant: str, term: str, per: Per, fewest: int = 4) -> Law:
+    """The law t = a + b covariate.  Args: term: what b is.  per: one of what is counted."""
+    return Law(
+        name=name,
+        formula=f"t = a + b {covariate}",
+        needs=lambda covariates: missing(covariates, covariate),
+        variants=lambda covariates: [Variant(variant, single(term, per, lambda c: c[covariate]))],
+        probes=lambda covariates: spread(covariates, covariate),
+        along=(covariate,),
+        fewest=fewest,
+    )
+
+
+# The postal model, alpha + beta n (Hockney 1994, doi 10.1016/S0167-8191(06)80021-9).
+MESSAGE = "message_bytes"
+BY_BYTE = _counting("bytes", MESSAGE, "bytes", "transfer", BYTE)
+
+COUNT = "n"  # ranks of a job, or uses that were made before
+BY_COUNT = _counting("each", COUNT, "linear", "each", per_one("one more", COUNT))
+
+# Entries in front in a queue of receives or messages: each is compared before the match.
+QUEUE = "queue"
+BY_QUEUE = _counting("queue", QUEUE, "linear", "queue", per_one("entry in front", "entries in front"), Law.fewest)
+
+# Contiguous blocks of a datatype: one copy, or one call of the GPU's driver, for each.
+BLOCKS = "blocks"
+_BY_BLOCK = _counting("blocks", BLOCKS, "blocks", "blocks", per_one("block", "blocks"))
+BY_BLOCK = replace(
+    _BY_BLOCK,
+    formula=f"{_BY_BLOCK.formula} [+ c message_bytes]",
+    variants=lambda covariates: with_transfer(_BY_BLOCK.variants(covariates), covariates),
+)
+
+
+# Messages in flight. `a` is the cost of each message at any depth. The shared term is the latency for which a window
+# waits once. The searched term is the walk along a list of posted or unexpected messages (Underwood and Brightwell,
+# The Impact of MPI Queue Usage on Message Latency, ICPP 2004).
+DEPTH = "in_flight"
+_WINDOW = per_one("window", "1 / messages in flight")
+_AHEAD = per_one("message ahead", "messages in flight")
+
+
+def _both(covariates: Covariates) -> Sequence[Column]:
+    depth = covariates[DEPTH]
+    return [intercept(covariates), Column("shared", _WINDOW, 1.0 / depth), Column("searched", _AHEAD, depth)]
+
+
+_VARIANTS = (
+    Variant("shared by the window", single("shared", _WINDOW, lambda c: 1.0 / c[DEPTH])),
+    Variant("searched message by message", single("searched", _AHEAD, lambda c: c[DEPTH])),
+    Variant("shared and searched", _both),
+)
+
+BY_DEPTH = Law(
+    name="queue depth",
+    formula="t = a + b / in_flight + c in_flight",
+    needs=lambda c: missing(c, DEPTH) or (None if (c[DEPTH] > 0).all() else "in_flight is 0 at a point"),
+    variants=lambda covariates: _VARIANTS,
+    probes=lambda covariates: spread(covariates, DEPTH),
+    along=(DEPTH,),
+    fewest=4,
+)
+
+
+# The base case: every other law has to fit better.
+CONSTANT = Law(
+    name="constant",
+    formula="t = a",
+    needs=lambda covariates: None,
+    variants=lambda covariates: [Variant("constant", lambda c: [intercept(c)])],
+    probes=lambda covariates: [],
+)
+
+
+# Time by the allocation's length: what registers or maps a buffer often does so with all of it, however short the
+# message.
+
+# Whose allocation: both sides' where they are alike, else each may be the one that counts.
+SIDES = {
+    "allocation_bytes": "allocation",
+    "sender_allocation_bytes": "sender's allocation",
+    "receiver_allocation_bytes": "receiver's allocation",
+}
+
+
+def sides(covariates: Covariates) -> dict[str, str]:
+    """Return the names of the allocations whose length varies in this sweep."""
+    return {name: text for name, text in SIDES.items() if varies(covariates, name)}
+
+
+def _variant(name: str, text: str) -> Variant:
+    return Variant(text, single("by length", per_byte_of(text), lambda c: c[name]))
+
+
+def _variants(covariates: Covariates) -> Sequence[Variant]:
+    return with_transfer([_variant(name, text) for name, text in sides(covariates).items()], covariates)
+
+
+def _probes(covariates: Covariates) -> list[Place]:
+    return [place for name in sides(covariates) for place in spread(covariates, name)]
+
+
+ALLOCATION = Law(
+    name="allocation",
+    formula="t = a + b allocation_bytes",
+    needs=lambda covariates: missing(covariates, *SIDES),
+    variants=_variants,
+    probes=_probes,
+    along=tuple(SIDES),
+    fewest=4,
+)
+
+
+# Time by the pages that a message touches: pinning, page faults, copying page by page.
+#
+# Pages = floor((address + bytes - 1) / P) - floor(address / P) + 1. P is the host's where the sweep says it
+# (page_bytes, which tells small from huge pages), else each power of two is tried. Without an address a message begins
+# on a page.
+
+SIZES = tuple(2**power for power in range(12, 31))
+OFFSET, PAGE = "offset_bytes", "page_bytes"
+
+
+def pages(first_bytes: Floats, length_bytes: Floats, page_bytes: Floats | int) -> Floats:
+    """Pages that the bytes [first, first + length) touch, shape (points,); no bytes touch none."""
+    last = np.floor((first_bytes + length_bytes - 1) / page_bytes)
+    touched: Floats = np.where(length_bytes > 0, last - np.floor(first_bytes / page_bytes) + 1, 0.0)
+    return touched
+
+
+def first_byte(covariates: Covariates) -> Floats:
+    """Return where the message begins, relative to a page boundary or as an address."""
+    zero = np.zeros_like(covariates[MESSAGE])
+    place: Floats = covariates.get("base", zero) + covariates.get(OFFSET, zero)
+    return place
+
+
+def _of_size(page: int) -> Variant:
+    return Variant(
+        f"{format_bytes(page)} pages", single("pages", per_page(page), lambda c: pages(first_byte(c), c[MESSAGE], page))
+    )
+
+
+def _observed() -> Variant:
+    per = per_one("page of the host", "pages")
+    return Variant("the host's pages", single("pages", per, lambda c: pages(first_byte(c), c[MESSAGE], c[PAGE])))
+
+
+def _pages_variants(covariates: Covariates) -> Sequence[Variant]:
+    if varies(covariates, PAGE):
+        return with_transfer([_observed()], covariates)
+    longest = float(covariates[MESSAGE].max())
+    sizes = [size for size in SIZES if size < longest] or [SIZES[0]]
+    return with_transfer([_of_size(size) for size in sizes], covariates)
+
+
+def _pages_probes(covariates: Covariates) -> list[Place]:
+    return near(covariates, MESSAGE, [1, *(-size // 2 for size in SIZES[:12])])
+
+
+PAGES = Law(
+    name="pages",
+    formula="t = a + b pages(P) [+ c message_bytes]",
+    needs=lambda c: missing(c, MESSAGE, PAGE) or (None if MESSAGE in c else "the sweep does not say message_bytes"),
+    variants=_pages_variants,
+    probes=_pages_probes,
+    along=(MESSAGE,),
+)
+
+
+# Time by the pages with which an allocation is mapped, where its own alignment decides how large they are.
+#
+# What maps a foreign allocation takes the largest page that divides its length and its base: a remainder of one byte
+# turns 2 MiB pages into 4 KiB ones (docs/results/gpu.md). Each page size has a cost of its own, since the work for a
+# page is not the same at every size. Which sizes there are is read from the sweep: alignments are divided into classes,
+# and a class maps with the least alignment in it. A limit between two classes is known as well as the sampled
+# alignments bracket it.
+
+HOST_PAGE = 4096  # lengths are rounded up to it before anything is mapped
+LARGEST = 2**26  # of a page: alignment above it is an accident of the length
+CLASSES = 3
+_REMAINDERS = tuple(2**power for power in range(12, 26))
+BASE = "base"
+ASKED = "buffer_bytes"
+Alignment = Callable[[Covariates], Floats]
+Rest = Literal["free", "paged", "by length"]  # what the best aligned class costs: a constant, by page, one a length
+_SAID = {"free": ", the last free", "paged": "", "by length": ", the last as each length has it"}
+
+
+def alignment(values: Floats) -> Floats:
+    """Largest power of two, from HOST_PAGE to LARGEST, that divides each length or address rounded up to HOST_PAGE."""
+    whole = np.ceil(values / HOST_PAGE).astype(np.int64)
+    lowest = np.where(whole > 0, whole & -whole, LARGEST // HOST_PAGE)
+    found: Floats = np.minimum(lowest * HOST_PAGE, LARGEST).astype(np.float64)
+    return found
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """length: covariate. of: its alignment. limits: the least alignment of each class but the first, ascending. asked:
+    lengths that have a constant of their own where `rest` says so.
+    """
+
+    length: str
+    of: Alignment
+    limits: tuple[float, ...]
+    least: float
+    rest: Rest
+    asked: tuple[float, ...] = ()
+
+    def pages(self) -> list[float]:
+        """Page size of each class that pays by the page."""
+        starts = [self.least, *self.limits]
+        return starts if self.rest == "paged" else starts[:-1]
+
+    def __call__(self, covariates: Covariates) -> Sequence[Column]:
+        index = np.searchsorted(self.limits, self.of(covariates), side="right")
+        terms = _bases(covariates, self.asked) if self.rest == "by length" else [intercept(covariates)]
+        for number, page in enumerate(self.pages()):
+            count = np.where(index == number, np.ceil(covariates[self.length] / page), 0.0)
+            terms.append(granules_of(int(page), count))
+        return terms
+
+
+def _bases(covariates: Covariates, lengths: tuple[float, ...]) -> list[Column]:
+    """A constant for each length that was asked for, before over-allocation."""
+    asked = covariates[ASKED]
+    return [
+        Column(
+            f"constant at {format_bytes(int(length))}", None, (asked == length).astype(np.float64), at_bytes=int(length)
+        )
+        for length in lengths
+    ]
+
+
+def granules_of(page_bytes: int, count: Floats) -> Column:
+    """Return the term of an allocation's pages of this length."""
+    return Column(f"{format_bytes(page_bytes)} granules", per_page(page_bytes), count)
+
+
+def _granules_variant(classes: _Classes, what: str, levels: Floats) -> Variant:
+    brackets = tuple(Bracket(what, float(levels[levels < limit].max()), limit) for limit in classes.limits)
+    text = ", ".join(format_bytes(int(start)) for start in [classes.least, *classes.limits])
+    return Variant(f"granules of the {what}: {text}{_SAID[classes.rest]}", classes, brackets)
+
+
+def _alignments(covariates: Covariates, length: str, text: str) -> dict[str, Alignment]:
+    found: dict[str, Alignment] = {f"{text}'s length": lambda c: alignment(c[length])}
+    if BASE in covariates:
+        found[f"{text}'s base"] = lambda c: alignment(c[BASE])
+        found[f"{text}'s length and base"] = lambda c: np.minimum(alignment(c[length]), alignment(c[BASE]))
+    return found
+
+
+def _granules_variants(covariates: Covariates) -> Sequence[Variant]:
+    rests: tuple[Rest, ...] = ("free", "paged", "by length") if varies(covariates, ASKED) else ("free", "paged")
+    asked = tuple(np.unique(covariates[ASKED]).tolist()) if ASKED in covariates else ()
+    found = []
+    for length, text in sides(covariates).items():
+        for what, of in _alignments(covariates, length, text).items():
+            levels = np.unique(of(covariates))
+            for switches in range(1, CLASSES):
+                for limits in combinations(levels[1:].tolist(), switches):
+                    for rest in rests:
+                        found.append(
+                            _granules_variant(_Classes(length, of, limits, float(levels[0]), rest, asked), what, levels)
+                        )
+    return with_transfer(found, covariates)
+
+
+def _needs(covariates: Covariates) -> str | None:
+    if (why := missing(covariates, *SIDES)) is not None:
+        return why
+    return None if _granules_variants(covariates) else "every allocation has the same alignment"
+
+
+def _granules_probes(covariates: Covariates) -> list[Place]:
+    """Return each place with the remainder of its length taken away, of one byte, and of every power of two."""
+    found: list[Place] = []
+    for place in existing(covariates):
+        for length in sides(covariates):
+            whole = place.get(ASKED, place[length] // LARGEST * LARGEST)
+            for rest in (0, 1, *_REMAINDERS) if whole > 0 else ():
+                found.append({**place, length: float(whole + rest)})
+    return found
+
+
+GRANULES = Law(
+    name="granules",
+    formula="t = a + sum over page sizes g of b_g pages_g(allocation) [+ c message_bytes]",
+    needs=_needs,
+    variants=_granules_variants,
+    probes=_granules_probes,
+    along=tuple(SIDES),
+)
+
+
+# Steps: a constant time on both sides of a limit, in a length or in a count.
+
+ALIKE_RATIO = 1.25  # of lengths that count as one: what is constant over them may as well grow
+
+
+def step(name: str, term: str, above: float, up_to: float, *, rising: bool) -> Variant:
+    """A constant more from `up_to` on (rising), or up to `above` (falling)."""
+
+    def columns(covariates: Covariates) -> Sequence[Column]:
+        later = covariates[name] > above
+        return [intercept(covariates), Column(term, None, (later if rising else ~later).astype(np.float64))]
+
+    return Variant(f"step after {above:g}", columns, (Bracket(name, above, up_to),))
+
+
+def steps(covariates: Covariates, name: str, term: str, *, rising: bool) -> list[Variant]:
+    """One for each gap between neighbouring values of the covariate."""
+    values = np.unique(covariates[name]).tolist()
+    found = [step(name, term, low, high, rising=rising) for low, high in pairwise(values)]
+    return with_transfer(found, covariates)
+
+
+def gaps_between_groups(lengths: Sequence[float], fewest_beside: int) -> list[tuple[float, float]]:
+    """Return where a step between constants may lie: (last length before it, first one behind it), with so many lengths
+    on either side that stand ALIKE_RATIO or more apart. A length and one byte more are one length here.
+
+    Args: lengths: ascending.
+    """
+    ends = [index for index, (low, high) in enumerate(pairwise(lengths)) if high > ALIKE_RATIO * low]
+    inner = ends[fewest_beside - 1 : len(ends) + 1 - fewest_beside]
+    return [(lengths[index], lengths[index + 1]) for index in inner]
+
+
+def count_of_groups(lengths: Sequence[float]) -> int:
+    """Ascending lengths that stand ALIKE_RATIO or more apart."""
+    return sum(high > ALIKE_RATIO * low for low, high in pairwise(lengths)) + bool(lengths)
+
+
+def _stepping(name: str, formula: str, covariate: str, term: str, *, rising: bool) -> Law:
+    """One step along a number.  Args: rising: the slow side is above it."""
+    return Law(
+        name=name,
+        formula=formula,
+        needs=lambda covariates: missing(covariates, covariate),
+        variants=lambda covariates: steps(covariates, covariate, term, rising=rising),
+        probes=lambda covariates: spread(covariates, covariate),
+        shape_matters=False,
+        along=(covariate,),
+        fewest=5,
+    )
+
+
+# More buffers are in use than a cache of handles or registrations holds. Buffers used in turn miss a cache with
+# least-recently-used replacement either never or every time, so the cost does not grow: it begins. Known capacities:
+# docs/internals/statistics.md.
+LIVE = "live_buffers"
+LIVE_BUFFERS = _stepping("live buffers", "t = a + b [live_buffers > K]", LIVE, "miss", rising=True)
+
+# A path that opens at the n-th use of a buffer, counted from 1. n = 2 is a cost of the first use alone. MPICH's XPMEM
+# opens at the fifth use of an address (its source, src/mpid/ch4/shm/ipc/xpmem).
+REPETITION = "repetition"
+REPETITIONS = _stepping("repetition", "t = a + b [repetition < n]", REPETITION, "before it opens", rising=False)
+
+
+# A step at some length: another path from a limit on, whose cost depends on nothing else.
+FEWEST = 5  # lengths: two constants, the step, and two that could contradict them
+FEWEST_BESIDE = 2  # lengths on each side: one could not show that the side is constant
+
+
+def _step_variants(covariates: Covariates) -> Sequence[Variant]:
+    found = [variant for name in sides(covariates) for variant in _along(covariates, name)]
+    found = with_transfer(found, covariates)
+    if varies(covariates, MESSAGE):
+        found += _along(covariates, MESSAGE)
+    return found
+
+
+def _along(covariates: Covariates, name: str) -> list[Variant]:
+    values = np.unique(covariates[name]).tolist()
+    gaps = gaps_between_groups(values, FEWEST_BESIDE) if count_of_groups(values) >= FEWEST else []
+    return [step(name, term, *gap, rising=rising) for gap in gaps for term, rising in _TERMS]
+
+
+_TERMS = (("beyond the step", True), ("up to the step", False))
+
+
+def _step_probes(covariates: Covariates) -> list[Place]:
+    names = [*sides(covariates), *([MESSAGE] if varies(covariates, MESSAGE) else [])]
+    return [place for name in names for place in spread(covariates, name)]
+
+
+STEP = Law(
+    name="step",
+    formula="t = a + b [length > L]",
+    needs=lambda covariates: missing(covariates, *SIDES, MESSAGE),
+    variants=_step_variants,
+    probes=_step_probes,
+    shape_matters=False,
+    along=(*SIDES, MESSAGE),
+    fewest=FEWEST,
+)
+
+
+# Constants for well aligned allocations, with a step between them, and a cost by the page for all others.
+#
+# Two GPUs: whole multiples of a large page cost nothing up to 384 MiB and 7 to 11 ms, whatever their length, from 512
+# MiB on; one byte more costs 7.4 ms a GiB. A line through four such lengths is none of this.
+
+
+@dataclass(frozen=True)
+class _Threshold:
+    """length: covariate. limits: the least alignment of each class but the first, ascending; the last class has no
+    remainder. least: alignment of the first class. above: the last length without a remainder before the step.
+    """
+
+    length: str
+    limits: tuple[float, ...]
+    least: float
+    above: float
+
+    def __call__(self, covariates: Covariates) -> Sequence[Column]:
+        lengths = covariates[self.length]
+        index = np.searchsorted(self.limits, alignment(lengths), side="right")
+        later = (index == len(self.limits)) & (lengths > self.above)
+        terms = [intercept(covariates), Column("beyond the threshold", None, later.astype(np.float64))]
+        for number, page in enumerate([self.least, *self.limits[:-1]]):
+            terms.append(granules_of(int(page), np.where(index == number, np.ceil(lengths / page), 0.0)))
+        return terms
+
+
+def _threshold_variants(covariates: Covariates) -> Sequence[Variant]:
+    found = []
+    for name, text in sides(covariates).items():
+        levels = np.unique(alignment(covariates[name])).tolist()
+        for switches in range(1, CLASSES):
+            for limits in combinations(levels[1:], switches):
+                found += _of_classes(covariates, name, text, limits)
+    return with_transfer(found, covariates)
+
+
+def _of_classes(covariates: Covariates, name: str, text: str, limits: tuple[float, ...]) -> list[Variant]:
+    """One for each place of the step among the lengths without a remainder."""
+    lengths = covariates[name]
+    levels = np.unique(alignment(lengths))
+    clean = np.unique(lengths[alignment(lengths) >= limits[-1]]).tolist()
+    if count_of_groups(clean) < FEWEST:
+        return []
+    aligned = [Bracket(f"{text}'s alignment", float(levels[levels < limit].max()), limit) for limit in limits]
+    classes = ", ".join(format_bytes(int(limit)) for limit in (levels[0], *limits))
+    return [
+        Variant(
+            f"step after {format_bytes(int(low))}, classes {classes}",
+            _Threshold(name, limits, float(levels[0]), low),
+            (*aligned, Bracket(name, low, high)),
+        )
+        for low, high in gaps_between_groups(clean, FEWEST_BESIDE)
+    ]
+
+
+def _threshold_needs(covariates: Covariates) -> str | None:
+    if (why := missing(covariates, *SIDES)) is not None:
+        return why
+    if _threshold_variants(covariates):
+        return None
+    return f"too few points: needs lengths with a remainder, and {FEWEST} lengths without one"
+
+
+def _threshold_probes(covariates: Covariates) -> list[Place]:
+    return [place for name in sides(covariates) for place in spread(covariates, name)]
+
+
+THRESHOLD = Law(
+    name="threshold",
+    formula="t = a + b [no remainder, allocation > L] + sum of c_g pages_g(allocation with a remainder)",
+    needs=_threshold_needs,
+    variants=_threshold_variants,
+    probes=_threshold_probes,
+    shape_matters=False,
+    along=tuple(SIDES),
+    fewest=6,
+)
+
+
+# Time that grows with a length and levels off: what a longer buffer has pushed out of the caches is out.
+#
+#     t = a + b (1 - exp(-length / c))
+#
+# c is searched where the times want it, but only where the levelling off was seen: the longest length is at least
+# SEEN times c. A curve that is still straight at its end is not distinguished from a line, and no law says where it
+# would end.
+
+SEEN = 2.0  # longest length over c: 86 % of the growth lies within the sweep
+_GRID_RATIO = 1.5  # between the values of c that are tried first
+_NARROWINGS = 4  # each divides the ratio between neighbours of c by 3
+_WORDS = {MESSAGE: "message", **SIDES}
+
+
+def _lengths(covariates: Covariates) -> dict[str, str]:
+    """Return the lengths that vary: covariate -> whose length it is."""
+    found = dict(sides(covariates))
+    if varies(covariates, MESSAGE):
+        found[MESSAGE] = _WORDS[MESSAGE]
+    return found
+
+
+def levelling(name: str, c_bytes: float) -> Variant:
+    """Return the variant whose length c is fixed."""
+    per = per_curve(f"(1 - exp(-{_WORDS[name]} / {format_bytes(round(c_bytes))}))")
+
+    def columns(covariates: Covariates) -> Sequence[Column]:
+        return [intercept(covariates), Column("levels off", per, -np.expm1(-covariates[name] / c_bytes))]
+
+    def turned(covariates: Covariates) -> Floats:
+        share = covariates[name] / c_bytes
+        slope: Floats = -share * np.exp(-share)  # of the last column by ln c
+        return slope
+
+    return Variant(f"levels off over {format_bytes(round(c_bytes))}", columns, searched=1, turned=turned)
+
+
+def placed(covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> list[Variant]:
+    """Return, for each length that varies, the variant whose c fits these times best; none where c would lie beyond
+    what was swept.
+    """
+    best = [_best(name, covariates, centre_s, sigma_ratio) for name in _lengths(covariates)]
+    return [variant for variant in best if variant is not None]
+
+
+def _best(name: str, covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> Variant | None:
+    lengths = covariates[name]
+    low = max(1.0, float(lengths[lengths > 0].min()) / 2)
+    high = max(low, float(lengths.max()) / SEEN)
+
+    def misfit(c_bytes: float) -> float:
+        matrix = np.stack([column.values for column in levelling(name, c_bytes).columns(covariates)], axis=1)
+        found = solve_times(matrix, centre_s, sigma_ratio, np.array([True, True]))
+        if found is None:
+            return float("inf")
+        return float(((log_residuals(centre_s, matrix @ found) / sigma_ratio) ** 2).sum())
+
+    ratio = _GRID_RATIO
+    tried = np.append(np.exp(np.arange(np.log(low), np.log(high), np.log(ratio))), high)
+    for _ in range(_NARROWINGS):
+        best = float(tried[int(np.argmin([misfit(float(c)) for c in tried]))])
+        ratio **= 1 / 3
+        tried = np.clip(best * ratio ** np.arange(-2.0, 3.0), low, high)
+    best = float(tried[int(np.argmin([misfit(float(c)) for c in tried]))])
+    return levelling(name, best) if best < high else None
+
+
+def _saturates_probes(covariates: Covariates) -> list[Place]:
+    return [place for name in _lengths(covariates) for place in spread(covariates, name)]
+
+
+SATURATES = Law(
+    name="saturates",
+    formula="t = a + b (1 - exp(-length / c))",
+    needs=lambda covariates: missing(covariates, *SIDES, MESSAGE),
+    variants=lambda covariates: [],
+    probes=_saturates_probes,
+    shape_matters=False,
+    placed=placed,
+    along=(*SIDES, MESSAGE),
+    fewest=5,
+)
+
+
+# Bytes again, with other coefficients from some length on: protocol switches.
+#
+# Each stretch is a straight line in linear space, fitted with relative weights; the places of the switches are found by
+# dynamic programming over all of them. Straight lines in a plot of logarithms would not do: a + b n is curved there,
+# and the bend is taken for a switch.
+
+# Where stretches of straight lines begin, such that each line is one that a protocol can have: it costs no less than
+# nothing at 0 bytes, and no less for a longer message. Dynamic programming over all places, in time O(n^2); above
+# MOST_PLACES lengths over places at equal distances, then each is moved to where it is best between its neighbours.
+# All lengths count in either case.
+
+FEWEST_SIZES = 4  # in a stretch: two coefficients, and two more points that could contradict them
+MOST_SEGMENTS = 6
+MOST_PLACES = 1000  # among which the beginnings are searched at once
+MOST_PASSES = 10  # of moving them
+
+
+def best_splits(lengths: Floats, times_s: Floats, weights: Floats, most: int = MOST_SEGMENTS) -> list[list[int]]:
+    """For each number of segments from 2 on, where the next one begins: indices into ascending lengths.
+
+    Args: lengths, times_s, weights: shape (n,); weights multiply residuals.
+    """
+    n = lengths.size
+    if n < 2 * FEWEST_SIZES:
+        return []
+    squares = weights**2
+    places = np.arange(n + 1) if n <= MOST_PLACES else np.linspace(0, n, MOST_PLACES + 1).round().astype(np.int64)
+    cost = line_costs(lengths, times_s, squares, places)
+    total, came = cost[0].copy(), []
+    found = []
+    for segments in range(2, most + 1):
+        if n < segments * FEWEST_SIZES:
+            break
+        total, begin = _one_more(total, cost)
+        came.append(begin)
+        splits, end = [], places.size - 1
+        for step in reversed(came):
+            end = int(step[end])
+            splits.append(int(places[end]))
+        found.append(splits[::-1] if n <= MOST_PLACES else _moved(splits[::-1], lengths, times_s, squares))
+    return found
+
+
+def _moved(splits: list[int], x: Floats, y: Floats, w: Floats) -> list[int]:
+    """Move each split in turn to where the lines on both its sides cost least, until none moves."""
+    edges = [0, *splits, x.size]
+    for _ in range(MOST_PASSES):
+        before = list(edges)
+        for k in range(1, len(edges) - 1):
+            a, b = edges[k - 1], edges[k + 1]
+            ends = slice(a + FEWEST_SIZES, b - FEWEST_SIZES + 1)
+            left = _from(x[a:b], y[a:b], w[a:b])
+            right = _from(x[a:b][::-1], y[a:b][::-1], w[a:b][::-1])[::-1]
+            both = left[ends.start - a - 1 : ends.stop - a - 1] + right[ends.start - a : ends.stop - a]
+            edges[k] = ends.start + int(np.argmin(both))
+        if edges == before:
+            break
+    return edges[1:-1]
+
+
+def _one_more(total: Floats, cost: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the least cost of the first j points with one more segment, and where its last segment begins."""
+    least = np.full(total.size, np.inf)
+    begin = np.zeros(total.size, dtype=np.int64)
+    for i in np.flatnonzero(np.isfinite(total)):
+        ways = total[i] + cost[i]
+        better = ways < least
+        least[better], begin[better] = ways[better], i
+    return least, begin
+
+
+def line_costs(x: Floats, y: Floats, w: Floats, places: NDArray[np.int64] | None = None) -> Floats:
+    """cost[i, j]: weighted sum of squares about the best line a + b x with a, b >= 0 through points i .. j - 1; inf
+    where these are fewer than FEWEST_SIZES. Shape (n + 1, n + 1), or of `places`, ascending from 0 to n.
+
+    Args: x: ascending, each once.  y: above 0.  w: weights of squares.
+    """
+    n = x.size
+    places = np.arange(n + 1) if places is None else places
+    cost = np.full((places.size, places.size), np.inf)
+    for row, i in enumerate(places[places <= n - FEWEST_SIZES]):
+        first = int(np.searchsorted(places, i + FEWEST_SIZES))
+        cost[row, first:] = _from(x[i:], y[i:], w[i:])[places[first:] - i - 1]
+    return cost
+
+
+def _from(x: Floats, y: Floats, w: Floats) -> Floats:
+    """Costs of the lines through the first 1, 2, ... points. Sums begin at the first point, and those of the free line
+    are of differences from it, so that a few near points far from 0 lose no digits.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        dx, dy = x - x[0], y - y[0]
+        sw, sx, sy = np.cumsum(w), np.cumsum(w * dx), np.cumsum(w * dy)
+        sxx, sxy, syy = np.cumsum(w * dx * dx), np.cumsum(w * dx * dy), np.cumsum(w * dy * dy)
+        slope = (sw * sxy - sx * sy) / (sw * sxx - sx * sx)
+        level = (sy - slope * sx) / sw  # of the free line at the first point, less y[0]
+        free = syy - level * sy - slope * sxy
+        possible = (slope >= 0) & (y[0] + level - slope * x[0] >= 0)
+        # Else the best line lies on the border: no constant, or the same time for every length.
+        through_0 = np.cumsum(w * y * y) - np.cumsum(w * x * y) ** 2 / np.cumsum(w * x * x)
+        flat = syy - sy * sy / sw
+        costs: Floats = np.maximum(np.where(possible, free, np.fmin(through_0, flat)), 0.0)
+    return costs
+
+
+def switched(limits: Sequence[tuple[float, float]]) -> Variant:
+    """limits: of each switch the last length before it and the first one behind it."""
+    edges = [high for _, high in limits]
+
+    def columns(covariates: Covariates) -> Sequence[Column]:
+        index = np.searchsorted(edges, covariates[MESSAGE], side="right")
+        terms = []
+        for number in range(len(edges) + 1):
+            inside = (index == number).astype(np.float64)
+            # Neither may be negative: a line that meets 0 bytes below 0 s is a piece of a curve, and no protocol.
+            terms.append(Column(f"constant {number + 1}", None, inside))
+            terms.append(Column(f"transfer {number + 1}", BYTE, inside * covariates[MESSAGE]))
+        return terms
+
+    text = " and ".join(f"{low:.12g} B" for low, _ in limits)
+    brackets = tuple(Bracket(MESSAGE, low, high) for low, high in limits)
+    return Variant(f"switch after {text}", columns, brackets, searched=len(limits))
+
+
+def variants(covariates: Covariates, centre_s: Floats, sigma_ratio: Floats) -> list[Variant]:
+    """The best placing of 1, 2, ... switches for these times, and for each what its neighbours would be."""
+    order = np.argsort(covariates[MESSAGE], kind="stable")
+    lengths = covariates[MESSAGE][order]
+    found = []
+    for splits in best_splits(lengths, centre_s[order], 1.0 / (sigma_ratio * centre_s)[order]):
+        found.append(_between(lengths, splits))
+        for which, split in enumerate(splits):
+            for moved in (split - 1, split + 1):
+                shifted = [*splits[:which], moved, *splits[which + 1 :]]
+                edges = [0, *shifted, lengths.size]
+                if all(b - a >= FEWEST_SIZES for a, b in pairwise(edges)):
+                    found.append(_between(lengths, shifted))
+    return found
+
+
+def _between(lengths: Floats, splits: Sequence[int]) -> Variant:
+    return switched([(float(lengths[s - 1]), float(lengths[s])) for s in splits])
+
+
+def _segments_needs(covariates: Covariates) -> str | None:
+    if (why := missing(covariates, MESSAGE)) is not None:
+        return why
+    lengths = covariates[MESSAGE]
+    if np.unique(lengths).size != lengths.size:
+        return "several points have the same message_bytes; take one sweep of lengths at a time"
+    if lengths.size < 2 * FEWEST_SIZES:
+        return f"{lengths.size} lengths; a switch needs {FEWEST_SIZES} on each side"
+    return None
+
+
+def _segments_probes(covariates: Covariates) -> list[Place]:
+    return spread(covariates, MESSAGE)
+
+
+SEGMENTS = Law(
+    name="segments",
+    formula="t = a_j + b_j message_bytes in stretch j",
+    needs=_segments_needs,
+    variants=lambda covariates: [],
+    probes=_segments_probes,
+    shape_matters=False,
+    placed=variants,
+    along=(MESSAGE,),
+)
+
+
+# Every law there is, simplest first.
+
+LAWS: tuple[Law, ...] = (
+    CONSTANT,
+    BY_BYTE,
+    ALLOCATION,
+    PAGES,
+    GRANULES,
+    LIVE_BUFFERS,
+    REPETITIONS,
+    STEP,
+    SATURATES,
+    THRESHOLD,
+    SEGMENTS,
+    BY_DEPTH,
+    BY_BLOCK,
+)
+
+
+def find(name: str) -> Law:
+    """Return the law of this name.  Raises: UsageError: there is no law of that name."""
+    for law in LAWS:
+        if law.name == name:
+            return law
+    raise UsageError(f"there is no law '{name}'; there are {', '.join(law.name for law in LAWS)}")
