@@ -19,7 +19,6 @@ from slowpath.cli.options import (
     dry_run_option,
     full_option,
     quiet_option,
-    take_over_option,
 )
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION
@@ -64,7 +63,6 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: slowpath-runs/diagnosis-DATE]")
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the diagnosis in this folder.")
-@take_over_option()
 @click.option(
     "--trust",
     is_flag=True,
@@ -85,7 +83,6 @@ def command(
     out: Path | None,
     resumed: Path | None,
     trust: bool,
-    take_over: bool,
     cell_timeout: float,
     name_only: bool,
     dry_run: bool,
@@ -122,7 +119,7 @@ def command(
     if trust and resumed is None:
         raise UsageError("--trust needs --resume FOLDER: it accepts variables of that folder")
     if resumed is not None:
-        require_resumable(resumed, take_over)  # at once, before anything is compiled
+        require_resumable(resumed)  # at once, before anything is compiled
         ranks = ranks_of(resumed, ranks)
         mpi = mpi or own_mpi(resumed, os.environ, trust)
     program = _program(watch) if watch is not None else None
@@ -139,7 +136,7 @@ def command(
     with ExitStack() as held:
         held.enter_context(behind_place(wrong))
         if resumed:
-            held.enter_context(owned(resumed, "slowpath diagnose", bench.tell, take_over))
+            held.enter_context(owned(resumed, "slowpath diagnose", bench.tell))
             session = resume(resumed, bench, budget if explicit else None, budget, name_only, only, begun_s)
         else:
             session = begin(bench, budget, out, name_only, only, begun_s)

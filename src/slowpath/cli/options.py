@@ -54,14 +54,6 @@ def minimum_effect_option(default: str, words: str) -> Decorator:
     return click.option("--minimum-effect", type=EFFECT, default=default, show_default=True, help=words)
 
 
-def take_over_option() -> Decorator:
-    """Return the option --take-over, for commands that continue in a folder."""
-    words = (
-        "Continue although another host or container seems to measure there. Use it only if you know that it is gone."
-    )
-    return click.option("--take-over", is_flag=True, help=words)
-
-
 def format_option(*names: str) -> Decorator:
     """Return the option --format with the first name as default."""
     words = "What to print on stdout."

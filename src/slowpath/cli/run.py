@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, quiet_option, take_over_option
+from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, quiet_option
 from slowpath.cli.telling import teller
 from slowpath.cli.values import DURATION, RANKS
 from slowpath.core.errors import UsageError
@@ -50,7 +50,6 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @click.option("--list", "listing", is_flag=True, help="List the campaigns that come with Slowpath.")
 @dry_run_option()
 @click.option("--resume", "resumed", type=click.Path(path_type=Path), help="Continue the run in this folder.")
-@take_over_option()
 @click.option(
     "--trust",
     is_flag=True,
@@ -81,7 +80,6 @@ def command(
     listing: bool,
     dry_run: bool,
     resumed: Path | None,
-    take_over: bool,
     trust: bool,
     script: str | None,
     nodes: int | None,
@@ -109,7 +107,7 @@ def command(
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
 
-    _require_fitting(resumed, [campaign, ranks, out, rounds, seed, script, *fail_on], take_over or trust)
+    _require_fitting(resumed, [campaign, ranks, out, rounds, seed, script, *fail_on], trust)
     if (nodes or limit_s) and not script:
         raise UsageError("--nodes and --time need --script: a run uses the nodes of its allocation")
     if listing:
@@ -120,7 +118,7 @@ def command(
         return print_script(campaign or "checkup", script, nodes, ranks, limit_s, mpi, budget)
     tell = teller(quiet)
     if resumed is not None:
-        terms = Terms(mpi, trust, take_over)
+        terms = Terms(mpi, trust)
         resume(resumed, os.environ, tell, RunLimits(cell_timeout, budget), lambda: choose(quiet), terms)
         results = rebuild(resumed)
         show(resumed, results, "json" if as_json else "text", full)
@@ -146,7 +144,7 @@ def _require_fitting(resumed: Path | None, for_new_runs: Sequence[object], for_r
     if resumed is not None and any(value is not None for value in for_new_runs):
         raise UsageError("--resume FOLDER continues what was planned: leave out campaign, ranks, out, rounds and seed")
     if resumed is None and for_resume:
-        raise UsageError("--take-over and --trust need --resume FOLDER")
+        raise UsageError("--trust needs --resume FOLDER")
 
 
 def _list_campaigns() -> int:

@@ -41,7 +41,7 @@ from slowpath.findings.tally import group_of
 from slowpath.mpi.settings import Forced
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s
-from slowpath.run.ownership import Taken, keep_held, now
+from slowpath.run.ownership import now
 from slowpath.run.prepare import PreparedRun
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.laws.choose import MINIMUM_EFFECT
@@ -239,7 +239,6 @@ class Session:
 
     def _take(self, proposal: Proposal, prepared: PreparedRun) -> None:
         """Measure one campaign into its folder and conclude from it."""
-        keep_held()
         number, kind = len(self.diagnosis.steps) + 1, kind_of(proposal.task)
         estimate_s = prepared.cost.wall_s
         folder = f"{number:02d}-{proposal.task.kind}"
@@ -261,7 +260,7 @@ class Session:
             self._write(spent_s=max(self.diagnosis.spent_s + time.monotonic() - begun, self._clock.spent_s))
             raise
         except EnvironmentFailure as error:
-            if kind.required or isinstance(error, Taken):
+            if kind.required:
                 raise
             self._bench.tell(f"{folder}: {error}")
         self._conclude(step)
@@ -354,7 +353,6 @@ class Session:
         return dataclasses.replace(state, left_s=self._clock.left_s(self.diagnosis.budget_s, self.diagnosis.spent_s, 0))
 
     def _write(self, **changed: Any) -> None:
-        keep_held()
         self.diagnosis = replace(self.diagnosis, **changed)
         write_diagnosis(self.folder, self.diagnosis)
 

@@ -149,10 +149,10 @@ def for_program(bench: Bench) -> Bench:
     return dataclasses.replace(bench, program=found)
 
 
-def require_resumable(folder: Path, take_over: bool = False) -> None:
+def require_resumable(folder: Path) -> None:
     """Raises: RecordError: the folder holds no diagnosis.  Taken: somebody measures into it, see `run.ownership`."""
     read_diagnosis(folder)
-    require_free(folder, take_over=take_over)
+    require_free(folder)
 
 
 def resume(

@@ -25,7 +25,6 @@ from slowpath.run.commands import Commands
 from slowpath.run.cores import allocated_nodes
 from slowpath.run.hide import hide_secrets, without_secrets
 from slowpath.run.limits import RunLimits, hung_words
-from slowpath.run.ownership import keep_held
 from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Progress
 from slowpath.run.schedule import LaunchProgress, Schedule, Task, read_account
@@ -144,18 +143,13 @@ class Execution:
         self._put_off.update(cells)
 
     def _together(self, tasks: list[Task]) -> list[Outcome]:
-        """Run the launches at the same time, and record each.
-
-        Raises: Taken: another process measures into this folder now; what was launched here is not recorded.
-        """
-        keep_held(now=True)
+        """Run the launches at the same time, and record each."""
         begun = [self._begin(task) for task in tasks]
         started = datetime.now(UTC)
         try:
             outcomes = self._run_all([launch.job for launch in begun])
         except OSError as error:
             raise disk_failure(error, self._run) from error
-        keep_held(now=True)
         known, now = dict(self._schedule.quarantined), datetime.now(UTC)
         for launch, outcome in zip(begun, outcomes, strict=True):
             # Of several at the same time only the last ended now.

@@ -133,14 +133,14 @@ def resume(
 ) -> RunEnd:
     """Measure what is left of a run that was cut off, with the same MPIs and engines.
 
-    Args:   progress: made when the first launch is near.  take_over: an owner that can't be seen from here is gone.
+    Args:   progress: made when the first launch is near.
     Raises: RecordError, EnvironmentFailure: as `reopen`; else as `measure`.
     """
     terms = terms or Terms()
-    require_free(run, take_over=terms.take_over)  # at once, before anything is compiled
+    require_free(run)  # at once, before anything is compiled
     require_no_other(run)
     found = reopen(run, environ, tell, terms)
-    with owned(run, "slowpath run --resume", tell, terms.take_over):
+    with owned(run, "slowpath run --resume", tell):
         end_leftovers(run, tell)
         schedule, machine = what_is_left(run, found)  # only now does nobody else add launches
         tell(f"{len(schedule.launches_left())} of {len(found.plan.launches)} launches are left")

@@ -24,7 +24,6 @@ from typing import BinaryIO
 from slowpath.core.signals import as_job, held_back
 from slowpath.mpi.probe import Child
 from slowpath.run.leftovers import MARKER, end_job
-from slowpath.run.ownership import keep_held
 from slowpath.run.stacks import save_stacks
 
 MAX_CHARACTERS = 300
@@ -162,7 +161,7 @@ def run_jobs(jobs: Sequence[LaunchedJob]) -> list[Outcome]:
     """Start all jobs, which have no node in common, and wait until each has ended or was ended, as `run_job` does.
 
     Ctrl-C ends all that still run. Returns: how each ended, in the order of the jobs.
-    Raises: Taken: a folder that this process holds was taken over; the jobs are ended.  ExitUnseen: likewise.
+    Raises: ExitUnseen; the jobs are ended.
     """
     running: list[_Running] = []
     try:
@@ -170,7 +169,6 @@ def run_jobs(jobs: Sequence[LaunchedJob]) -> list[Outcome]:
             running.append(_Running(job))
         while any(process.still_runs() for process in running):
             _sleep_until_one_ends(running)
-            keep_held()
     except KeyboardInterrupt:
         return [*(process.interrupted() for process in running), *(_never_started(job) for job in jobs[len(running) :])]
     except BaseException:

@@ -143,13 +143,11 @@ class Terms:
 
     mpi        as --mpi
     trust      what differs, and what the folder would have started, is fine
-    take_over  an owner that can't be seen from here is gone
     own        variables that the caller sets itself, whatever the folder says, such as its own preload
     """
 
     mpi: str | None = None
     trust: bool = False
-    take_over: bool = False
     own: Mapping[str, str] = field(default_factory=dict)
 
 
