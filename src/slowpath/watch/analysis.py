@@ -274,11 +274,6 @@ class AttributedWatch:
     site_of: Mapping[int, int]
 
 
-def watch_results(folder: Path) -> WatchResults:
-    """Without findings.  Raises: RecordError: it is no watch."""
-    return watched(folder).results
-
-
 def watched(folder: Path) -> AttributedWatch:
     """Read, match, attribute and add up.  Raises: RecordError: it is no watch."""
     info = read_watch(folder)

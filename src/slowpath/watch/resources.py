@@ -184,7 +184,7 @@ def _sentence(count: int, launcher: WatchLauncher | None, job: WatchedJob) -> Mi
     library = f"the program's library ({path}, {_titled(name, version)})"
     head = f"Each of {count} processes ran alone as rank 0 of 1:"
     own = own_launcher(Path(path), name) if path else None
-    is_other = own is not None and (launcher is None or not _is_same(own, launcher.path))
+    is_other = own is not None and (launcher is None or os.path.realpath(own) != os.path.realpath(launcher.path))
     start = f"Start it with {own}." if is_other else "Start it with the launcher of that library."
     if launcher is None:
         variable, by = job.rank_variable or ("", None)
@@ -232,7 +232,3 @@ def own_launcher(library_path: Path, name: str | None) -> Path | None:
             if path.is_file() and os.access(path, os.X_OK):
                 return path
     return None
-
-
-def _is_same(one: Path, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)

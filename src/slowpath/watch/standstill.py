@@ -304,7 +304,8 @@ def standstill(
     if quiet_s < least_s:
         return None
     ranks = RanksNow(found, until_s)
-    cause, late, text = _why(ranks)
+    # What keeps the ranks, those that have not come, and one sentence without a full stop.
+    cause, late, text = _mismatch(ranks) or _circle(ranks) or _missing(ranks) or ("not known", set(), _unknown(ranks))
     every = tuple(
         Standing(
             rank=one.rank,
@@ -320,11 +321,6 @@ def standstill(
     return Standstill(
         quiet_s=quiet_s, cause=cause, late=tuple(sorted(late)), text=text, was_stopped=was_stopped, ranks=every
     )
-
-
-def _why(ranks: RanksNow) -> tuple[StandstillCause, set[int], str]:
-    """What keeps the ranks, those that have not come, and one sentence without a full stop."""
-    return _mismatch(ranks) or _circle(ranks) or _missing(ranks) or ("not known", set(), _unknown(ranks))
 
 
 def _mismatch(ranks: RanksNow) -> tuple[StandstillCause, set[int], str] | None:

@@ -498,12 +498,8 @@ def _is_listed(wait: Wait, results: WatchResults) -> bool:
     paths = [(known(finding.rule), finding.sites) for finding in results.findings]
     named = any(isinstance(path, ProgramSlowPath) and path.is_wait == wait.kind and wait.site in sites
                 for path, sites in paths)  # fmt: skip
-    return _is_cause(wait) and wait.share >= LEAST_SHARE and not named
-
-
-def _is_cause(wait: Wait) -> bool:
-    """The rank that is waited for computes, or has no core: the delay begins there."""
-    return wait.culprit is not None and wait.began == "outside MPI"
+    # The rank that is waited for computes, or has no core: the delay begins there.
+    return wait.culprit is not None and wait.began == "outside MPI" and wait.share >= LEAST_SHARE and not named
 
 
 def _of_wait(wait: Wait, results: WatchResults) -> _Change:

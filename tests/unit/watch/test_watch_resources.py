@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.watch.analysis import watch_results
+from slowpath.watch.analysis import watched as watched_folder
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.resources import MOST_MOMENTS, program_resources
 from slowpath.watch.results import WatchResults
@@ -37,7 +37,7 @@ def watched(tmp_path: Path, *lines: tuple[str, str]) -> WatchResults:
     info = WatchInfo(slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", wall_s=2.0, working_folder="/",
                      host="node1", library="/l.so", exit_code=0)  # fmt: skip
     write_watch(tmp_path, info)
-    return watch_results(tmp_path)
+    return watched_folder(tmp_path).results
 
 
 def sample(at_s: float, resident: int, waited_s: float = 0.0) -> tuple[str, str]:

@@ -118,6 +118,7 @@ def watch_layout() -> WatchLayout:
     row = sections.pop("section_row").element
     last = schema["fields"][-1]
     header_end = last["offset"] + np.dtype(last["type"]).itemsize
+    # What stands before the brackets, in which the schema says what belongs to a kind.
     return WatchLayout(
         version=schema["version"],
         magic=schema["magic"].encode("ascii"),
@@ -128,7 +129,7 @@ def watch_layout() -> WatchLayout:
         sections=sections,
         interfaces=_numbered(schema["interfaces"]),
         families=_numbered(schema["families"]),
-        memory_kinds={kind: _name(text) for kind, text in _numbered(schema["memory_kinds"]).items()},
+        memory_kinds={kind: text.partition(" (")[0] for kind, text in _numbered(schema["memory_kinds"]).items()},
     )
 
 
@@ -152,11 +153,6 @@ def _format(kind: Any) -> Any:
 def _fields_of(element: np.dtype[Any]) -> list[Mapping[str, Any]]:
     fields: Mapping[str, Any] = element.fields or {}
     return [{"name": name, "type": entry[0], "offset": entry[1]} for name, entry in fields.items()]
-
-
-def _name(text: str) -> str:
-    """Return what stands before the brackets, in which the schema says what belongs to a kind."""
-    return text.partition(" (")[0]
 
 
 def _numbered(table: Mapping[str, str]) -> dict[int, str]:

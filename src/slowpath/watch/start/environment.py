@@ -113,7 +113,7 @@ def _handed_on(
                 notes.append(f"{changed[at]}: {library} is preloaded behind it")
                 changed[at] = mended
     if launcher in _OPEN_MPI:
-        unsaid = [name for name in names if not _says(changed, name)]
+        unsaid = [name for name in names if not any(word == name or word.startswith(f"{name}=") for word in changed)]
         changed[1:1] = [word for name in unsaid for word in ("-x", name)]
     elif launcher in _HYDRA and any(word in _HYDRA_HOLDS_BACK for word in command):
         changed[1:1] = [word for name in names for word in ("-genv", name, everything[name])]
@@ -125,10 +125,6 @@ def _handed_on(
 
 def _behind(there: str, library: str) -> str:
     return f"{there}:{library}" if there else library
-
-
-def _says(command: Sequence[str], name: str) -> bool:
-    return any(word == name or word.startswith(f"{name}=") for word in command)
 
 
 def _preloading(command: Sequence[str], at: int, library: str) -> str | None:
