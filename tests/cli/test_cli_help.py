@@ -70,7 +70,7 @@ def test_every_command_explains_itself(path: str, command: click.Command) -> Non
 
 @pytest.mark.parametrize(("name", "module", "summary"), COMMANDS)
 def test_summary_is_the_commands_own(name: str, module: str, summary: str) -> None:
-    command: click.Command = importlib.import_module(module).command
+    command: click.Command = getattr(importlib.import_module(module), f"{name}_command")
     assert command.name == name
     assert (command.help or "").splitlines()[0] == summary
 

@@ -23,7 +23,7 @@ TOY = '''
 import os, sys, time
 from pathlib import Path
 import click
-from slowpath.cli.telling import teller
+from slowpath.cli.options import teller
 from slowpath.run.progress import choose
 
 @click.command()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from ranks import Process, Ranks, finished
 
-from slowpath.cli.explain import REPRODUCERS, program
+from slowpath.cli.machine import REPRODUCERS, program
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
 from watchdog import WATCHDOG_S

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from cluster import Cluster, Done
 
-from slowpath.cli.explain import program
+from slowpath.cli.machine import program
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.events import read_events

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.values import EFFECT
+from slowpath.cli.options import EFFECT
 
 if TYPE_CHECKING:
     from slowpath.core.results import Results
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout; the program's stdout goes to stderr.")
 @click.argument("command_words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
-def command(
+def count_command(
     function: str,
     calls: int,
     skip: int,

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import click
 
 from slowpath.cli.options import (
+    DURATION,
     cell_timeout_option,
     dry_run_option,
     full_option,
     quiet_option,
+    teller,
 )
-from slowpath.cli.telling import teller
-from slowpath.cli.values import DURATION
 
 if TYPE_CHECKING:
     from slowpath.diagnose.bench import Bench
@@ -74,7 +74,7 @@ GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so 
 @quiet_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print diagnosis.json instead of text.")
-def command(
+def diagnose_command(
     budget: float,
     only: tuple[str, ...],
     watch: Path | None,
@@ -99,7 +99,7 @@ def command(
     With --for, it covers the calls, lengths and memory of a watched program, and what costs that program most is first.
     """
     begun_s = time.monotonic()
-    from slowpath.cli.finish import exit_code_of
+    from slowpath.cli.options import exit_code_of
     from slowpath.core.errors import UsageError
     from slowpath.diagnose.page.files import write_derived
     from slowpath.diagnose.page.text import render, render_brief

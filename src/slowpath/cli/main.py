@@ -3,21 +3,133 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import importlib
+import io
 import os
+import select
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
-from slowpath.cli.streams import EXIT_NO_READER, EXIT_REFUSED, cleaned_streams, guarded
+from slowpath.core import guard
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.guard import line
 from slowpath.core.signals import exit_codes_kept, stop_signals
 from slowpath.core.version import __version__
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+EXIT_NO_READER = 141  # 128 + SIGPIPE, as a shell reports a program that the signal ends
+EXIT_REFUSED = 4
+# Of commands that failed for another reason: that one is what the user has to know.
+_FAILED = (EXIT_REFUSED, 70, 130)
+STDERR_PATIENCE_S = 1.0  # for a non-blocking stderr whose reader is slow
+
+
+class OutputLost(BaseException):
+    """stdout can't be written any more. It is no Exception, so that no command handles it."""
+
+
+class _Raw(io.FileIO):
+    """Raw stdout or stderr. Drops all output after the first failure, with which stdout ends the command."""
+
+    failure: OSError | None = None
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write as FileIO does, and wait for the reader of a non-blocking descriptor.  Raises: OutputLost."""
+        is_stdout, written = self.fileno() == 1, None
+        try:
+            while self.failure is None and (written := super().write(data)) is None:
+                if not select.select((), (self,), (), None if is_stdout else STDERR_PATIENCE_S)[1]:
+                    break
+        except OSError as error:
+            self.failure = error
+            if is_stdout:
+                raise OutputLost from error
+        return memoryview(data).nbytes if written is None else written
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """Run `command` with streams that can fail, and return its exit code, or that of a lost stdout.
+
+    Replaces sys.stdin, sys.stdout and sys.stderr for the rest of the process.
+    """
+    stdout = _install()
+    code = 0
+    try:
+        code = command()
+        sys.stdout.flush()
+        os.close(os.dup(stdout.fileno()))  # a network file system reports a full disk at the first close
+    except OutputLost:
+        pass
+    except OSError as error:
+        stdout.failure = stdout.failure or error
+    if stdout.failure is None or code in _FAILED:
+        return code
+    if stdout.failure.errno == errno.EPIPE:
+        return EXIT_NO_READER
+    sys.stderr.write(
+        f"slowpath: error: stdout can't be written: {stdout.failure.strerror}; the output is not whole: "
+        "make room or send it elsewhere, then run it again (measured runs are kept in their folders)\n"
+    )
+    return EXIT_REFUSED
+
+
+def _install() -> _Raw:
+    """Open closed standard descriptors, and replace the standard streams by ones that never cause a traceback."""
+    # In the wrong direction for 0 and 1: whoever reads or writes there gets EBADF, as from a closed one. A file that
+    # is opened later must not get their numbers.
+    for descriptor, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, flags)
+    results = _Raw(1, "w", closefd=False)
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    sys.stdout = _text(results, sys.stdout, line_buffered=results.isatty())
+    sys.stderr = _text(_Raw(2, "w", closefd=False), sys.stderr, line_buffered=True)
+    return results
+
+
+def _text(raw: io.FileIO, before: TextIO | None, line_buffered: bool) -> io.TextIOWrapper:
+    encoding = (before and before.encoding) or "utf-8"
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=line_buffered)
+
+
+class Cleaned:
+    """A text stream that removes control characters. `uncleaned` is for code that draws on the terminal itself."""
+
+    def __init__(self, uncleaned: TextIO) -> None:
+        self.uncleaned = uncleaned
+
+    def write(self, words: str) -> int:
+        """Write cleaned text, and return the number of characters given."""
+        self.uncleaned.write(guard.text(words))
+        return len(words)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.uncleaned, name)
+
+
+@contextlib.contextmanager
+def cleaned_streams() -> Iterator[None]:
+    """Make sys.stdout and sys.stderr `Cleaned` while the context is active."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, Cleaned(stream)) if stream is not None else stream for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
 
 # Under the headings of --help. A command's module is imported only when it is called, so that --help stays fast.
 GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
@@ -31,7 +143,7 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
                 "slowpath.cli.watch",
                 "Run an MPI program and show what it loses to communication, and where.",
             ),
-            ("doctor", "slowpath.cli.doctor", "Show what this machine has and what can be measured on it."),
+            ("doctor", "slowpath.cli.machine", "Show what this machine has and what can be measured on it."),
         ),
     ),
     (
@@ -57,12 +169,12 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Compare and gate",
         (
-            ("compare", "slowpath.cli.compare", "Compare two runs cell by cell."),
-            ("gate", "slowpath.cli.gate", "Pass or fail a run against a baseline."),
+            ("compare", "slowpath.cli.baselines", "Compare two runs cell by cell."),
+            ("gate", "slowpath.cli.baselines", "Pass or fail a run against a baseline."),
             ("nodes", "slowpath.cli.nodes", "Find the slow node or link of an allocation."),
             (
                 "reference",
-                "slowpath.cli.reference",
+                "slowpath.cli.baselines",
                 "Compare a run with earlier good runs on the same kind of machine.",
             ),
         ),
@@ -70,14 +182,14 @@ GROUPS: tuple[tuple[str, tuple[tuple[str, str, str], ...]], ...] = (
     (
         "Files and set-up",
         (
-            ("report", "slowpath.cli.report", "Rebuild the report of a run, a diagnosis or a watch."),
-            ("table", "slowpath.cli.table", "Print a run's numbers as tables in the format of the OSU benchmarks."),
-            ("trace", "slowpath.cli.trace", "Write a timeline of all ranks for ui.perfetto.dev."),
-            ("explain", "slowpath.cli.explain", "Explain a slow path on one screen, or list all slow paths."),
-            ("import", "slowpath.cli.import_", "Make a run folder from logs of reproducers or benchmarks."),
+            ("report", "slowpath.cli.files", "Rebuild the report of a run, a diagnosis or a watch."),
+            ("table", "slowpath.cli.files", "Print a run's numbers as tables in the format of the OSU benchmarks."),
+            ("trace", "slowpath.cli.files", "Write a timeline of all ranks for ui.perfetto.dev."),
+            ("explain", "slowpath.cli.machine", "Explain a slow path on one screen, or list all slow paths."),
+            ("import", "slowpath.cli.files", "Make a run folder from logs of reproducers or benchmarks."),
             (
                 "mpi",
-                "slowpath.cli.mpi",
+                "slowpath.cli.machine",
                 "List the MPIs found here, build their engines, and install an MPI that supports GPU memory.",
             ),
         ),
@@ -112,7 +224,7 @@ class LazyGroup(click.Group):
         """Return the command of this name, or None if there is none."""
         for name, module, _ in COMMANDS:
             if name == cmd_name:
-                command: click.Command = importlib.import_module(module).command
+                command: click.Command = getattr(importlib.import_module(module), f"{name}_command")
                 return command
         return None
 

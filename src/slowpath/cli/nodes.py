@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from slowpath.cli.options import cell_timeout_option, dry_run_option, quiet_option
-from slowpath.cli.telling import teller
+from slowpath.cli.options import cell_timeout_option, dry_run_option, quiet_option, teller
 from slowpath.core.errors import EnvironmentFailure, UsageError
 
 
@@ -41,7 +40,7 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 @click.option("--nodes", "count", type=click.IntRange(2), help="With --dry-run: the cost for so many nodes.")
 @quiet_option()
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of text.")
-def command(
+def nodes_command(
     mpi: str | None,
     out: Path | None,
     fail_above: float | None,

@@ -5,12 +5,82 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
+import re
+import shutil
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
 import click
 
-from slowpath.cli.values import DURATION, EFFECT
+from slowpath.core.guard import drawn_on, text
+from slowpath.core.guard import line as one_line
+
+if TYPE_CHECKING:
+    FloatParameter = click.ParamType[float]
+    CountsParameter = click.ParamType[tuple[int, ...]]
+    from slowpath.core.results import Results
+
+
+UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class DurationType(FloatParameter):
+    """A time such as 90, 90s, 10m or 1h, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the time in seconds, above zero."""
+        if isinstance(value, int | float):
+            return float(value)
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", str(value).strip())
+        if found is None or float(found[1]) == 0:
+            self.fail(f"'{value}' is not a time; write for example 90s, 10m or 1h", param, ctx)
+        return float(found[1]) * UNITS_S[found[2] or ""]
+
+
+DURATION = DurationType()
+
+
+class EffectType(FloatParameter):
+    """A share such as 5% or 0.05, as a ratio."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share, above 0 and below 1."""
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(%?)", str(value).strip())
+        ratio = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+        if not 0.0 < ratio < 1.0:
+            self.fail(f"'{value}' is not a share above 0 and below 1; write for example 5% or 0.05", param, ctx)
+        return ratio
+
+
+EFFECT = EffectType()
+
+
+class RankCountsType(CountsParameter):
+    """Numbers of ranks, such as 4 or 1,2,4."""
+
+    name = "ranks"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the numbers of ranks, each at least 1 and none twice."""
+        if isinstance(value, tuple):
+            return value
+        words = [word.strip() for word in str(value).split(",")]
+        if not all(re.fullmatch(r"[1-9][0-9]{0,6}", word) for word in words) or len(set(words)) < len(words):
+            self.fail(f"'{value}' is not a number of ranks; write for example 4, or several as 1,2,4", param, ctx)
+        return tuple(int(word) for word in words)
+
+
+RANKS = RankCountsType()
+
 
 Callback = Callable[..., int]
 Decorator = Callable[[Callback], Callback]
@@ -91,3 +161,102 @@ def phases_of(phase: str) -> tuple[str, ...]:
     from slowpath.compare.comparison import PHASES
 
     return PHASES if phase == "all" else (phase,)
+
+
+def teller(quiet: bool = False, stream: TextIO | None = None) -> Callable[[str], None]:
+    """Return the function that prints lines for the user. With `quiet` it prints nothing."""
+    stream = stream or sys.stderr
+    if quiet:
+        return lambda _: None
+    if stream.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        return TerminalLines(stream)
+    return lambda line: click.echo(line, file=stream)
+
+
+class TerminalLines:
+    """Prints lines that remain, and one line at the end that is overwritten."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = drawn_on(stream)
+        self._drawn = 0
+
+    def __call__(self, line: str) -> None:
+        """Print a line that remains."""
+        self.passing("")
+        click.echo(text(line), file=self._stream)
+
+    def passing(self, line: str) -> None:
+        """Draw `line` over the one drawn before. An empty line clears it."""
+        line = one_line(line)[: max(0, shutil.get_terminal_size().columns - 1)]
+        if not line and not self._drawn:
+            return
+        self._stream.write("\r" + line.ljust(self._drawn) + ("" if line else "\r"))
+        self._stream.flush()
+        self._drawn = len(line)
+
+
+WRITTEN = {"html": "report.html", "json": "results.json", "csv": "contrasts.csv", "text": "report.txt"}
+
+
+def show(run: Path, results: Results, format_name: str, full: bool = False) -> None:
+    """Print the results on stdout in one of WRITTEN's formats, and the paths of the files on stderr.
+
+    Args: full: all of the text in place of the verdict.
+    """
+    if format_name == "text":
+        from slowpath.report.text import render_brief, render_text
+
+        click.echo((render_text if full else render_brief)(results).rstrip("\n"))
+    else:
+        click.echo((run / WRITTEN[format_name]).read_text(encoding="utf-8").rstrip("\n"))
+    click.echo(f"report: {run / WRITTEN['html']}   results: {run / WRITTEN['json']}", err=True)
+
+
+def exit_code_of(*every: Results) -> int:
+    """Return 1 if any message arrived with wrong bytes, else 0: a slow path is a result, not a failure.
+
+    Args:   every: results of a run, or of all steps of a diagnosis.
+    Raises: RecordError: none of the results holds a measurement.
+    """
+    from slowpath.core.errors import RecordError
+    from slowpath.core.results import nothing_measured
+
+    if any(cell.wrong_bytes for results in every for cell in results.cells):
+        return 1
+    reasons = [nothing_measured(results) for results in every]
+    if reasons and reasons[0] is not None and None not in reasons:
+        raise RecordError(f"{every[0].run.folder}: nothing was measured: {reasons[0]}; see also: slowpath doctor")
+    return 0
+
+
+Much = Literal["brief", "full", "sites"]
+
+
+def verdict_lines(folder: Path, much: Much = "brief") -> list[str]:
+    """Analyse the record, write results.json and the report, and return the verdict's lines.
+
+    Args:   much: what fits a screen, all that is known, or the call sites with most time behind the former.
+    Raises: RecordError: the record can't be read.  EnvironmentFailure: a file can't be written.
+    """
+    from slowpath.watch.folder import read_watch
+    from slowpath.watch.report.write import rebuild
+    from slowpath.watch.verdict import brief_of, site_lines
+
+    info = read_watch(folder)
+    results, page = rebuild(folder), str(folder / "report.html")
+    if much == "full":
+        lines = [*results.verdict, f"report: {page}"]
+    else:
+        lines = brief_of(results, str(folder), page).lines()
+        lines += site_lines(results) if much == "sites" else []
+    if info.hung:
+        lines.append(
+            f"stopped, because nothing moved for {info.hang_after_s:g} s: the report covers the time until then"
+        )
+    elif info.interrupted:
+        lines.append("interrupted: the report covers the time until then")
+    elif info.signal is not None or info.exit_code:
+        code = f"exit code {info.exit_code}"
+        how = code if info.signal is None else f"ended by signal {info.signal}"
+        lines.append(f"the program failed ({how}): the report covers the time until then")
+    return lines

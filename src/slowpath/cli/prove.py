@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import dry_run_option, full_option, grouped, quiet_option
-from slowpath.cli.telling import teller
-from slowpath.cli.values import DURATION, EFFECT
+from slowpath.cli.options import DURATION, EFFECT, dry_run_option, full_option, grouped, quiet_option, teller
 
 if TYPE_CHECKING:
     from slowpath.watch.folder import WatchInfo
@@ -80,7 +78,7 @@ class RerunOptions:
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print the proofs as JSON.")
 @quiet_option()
-def command(
+def prove_command(
     watch: Path, what: RemedyOptions, how: RerunOptions, dry_run: bool, full: bool, as_json: bool, quiet: bool
 ) -> int:
     """Rerun a watched program to prove which remedies help.
@@ -194,7 +192,7 @@ def _candidates(
 
 def _show_in_watch(watch: Path, tell: Callable[[str], None]) -> None:
     """Add the proofs to the watch's results and report, if the watch was analysed."""
-    from slowpath.cli.finish import verdict_lines
+    from slowpath.cli.options import verdict_lines
     from slowpath.core.errors import SlowpathError
 
     try:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import cell_timeout_option, dry_run_option, quiet_option
-from slowpath.cli.telling import teller
-from slowpath.cli.values import DURATION
+from slowpath.cli.options import DURATION, cell_timeout_option, dry_run_option, quiet_option, teller
 
 if TYPE_CHECKING:
     from slowpath.run.prepare import PreparedRun
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 @cell_timeout_option()
 @dry_run_option()
 @quiet_option()
-def command(
+def replay_command(
     watch: Path,
     laws: Path | None,
     mpi: str | None,

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.options import cell_timeout_option, dry_run_option, full_option, quiet_option
-from slowpath.cli.telling import teller
-from slowpath.cli.values import DURATION, RANKS
+from slowpath.cli.options import DURATION, RANKS, cell_timeout_option, dry_run_option, full_option, quiet_option, teller
 from slowpath.core.errors import UsageError
 from slowpath.core.units import listed
 
@@ -67,7 +65,7 @@ EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 @quiet_option()
 @full_option()
 @click.option("--json", "as_json", is_flag=True, help="Print results.json instead of text.")
-def command(
+def run_command(
     campaign: str | None,
     ranks: tuple[int, ...] | None,
     mpi: str | None,
@@ -98,7 +96,7 @@ def command(
     searched on this machine again. A run that another process is measuring is refused, and so is a folder that chooses
     which programs run, unless --trust is given.
     """
-    from slowpath.cli.finish import exit_code_of, show
+    from slowpath.cli.options import exit_code_of, show
     from slowpath.report.write import rebuild
     from slowpath.run.commands import command_lines
     from slowpath.run.limits import RunLimits

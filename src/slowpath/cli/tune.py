@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from slowpath.cli.options import cell_timeout_option, dry_run_option, quiet_option
-from slowpath.cli.telling import teller
-from slowpath.cli.values import DURATION, RANKS
+from slowpath.cli.options import DURATION, RANKS, cell_timeout_option, dry_run_option, quiet_option, teller
 
 if TYPE_CHECKING:
     from slowpath.diagnose.tune.request import TuneRequest
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
 @click.option("--remove", is_flag=True, help="Take away what --install wrote below --prefix.")
 @click.option("--prefix", type=click.Path(path_type=Path), help="Of --install and --remove.  [default: ~/.local]")
 @quiet_option()
-def command(
+def tune_command(
     ranks: tuple[int, ...] | None,
     collectives: str | None,
     lengths: str | None,

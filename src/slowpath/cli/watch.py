@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from slowpath.cli.telling import teller
+from slowpath.cli.options import teller
 
 if TYPE_CHECKING:
-    from slowpath.cli.finish import Much
+    from slowpath.cli.options import Much
     from slowpath.watch.start.session import PreparedWatch
 
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print only the verdict.")
 @click.argument("command_words", nargs=-1, metavar="-- COMMAND...", type=click.UNPROCESSED)
-def command(
+def watch_command(
     out: Path | None,
     verdict: Path | None,
     concluded: Path | None,
@@ -165,7 +165,7 @@ def _lively(folder: Path, is_live: bool) -> Iterator[None]:
 
 def _conclude(folder: Path, verdict: Path | None, much: Much) -> None:
     """Make the verdict and report of a folder.  Raises: EnvironmentFailure: no rank left a record.  RecordError."""
-    from slowpath.cli.finish import verdict_lines
+    from slowpath.cli.options import verdict_lines
     from slowpath.core.errors import EnvironmentFailure
     from slowpath.core.files import write_atomically
     from slowpath.watch.start.session import troubles

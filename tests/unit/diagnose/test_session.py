@@ -377,7 +377,7 @@ def test_compiling_an_engine_counts_only_where_a_budget_was_named(
     """A first default diagnosis on two cores compiled for 210 s and had nothing left of its 120 s."""
     monkeypatch.setattr("slowpath.run.libraries.one_library", lambda *_: None)
     begun_s = time.monotonic() - 210.0
-    with diagnose.command.make_context("diagnose", list(words)):
+    with diagnose.diagnose_command.make_context("diagnose", list(words)):
         _, explicit, since_s = diagnose._built(None, True, False, begun_s)
     assert explicit == bool(words)
     assert (since_s == begun_s) == (counts_from == "beginning")

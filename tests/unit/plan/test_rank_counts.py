@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click import BadParameter
 
-from slowpath.cli.values import RANKS
+from slowpath.cli.options import RANKS
 from slowpath.core.engine_description import CellVerdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.cli.telling import TerminalLines, teller
+from slowpath.cli.options import TerminalLines, teller
 from slowpath.run.engine.meter import PLAIN_EVERY_S, BuildMeter, share_done
 
 

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from slowpath.cli.run import command
+from slowpath.cli.run import run_command
 from slowpath.cli.script import ScriptRequest, job_script, too_few_nodes
 from slowpath.mpi.batch_systems import SCRIPTED, script_for
 from slowpath.plan.campaign import Campaign, decode, load
@@ -89,13 +89,13 @@ def test_too_few_nodes_are_told(places: Campaign) -> None:
 
 
 def test_command_line() -> None:
-    result = CliRunner().invoke(command, ["checkup", "--script", "slurm", "--budget", "5m"], standalone_mode=False)
+    result = CliRunner().invoke(run_command, ["checkup", "--script", "slurm", "--budget", "5m"], standalone_mode=False)
     assert result.exception is None
     assert "--budget 300s" in result.output
-    assert CliRunner().invoke(command, ["checkup", "--script", "slurm", "--budget", "x"]).exit_code == 2
+    assert CliRunner().invoke(run_command, ["checkup", "--script", "slurm", "--budget", "x"]).exit_code == 2
 
 
 def test_run_takes_every_scripted_system() -> None:
-    (option,) = (option for option in command.params if option.name == "script")
+    (option,) = (option for option in run_command.params if option.name == "script")
     assert isinstance(option.type, click.Choice)
     assert tuple(option.type.choices) == SCRIPTED

@@ -35,13 +35,13 @@ def printed(command, *words):
 
 def works(code):
     import slowpath.analyse.build, slowpath.diagnose.session, slowpath.watch.conclude
-    from slowpath.cli import diagnose, explain
+    from slowpath.cli import diagnose, machine
     from slowpath.findings.page import markdown_page
     from slowpath.slowpaths.registry import SLOW_PATHS
     assert code not in [path.code for path in SLOW_PATHS]
     assert f"## {code}\n" not in markdown_page(SLOW_PATHS)
-    assert code not in printed(explain.command)
-    assert "survey: " in printed(diagnose.command, "--dry-run", "--mpi", "embedded", "--budget", "24h")
+    assert code not in printed(machine.explain_command)
+    assert "survey: " in printed(diagnose.diagnose_command, "--dry-run", "--mpi", "embedded", "--budget", "24h")
     tables = runpy.run_path(sys.argv[2])["BLOCKS"]
     assert all(table() for table in tables.values())
 

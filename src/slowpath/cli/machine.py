@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slowpath mpi"""
+"""slowpath doctor, mpi and explain"""
 
 from __future__ import annotations
 
@@ -9,8 +9,37 @@ from pathlib import Path
 import click
 
 
+@click.command("doctor", epilog="Example: slowpath doctor --json > machine.json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option(
+    "--gpu/--no-gpu",
+    default=None,
+    help="Test GPU memory with every MPI here, building engines (a minute each), or with none.  "
+    "[default: with a GPU, the MPIs whose engine is built, a few seconds each]",
+)
+def doctor_command(as_json: bool, gpu: bool | None) -> int:
+    """Show what this machine has and what can be measured on it.
+
+    Changes nothing. Starts two ranks, where the engine is built, to ask the library what carries messages between them,
+    and on a machine with a GPU to test whether it supports GPU memory. Exit code 0 even if something is missing.
+    """
+    import os
+
+    from slowpath.core.guard import KnownSecrets
+    from slowpath.doctor.check import abilities
+    from slowpath.doctor.gpu import Proof
+    from slowpath.doctor.registry import as_json as json_of
+    from slowpath.doctor.registry import as_text, run_checks
+
+    by_option: dict[bool | None, Proof] = {None: "built", True: "all", False: "none"}
+    checks = run_checks(by_option[gpu], lambda line: click.echo(line, err=True))
+    render = json_of if as_json else as_text
+    click.echo(KnownSecrets(os.environ).text(render(checks, abilities(checks))).rstrip("\n"))
+    return 0
+
+
 @click.group("mpi", epilog="Example: slowpath mpi install cuda && slowpath run --mpi cuda")
-def command() -> None:
+def mpi_command() -> None:
     """List the MPIs found here, build their engines, and install an MPI that supports GPU memory.
 
     The engine is the program that MPI starts. It is compiled once for each MPI and kept in the cache
@@ -19,7 +48,7 @@ def command() -> None:
     """
 
 
-@command.command("list", epilog="Example: slowpath mpi list")
+@mpi_command.command("list", epilog="Example: slowpath mpi list")
 def list_() -> int:
     """List the MPIs that --mpi can name, those that can be installed, and the engines in the cache."""
     from slowpath.mpi.find import find_all
@@ -47,7 +76,7 @@ def list_() -> int:
     return 0
 
 
-@command.command("build", epilog="Example: srun -n 2 $(slowpath mpi build) p2p --message-bytes 8")
+@mpi_command.command("build", epilog="Example: srun -n 2 $(slowpath mpi build) p2p --message-bytes 8")
 @click.option("--mpi", help="Path of mpiexec, a prefix, mpich, craympich, ..., embedded, cuda.  [default: PATH]")
 @click.option("--force", is_flag=True, help="Compile it even if the cache has it.")
 @click.option("--abi", is_flag=True, help="Build for the MPI-5 ABI: one engine for every library that has it.")
@@ -56,7 +85,7 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
 
     An engine built with --abi runs under every library with libmpi_abi.so.1. SLOWPATH_ENGINE=abi uses it.
     """
-    from slowpath.cli.telling import teller
+    from slowpath.cli.options import teller
     from slowpath.mpi.find import find_mpi
     from slowpath.run.engine.build import engine_for, engine_of_standard
 
@@ -69,7 +98,7 @@ def build(mpi: str | None, force: bool, abi: bool) -> int:
     return 0
 
 
-@command.group("install", epilog="Example: slowpath mpi install cuda")
+@mpi_command.group("install", epilog="Example: slowpath mpi install cuda")
 def install() -> None:
     """Install an MPI from packages for this user, without root."""
 
@@ -96,3 +125,52 @@ def cuda(folder: Path | None) -> int:
         click.echo(f"note: {note}", err=True)
     click.echo(prefix)
     return 0
+
+
+# Name -> whose program it is. The second name of a program is what its authors called it between nodes.
+REPRODUCERS = {
+    "gpudirect_p2p_overalloc": "gpudirect_p2p_overalloc",
+    "intranode_pinned_host_comm": "intranode_pinned_host_comm",
+    "internode_pinned_host_comm": "intranode_pinned_host_comm",
+}
+
+
+@click.command("explain", epilog="Example: slowpath explain SP001")
+@click.argument("code", required=False)
+@click.option(
+    "--reproducer",
+    metavar="NAME",
+    help="Print a reproducer as a short C++ program, to attach to a ticket: gpudirect_p2p_overalloc, "
+    "intranode_pinned_host_comm, or internode_pinned_host_comm.",
+)
+def explain_command(code: str | None, reproducer: str | None) -> int:
+    """Explain a slow path on one screen, or list all slow paths.
+
+    Shows what it is, what to do, and how Slowpath finds and proves it.
+
+    A printed reproducer needs nothing of Slowpath, and `slowpath import` reads what it prints. Its first lines are the
+    commands that compile it.
+    """
+    from slowpath.findings.page import table, text_page
+    from slowpath.slowpaths.registry import SLOW_PATHS, find
+
+    if reproducer is not None:
+        click.echo(program(reproducer), nl=False)
+        return 0
+    click.echo(text_page(find(code)) if code else table(SLOW_PATHS))
+    return 0
+
+
+def program(name: str) -> str:
+    """C++ source of a reproducer, written by hand.
+
+    Args: name: of REPRODUCERS.
+    Raises: UsageError: there is no reproducer of that name.
+    """
+    from slowpath.core.errors import UsageError
+    from slowpath.core.resources import data_folder
+
+    if name not in REPRODUCERS:
+        raise UsageError(f"no reproducer '{name}'; there are {', '.join(REPRODUCERS)}")
+    file = data_folder("engine") / "reproducers" / f"{REPRODUCERS[name]}.cpp"
+    return file.read_text(encoding="utf-8").replace(REPRODUCERS[name], name)
