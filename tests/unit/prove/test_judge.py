@@ -1,21 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of planted wall times: what is proven has an effect, and a control, a witness and outputs that allow it."""
+"""Verdicts of planted wall times: what is proven has an effect, and a control, a witness and outputs that allow it.
+
+The always-valid interval: holds the truth at every look at once, in at least as many cases as it claims.
+
+What was proven is in the watch's results: status of the finding, verdict of its remedy, a line of the verdict.
+
+Which remedies a command asks for.
+
+The table of what helps a program as it is: keys are unique, names it stands for exist, every line can be tried.
+
+The tuning file of a watch's priced collectives, and what the library says that it did with it.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
-from slowpath.watch.proof import Proof, ProofRun, ProofWitness, Side, proof_lines, proofs_brief
+from slowpath.core.errors import UsageError
+from slowpath.findings.library_remedies import variables_for, ways_of
+from slowpath.slowpaths.registry import (
+    PROGRAM_REMEDIES,
+    REMEDIES,
+    codes_helped_by,
+    find_program_remedy,
+    program_remedies_for,
+)
+from slowpath.stats.contrast import PRIOR, critical_t, fewest, half_width, interval
+from slowpath.watch.proof import (
+    Proof,
+    ProofEffect,
+    ProofRun,
+    ProofWitness,
+    Side,
+    new_proof_folder,
+    proof_folders,
+    proof_lines,
+    proofs_brief,
+    write_proof,
+)
 from slowpath.watch.prove.judge import SIDES, by_faults, concluded, order, placebo, smallest_decidable, spread
-from slowpath.watch.prove.remedies import Candidate
-from slowpath.watch.prove.rerun import Compared, Started
+from slowpath.watch.prove.remedies import (
+    FILE,
+    Candidate,
+    ProgramMpi,
+    by_name,
+    of_library,
+    ready,
+    screened,
+    suggested_by,
+    tuning_rows,
+    with_tuning,
+)
+from slowpath.watch.prove.rerun import Compared, Started, of_collectives_report
 from slowpath.watch.prove.session import ProofQuestion, goes_on, new_proof, wants_more, whole_runs_only
+from slowpath.watch.results import CollectiveClass, WatchResults
+from slowpath.watch.verdict import with_proofs
+from support import watch_results
+from support.watch_results import a_finding, results
 
 TAKEN = ProofWitness(state="taken", text="page faults became fewer")
 QUESTION = ProofQuestion(
@@ -201,3 +251,272 @@ def test_a_proven_remedy_is_measured_on_until_it_says_how_much() -> None:
     assert wants_more(judged(runs(4, 0.6, noise=0.04)))
     assert not wants_more(judged(runs(9, 0.6, noise=0.001)))
     assert not wants_more(judged(runs(12, 1.0, noise=0.002)))
+
+
+LOOKS, REPETITIONS = 60, 1000
+
+
+def normal(rng: np.random.Generator) -> NDArray[np.float64]:
+    return rng.normal(size=(LOOKS, 3))
+
+
+def stalls(rng: np.random.Generator) -> NDArray[np.float64]:
+    """One run in twenty takes far longer."""
+    hit = rng.random((LOOKS, 3)) < 0.05
+    return rng.normal(scale=0.01, size=(LOOKS, 3)) + hit * rng.exponential(size=(LOOKS, 3))
+
+
+def skewed(rng: np.random.Generator) -> NDArray[np.float64]:
+    return rng.exponential(size=(LOOKS, 3))
+
+
+def ever_excluded(draw: Callable[[np.random.Generator], NDArray[np.float64]], effect: float) -> float:
+    """Share of sequences of blocks (as it is, control, remedy) that exclude "no effect" at any of LOOKS looks."""
+    rng, limits = np.random.default_rng(1), np.array([critical_t(n, 0.95) for n in range(1, LOOKS + 1)])
+    count, excluded = np.arange(1, LOOKS + 1), 0
+    for _ in range(REPETITIONS):
+        logs = draw(rng)
+        d = logs[:, 2] + effect - logs[:, :2].mean(axis=1)
+        mean = np.cumsum(d) / count
+        variance = (np.cumsum(d**2) - count * mean**2)[1:] / (count[1:] - 1)
+        excluded += bool((np.abs(mean[1:]) > limits[1:] * np.sqrt(variance / count[1:])).any())
+    return excluded / REPETITIONS
+
+
+@pytest.mark.parametrize("draw", [normal, stalls, skewed])
+def test_no_effect_is_excluded_at_any_look_in_one_case_of_twenty_at_most(
+    draw: Callable[[np.random.Generator], NDArray[np.float64]],
+) -> None:
+    assert ever_excluded(draw, 0.0) <= 0.05
+
+
+def test_an_effect_is_found() -> None:
+    assert ever_excluded(normal, 1.5) > 0.99
+
+
+def test_the_limit_is_where_the_bayes_factor_reaches_one_over_alpha() -> None:
+    for n in (4, 7, 30):
+        t, spread = critical_t(n, 0.95), 1 + n * PRIOR
+        factor = spread**-0.5 * ((1 + t**2 / (n - 1)) / (1 + t**2 / ((n - 1) * spread))) ** (n / 2)
+        assert factor == pytest.approx(20.0)
+
+
+def test_few_values_exclude_nothing() -> None:
+    first = fewest(0.95)
+    assert first == 4
+    assert math.isinf(critical_t(first - 1, 0.95))
+    assert interval([1.0, 1.1, 1.2], 0.95) is None
+    assert interval([1.0, 1.0, 1.0, 1.0], 0.95) is None
+    assert math.isinf(half_width(3, 1.0, 0.95))
+
+
+def test_the_interval_is_about_the_mean_and_shrinks() -> None:
+    found = interval([1.0, 2.0, 3.0, 4.0, 5.0], 0.95)
+    assert found is not None
+    assert (found.low + found.high) / 2 == pytest.approx(3.0)
+    assert half_width(100, 1.0, 0.95) < half_width(10, 1.0, 0.95) < half_width(10, 1.0, 0.99)
+
+
+PROVEN, REFUTED, OPEN = judged(runs(12, 0.9)), judged(runs(12, 1.0, noise=0.002)), judged(runs(3, 0.9))
+
+
+def watched() -> WatchResults:
+    remedy = watch_results.a_remedy(name="huge pages")
+    one = watch_results.a_finding(rule="SP008", prove="--remedy huge-pages", remedies=(remedy,))
+    return watch_results.results(findings=(one,))
+
+
+def shown(*proofs: Proof) -> WatchResults:
+    return with_proofs(watched(), proofs)
+
+
+def test_without_a_proof_nothing_changes() -> None:
+    assert shown() == watched()
+    assert shown(new_proof(QUESTION, replace(TAKEN, state="not known"))) == watched()
+
+
+def test_a_proven_remedy_is_the_findings_status_and_stands_below_the_headline() -> None:
+    found = shown(PROVEN)
+    (finding,) = found.findings
+    assert finding.status == "proven"
+    assert finding.remedies[0].verdict == "proven"
+    assert found.verdict[1].startswith("  proven huge-pages: 10.")
+    assert found.verdict[1].endswith("less time")
+
+
+def test_a_refuted_remedy_is_said() -> None:
+    found = shown(REFUTED)
+    assert found.findings[0].status == "no effect"
+    assert found.findings[0].remedies[0].verdict == "no effect"
+
+
+def test_an_open_one_is_undecided_and_the_last_decision_counts() -> None:
+    assert shown(OPEN).findings[0].status == "undecided"
+    assert shown(OPEN).findings[0].remedies[0].verdict == "not tried"
+    assert shown(OPEN, PROVEN).findings[0].status == "proven"
+    assert shown(PROVEN, OPEN).findings[0].status == "proven"
+    assert shown(PROVEN, REFUTED).findings[0].status == "no effect"
+
+
+def test_what_was_not_taken_says_nothing_of_the_finding_but_stands_in_the_verdict() -> None:
+    found = shown(judged(runs(3, 0.9), replace(TAKEN, state="ignored")))
+    assert found.findings[0].status == "priced"
+    assert found.verdict[1].startswith("  tried  huge-pages: ignored: ")
+
+
+def test_another_remedy_for_the_same_rule_is_a_line_and_no_status() -> None:
+    found = shown(replace(PROVEN, remedy="keep-huge-pages"))
+    assert found.findings[0].status == "priced"
+    assert found.verdict[1].startswith("  proven keep-huge-pages")
+
+
+def test_a_setting_of_the_users_own_is_a_line() -> None:
+    effect = ProofEffect(ratio=1.2, interval=(1.1, 1.3), blocks=9)
+    found = shown(replace(PROVEN, remedy="A=1", rules=(), verdict="slower", effect=effect))
+    assert found.findings == watched().findings
+    assert found.verdict[1] == "  slower A=1: 20.0% [10.0%, 30.0%] more time"
+
+
+def test_folders_of_proofs_are_in_order_of_their_numbers(tmp_path: Path) -> None:
+    for name in ("proof-1", "proof-2", "proof-10", "proof-x"):
+        (tmp_path / name).mkdir()
+    write_proof(tmp_path / "proof-10", PROVEN)
+    write_proof(tmp_path / "proof-2", PROVEN)
+    assert [folder.name for folder in proof_folders(tmp_path)] == ["proof-2", "proof-10"]
+    assert new_proof_folder(tmp_path).name == "proof-11"
+
+
+FINDINGS = [a_finding(rule="SP024", prove=None, remedies=()), a_finding(rule="SP008", prove="--remedy pad-host")]
+
+
+def test_first_the_first_remedy_of_each_finding_then_the_second_ones() -> None:
+    keys = [one.key for one in suggested_by(FINDINGS)]
+    assert keys[:2] == ["keep-freed-memory", "pad-host"]
+    assert len(set(keys)) == len(keys)
+    assert {"huge-pages", "keep-huge-pages", "two-copies"} <= set(keys)
+
+
+def test_names_are_taken_as_given_and_all_means_what_findings_suggest() -> None:
+    assert [one.key for one in by_name(["two-copies", "huge-pages", "two-copies"], [])] == ["two-copies", "huge-pages"]
+    assert by_name(["all"], FINDINGS) == by_name([], FINDINGS) == suggested_by(FINDINGS)
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"), [([], "has no finding yet"), ([a_finding(rule="SP015")], "without code")]
+)
+def test_nothing_suggested_says_what_to_do(findings: list[object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        by_name([], findings)  # type: ignore[arg-type]
+
+
+def test_what_can_not_be_tried_here_has_its_reason() -> None:
+    chosen = ready(screened(), ["./app"], ProgramMpi("mpich", "5.0.2"), {"PATH": "/bin"}, ())
+    reasons = dict(chosen.left_out)
+    assert reasons["bind-cores"] == "the command has no launcher in front that could bind ranks"
+    assert "keep-freed-memory" in [one.key for one in chosen.found]
+
+
+def test_other_choices_of_the_library_are_ready_as_remedies_of_a_program() -> None:
+    found = of_library(ProgramMpi("openmpi", "5.0.11"), None, {"OMPI_MCA_pml": "ob1"})
+    chosen = ready(found, ["./app"], ProgramMpi("openmpi", "5.0.11"), {"OMPI_MCA_pml": "ob1"}, ())
+    by_key = {one.key: dict(one.variables) for one in chosen.found}
+    assert by_key["smsc-cma"] == {"OMPI_MCA_smsc": "cma"}
+    # What the user has set stays, and what is for messages between nodes does nothing on one.
+    assert not [key for key, variables in by_key.items() if "OMPI_MCA_pml" in variables]
+    assert "tcp-two-links" not in by_key
+
+
+def test_an_unknown_library_has_no_other_choices() -> None:
+    assert of_library(ProgramMpi(), None, {}) == []
+
+
+def test_keys_are_unique_and_can_be_typed() -> None:
+    keys = [one.key for one in PROGRAM_REMEDIES]
+    assert len(set(keys)) == len(keys)
+    assert all(key.replace("-", "").isalnum() and key.islower() for key in keys)
+    assert "all" not in keys
+
+
+def test_rules_and_remedies_that_it_names_exist() -> None:
+    names = {remedy.name for remedy in REMEDIES}
+    for one in PROGRAM_REMEDIES:
+        assert codes_helped_by(one), one.key
+        assert set(one.table) <= names, one.key
+
+
+@pytest.mark.parametrize("one", PROGRAM_REMEDIES, ids=lambda one: one.key)
+def test_each_changes_something_somewhere(one: object) -> None:
+    from slowpath.findings.remedy import ProgramRemedy
+
+    assert isinstance(one, ProgramRemedy)
+    assert one.variables or one.preload or one.bind or any(way.variables for way in ways_of(one))
+
+
+def test_a_library_without_a_way_has_none() -> None:
+    remedy = find_program_remedy("yield-when-idle")
+    assert variables_for(remedy, "openmpi", "5.0.11", None) == {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    assert variables_for(remedy, "intelmpi", "2021.18", None) is None
+    assert variables_for(find_program_remedy("huge-pages"), None, None, None)
+
+
+def test_a_wrong_name_lists_the_right_ones() -> None:
+    with pytest.raises(UsageError, match="huge-pages"):
+        find_program_remedy("hugepages")
+
+
+def test_the_one_that_a_finding_names_stands_first() -> None:
+    assert program_remedies_for("SP012", ("keep freed memory",))[0].key == "keep-freed-memory"
+    assert program_remedies_for("SP012")[0].key == "huge-pages"
+
+
+MPICH = ProgramMpi("mpich", "5.0.2")
+
+
+def program(way: str | None = "reduce+bcast", message_bytes: int = 65536) -> WatchResults:
+    kind = CollectiveClass(
+        id=0,
+        collective="allreduce",
+        call="MPI_Allreduce",
+        bytes=message_bytes,
+        ranks=2,
+        count=9,
+        work_s=1e-4,
+        sites=(),
+        way=way,
+    )
+    return results(collectives=(kind,))
+
+
+def test_a_row_for_each_kind_with_a_price(tmp_path: Path) -> None:
+    remedy = find_program_remedy("collectives")
+    made = with_tuning(remedy, tmp_path, program(), MPICH)
+    assert made.variables == {"SLOWPATH_COLL": str(tmp_path / FILE)}
+    assert made.preload == "libslowpath-coll.so"
+    written = json.loads((tmp_path / FILE).read_text())
+    row = {"collective": "allreduce", "ranks": [2, 2], "bytes": [65536, 131071], "mockup": "reduce+bcast"}
+    assert written == {"schema": 1, "mpi": "mpich-5.0.2", "rows": [row]}
+    assert tuning_rows(program(message_bytes=0))[0].bytes == (0, 0)
+    assert tuning_rows(program(message_bytes=65535))[0].bytes == (32768, 65535)
+
+
+def test_without_a_price_there_is_nothing_to_replace(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--remedy collectives: no collective of .* slowpath replay"):
+        with_tuning(find_program_remedy("collectives"), tmp_path, program(way=None), MPICH)
+    assert not (tmp_path / FILE).exists()
+    other = find_program_remedy("two-copies")
+    assert with_tuning(other, tmp_path, None, MPICH) is other
+
+
+def test_the_library_says_what_it_replaced(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    assert of_collectives_report(report) is not None
+    row = {"collective": "allreduce", "ranks": [2, 2], "bytes": [1, 2], "mockup": "reduce+bcast", "calls": 24000}
+    report.write_text(json.dumps({"schema": 1, "ranks": 2, "problem": None, "rows": [row]}))
+    found = of_collectives_report(report)
+    assert found is not None
+    assert (found.state, found.text) == (
+        "taken",
+        "libslowpath-coll.so replaced 24,000 calls: allreduce by reduce+bcast",
+    )
+    report.write_text(json.dumps({"rows": [row | {"calls": 0}], "problem": "it is of another MPI"}))
+    assert (of_collectives_report(report) or found).text.endswith("nothing: it is of another MPI")

@@ -1,20 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that a program could do without: each pattern is named where it was planted, its corrected twin is clean."""
+"""Calls that a program could do without: each pattern is named where it was planted, its corrected twin is clean.
+
+Programs that look like a pattern and have none are not named.
+
+SP050: what lies between the sends of a row is a loop's step, computing, or the watch's own cost.
+
+Reductions of objects by a binding: rows of MPI calls with pickling between them, and what a row takes.
+
+From records of ranks to a replayed order: chains, dependencies and the messages that calls moved.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 
+from slowpath.findings.program_pattern import Messages, ProgramCalls
 from slowpath.slowpaths import placement
-from slowpath.slowpaths.program import sp056_receives_late
+from slowpath.slowpaths.program import sp050_small_messages, sp051_small_reductions, sp056_receives_late
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS
+from slowpath.watch.analysis import (
+    Watched,
+    calls_of_program,
+    concluded_watch,
+    kept_of,
+    object_collective,
+    pair_classes,
+    read_watched,
+    watched,
+)
+from slowpath.watch.conclude import asking
+from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.record.layout import EventKind
 from slowpath.watch.results import WaitKind, WatchFinding, WatchResults
+from slowpath.watch.what_if import KindCounts, Scenario, possible, replay, what_if
 from support.program_plants import PLANTS, hot_spot, new_buffers
+from support.watch_record import Job, buffer_class
 from support.watched_program import CALL_S, ELSEWHERE, HERE, ITERATIONS, STEP_S, THERE, Program
 
 RANKS = {"SP054": 8}
@@ -28,7 +54,7 @@ def found(code: str, twin: bool, folder: Path) -> tuple[WatchResults, list[Watch
 
 
 def test_every_pattern_is_planted() -> None:
-    """Those about processors and memory are planted in records: tests/unit/watch/test_watch_shares.py."""
+    """Those about processors and memory are planted in records: tests/unit/watch/test_watch_resources.py."""
     assert sorted(PLANTS) == [path.code for path in PROGRAM_SLOW_PATHS if path not in placement.FAMILY]
 
 
@@ -321,3 +347,385 @@ def test_buffers_that_are_made_and_kept_are_not_named(tmp_path: Path) -> None:
         rank.text = [(key, value.replace(f"resident_bytes={2**24}", f"resident_bytes={2**27}"))
                      if value.startswith("end") else (key, value) for key, value in rank.text]  # fmt: skip
     assert list(program.watched(tmp_path).findings) == []
+
+
+def ping_pong(program: Program) -> None:
+    for _ in range(400):
+        program.message(0, 1)
+        program.message(1, 0)
+
+
+def halo(program: Program) -> None:
+    """Three fields to each neighbour."""
+    for _ in range(100):
+        program.compute(5e-6)
+        for step in (1, program.ranks - 1):
+            sent = [[program.send(rank, (rank + step) % program.ranks, 64) for _ in range(3)] for rank in range(4)]
+            for rank in range(4):
+                for at in sent[(rank - step) % program.ranks]:
+                    program.receive(rank, (rank - step) % program.ranks, at, 64)
+
+
+def farm(program: Program) -> None:
+    """Rank 0 hands out work and takes results."""
+    for number in range(300):
+        worker = 1 + number % (program.ranks - 1)
+        program.message(0, worker)
+        program.now[worker] += 5e-6
+        program.message(worker, 0)
+
+
+def pipeline(program: Program) -> None:
+    """Each element is sent once it was computed, so that the receiver can begin."""
+    for _ in range(300):
+        program.now[0] += 20e-6
+        program.message(0, 1)
+
+
+def until_converged(program: Program) -> None:
+    """One variable is reduced again and again, with little computing, in rows of one length."""
+    for _ in range(20):
+        program.compute()
+        for _ in range(10):
+            program.compute(1e-6)
+            program.all(took_s=4e-6)
+
+
+def until_converged_at_once(program: Program) -> None:
+    """The same without computing, in rows of any length."""
+    for row in range(20):
+        program.compute()
+        for _ in range(5 + 3 * row % 7):
+            program.all(took_s=4e-6)
+
+
+def token(program: Program) -> None:
+    """What comes is passed on: from the same buffer."""
+    for _ in range(100):
+        program.compute(20e-6)
+        at = program.send(0, 1, 2048)
+        for rank in (1, 2, 3):
+            program.receive(rank, rank - 1, at, 2048)
+            at = program.send(rank, (rank + 1) % 4, 2048)
+        program.receive(0, 3, at, 2048)
+
+
+def sweep(program: Program) -> None:
+    """Each rank computes from what came before it sends."""
+    for _ in range(100):
+        at = program.send(0, 1, 2048, offset=64)
+        for rank in (1, 2, 3):
+            program.receive(rank, rank - 1, at, 2048, offset=4096)
+            program.now[rank] += 20e-6
+            at = program.send(rank, (rank + 1) % 4, 2048, offset=64)
+        program.receive(0, 3, at, 2048, offset=4096)
+
+
+def all_to_all(program: Program) -> None:
+    """Each rank sends to all others at one place."""
+    for _ in range(40):
+        program.compute(20e-6)
+        sent = {
+            (rank, other): program.send(rank, other, 2048) for rank in range(4) for other in range(4) if rank != other
+        }
+        for (rank, other), at in sent.items():
+            program.receive(other, rank, at, 2048)
+
+
+def rounds_of_work(program: Program) -> None:
+    """Parts of different lengths for all, after which one waits for each result."""
+    for number in range(40):
+        for worker in (1, 2, 3):
+            program.message(0, worker, 1500 + 100 * ((number + worker) % 3))
+        program.compute(20e-6)
+        for worker in (1, 2, 3):
+            program.receive(0, worker, program.send(worker, 0, 1500 + 100 * worker), 1500 + 100 * worker)
+
+
+def taken_slowly(program: Program) -> None:
+    """A receiver that computes while messages pile up takes them in order, the colder the more there are."""
+    sent = [program.send(0, 1, 2048, tag=number) for number in range(600)]
+    program.now[1] = program.now[0]
+    for number, at in enumerate(sent):
+        program.now[1] += 5e-6
+        program.call_s = CALL_S + (600 - number) * 5e-9
+        program.receive(1, 0, at, 2048, tag=number)
+
+
+def receiver_computes_more(program: Program) -> None:
+    """The same, but all that rank 1 computes is more than others do: in any order it comes last."""
+    for _ in range(40):
+        start = program.now[0]
+        program.now[1] += 1e-3
+        went = program.now[1] + 100e-6
+        program.at(0).send(1, start_s=start, end_s=went, message_bytes=2**20, site=HERE)
+        program.at(1).receive(0, start_s=program.now[1], end_s=went, message_bytes=2**20, site=THERE)
+        program.now[:2] = [went, went + 100e-6]
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def flood(program: Program) -> None:
+    """Many messages come before their receives, which take no longer for that."""
+    sent = [program.send(0, 1, 2048) for _ in range(600)]
+    program.now[1] = program.now[0]
+    for at in sent:
+        program.receive(1, 0, at, 2048)
+
+
+def made_in_a_row(program: Program) -> None:
+    """All communicators that are needed later, in one loop; they are never freed."""
+    for _ in range(30):
+        program.all("MPI_Comm_dup", size=0, took_s=30e-6)
+    for _ in range(20):
+        program.compute()
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def timed(program: Program) -> None:
+    """A barrier, then the computing that it separates from the reduction."""
+    for _ in range(500):
+        program.all("MPI_Barrier", size=0, site=THERE, took_s=2e-6)
+        program.compute(10e-6)
+        program.all(size=64, took_s=4e-6)
+        program.compute(10e-6)
+
+
+CLEAN = (
+    ping_pong,
+    halo,
+    farm,
+    pipeline,
+    until_converged,
+    until_converged_at_once,
+    made_in_a_row,
+    timed,
+    token,
+    sweep,
+    all_to_all,
+    rounds_of_work,
+    flood,
+    taken_slowly,
+    receiver_computes_more,
+)
+
+
+@pytest.mark.parametrize("clean", CLEAN, ids=lambda one: one.__name__)
+def test_what_looks_alike_is_not_named(clean: Callable[[Program], None], tmp_path: Path) -> None:
+    program = Program(4)
+    clean(program)
+    assert list(program.watched(tmp_path).findings) == []
+
+
+def sent_in_python(program: Program, twin: bool) -> None:
+    """Between two sends a step of a loop takes longer than the send; the receiver is there."""
+    for _ in range(ITERATIONS):
+        program.compute()
+        for _ in range(1 if twin else 200):
+            program.now[0] += 2 * CALL_S
+            program.receive(1, 0, program.send(0, 1, 200 * 8 if twin else 8), 200 * 8 if twin else 8)
+
+
+def test_small_messages_of_a_slow_loop_save_its_steps_at_most(tmp_path: Path) -> None:
+    spans = []
+    for twin in (False, True):
+        program = Program(4)
+        sent_in_python(program, twin)
+        results = program.watched(tmp_path / str(twin))
+        spans.append(results.program.span_s or 0.0)
+        if not twin:
+            (finding,) = results.findings
+    assert finding.rule == "SP050"
+    assert finding.saved_interval is not None
+    less_s = spans[0] - spans[1]
+    assert (finding.saved_s or 0.0) < 0.75 * less_s
+    assert finding.saved_interval[1] == pytest.approx(less_s, rel=0.25)
+
+
+def computed_between(program: Program, rounds: int) -> None:
+    """So many rounds' messages leave while the sender computes, 20 us before each; the others' leave in a row."""
+    for number in range(ITERATIONS):
+        program.compute()
+        for _ in range(100):
+            program.now[0] += 20e-6 if number < rounds else 0.0
+            program.receive(1, 0, program.send(0, 1))
+        program.all(size=2048, site=ELSEWHERE)
+
+
+def test_a_row_in_which_the_sender_had_no_core_is_a_row_like_the_others(tmp_path: Path) -> None:
+    program = Program(2)
+    computed_between(program, rounds=2)
+    (finding,) = program.watched(tmp_path).findings
+    assert finding.messages == 100 * ITERATIONS
+    assert finding.saved_interval is not None
+    assert finding.saved_interval[1] < 100 * ITERATIONS * 8e-6
+
+
+def test_messages_that_leave_while_their_sender_computes_are_not_named(tmp_path: Path) -> None:
+    program = Program(2)
+    computed_between(program, rounds=ITERATIONS * 3 // 4)
+    assert program.watched(tmp_path).findings == ()
+
+
+def test_what_watching_adds_between_two_sends_is_not_computing(tmp_path: Path) -> None:
+    program = Program(2)
+    for _ in range(ITERATIONS):
+        program.compute()
+        for _ in range(100):
+            program.now[0] += 6 * CALL_S
+            program.receive(1, 0, program.send(0, 1))
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    calls = calls_of_program(found, kept_of(found.attributed, pairs))
+    seen = [
+        sp050_small_messages.see(dataclasses.replace(calls, cost_s=cost_s)) for cost_s in (0.0, 4 * CALL_S, 5 * CALL_S)
+    ]
+    assert [len(patterns) for patterns in seen] == [0, 1, 1]
+    between_s = [pattern.more_s[2] for patterns in seen for pattern in patterns]
+    assert between_s[0] - between_s[1] == pytest.approx(99 * ITERATIONS * CALL_S, rel=0.02)
+
+
+def test_the_steps_of_a_slow_loop_are_those_of_all_windows_of_a_thinned_record(tmp_path: Path) -> None:
+    program = Program(4)
+    sent_in_python(program, twin=False)
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    calls = calls_of_program(found, kept_of(found.attributed, pairs))
+    window = np.searchsorted(np.quantile(calls.start_s, [0.25, 0.5, 0.75]), calls.start_s)
+    (whole,), (parts,) = (
+        sp050_small_messages.see(dataclasses.replace(calls, thread=thread))
+        for thread in (calls.thread, 4 * calls.thread + window)
+    )
+    assert whole.more_s[2] > 0.0
+    assert parts.more_s[2] == pytest.approx(whole.more_s[2], rel=0.05)
+
+
+ALLREDUCE = "mpi4py.MPI.Comm.allreduce"
+
+
+@pytest.mark.parametrize(
+    ("between_s", "in_a_row", "named"), [(12e-6, 32, 20 * 32), (12e-6, 3, None), (200e-6, 32, None)]
+)
+def test_reductions_of_objects_in_a_row_are_named_and_those_with_computing_between_are_not(
+    between_s: float, in_a_row: int, named: int | None
+) -> None:
+    """Each is two broadcasts, of a length and of the bytes, 1 us apart; `between_s` before the next."""
+    found = list(sp051_small_reductions.see(reductions_of_objects(between_s, in_a_row)))
+    assert [one.count for one in found] == ([] if named is None else [named])
+    for one in found:
+        assert f"{ALLREDUCE} of an object in {{place}}, 32 in a row, each of them 2.0 MPI calls" in one.text
+        assert "call comm.Allreduce once" in one.change
+        assert one.sites == (0, 1)
+        less_s = 20 * (32 * (2 * CALL_S + 1e-6) + 31 * between_s) * 31 / 32  # a rank; before a row is not in it
+        assert one.more_s == pytest.approx((less_s, 0.0, less_s), rel=0.01)
+
+
+def test_what_a_rank_waits_for_within_a_row_is_anothers_pickling_and_goes_with_it() -> None:
+    """Half of each call is a wait. In the first reduction of a row it is one for a rank that came late, which stays."""
+    calls = reductions_of_objects(12e-6, 32)
+    waits = dataclasses.replace(calls, own_s=calls.own_s / 2)
+    (one,) = sp051_small_reductions.see(calls)
+    (with_waits,) = sp051_small_reductions.see(waits)
+    in_first_s = 20 * 2 * CALL_S / 2 * 31 / 32  # of each row, a rank
+    assert one.more_s[0] - with_waits.more_s[0] == pytest.approx(in_first_s, rel=1e-6)
+    assert (with_waits.saved_s[:, [0, 2]] == 0.0).all()
+    assert with_waits.saved_s[:, 1].sum() < one.saved_s[:, 1].sum()
+
+
+def reductions_of_objects(between_s: float, in_a_row: int) -> ProgramCalls:
+    """Of two ranks, 20 rows with 1 ms between them."""
+    rows = [(rank, row, number) for rank in range(2) for row in range(20) for number in range(2 * in_a_row)]
+    rank, row, number = np.array(rows, dtype=np.int64).T
+    each_s = between_s + 1e-6 + 2 * CALL_S
+    start_s = row * (in_a_row * each_s + 1e-3) + number // 2 * each_s + number % 2 * (CALL_S + 1e-6)
+    n, zero = rank.size, np.zeros(rank.size, dtype=np.int64)
+    no = zero == 1
+    none = zero[:0]
+    messages = Messages(none, none, none, none, none, none, none, no[:0])
+    return ProgramCalls(
+        rank=rank, thread=rank, start_s=start_s, end_s=start_s + CALL_S, own_s=np.full(n, CALL_S), call=zero,
+        site=number % 2, communicator=zero, bytes=np.where(number % 2, 120, 8), root=zero, offset=zero,
+        is_collective=~no, is_message=no, is_one_sided=no, brings=~no, group=zero, weight=np.ones(n),
+        names=("MPI_Bcast",), messages=messages, counted=np.zeros((0, 4), np.int64), counted_s=np.zeros(0),
+        members=(2,), ranks=2, span_s=1.0, within=(ALLREDUCE, ALLREDUCE, ""),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("functions", "binding"),
+    [
+        (("mpi4py.MPI.PyMPI_recv_p2p", "mpi4py.MPI.PyMPI_reduce_p2p", ALLREDUCE, "main"), ALLREDUCE),
+        (("mpi4py.MPI.Comm.Allreduce", "main"), None),
+        (("solver.allreduce", "main"), None),
+    ],
+)
+def test_what_a_binding_makes_of_objects_is_known_by_its_functions(
+    functions: tuple[str, ...], binding: str | None
+) -> None:
+    assert object_collective(functions) == binding
+
+
+ROUNDS, LENGTH = 40, 2**21
+
+
+def kept_ping_pong(tmp_path: Path, one_way_s: float = 1e-3, compute_s: float = 0.5e-3) -> Path:
+    """Rank 0 sends and waits for the answer; both compute in between. Sends return with the message."""
+    job = Job(2)
+    for rank in job.ranks:
+        rank.site(0x1234)
+        rank.allocation(LENGTH, buffer_class=buffer_class(2))
+    at = 0.01
+    for _ in range(ROUNDS):
+        for one, other in ((0, 1), (1, 0)):
+            end = at + one_way_s
+            job.ranks[one].send(other, tag=1, start_s=at, end_s=end, message_bytes=LENGTH, site=0, allocation=0)
+            job.ranks[other].receive(
+                one, tag=1, start_s=at - compute_s / 2, end_s=end, message_bytes=LENGTH, site=0, allocation=0
+            )
+            at = end + compute_s
+    job.write(tmp_path / "ranks", at)
+    info = WatchInfo(
+        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
+        library="/l.so", wall_s=2.0, exit_code=0,
+    )  # fmt: skip
+    write_watch(tmp_path, info)
+    return tmp_path
+
+
+def saved_s(found: Watched, price_s: float) -> float:
+    loads = asking(found.results, found.kept, {}).loads
+    assert len(loads) == 1
+    count = np.array([float(loads[0].count)])
+    order = found.kept.order
+    kinds = type(order)(
+        order.chain, order.stretch, order.start_s, order.end_s, order.after,
+        np.stack([order.done[:, 0], np.zeros(len(order.done), dtype=np.int64)], axis=1),
+    )  # fmt: skip
+    change = Scenario({0: (price_s, price_s, price_s)})
+    saved = what_if(kinds, [change], KindCounts(count, count, np.array([1e-3])), 10.0).saved[0].value_s
+    assert saved is not None
+    return saved
+
+
+def test_a_ping_pong_saves_what_each_of_its_messages_does(tmp_path: Path) -> None:
+    found = read_watched(kept_ping_pong(tmp_path))
+    assert found.kept.pairs.shape == (2 * ROUNDS, 2)
+    assert (found.kept.pairs >= 0).all()
+    assert replay(possible(found.kept.order), np.zeros((found.kept.order.calls, 1))).error_ratio < 1e-6
+    assert saved_s(found, 0.4e-3) == pytest.approx(2 * ROUNDS * 0.4e-3, rel=0.02)
+
+
+def test_what_it_costs_more_makes_the_run_longer_by_as_much(tmp_path: Path) -> None:
+    found = read_watched(kept_ping_pong(tmp_path))
+    once, twice = saved_s(found, -0.2e-3), saved_s(found, -0.4e-3)
+    assert once == pytest.approx(-2 * ROUNDS * 0.2e-3, rel=0.02)
+    assert twice == pytest.approx(2 * once, rel=1e-6)
+
+
+def test_a_watch_without_prices_asks_for_them_and_claims_nothing(tmp_path: Path) -> None:
+    found = concluded_watch(kept_ping_pong(tmp_path))
+    assert not found.findings
+    assert found.saved_s is None
+    assert f"not priced yet: slowpath replay {tmp_path}" in found.verdict[0]
+    assert found.not_measured == sum("nothing was measured for it yet" in reason for reason in found.unpriced) > 0

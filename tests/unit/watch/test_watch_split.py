@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where each call's time goes: planted waits of every kind come out as they were planted, and nothing twice."""
+"""Where each call's time goes: planted waits of every kind come out as they were planted, and nothing twice.
+
+Matching and attribution by their laws, on programs that are simulated: whatever is sent, when and in which order.
+
+Loops of polls: which are one call that waits, which are not, and what their time becomes in the profile.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from slowpath.watch.attributed import Attributed, TimePart, attributed
+from slowpath.watch.attributed import Attributed, Presence, TimePart, attributed
+from slowpath.watch.match import hashed
 from slowpath.watch.record.job import read_job
 from slowpath.watch.record.layout import EventKind
-from support.watch_record import Job
+from slowpath.watch.totals import call_seconds, rank_times, time_weights
+from support.watch_record import Job, Rank
 
 RENDEZVOUS = 1 << 20
 
@@ -351,3 +361,202 @@ def test_messages_one_way_alone_bound_no_clock(tmp_path: Path) -> None:
     assert np.isinf(found.clocks.largest_error_s)
     assert part(found, 1, TimePart.LATE_SENDER) == 0
     assert part(found, 1, TimePart.UNEXPLAINED) == pytest.approx(0.022)
+
+
+RANKS = 3
+SYNTHETIC = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MESSAGE = st.tuples(
+    st.integers(0, RANKS - 1),
+    st.integers(1, RANKS - 1),
+    st.integers(0, 2),
+    st.booleans(),
+    st.integers(0, 5),
+    st.integers(0, 5),
+)
+
+
+@dataclass
+class Simulated:
+    """A program of blocking calls, one message after the other. late_s: what each receive truly waited for its send."""
+
+    job: Job
+    late_s: list[float]
+    tags: list[int]
+
+
+def simulated(messages: list[tuple[int, int, int, bool, int, int]]) -> Simulated:
+    """Ranks compute before each call; short sends return at once, long ones once their receive has begun."""
+    job, clock = Job(RANKS), [0.001] * RANKS
+    late, tags = [], []
+    for source, shift, tag, is_long, before_send, before_receive in messages:
+        target = (source + shift) % RANKS
+        send_at = clock[source] + 0.001 * before_send + 1e-5
+        receive_at = clock[target] + 0.001 * before_receive + 2e-5
+        length = 1 << 20 if is_long else 100
+        send_end = max(send_at, receive_at if is_long else send_at) + 1e-5
+        receive_end = max(receive_at, send_at) + 2e-5
+        job.ranks[source].send(target, tag=tag, start_s=send_at, end_s=send_end, message_bytes=length)
+        job.ranks[target].receive(source, tag=tag, start_s=receive_at, end_s=receive_end, message_bytes=length)
+        clock[source], clock[target] = send_end, receive_end
+        late.append(max(send_at - receive_at, 0.0))
+        tags.append(tag)
+    return Simulated(job, late, tags)
+
+
+@SYNTHETIC
+@given(st.lists(MESSAGE, min_size=1, max_size=30))
+def test_what_is_planted_is_found(tmp_path: Path, messages: list[tuple[int, int, int, bool, int, int]]) -> None:
+    planted = simulated(messages)
+    folder = tmp_path / "ranks"
+    for path in folder.glob("*"):
+        path.unlink()
+    planted.job.write(folder)
+    found = attributed(read_job(tmp_path))
+    assert found.matched.send.size == len(messages)
+    assert found.contradictions == found.matched.repeated == 0
+    timed = found.events.is_timed
+    assert found.split.parts_s.sum(axis=1)[timed] == pytest.approx(found.events.duration_s[timed])
+    assert found.split.parts_s[:, TimePart.LATE_SENDER].sum() == pytest.approx(sum(planted.late_s), abs=1e-7)
+    assert (found.events.start_s[found.depends[:, 1]] <= found.events.end_s[found.depends[:, 0]] + 1e-9).all()
+
+
+@given(st.lists(st.tuples(st.integers(-(2**31), 2**31), st.integers(0, 2**32 - 1)), unique=True, max_size=200))
+def test_rows_that_differ_have_keys_that_differ(rows: list[tuple[int, int]]) -> None:
+    columns = (np.array([row[0] for row in rows], dtype=np.int64), np.array([row[1] for row in rows], dtype=np.int64))
+    assert len(set(hashed(columns).tolist())) == len(rows)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 10), st.floats(0.001, 3)), min_size=1, max_size=20),
+    st.lists(st.floats(-1, 15), min_size=1, max_size=10),
+)
+def test_time_in_mpi_of_threads_that_overlap_counts_once(spans: list[tuple[float, float]], times: list[float]) -> None:
+    spans = sorted((start, start + length) for start, length in spans)
+    starts = np.array([start for start, _ in spans])
+    ends = np.maximum.accumulate([end for _, end in spans])
+    presence = Presence((starts,), (ends,), (np.zeros(len(spans), dtype=np.int64),), (False,))
+    grid = np.linspace(-1, 15, 4001)
+    inside = np.zeros(grid.size, dtype=bool)
+    for start, end in spans:
+        inside |= (grid >= start) & (grid < end)
+    found = presence.inside_s(np.zeros(len(times), dtype=np.int64), np.array(times))
+    for time_s, seconds in zip(times, found.tolist(), strict=True):
+        assert seconds == pytest.approx(float(inside[grid < time_s].sum()) * 0.004, abs=0.01 * (len(spans) + 1))
+
+
+LOOP = 50e-6  # of polls without a pause, which are one event
+
+
+def read_loops(tmp_path: Path, job: Job) -> Attributed:
+    job.write(tmp_path / "ranks")
+    return attributed(read_job(tmp_path))
+
+
+def polls(rank: Rank, begin_s: float, end_s: float, gap_s: float, poll_s: float = LOOP, site: int = 0) -> float:
+    """Polls in vain up to a time; returns when the last one ended."""
+    at_s = begin_s
+    while at_s + poll_s + gap_s < end_s:
+        rank.event("MPI_Test", at_s, at_s + poll_s, EventKind.NOTHING | EventKind.WAIT, requests=1, site=site)
+        at_s += poll_s + gap_s
+    return at_s
+
+
+def late(gap_s: float, poll_s: float = LOOP) -> tuple[Job, Rank, int]:
+    """Rank 1 polls from 10 ms on for a message that is sent at 30 ms, and finds it at 31 ms."""
+    job = Job(2)
+    sender, receiver = job.ranks
+    sender.send(1, start_s=0.030, end_s=0.0305)
+    request = receiver.irecv(0, start_s=0.0099, end_s=0.010)
+    at_s = polls(receiver, 0.010, 0.031, gap_s, poll_s)
+    receiver.wait(request, start_s=at_s, end_s=at_s + 1e-6, call="MPI_Test")
+    return job, receiver, request
+
+
+def waited(found: Attributed) -> float:
+    mine = found.events.rank == 1
+    return float(found.split.parts_s[mine, TimePart.LATE_SENDER].sum())
+
+
+def test_polls_without_a_pause_are_one_call_that_waits(tmp_path: Path) -> None:
+    found = read_loops(tmp_path, late(gap_s=3e-6)[0])
+    assert waited(found) == pytest.approx(0.020, rel=1e-3)
+    assert found.world.polls[0] == 0
+    assert found.world.polls[1] > 300
+
+
+def test_its_time_is_in_the_profile_and_is_no_cost_of_the_watch(tmp_path: Path) -> None:
+    found = read_loops(tmp_path, late(gap_s=3e-6)[0])
+    weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
+    time = rank_times(found, weight, call_seconds(found.world))[1]
+    assert time.mpi_s == pytest.approx(0.0211, rel=0.02)
+    assert time.late_sender_s == pytest.approx(0.020, rel=0.02)
+
+
+def test_the_time_of_mpi_init_leaves_it_its_own(tmp_path: Path) -> None:
+    """A thread's total holds MPI_Init, which the run does not."""
+    job, receiver, _ = late(gap_s=3e-6)
+    receiver.profile_row("MPI_Init", 300_000_000, 1)
+    found = read_loops(tmp_path, job)
+    weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
+    assert rank_times(found, weight, call_seconds(found.world))[1].mpi_s == pytest.approx(0.0211, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "poll_s"),
+    [(10e-6, 0.2e-6), (1e-3, 100e-6), (30e-6, LOOP)],
+    ids=["computes between short polls", "computes between polls that move much", "computes half of the time"],
+)
+def test_polls_between_computing_stay_calls_of_their_own(tmp_path: Path, gap_s: float, poll_s: float) -> None:
+    found = read_loops(tmp_path, late(gap_s, poll_s)[0])
+    assert waited(found) < 1e-3
+    assert not any(found.world.polls)
+
+
+def test_a_rank_that_lost_its_processor_while_it_polled_still_waits(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.030, end_s=0.0305)
+    receiver = job.ranks[1]
+    request = receiver.irecv(0, start_s=0.0099, end_s=0.010)
+    polls(receiver, 0.010, 0.016, 3e-6)
+    at_s = polls(receiver, 0.024, 0.031, 3e-6)
+    receiver.wait(request, start_s=at_s, end_s=at_s + 1e-6, call="MPI_Test")
+    assert waited(read_loops(tmp_path, job)) == pytest.approx(0.020, rel=1e-3)
+
+
+def test_a_call_between_the_polls_ends_the_loop(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.030, end_s=0.0305)
+    receiver = job.ranks[1]
+    request = receiver.irecv(0, start_s=0.0099, end_s=0.010)
+    at_s = polls(receiver, 0.010, 0.016, 3e-6)
+    receiver.event("MPI_Comm_rank", at_s, at_s + 1e-6, EventKind(0))
+    at_s = polls(receiver, at_s + 2e-6, 0.031, 3e-6)
+    receiver.wait(request, start_s=at_s, end_s=at_s + 1e-6, call="MPI_Test")
+    assert waited(read_loops(tmp_path, job)) == pytest.approx(0.014, rel=0.02)
+
+
+def test_polls_at_two_places_in_turn_are_one_loop(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.030, end_s=0.0305)
+    receiver = job.ranks[1]
+    here, there = receiver.site(0x1000), receiver.site(0x2000)
+    request = receiver.irecv(0, start_s=0.0099, end_s=0.010)
+    at_s = 0.010
+    while at_s < 0.0305:
+        receiver.event("MPI_Test", at_s, at_s + 1e-7, EventKind.NOTHING | EventKind.WAIT, requests=1, site=here)
+        receiver.event("MPI_Test", at_s + 2e-7, at_s + LOOP, EventKind.NOTHING | EventKind.WAIT, requests=1, site=there)
+        at_s += LOOP + 1e-6
+    receiver.wait(request, start_s=at_s, end_s=at_s + 1e-6, call="MPI_Test", site=here)
+    found = read_loops(tmp_path, job)
+    assert waited(found) == pytest.approx(0.020, rel=1e-3)
+    weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
+    time = rank_times(found, weight, call_seconds(found.world))[1]
+    assert time.mpi_s == pytest.approx(at_s - 0.0099, rel=0.01)
+
+
+def test_polls_that_never_find_anything_wait_for_nobody(tmp_path: Path) -> None:
+    job = Job(2)
+    polls(job.ranks[1], 0.010, 0.031, 3e-6)
+    found = read_loops(tmp_path, job)
+    assert waited(found) == 0
+    assert not any(found.world.polls)

@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with one needless pattern each are named at its place under a real MPI, their corrected twins are not.
+
+A rank that waits by polling waits: its time has the name and the length that it has in a call that blocks.
+
+Two ranks on one processor are named, with the time that they stood in its queue; with one each they are not.
+
+Programs that hang on real ranks: the first line says who waits where for whom, and who has not come.
+
+A program that knows which of its messages were late, and which came early: what a watch says of them is true.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ranks import Ranks
+
+from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.mpi.find import find_mpi
+from slowpath.mpi.launchers import command, launcher_named
+from slowpath.mpi.mpi import Mpi
+from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, watched
+from slowpath.watch.attributed import Attributed, attributed
+from slowpath.watch.classes import pair_classes
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.patterns import seen_in
+from slowpath.watch.record.job import read_job
+from slowpath.watch.results import RankTime, Standstill, WatchResults, read_watch_results
+from slowpath.watch.totals import call_seconds, rank_times, time_weights
+from support.watch_truth import Score, scores
+from watchdog import WATCHDOG_S
+
+SOURCE = Path(__file__).parents[1] / "watch" / "patterns.c"
+IN_PYTHON = SOURCE.with_suffix(".py")
+RANKS, ITERATIONS, COMPUTE_US = 4, 30, 100
+# Pattern of the program -> rule and function. Whether it is worth a line is a matter of the machine's times.
+PLANTED = {
+    "small-messages": ("SP050", "small_messages"),
+    "small-nonblocking": ("SP050", "small_nonblocking"),
+    "small-reductions": ("SP051", "small_reductions"),
+    "window": ("SP052", "window"),
+    "barriers": ("SP053", "barriers"),
+    "broadcast": ("SP054", "broadcast"),
+    "chain": ("SP055", "chain"),
+    "unexpected": ("SP056", "unexpected"),
+    "leak": ("SP057", "leak"),
+    "late": ("SP058", "late"),
+    "new-buffers": ("SP059", "new_buffers"),
+    "passive": ("SP075", "passive"),
+    "synchronous": ("SP076", "synchronous"),
+    "polls": ("SP077", "polls"),
+    "requests": ("SP057", "requests"),
+}
+# Its ranks must pass a message on at once five times: on busy cores most of thirty chains are interrupted.
+MORE_ITERATIONS = {"chain": 100}
+# Ranks that share a core are late for that; and each computes so long that others on its core do not hide it.
+FEW_RANKS = dict.fromkeys(("late", "unexpected", "passive", "synchronous", "polls"), 2)
+LONGER_US = {"late": 2000, "passive": 8000, "synchronous": 2000, "polls": 4000}
+SIZE = {"late": str(1 << 24)}  # Intel MPI sends 1 MiB without its receive
+ALSO = {"leak": {"SP052"}, "requests": {"SP050"}}  # what is in both twins: made in each iteration, eight messages
+
+
+@pytest.fixture(scope="module")
+def program(ranks: Ranks, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if ranks.mpi.mpicxx is None:
+        pytest.skip("no compiler wrapper")
+    made = tmp_path_factory.mktemp("patterns") / "patterns"
+    argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", made, SOURCE]
+    subprocess.run(argv, env=ranks.environ(), check=True, capture_output=True)
+    return made
+
+
+@pytest.mark.parametrize("pattern", list(PLANTED))
+def test_a_pattern_is_named_at_its_place_and_its_twin_is_clean(
+    ranks: Ranks, watch_library: Path, program: Path, tmp_path: Path, pattern: str
+) -> None:
+    code, function = PLANTED[pattern]
+    faulty, clean = (seen(ranks, watch_library, program, tmp_path, pattern, twin) for twin in ("faulty", "clean"))
+    # Open MPI tells malloc to keep what is freed: what page faults there are need not be of new buffers.
+    may_cost_nothing = pattern == "new-buffers" and ranks.mpi.name == "openmpi"
+    # Of three libraries inside a node, MPICH alone waits for the target.
+    may_cost_nothing |= pattern == "passive" and ranks.mpi.name != "mpich"
+    # Intel MPI finds a message at once, wherever it stands among the earlier ones: there is nothing to name.
+    costs_nothing = pattern == "unexpected" and ranks.mpi.name == "intelmpi"
+    assert ((code, function) in faulty) is not costs_nothing or may_cost_nothing
+    assert {rule for rule, _ in clean} <= ALSO.get(pattern, set())
+
+
+def test_reductions_of_objects_by_mpi4py_are_named_and_those_of_an_array_are_not(
+    ranks: Ranks, watch_library: Path, tmp_path: Path
+) -> None:
+    """mpi4py makes messages and broadcasts of comm.allreduce(number): no MPI_Allreduce is there to be seen."""
+    program = (sys.executable, str(IN_PYTHON), "small-reductions")
+    for twin in ("faulty", "clean"):
+        words = (*program, twin, "30", "100")
+        found = watched_run(ranks, watch_library, words, tmp_path / twin, 2, of_mpi4py(ranks.mpi))
+        calls = calls_of(found)
+        of_objects = [one for path, one in seen_in(calls) if path.code == "SP051"]
+        assert len(of_objects) == (twin == "faulty")
+        for one in of_objects:
+            assert "mpi4py.MPI.Comm.allreduce of an object" in one.text
+            assert "comm.Allreduce" in one.change
+            assert {calls.within[site] for site in one.sites} == {"mpi4py.MPI.Comm.allreduce"}
+            assert 30 <= one.count <= 30 * 32 + 1  # ranks that lose their core are no row; half a call is none
+            assert one.more_s[2] >= one.more_s[0] > one.more_s[1] == 0.0
+
+
+def seen(
+    ranks: Ranks, library: Path, program: Path, folder: Path, pattern: str, twin: str
+) -> set[tuple[str, str]]:  # fmt: skip
+    """Rules and functions of what a watch of it sees."""
+    iterations = MORE_ITERATIONS.get(pattern, ITERATIONS)
+    words = (str(program), pattern, twin, str(iterations), str(LONGER_US.get(pattern, COMPUTE_US)))
+    words += (SIZE[pattern],) if pattern in SIZE else ()
+    found = watched_run(ranks, library, words, folder / twin, FEW_RANKS.get(pattern, RANKS))
+    return {
+        (path.code, found.results.sites[place].function)
+        for path, one in seen_in(calls_of(found))
+        for place in one.sites[:1]
+    }
+
+
+def of_mpi4py(mpi: Mpi) -> dict[str, str]:
+    """The variable by which mpi4py opens this MPI, and not the first that it finds."""
+    return {"MPI4PY_LIBMPI": str(min(mpi.prefix.glob("lib*/libmpi.so.*"), key=lambda path: len(path.name)))}
+
+
+def watched_run(
+    ranks: Ranks, library: Path, words: tuple[str, ...], watch: Path, count: int, more: Mapping[str, str] | None = None
+) -> AttributedWatch:
+    """The program on so many ranks, watched into a new folder.  Args: more: variables of the ranks."""
+    (watch / "ranks").mkdir(parents=True)
+    of_ranks = {"LD_PRELOAD": str(library), "SLOWPATH_WATCH": str(watch / "ranks"), **(more or {})}
+    done = ranks.start(*words, ranks=count, of_ranks=of_ranks)
+    assert done.returncode == 0, done.stderr
+    info = WatchInfo(
+        slowpath="1", command=words, started="2026-01-01T00:00:00Z", working_folder="/", host="n", library=str(library),
+        wall_s=1.0, exit_code=0,
+    )  # fmt: skip
+    write_watch(watch, info)
+    return watched(watch)
+
+
+def calls_of(found: AttributedWatch) -> ProgramCalls:
+    """As slow paths look at them."""
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    return calls_of_program(found, kept_of(found.attributed, pairs))
+
+
+SOURCE_POLLS = Path(__file__).parents[1] / "watch" / "polls.c"
+WAYS = ("blocks", "tests", "probes", "testsome", "places", "barrier")
+
+
+def watched_polls(ranks: Ranks, watch_library: Path, folder: Path, way: str) -> Attributed:
+    """What one run of the program in this way left."""
+    assert ranks.mpi.mpicxx is not None
+    program, records = folder / "polls", folder / way / "ranks"
+    argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE_POLLS]
+    subprocess.run(argv, env=ranks.environ(), check=True, capture_output=True)
+    records.mkdir(parents=True)
+    preloaded = {"LD_PRELOAD": str(watch_library), "SLOWPATH_WATCH": str(records)}
+    done = ranks.start(str(program), way, ranks=2, of_ranks=preloaded)
+    assert done.returncode == 0, done.stderr
+    return attributed(read_job(folder / way))
+
+
+def waiting(found: Attributed) -> RankTime:
+    """Times of rank 1."""
+    weight = time_weights(found.events, found.world, np.flatnonzero(found.events.is_timed))
+    return rank_times(found, weight, call_seconds(found.world))[1]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_polling_is_waiting_for_the_rank_that_is_late(
+    way: str, ranks: Ranks, watch_library: Path, tmp_path: Path
+) -> None:
+    time = waiting(watched_polls(ranks, watch_library, tmp_path, way))
+    waited_s = time.imbalance_s if way == "barrier" else time.late_sender_s
+    assert time.mpi_s > 0.6 * time.span_s
+    assert waited_s > 0.5 * time.mpi_s
+
+
+def test_a_rank_that_computes_between_its_polls_does_not_wait(
+    ranks: Ranks, watch_library: Path, tmp_path: Path
+) -> None:
+    found = watched_polls(ranks, watch_library, tmp_path, "computes")
+    assert waiting(found).mpi_s < 0.6 * waiting(found).span_s
+    assert not any(found.world.polls)
+
+
+SOURCE_SHARES = """#include <mpi.h>
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    for (int step = 0; step < 200; ++step) {
+        for (volatile int work = 0; work < 200000; ++work) {}
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    return MPI_Finalize();
+}
+"""
+CODE = "SP060"
+
+
+@pytest.fixture(scope="module")
+def program_shares(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two hundred short computations with a barrier behind each, compiled."""
+    folder, mpi = tmp_path_factory.mktemp("shares"), find_mpi("embedded")
+    assert mpi.mpicxx is not None
+    (folder / "steps.c").write_text(SOURCE_SHARES)
+    argv = [str(mpi.mpicxx.with_name("mpicc")), "-O1", "-o", folder / "steps", folder / "steps.c"]
+    subprocess.run(argv, env=mpi.environ(os.environ), check=True, capture_output=True)
+    return folder / "steps"
+
+
+def watched_shares(program_shares: Path, library: Path, folder: Path, processors: set[int]) -> WatchResults:
+    """Two ranks of the program that may use these processors."""
+    mpi = find_mpi("embedded")
+    launched = [str(mpi.mpiexec), "-bind-to", "none", "-n", "2", str(program_shares)]
+    own = ["--library", str(library), "-o", str(folder), "-q", "--verdict", str(folder.with_suffix(".txt"))]
+    argv = [sys.executable, "-m", "slowpath.cli", "watch", *own, "--", *launched]
+    done = subprocess.run(
+        argv,
+        env=mpi.environ(os.environ),
+        preexec_fn=lambda: os.sched_setaffinity(0, processors),
+        capture_output=True,
+        text=True,
+        timeout=WATCHDOG_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return read_watch_results(folder)
+
+
+def test_two_ranks_on_one_processor_are_named(program_shares: Path, watch_library: Path, tmp_path: Path) -> None:
+    one = min(os.sched_getaffinity(0))
+    found = watched_shares(program_shares, watch_library, tmp_path / "w", {one})
+    assert found.resources is not None
+    assert [rank.processors for rank in found.resources] == [str(one)] * 2
+    assert all(rank.involuntary_switches for rank in found.resources)
+    named = next(finding for finding in found.findings if finding.rule == CODE)
+    assert f"2 ranks on 1 processor ({one} of " in named.text
+    assert named.interval[0] > 0
+    assert "ranks share processors" in (tmp_path / "w.txt").read_text().replace("\n", " ")
+
+
+def test_with_a_processor_each_they_are_not(program_shares: Path, watch_library: Path, tmp_path: Path) -> None:
+    every = os.sched_getaffinity(0)
+    if len(every) < 2:
+        pytest.skip("needs two processors")
+    found = watched_shares(program_shares, watch_library, tmp_path / "w", every)
+    assert CODE not in [finding.rule for finding in found.findings]
+
+
+SOURCE_HANG = Path(__file__).parents[1] / "watch" / "hang.c"
+
+
+@pytest.fixture(scope="module")
+def program_hang(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if mpi.mpicxx is None:
+        pytest.skip("no compiler wrapper")
+    made = tmp_path_factory.mktemp("hang") / "hang"
+    argv = [str(mpi.mpicxx.with_name("mpicc")), "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", made, SOURCE_HANG]
+    subprocess.run(argv, env=mpi.environ(os.environ), check=True, capture_output=True)
+    return made
+
+
+def hung(mpi: Mpi, library: Path, program_hang: Path, folder: Path, way: str) -> tuple[str, Standstill]:
+    """The last lines of stderr, and what the results say."""
+    own = ["--library", str(library), "-o", str(folder / "w"), "-q", "--hang-after", "1.5"]
+    plain, launcher, cores = mpi.environ(os.environ), launcher_named(mpi.launcher), len(os.sched_getaffinity(0))
+    words = [str(program_hang), way]
+    made = command(launcher, str(mpi.mpiexec), mpi.name, RANKS, "none", {}, words, cores, plain)
+    argv = [sys.executable, "-m", "slowpath.cli", "watch", *own, "--", *made.argv]
+    environ = {**plain, **made.variables}
+    done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=WATCHDOG_S, check=False)
+    assert done.returncode != 0
+    results = read_watch_results(folder / "w")
+    assert results.standstill is not None, done.stderr
+    assert results.standstill.text in results.verdict[0]
+    assert f"hang, {RANKS} ranks, hung for " in done.stderr
+    assert "stopped, because nothing moved for 1.5 s" in done.stderr
+    return done.stderr, results.standstill
+
+
+def test_the_rank_that_does_not_come_to_a_barrier_is_named(
+    mpi: Mpi, watch_library: Path, program_hang: Path, tmp_path: Path
+) -> None:
+    _, still = hung(mpi, watch_library, program_hang, tmp_path, "barrier")
+    assert (still.cause, still.late) == ("missing", (3,))
+    assert still.text.startswith("rank 3 does not come to MPI_Barrier at barrier (hang.c:")
+    assert "where ranks 0-2 wait: it is outside MPI for " in still.text
+
+
+def test_a_receive_that_nobody_sends_to_is_named_with_its_place(
+    mpi: Mpi, watch_library: Path, program_hang: Path, tmp_path: Path
+) -> None:
+    _, still = hung(mpi, watch_library, program_hang, tmp_path, "last")
+    assert (still.cause, still.late) == ("missing", (0,))
+    assert still.text.startswith("rank 1 waits in MPI_Recv from rank 0 (tag 77) at last (hang.c:")
+    assert still.text.endswith("but rank 0 is in MPI_Finalize, or past it")
+
+
+def test_sends_round_a_ring_are_a_circle(mpi: Mpi, watch_library: Path, program_hang: Path, tmp_path: Path) -> None:
+    _, still = hung(mpi, watch_library, program_hang, tmp_path, "cycle")
+    assert (still.cause, still.late) == ("circle", (0, 1, 2, 3))
+    assert "all in MPI_Ssend at cycle (hang.c:" in still.text
+
+
+SOURCE_TRUTH = Path(__file__).parents[1] / "watch" / "truth.c"
+TRUE_RANKS, SEED, ROUNDS, DELAY_US = 4, 20, 250, 400
+LEAST_SHARE = 0.99
+LEAST_ASKED = {"matched": 400, "late sender": 300, "unexpected": 200, "late receiver": 200, "last in a collective": 20}
+
+
+def test_late_and_unexpected_are_what_the_program_knows(ranks: Ranks, watch_library: Path, tmp_path: Path) -> None:
+    if ranks.mpi.mpicxx is None:
+        pytest.skip("no compiler wrapper")
+    program = tmp_path / "truth"
+    argv = [str(ranks.mpi.mpicxx.with_name("mpicc")), "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, SOURCE_TRUTH]
+    subprocess.run(argv, env=ranks.environ(), check=True, capture_output=True)
+    found = watched_truth(ranks, watch_library, program, tmp_path / "watch")
+    for question, score in found.items():
+        assert score.share >= LEAST_SHARE, (question, found)
+    for question, least in LEAST_ASKED.items():
+        assert found[question].asked >= least, (question, found)
+
+
+def watched_truth(ranks: Ranks, watch_library: Path, program: Path, watch: Path) -> dict[str, Score]:
+    """What one run of the program knows, and how often the watch is right."""
+    (watch / "ranks").mkdir(parents=True)
+    preloaded = {"LD_PRELOAD": str(watch_library)}
+    words = (str(program), str(watch / "table"), str(SEED), str(ROUNDS), str(DELAY_US))
+    done = ranks.start(*words, ranks=TRUE_RANKS, of_ranks={**preloaded, "SLOWPATH_WATCH": str(watch / "ranks")})
+    assert done.returncode == 0, done.stderr
+    return scores(watch / "table", attributed(read_job(watch)))

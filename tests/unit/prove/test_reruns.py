@@ -1,0 +1,596 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A proof from its first run to its verdict, on programs whose wall times are planted.
+
+One rerun of a real process: its end, its streams, its output without what may differ.
+
+--screen: in which order remedies are looked at, what stops one, and which of them are proven.
+
+Whether a setting is taken, as the library, the launcher's ranks and the padding library say.
+
+A library that a watch's folder names is asked only where root alone could have put it, and stays that file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
+from slowpath.slowpaths.registry import find_program_remedy
+from slowpath.watch.folder import WatchInfo
+from slowpath.watch.proof import Proof, ProofWitness, new_proof_folder, proof_folders, read_proof
+from slowpath.watch.prove import session as conduct
+from slowpath.watch.prove.judge import PLACEBO
+from slowpath.watch.prove.remedies import Candidate, ProgramMpi, candidate, of_user
+from slowpath.watch.prove.rerun import Compared, Rerun, Started, before_runs, limit_of, of_pad_report, rerun
+from slowpath.watch.prove.session import (
+    Budget,
+    ProofQuestion,
+    ProofRequest,
+    ProofSession,
+    ScreenedRemedy,
+    earlier_proof,
+    in_order,
+    is_crowded,
+    new_proof,
+    of_system,
+    prove_all,
+    screen,
+    share_s,
+    worth_proving,
+)
+from support.watch_results import a_finding, a_program, a_proof, a_rank, results
+
+COMMAND, UNKNOWN = ("./app",), ProofWitness(state="not known", text="nothing shows it")
+Program = Callable[[Mapping[str, str]], Rerun]
+
+
+class Machine:
+    """A clock that planted programs move, and what was started."""
+
+    def __init__(self, program: Program) -> None:
+        self.now_s, self.started, self._program = 0.0, [], program  # type: ignore[var-annotated]
+
+    def run(self, argv: Sequence[str], environ: Mapping[str, str], started: Started, files: Path) -> Rerun:
+        done = self._program(environ)
+        self.now_s += done.wall_s
+        self.started.append(dict(environ))
+        return done
+
+    def budget(self, seconds: float) -> Budget:
+        return Budget(seconds, clock=lambda: self.now_s)
+
+
+def takes(usual_s: float, with_it_s: float, noise: float = 0.01, seed: int = 1, **other: object) -> Program:
+    rng = random.Random(seed)
+
+    def program(environ: Mapping[str, str]) -> Rerun:
+        wall_s = (with_it_s if "REMEDY" in environ else usual_s) * rng.lognormvariate(0, noise)
+        return Rerun(wall_s, 0, None, None, None)
+
+    return program
+
+
+def question(**other: object) -> ProofQuestion:
+    candidate = Candidate("own", "Set it.", (), COMMAND, {"REMEDY": "1"}, **other)  # type: ignore[arg-type]
+    return ProofQuestion(candidate, COMMAND, {"PATH": "/bin"}, Started(None, None, Compared(), 60.0), 0.95, 0.01, True)
+
+
+def proven(tmp_path: Path, machine: Machine, budget_s: float, asked: ProofQuestion | None = None) -> Proof:
+    asked = asked or question()
+    found = earlier_proof(proof_folders(tmp_path), asked)
+    folder, proof = found or (new_proof_folder(tmp_path), new_proof(asked, UNKNOWN))
+    return ProofSession(folder, asked, proof, lambda _: None, machine.run).go(machine.budget(budget_s))
+
+
+def test_a_remedy_is_proven_within_the_budget_and_kept(tmp_path: Path) -> None:
+    machine = Machine(takes(10.0, 8.0))
+    proof = proven(tmp_path, machine, 1000.0)
+    assert proof.verdict == "proven"
+    assert machine.now_s < 1000.0
+    assert read_proof(tmp_path / "proof-1") == proof
+    assert proof.smallest_decidable is not None
+
+
+def test_the_first_runs_are_without_the_remedy_and_the_control_carries_a_placebo(tmp_path: Path) -> None:
+    machine = Machine(takes(10.0, 8.0))
+    proof = proven(tmp_path, machine, 1000.0)
+    assert [run.phase for run in proof.runs[:5]] == ["pilot"] * 4 + ["proof"]
+    for run, environ in zip(proof.runs, machine.started, strict=True):
+        assert ("REMEDY" in environ) == (run.side == "remedy")
+        assert (PLACEBO in environ) == (run.side == "control")
+
+
+def test_the_budget_is_held_and_the_same_question_goes_on(tmp_path: Path) -> None:
+    machine = Machine(takes(10.0, 9.9, noise=0.03))
+    first = proven(tmp_path, machine, 200.0)
+    assert first.verdict == "undecided"
+    assert machine.now_s <= 200.0
+    second = proven(tmp_path, machine, 500.0)
+    assert len(proof_folders(tmp_path)) == 1
+    assert second.runs[: len(first.runs)] == first.runs
+    assert len(second.runs) > len(first.runs)
+    assert second.smallest_decidable == first.smallest_decidable  # stated before any run with the remedy
+
+
+def test_ctrl_c_keeps_what_was_measured_and_the_cut_block_is_run_anew(tmp_path: Path) -> None:
+    usual = takes(10.0, 5.0)
+    seen: list[Mapping[str, str]] = []
+
+    def stopped(environ: Mapping[str, str]) -> Rerun:
+        seen.append(environ)
+        return usual(environ) if len(seen) < 9 else Rerun(1.0, None, "stopped", None, None, interrupted=True)
+
+    with pytest.raises(Interrupted, match="8 runs are kept"):
+        proven(tmp_path, Machine(stopped), 1000.0)
+    assert len(read_proof(tmp_path / "proof-1").runs) == 8
+    proof = proven(tmp_path, Machine(usual), 1000.0)
+    assert proof.verdict == "proven"
+    assert [run.number for run in proof.runs] == list(range(1, len(proof.runs) + 1))
+
+
+def test_a_program_that_fails_as_it_is_can_not_be_proven(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match="unwatched program fails"):
+        proven(tmp_path, Machine(lambda _: Rerun(0.1, 3, "exit code 3", None, None)), 1000.0)
+    assert read_proof(tmp_path / "proof-1").verdict == "failed"
+
+
+def test_a_remedy_that_breaks_the_program_is_not_proven(tmp_path: Path) -> None:
+    usual = takes(10.0, 1.0)
+
+    def program(environ: Mapping[str, str]) -> Rerun:
+        return Rerun(0.1, 1, "exit code 1", None, None) if "REMEDY" in environ else usual(environ)
+
+    assert proven(tmp_path, Machine(program), 1000.0).verdict == "failed"
+
+
+def test_faults_that_stay_end_the_proof_before_the_budget(tmp_path: Path) -> None:
+    usual = takes(10.0, 10.0)
+
+    def program(environ: Mapping[str, str]) -> Rerun:
+        return Rerun(usual(environ).wall_s, 0, None, None, 100_000)
+
+    machine = Machine(program)
+    proof = proven(tmp_path, machine, 10_000.0, question(witness="faults"))
+    assert proof.verdict == "ignored"
+    assert len(proof.runs) < 15
+
+
+def test_an_output_that_differs_by_itself_is_said_before_any_remedy(tmp_path: Path) -> None:
+    numbers = iter(range(100))
+    machine = Machine(lambda _: Rerun(1.0, 0, None, str(next(numbers)), None))
+    proof = proven(tmp_path, machine, 1000.0)
+    assert proof.verdict == "output differs"
+    assert "--ignore" in proof.reason
+    assert len(proof.runs) == 4
+
+
+def run(tmp_path: Path, program: str, compared: Compared | None = None, **other: object) -> Rerun:
+    started = Started(tmp_path, None, compared or Compared(), 60.0)
+    started = Started(**{**started.__dict__, **other})
+    return rerun([sys.executable, "-c", program], dict(os.environ), started, tmp_path / "files")
+
+
+def test_a_run_that_went_well_counts(tmp_path: Path) -> None:
+    done = run(tmp_path, "print('hello')")
+    assert (done.exit_code, done.failed, done.output_sha256) == (0, None, None)
+    assert done.wall_s > 0
+    assert done.minor_faults
+    assert (tmp_path / "files" / "stdout").read_text() == "hello\n"
+
+
+@pytest.mark.parametrize("program", ["import sys; sys.exit(5)", "import os; os.kill(os.getpid(), 11)"])
+def test_a_failed_run_does_not(tmp_path: Path, program: str) -> None:
+    assert run(tmp_path, program).failed
+
+
+def test_a_run_that_does_not_end_is_ended_and_failed(tmp_path: Path) -> None:
+    done = run(tmp_path, "import time; time.sleep(1000)", limit_s=0.3)
+    assert done.failed == "not done after 0.3 s"
+
+
+def test_outputs_are_equal_but_for_what_is_ignored(tmp_path: Path) -> None:
+    compared = Compared(("stdout",), ("^time ", "date"))
+    first = run(tmp_path, "print('result 42'); print('time 1.5')", compared)
+    second = run(tmp_path, "print('result 42'); print('time 1.7')", compared)
+    other = run(tmp_path, "print('result 43'); print('time 1.5')", compared)
+    assert first.output_sha256 == second.output_sha256 != other.output_sha256
+
+
+def test_a_file_of_an_earlier_run_is_not_this_ones(tmp_path: Path) -> None:
+    (tmp_path / "out.dat").write_text("42")
+    os.utime(tmp_path / "out.dat", (1, 1))
+    assert "was not written by this run" in str(run(tmp_path, "pass", Compared(("out.dat",))).failed)
+    done = run(tmp_path, "open('out.dat', 'w').write('42')", Compared(("out.dat",)))
+    assert done.failed is None
+    assert done.output_sha256
+
+
+def test_stdin_is_the_file_of_the_watch(tmp_path: Path) -> None:
+    (tmp_path / "input").write_text("given")
+    done = run(tmp_path, "import sys; assert sys.stdin.read() == 'given'", stdin=tmp_path / "input")
+    assert done.failed is None
+    assert run(tmp_path, "import sys; assert sys.stdin.read() == ''").failed is None
+
+
+def test_what_is_no_expression_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match="--ignore"):
+        Compared(ignored=("(",)).patterns()
+
+
+def test_a_run_may_take_ten_times_the_usual() -> None:
+    assert limit_of(100.0) == 1000.0
+    assert limit_of(None) == limit_of(1.0) == 120.0
+
+
+SCREENED = ("./app",)
+STARTED = Started(None, None, Compared(), 600.0)
+
+
+class ScreenedMachine:
+    """A clock that runs move, each as long as it is planted, or up to its limit. ran: keys, in order."""
+
+    def __init__(self, seconds: Mapping[str, float], fails: Sequence[str] = ()) -> None:
+        self.now_s, self.ran, self._seconds, self._fails = 0.0, [], seconds, fails  # type: ignore[var-annotated]
+
+    def run(self, argv: Sequence[str], environ: Mapping[str, str], started: Started, files: Path) -> Rerun:
+        key = environ.get("REMEDY", "as it is")
+        self.ran.append(key)
+        if key in self._fails:
+            self.now_s += 0.1
+            return Rerun(0.1, 1, "exit code 1", None, None)
+        wall_s = min(self._seconds.get(key, 10.0), started.limit_s)
+        self.now_s += wall_s
+        hangs = wall_s == started.limit_s
+        return Rerun(wall_s, None if hangs else 0, "no end within its limit" if hangs else None, None, None)
+
+    def screened(self, tmp_path: Path, *keys: str, budget_s: float = 1000.0) -> list[ScreenedRemedy]:
+        budget = Budget(budget_s, clock=lambda: self.now_s)
+        return screen([a_candidate(key) for key in keys], SCREENED, {}, STARTED, tmp_path, budget, 3, self.run)
+
+
+def a_candidate(key: str) -> Candidate:
+    return Candidate(key, "It.", (), SCREENED, {"REMEDY": key})
+
+
+def test_the_fastest_comes_first_and_those_that_fail_last(tmp_path: Path) -> None:
+    rows = ScreenedMachine({"half": 5.0}, ["breaks"]).screened(tmp_path, "breaks", "same", "half")
+    assert [row.candidate.key for row in rows] == ["half", "same", "breaks"]
+    assert rows[0].ratio == pytest.approx(0.5)
+    assert rows[2].reason == "exit code 1"
+
+
+def test_half_of_the_budget_is_left_to_the_proof(tmp_path: Path) -> None:
+    machine, keys = ScreenedMachine({}), [str(i) for i in range(9)]
+    rows = machine.screened(tmp_path, *keys, budget_s=100.0)
+    assert 40.0 <= machine.now_s <= 65.0
+    assert any(row.reason == "not run: the time was over" for row in rows)
+    machine = ScreenedMachine({})
+    machine.screened(tmp_path, *keys, budget_s=300.0)
+    assert 80.0 <= machine.now_s <= 175.0  # all of them once, and no run beyond half of the budget
+
+
+def test_a_remedy_that_is_clearly_slower_is_stopped_and_the_others_get_their_runs(tmp_path: Path) -> None:
+    machine = ScreenedMachine({"slow": 78.0, "good": 6.0})
+    rows = machine.screened(tmp_path, "slow", "good", "same", budget_s=150.0)
+    by_key = {row.candidate.key: row for row in rows}
+    assert by_key["slow"].ratio is None
+    assert "clearly slower: stopped after 20 s" in by_key["slow"].reason
+    assert by_key["good"].ratio == pytest.approx(0.6)
+    assert by_key["same"].ratio == pytest.approx(1.0)
+    assert machine.ran.count("slow") == 1
+
+
+def test_one_that_is_somewhat_slower_gets_no_second_run(tmp_path: Path) -> None:
+    machine = ScreenedMachine({"slower": 14.0, "good": 6.0})
+    machine.screened(tmp_path, "slower", "good")
+    assert (machine.ran.count("slower"), machine.ran.count("good")) == (1, 2)
+
+
+def test_the_first_round_is_in_the_order_of_promise_behind_a_run_as_it_is(tmp_path: Path) -> None:
+    machine = ScreenedMachine({})
+    machine.screened(tmp_path, "first", "second", "third", budget_s=70.0)
+    assert machine.ran[:4] == ["as it is", "first", "second", "third"]
+
+
+def test_a_program_that_fails_as_it_is_is_said(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match="unchanged, unwatched program fails: exit code 1"):
+        ScreenedMachine({}, ["as it is"]).screened(tmp_path, "any")
+
+
+def test_yielding_comes_first_where_ranks_exceed_processors_and_then_what_findings_suggest() -> None:
+    finding = a_finding(rule="SP024", prove="--remedy keep-freed-memory", remedies=())
+    crowded = [remedy.key for remedy in in_order([finding], crowded=True)]
+    assert crowded[:2] == ["yield-when-idle", "keep-freed-memory"]
+    assert next(remedy.key for remedy in in_order([finding], crowded=False)) == "keep-freed-memory"
+    assert sorted(crowded) == sorted(remedy.key for remedy in in_order([], crowded=False))
+
+
+def test_ranks_are_counted_on_each_host() -> None:
+    ranks = tuple(a_rank(rank, host="a" if rank < 3 else "b") for rank in range(5))
+    assert is_crowded(results(ranks=ranks), processors=2)
+    assert not is_crowded(results(ranks=ranks), processors=3)
+    assert not is_crowded(None, processors=1)
+
+
+def test_what_was_not_faster_is_not_worth_a_proof_but_for_the_fastest() -> None:
+    rows = [ScreenedRemedy(a_candidate(str(ratio)), ratio) for ratio in (0.9, 0.99, 1.1)]
+    assert worth_proving(rows) == rows[:2]
+    assert worth_proving(rows[2:]) == rows[2:]
+    assert worth_proving([ScreenedRemedy(a_candidate("x"), None, "failed")]) == []
+
+
+def test_a_clear_winner_has_all_of_the_budget_and_winners_by_noise_share_it() -> None:
+    assert share_s(60.0, [0.5, 0.02, 0.01], 3) == 60.0
+    assert share_s(60.0, [0.03, 0.02, 0.01], 3) == 20.0
+    assert share_s(40.0, [0.02, 0.01], 2) == 20.0
+    assert share_s(20.0, [0.01, 0.001], 1) == 20.0
+
+
+Tried = list[tuple[str, float]]
+
+
+@pytest.fixture
+def proofs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[list[Proof], Tried, list[str]]]:
+    """Screens and proves remedies of planted ratios and verdicts. Returns: proofs, what was tried, lines."""
+
+    def call(ratios: Mapping[str, float], verdicts: Mapping[str, str], ignored: Sequence[str] = ()) -> object:
+        tried: Tried = []
+        lines: list[str] = []
+
+        def before(one: Candidate, *_: object) -> ProofWitness:
+            return ProofWitness(state="ignored" if one.key in ignored else "not known", text="read back as it is")
+
+        def rows(candidates: Sequence[Candidate], *_: object) -> list[ScreenedRemedy]:
+            return sorted(
+                (ScreenedRemedy(one, ratios[one.key]) for one in candidates), key=lambda row: row.ratio or 9.0
+            )
+
+        def prove(_: ProofRequest, one: Candidate, __: int, budget: Budget, ___: object) -> Proof:
+            tried.append((one.key, budget.total_s))
+            return msgspec.structs.replace(a_proof(), remedy=one.key, verdict=verdicts[one.key])
+
+        monkeypatch.setattr(conduct, "before_runs", before)
+        monkeypatch.setattr(conduct, "screen", rows)
+        monkeypatch.setattr(conduct, "_prove", prove)
+        info = WatchInfo(slowpath="1", command=SCREENED, started="", working_folder="/", host="n", library="l")
+        asked = ProofRequest(tmp_path, info, ProgramMpi(), STARTED, 120.0, 0.01, False, True)
+        return prove_all(asked, [a_candidate(key) for key in ratios], lines.append), tried, lines
+
+    return call  # type: ignore[return-value]
+
+
+def test_a_winner_that_is_not_applied_is_followed_by_the_next_one(
+    proofs: Callable[..., tuple[list[Proof], Tried, list[str]]],
+) -> None:
+    found, tried, _ = proofs({"noise": 0.9, "real": 0.95, "same": 1.0}, {"noise": "ignored", "real": "proven"})
+    assert [proof.verdict for proof in found] == ["ignored", "proven"]
+    assert [key for key, _ in tried] == ["noise", "real"]
+    assert tried[1][1] > 100.0  # what is left, not the end
+
+
+def test_what_is_seen_not_to_be_taken_is_not_run(
+    proofs: Callable[..., tuple[list[Proof], Tried, list[str]]],
+) -> None:
+    _, tried, lines = proofs({"unknown": 0.5, "real": 0.9}, {"real": "proven"}, ignored=["unknown"])
+    assert [key for key, _ in tried] == ["real"]
+    assert any("unknown: not taken, so not run: read back as it is" in line for line in lines)
+
+
+def test_nothing_is_tried_behind_a_proof(proofs: Callable[..., tuple[list[Proof], Tried, list[str]]]) -> None:
+    _, tried, _ = proofs({"best": 0.5, "good": 0.6}, {"best": "proven", "good": "proven"})
+    assert [key for key, _ in tried] == ["best"]
+
+
+MPICH = ProgramMpi("mpich", "5.0.2", None, Path("/lib/libmpi.so.12"), "hydra")
+WITNESSED = ("mpiexec", "-n", "2", "sh", "-c", "true")
+ENVIRON = {"PATH": "/usr/bin:/bin"}
+KNOWN = {"MPIR_CVAR_CH4_CMA_ENABLE": 1}
+
+
+def library(argv: list[str], environ: Mapping[str, str]) -> str:
+    """An MPICH with one control variable, which it reads from the environment."""
+    value = int(environ.get("MPIR_CVAR_CH4_CMA_ENABLE", "1") != "0")
+    values = {name: value.to_bytes(4, "little").hex() for name in KNOWN if name in argv}
+    return json.dumps({"names": [*KNOWN, "MPIR_CVAR_OTHER"], "values": values})
+
+
+def tried(setting: str, environ: Mapping[str, str] = ENVIRON) -> Candidate:
+    return of_user([setting], [], WITNESSED, MPICH, environ)
+
+
+def state(one: Candidate, ask: object = library) -> tuple[str, str]:
+    found = before_runs(one, MPICH, WITNESSED, ENVIRON, ask)  # type: ignore[arg-type]
+    return found.state, found.text
+
+
+def test_a_variable_that_reads_back_is_taken() -> None:
+    assert state(tried("MPIR_CVAR_CH4_CMA_ENABLE=0"))[0] == "taken"
+
+
+def test_a_variable_that_the_library_has_not_is_ignored() -> None:
+    found, text = state(tried("MPIR_CVAR_CH4_CMA_ENABEL=0"))
+    assert found == "ignored"
+    assert "nearest: MPIR_CVAR_CH4_CMA_ENABLE" in text
+    assert state(tried("OMPI_MCA_smsc=none"))[0] == "ignored"
+
+
+def test_a_variable_that_changes_nothing_is_ignored() -> None:
+    assert "has that value already" in state(tried("MPIR_CVAR_CH4_CMA_ENABLE=1"))[1]
+
+
+def test_what_the_library_can_not_say_is_not_known() -> None:
+    assert state(tried("MY_OWN=1"))[0] == "not known"
+    assert state(tried("MPIR_CVAR_CH4_CMA_ENABLE=0"), lambda *_: None)[0] == "not known"
+    nameless = before_runs(tried("A=1"), ProgramMpi(), WITNESSED, ENVIRON)
+    assert nameless.state == "not known"
+
+
+def ranks(argv: list[str], environ: Mapping[str, str]) -> str:
+    masks = ["0", "1"] if "-bind-to" in argv else ["0-1", "0-1"]
+    return "".join(f"Cpus_allowed_list:\t{mask}\n" for mask in masks)
+
+
+def test_a_binding_is_seen_in_the_ranks_processors() -> None:
+    one = candidate(find_program_remedy("bind-cores"), WITNESSED, MPICH, ENVIRON, ())
+    assert isinstance(one, Candidate)
+    assert one.argv == ("mpiexec", "-bind-to", "core", *WITNESSED[1:])
+    assert state(one, ranks)[0] == "taken"
+    assert state(one, lambda *_: "Cpus_allowed_list:\t0-1\n" * 2)[0] == "ignored"
+
+
+def test_a_command_that_binds_by_itself_is_left_alone() -> None:
+    bound = ("mpiexec", "-bind-to", "none", "sh")
+    assert "binds ranks itself" in str(candidate(find_program_remedy("bind-cores"), bound, MPICH, ENVIRON, ()))
+
+
+def test_tunables_stand_behind_the_users_own() -> None:
+    own = {**ENVIRON, "GLIBC_TUNABLES": "glibc.malloc.check=0"}
+    one = candidate(find_program_remedy("keep-freed-memory"), WITNESSED, MPICH, own, ())
+    assert isinstance(one, Candidate)
+    assert one.variables["GLIBC_TUNABLES"].startswith("glibc.malloc.check=0:glibc.malloc.mmap_max=0")
+    again = {**ENVIRON, **one.variables}
+    assert candidate(find_program_remedy("keep-freed-memory"), WITNESSED, MPICH, again, ()) == "it is set already"
+
+
+def test_open_mpi_hands_a_remedy_to_other_nodes() -> None:
+    mpi = ProgramMpi("openmpi", "5.0.11", None, None, "prterun")
+    one = candidate(find_program_remedy("yield-when-idle"), ("mpirun", "sh"), mpi, ENVIRON, ())
+    assert isinstance(one, Candidate)
+    assert one.argv == ("mpirun", "-x", "OMPI_MCA_mpi_yield_when_idle", "sh")
+
+
+def test_what_a_library_knows_no_way_for_is_left_out() -> None:
+    intel = ProgramMpi("intelmpi", "2021.18", None, None, "hydra-intel")
+    assert "no variable for it is known" in str(
+        candidate(find_program_remedy("yield-when-idle"), WITNESSED, intel, ENVIRON, ())
+    )
+
+
+def test_a_library_to_preload_has_to_be_there(tmp_path: Path) -> None:
+    remedy = find_program_remedy("pad-host")
+    assert "is missing" in str(candidate(remedy, WITNESSED, MPICH, ENVIRON, (tmp_path,)))
+    (tmp_path / "libslowpath-pad.so").touch()
+    one = candidate(remedy, WITNESSED, MPICH, {**ENVIRON, "LD_PRELOAD": "/own.so"}, (tmp_path,))
+    assert isinstance(one, Candidate)
+    assert one.variables["LD_PRELOAD"] == f"/own.so:{tmp_path}/libslowpath-pad.so"
+
+
+def test_own_settings_are_tried_together_and_taken_away() -> None:
+    one = of_user(["A=1", "B=x=y"], ["C"], WITNESSED, MPICH, {**ENVIRON, "C": "1"})
+    assert one.environ({"C": "1", "D": "2"}) == {"A": "1", "B": "x=y", "D": "2"}
+    assert one.key == "A=1 B=x=y -C"
+    for settings, unset in ((["A"], []), ([], ["C"])):
+        with pytest.raises(UsageError):
+            of_user(settings, unset, WITNESSED, MPICH, ENVIRON)
+
+
+def test_the_padding_library_says_what_it_padded(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    found = of_pad_report(report)
+    assert found is not None
+    assert found.state == "ignored"
+    line = "slowpath-pad: process 4: device: 9 allocations, 6 padded, 15 bytes added, 41 at peak; host: 3 allocations, "
+    report.write_text(f"{line}0 padded, 0 bytes added\n{line}2 padded, 9 bytes added\n")
+    found = of_pad_report(report)
+    assert found is not None
+    assert (found.state, found.text) == ("taken", "libslowpath-pad.so padded 14 allocations")
+
+
+LIBC = Path(next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libc" in line))
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that root alone can change, down from /; for tests that are root."""
+    folder = Path(tempfile.mkdtemp(dir="/run"))
+    folder.chmod(0o755)
+    (folder / "inner").mkdir(mode=0o755)
+    library = folder / "inner" / "libmpi.so.12"
+    library.write_bytes(b"")
+    library.chmod(0o644)
+    yield library
+    shutil.rmtree(folder)
+
+
+def test_a_library_of_the_system_is_taken_by_its_resolved_path(tmp_path: Path) -> None:
+    link = tmp_path / "libmpi.so.12"
+    link.symlink_to(LIBC)
+    assert of_system(link) == LIBC.resolve()
+    assert of_system(LIBC) == LIBC.resolve()
+
+
+def test_a_link_that_is_swapped_after_the_check_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library that is asked is the one that was checked."""
+    link = tmp_path / "libmpi.so.12"
+    link.symlink_to(LIBC)
+    evil = tmp_path / "evil.so"
+    evil.write_bytes(b"")
+    mpi = conduct.mpi_of(_info(tmp_path), results(program=a_program(library_path=str(link))), {})
+    assert mpi.name == "mpich"
+    link.unlink()
+    link.symlink_to(evil)
+    asked: list[list[str]] = []
+    before_runs(of_user(["A=1"], [], ("app",), mpi, {}), mpi, ("app",), {}, lambda argv, _: asked.append(argv))  # type: ignore[func-returns-value]
+    assert asked
+    for argv in asked:
+        assert str(LIBC.resolve()) in argv
+        assert str(link) not in argv
+
+
+@pytest.mark.needs("root")
+def test_every_folder_on_the_way_has_to_be_roots_alone(place: Path) -> None:
+    assert of_system(place) == place
+    for folder in (place.parent, place.parent.parent):
+        for mode in (0o777, 0o775, 0o1777):
+            folder.chmod(mode)
+            assert of_system(place) is None
+        folder.chmod(0o755)
+        os.chown(folder, 65534, 65534)
+        assert of_system(place) is None
+        os.chown(folder, 0, 0)
+    assert of_system(place) == place
+    for mode in (0o666, 0o664):
+        place.chmod(mode)
+        assert of_system(place) is None
+
+
+@pytest.mark.needs("root")
+def test_a_link_in_a_folder_of_the_way_is_followed_before_the_check(place: Path) -> None:
+    inner = place.parent
+    other = inner.with_name("other")
+    other.symlink_to(inner)
+    assert of_system(other / place.name) == place
+    other.unlink()
+    other.symlink_to("/tmp")
+    assert of_system(other / place.name) is None
+    other.unlink()
+
+
+def test_what_is_no_file_is_nothing(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for path in (loop, tmp_path / "missing", Path("/usr/lib"), Path("/dev/null"), Path("a\0b")):
+        assert of_system(path) is None
+
+
+def _info(folder: Path) -> WatchInfo:
+    return WatchInfo(
+        slowpath="1",
+        command=(str(folder / "app"),),
+        started="2026-01-31T12:00:00+00:00",
+        working_folder=str(folder),
+        host="here",
+        library="/lib/libslowpath-watch.so",
+    )

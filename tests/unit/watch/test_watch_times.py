@@ -1,0 +1,813 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every second in MPI has a name: planted waits, calls and management come out under theirs, and add up.
+
+Kept calls stand for the time and the number of their kind, also where the profile had no room for its place.
+
+What thinned records say of a program is what full ones say: counts exactly, savings within their interval.
+
+From records to results: totals, coverage, classes, waits, slices and sites of planted programs.
+
+Efficiencies of planted programs come out as planted, their products hold, and changes are found where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from slowpath.findings.program_pattern import ProgramCalls
+from slowpath.watch.analysis import AttributedWatch, calls_of_program, kept_of, pair_classes, read_watched, watched
+from slowpath.watch.classes import median_of
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.patterns import seen_in
+from slowpath.watch.record import job as job_reader
+from slowpath.watch.record.layout import EventKind, RecordState
+from slowpath.watch.results import AccountName, WatchFinding, WatchResults
+from slowpath.watch.totals import shared, stands_for
+from support.watch_record import BASE_NS, Job
+from support.watched_program import ELSEWHERE, HERE, THERE, Program
+
+
+def seconds(tmp_path: Path, job: Job) -> dict[AccountName, tuple[float, ...]]:
+    """By name: of each rank."""
+    job.write(tmp_path / "ranks")
+    info = WatchInfo(
+        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
+        library="/l.so", wall_s=1.0, exit_code=0,
+    )  # fmt: skip
+    write_watch(tmp_path, info)
+    results = watched(tmp_path).results
+    assert results.accounts
+    for i, rank in enumerate(results.ranks):
+        assert sum(one.by_rank[i] for one in results.accounts) == pytest.approx(rank.mpi_s)
+    assert sum(one.share for one in results.accounts) == pytest.approx(1.0)
+    return {one.name: one.by_rank for one in results.accounts}
+
+
+@pytest.mark.parametrize(
+    ("call", "root", "name", "who"),
+    [
+        ("MPI_Barrier", -1, "wait at barrier", 1),
+        ("MPI_Allreduce", -1, "wait at N x N", 1),
+        ("MPI_Bcast", 0, "late broadcast", 1),
+        ("MPI_Reduce", 1, "early reduce", 1),
+        ("MPI_Comm_dup", -1, "wait at management", 1),
+        ("MPI_Win_create", -1, "wait at management", 1),
+    ],
+)
+def test_waiting_for_a_late_rank_has_the_name_of_what_is_waited_in(
+    tmp_path: Path, call: str, root: int, name: AccountName, who: int
+) -> None:
+    job = Job(2)
+    job.ranks[0].collective(call, start_s=0.050, end_s=0.051, root=root)
+    job.ranks[1].collective(call, start_s=0.010, end_s=0.051, root=root)
+    assert seconds(tmp_path, job)[name][who] == pytest.approx(0.040)
+
+
+def test_waiting_for_messages_has_its_names(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].send(1, start_s=0.030, end_s=0.031)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.032)
+    job.ranks[0].send(1, start_s=0.040, end_s=0.062, message_bytes=2**20)
+    job.ranks[1].receive(0, start_s=0.060, end_s=0.063, message_bytes=2**20)
+    found = seconds(tmp_path, job)
+    assert found["late sender"] == pytest.approx((0.0, 0.020))
+    assert found["late receiver"] == pytest.approx((0.020, 0.0))
+
+
+def test_short_messages_cost_their_calls_and_what_goes_beyond_the_fastest_is_excess(tmp_path: Path) -> None:
+    job = Job(2)
+    for i in range(100):
+        at, slow = 0.001 * i, 10e-6 if i < 10 else 0.0
+        job.ranks[0].send(1, start_s=at, end_s=at + 1e-6 + slow)
+        job.ranks[1].receive(0, start_s=at + 50e-6, end_s=at + 52e-6)
+    found = seconds(tmp_path, job)
+    assert found["cost of calls"] == pytest.approx((100e-6, 200e-6))
+    assert found["excess"][0] == pytest.approx(100e-6)
+    assert found["excess"][1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_long_messages_move_bytes(tmp_path: Path) -> None:
+    job = Job(2)
+    for i in range(40):
+        at = 0.001 * i
+        job.ranks[0].send(1, start_s=at, end_s=at + 100e-6, message_bytes=2**16)
+        job.ranks[1].receive(0, start_s=at, end_s=at + 100e-6, message_bytes=2**16)
+    assert seconds(tmp_path, job)["transfer at the floor"] == pytest.approx((4e-3, 4e-3))
+
+
+def test_calls_that_are_counted_alone_are_managed_or_cost_what_they_cost(tmp_path: Path) -> None:
+    job = Job(1)
+    job.ranks[0].profile_row("MPI_Type_commit", 1000, 100)
+    job.ranks[0].profile_row("MPI_Comm_rank", 50, 1000)
+    job.ranks[0].profile_row("MPI_Wtime", 50, 1000)
+    found = seconds(tmp_path, job)
+    assert found["management"] == pytest.approx((150e-6,))
+    assert found["cost of calls"] == pytest.approx((50e-6,))
+
+
+@pytest.mark.parametrize("in_mpi_s", [-0.010, 0.0, 0.030, 9.0])
+def test_what_a_rank_stood_in_the_queue_longer_than_it_computed_and_waited_was_without_a_processor(
+    tmp_path: Path, in_mpi_s: float
+) -> None:
+    """Barriers take 1 us, and one in ten 10 ms for both: excess. One rank comes late by 5 ms for each of ten others."""
+    job = Job(2)
+    for i in range(100):
+        at, slow = 0.020 * i, 0.010 if i % 10 == 0 else 0.0
+        late = 0.005 if i % 10 == 5 else 0.0
+        job.ranks[0].collective("MPI_Barrier", start_s=at, end_s=at + late + 1e-6 + slow)
+        job.ranks[1].collective("MPI_Barrier", start_s=at + late, end_s=at + late + 1e-6 + slow)
+    span_s = 0.020 * 99 + 1e-6
+    outside_s = [span_s - 100e-6 - 0.100 - 0.050, span_s - 100e-6 - 0.100]
+    for rank, other_s in zip(job.ranks, outside_s, strict=True):
+        queued_ns = round((other_s + (0.050 if rank.rank == 0 else 0.0) + in_mpi_s) * 1e9)
+        rank.say("at", f"begin ns={BASE_NS} processors=0-15 waited_ns=0 ran_ns=0 used_ns=0 online=16")
+        rank.say("at", f"end ns={BASE_NS + 2 * 10**9} processors=0-15 waited_ns={queued_ns} ran_ns=1 used_ns=1")
+    found = seconds(tmp_path, job)
+    expected_s = min(max(in_mpi_s, 0.0), 0.100)
+    assert found.get("no processor", (0.0, 0.0)) == pytest.approx((expected_s, expected_s), abs=1e-5)
+    assert found.get("excess", (0.0, 0.0)) == pytest.approx((0.100 - expected_s,) * 2, abs=1e-5)
+    assert found["wait at barrier"][0] == pytest.approx(0.050, rel=0.01)
+
+
+def test_a_message_without_its_other_side_has_no_name(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[1].receive(0, start_s=0.010, end_s=0.030)
+    job.ranks[0].collective("MPI_Barrier", start_s=0.040, end_s=0.041)
+    job.ranks[1].collective("MPI_Barrier", start_s=0.040, end_s=0.041)
+    assert seconds(tmp_path, job)["no name"] == pytest.approx((0.0, 0.020))
+
+
+def test_beyond_the_floor_of_its_kind_a_message_without_its_other_side_waits_or_is_slow(tmp_path: Path) -> None:
+    """40 receives whose sends are known take 2 us; 10 whose sends are not take 1 ms: 2 us of that are the call's."""
+    job = Job(2)
+    for i in range(50):
+        at = 0.002 * i
+        if i < 40:
+            job.ranks[0].send(1, start_s=at, end_s=at + 1e-6)
+        job.ranks[1].receive(0, start_s=at + 50e-6, end_s=at + (52e-6 if i < 40 else 1050e-6))
+    found = seconds(tmp_path, job)
+    assert found["wait or excess"][1] == pytest.approx(10 * 998e-6)
+    assert found["cost of calls"][1] == pytest.approx(50 * 2e-6)
+    assert "no name" not in found
+
+
+def test_calls_without_any_kept_event_are_divided_by_their_counts(tmp_path: Path) -> None:
+    """Of 100 barriers nothing was kept: by their durations the fastest took 1 us, all of them 20 ms."""
+    job = Job(1)
+    job.ranks[0].profile_row("MPI_Barrier", 1024, 20)
+    job.ranks[0].profile_row("MPI_Barrier", 250_000, 80)
+    found = seconds(tmp_path, job)
+    assert found["wait or excess"][0] == pytest.approx(0.020, rel=0.02)
+    assert 60e-6 < found["cost of calls"][0] <= 103e-6
+
+
+def test_a_wait_that_completes_long_messages_moves_their_bytes(tmp_path: Path) -> None:
+    job = Job(2)
+    for i in range(40):
+        at = 0.001 * i
+        post = {"start_s": at, "end_s": at + 1e-6, "message_bytes": 2**16}
+        requests = [job.ranks[rank].isend(1 - rank, **post) for rank in (0, 1)]
+        taken = [job.ranks[rank].irecv(1 - rank, **post) for rank in (0, 1)]
+        for rank in (0, 1):
+            job.ranks[rank].wait(requests[rank], taken[rank], start_s=at + 2e-6, end_s=at + 102e-6)
+    assert seconds(tmp_path, job)["transfer at the floor"][0] >= 4e-3
+
+
+ROUNDS, ROUND_S, WINDOW_ROUNDS = 64, 1e-3, 4
+SLOWER = 2.3  # waits of a window in which each event is written
+WAIT_S, CALL_S = 100e-6, 1e-6
+
+
+def thinned(ranks: int, level: int) -> Program:
+    program = Program(ranks)
+    for rank in program.job.ranks:
+        rank.window_ns, rank.level = round(WINDOW_ROUNDS * ROUND_S * 1e9), level
+    return program
+
+
+def is_kept(number: int) -> bool:
+    return number // WINDOW_ROUNDS % 4 == 0
+
+
+def late_receives(level: int) -> Program:
+    """Rank 0 sends a long message, which goes when rank 1 has computed: longer where events are written. Other sends of
+    rank 0, at another place, take longer where none are.
+    """
+    program = thinned(4, level)
+    for number in range(ROUNDS):
+        start = number * ROUND_S + 1e-6
+        wait_s = WAIT_S * (SLOWER if is_kept(number) else 1.0)
+        posted, end = start + wait_s, start + wait_s + 10e-6
+        program.at(0).send(1, start_s=start, end_s=end, message_bytes=2**20, site=HERE)
+        program.at(1).receive(0, start_s=posted, end_s=end, message_bytes=2**20, site=THERE)
+        short, took_s = end + 1e-6, CALL_S * (1.0 if is_kept(number) else 100.0)
+        program.at(0).send(2, start_s=short, end_s=short + took_s, message_bytes=2**10, site=ELSEWHERE)
+        program.at(2).receive(0, start_s=short, end_s=short + took_s, message_bytes=2**10, site=THERE)
+        program.now = [number * ROUND_S + 0.9e-3] * 4
+        program.all(size=2048, site=ELSEWHERE)
+    return program
+
+
+def seen(program: Program, folder: Path) -> tuple[AttributedWatch, ProgramCalls, WatchResults]:
+    results = program.watched(folder)
+    found = watched(folder)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    return found, calls_of_program(found, kept_of(found.attributed, pairs)), results
+
+
+def test_parts_of_a_kind_never_exceed_what_the_profile_counted(tmp_path: Path) -> None:
+    found, calls, _ = seen(late_receives(2), tmp_path)
+    whole_s = calls.end_s - calls.start_s
+    events = found.attributed.events
+    parts_s = found.attributed.split.parts_s.sum(axis=1) * found.weight
+    sends_s = []
+    for call, site, rank in {tuple(row) for row in calls.counted[:, :3].tolist()}:
+        counted_s = calls.counted_s[(calls.counted[:, :3] == [call, site, rank]).all(axis=1)].sum()
+        kind = (calls.call == call) & (calls.site == site) & (calls.rank == rank)
+        assert (whole_s * calls.seconds_weight)[kind].sum() <= 1.001 * counted_s
+        sites = [one for one, index in found.site_of.items() if index == site]
+        mine = (events.call == call) & np.isin(events.site, sites) & (events.rank == rank)
+        assert parts_s[mine].sum() == pytest.approx(counted_s, rel=0.001)
+        sends_s.append(counted_s if calls.names[call] == "MPI_Send" else 0.0)
+    # What the law is for: the two places of sends differ, and by the call's whole time the first would get most of it.
+    long_s, short_s = sorted(filter(None, sends_s), reverse=True)
+    assert short_s > 0.3 * long_s
+
+
+def test_waits_of_a_thinned_record_are_not_as_long_as_those_of_its_slow_windows(tmp_path: Path) -> None:
+    _, calls, results = seen(late_receives(2), tmp_path)
+    waited_s = ROUNDS * WAIT_S * (0.25 * SLOWER + 0.75)
+    (waits,) = [one.waited_s for path, one in seen_in(calls) if path.code == "SP058"]
+    assert 0.5 * waited_s < 4 * waits <= 1.05 * waited_s
+    (late,) = [wait for wait in results.waits if wait.kind == "late receiver"]
+    assert late.longest_s == pytest.approx(waited_s, rel=0.05)
+    assert results.accounts is not None
+    assert sum(account.seconds for account in results.accounts) == pytest.approx(
+        sum(rank.mpi_s for rank in results.ranks) / 4
+    )
+
+
+def test_a_place_of_which_no_call_was_kept_has_no_waits(tmp_path: Path) -> None:
+    """Its time was given to the kept calls of other places."""
+    program = late_receives(2)
+    for number in range(ROUNDS):
+        if not is_kept(number):
+            at_s = number * ROUND_S + 0.5e-3
+            program.at(0).send(3, start_s=at_s, end_s=at_s + 300e-6, site=THERE)
+            program.at(3).receive(0, start_s=at_s, end_s=at_s + 300e-6, site=THERE)
+    _, _, results = seen(program, tmp_path)
+    (late,) = [wait for wait in results.waits if wait.kind == "late receiver"]
+    assert late.longest_s == pytest.approx(ROUNDS * WAIT_S * (0.25 * SLOWER + 0.75), rel=0.05)
+    assert results.ranks[0].unexplained_s >= 0.99 * 48 * 300e-6
+
+
+EACH, FEW = 100, 10
+
+
+def overflowed(level: int, *, is_full: bool) -> Program:
+    """Small messages of two places; the profile counts the second half of those of the first without their place."""
+    program = thinned(2, level)
+    for number in range(ROUNDS):
+        program.now = [number * ROUND_S + 1e-6] * 2
+        for i in range(EACH + FEW):
+            start, here = program.now[0], i < EACH
+            fields = {"counted_at": 0} if is_full and here and number >= ROUNDS // 2 else {}
+            program.at(0).send(
+                1, start_s=start, end_s=start + CALL_S, site=HERE if here else ELSEWHERE, message_bytes=8, **fields
+            )
+            program.now[0] = start + CALL_S + 50e-9
+            program.receive(1, 0, start)
+        program.all(size=2048, site=ELSEWHERE)
+    program.at(0).lost["profile"] = ROUNDS // 2 * EACH if is_full else 0
+    return program
+
+
+@pytest.mark.parametrize("is_full", [False, True], ids=["room", "no room"])
+def test_a_place_for_which_the_profile_had_no_room_is_counted(is_full: bool, tmp_path: Path) -> None:
+    found, calls, results = seen(overflowed(2, is_full=is_full), tmp_path)
+    sends = calls.named("MPI_Send")
+    place_of = {site: int(calls.weight[sends & (calls.site == site)].sum()) for site in np.unique(calls.site[sends])}
+    assert sorted(place_of.values()) == [ROUNDS * FEW, ROUNDS * EACH]
+    stood_s = ((calls.end_s - calls.start_s) * calls.seconds_weight)[sends].sum()
+    assert stood_s == pytest.approx(ROUNDS * (EACH + FEW) * CALL_S, rel=0.001)
+    said = [note for note in results.coverage.notes if "had no room for the places" in note]
+    assert len(said) == is_full
+    if is_full:
+        assert f"of {ROUNDS // 2 * EACH:,} calls (MPI_Send)" in said[0]
+        assert "counts by place in findings are estimates" in said[0]
+    assert found.attributed.world.level == 2
+
+
+def test_no_call_gets_more_of_the_coarse_row_than_it_holds() -> None:
+    guess, own = np.array([100.0, 50.0, 7.0]), np.array([40.0, 10.0, 9.0])
+    found = shared(guess, own, np.array([50.0, 5.0]), np.array([0, 0, 1]))
+    assert found.tolist() == pytest.approx([40 + 50 * 50 / 90, 10 + 40 * 50 / 90, 9])
+    assert shared(guess, own, np.array([500.0, 5.0]), np.array([0, 0, 1])).tolist() == [100.0, 50.0, 9.0]
+
+
+THINNED_ROUNDS, STANDS_FOR = 64, 100
+THINNED_S = 1e-3
+WINDOW_ROUNDS_KEPT = 4
+THINNED_SLOWER = 2.3  # calls of a window in which each event is written, as in the draws of docs/results/watch.md
+
+
+def program_of(level: int, levels: dict[int, int] | None = None) -> Program:
+    """Small messages in rounds; one window of four rounds in 2^level is kept, in which calls take longer.
+
+    Args: levels: of ranks that keep more windows.
+    """
+    program = Program(4)
+    for rank in program.job.ranks:
+        rank.window_ns = round(WINDOW_ROUNDS_KEPT * THINNED_S * 1e9)
+        rank.level = (levels or {}).get(rank.rank, level)
+    for number in range(THINNED_ROUNDS):
+        program.now = [number * THINNED_S + 1e-6] * 4
+        program.call_s = 1e-6 * (THINNED_SLOWER if number // WINDOW_ROUNDS_KEPT % 4 == 0 else 1.0)
+        program.all(size=2048, site=ELSEWHERE)
+        for at in [program.send(0, 1) for _ in range(STANDS_FOR)]:
+            program.receive(1, 0, at)
+        program.all(size=2048, site=ELSEWHERE)
+    return program
+
+
+def finding_of(program: Program, folder: Path) -> WatchFinding:
+    (finding,) = program.watched(folder).findings
+    assert finding.rule == "SP050"
+    return finding
+
+
+@pytest.mark.parametrize("levels", [{}, {0: 1}, {0: 1, 1: 0}], ids=["alike", "the sender keeps more", "both do"])
+def test_a_thinned_record_has_the_counts_of_a_full_one(levels: dict[int, int], tmp_path: Path) -> None:
+    full = finding_of(program_of(0), tmp_path / "full")
+    thin = finding_of(program_of(2, levels), tmp_path / "thin")
+    assert full.messages == thin.messages == THINNED_ROUNDS * STANDS_FOR
+    assert f"{THINNED_ROUNDS * STANDS_FOR:,} messages of 8 B" in thin.text
+    assert full.saved_s is not None
+    assert thin.saved_s is not None
+    assert thin.saved_interval is not None
+    assert thin.saved_interval[0] <= full.saved_s <= thin.saved_interval[1]
+    assert thin.saved_s == pytest.approx(full.saved_s, rel=0.25)
+
+
+def hot(program: Program) -> None:
+    """Rank 0 takes one message after the other."""
+    sent = {}
+    for rank in range(4):
+        for number, other in enumerate(other for other in range(4) if other != rank):
+            program.call_s = 20e-6 * (rank if number == 0 and rank else 1)
+            sent[rank, other] = program.send(rank, other, 2**18) + program.call_s
+    program.call_s = 1e-6
+    for (rank, other), at in sent.items():
+        program.receive(other, rank, at, 2**18)
+
+
+def chained(program: Program) -> None:
+    at = program.send(0, 1, 2048, offset=64)
+    for rank in (1, 2, 3):
+        program.receive(rank, rank - 1, at, 2048, offset=4096)
+        at = program.send(rank, (rank + 1) % 4, 2048, offset=64)
+    program.receive(0, 3, at, 2048, offset=4096)
+
+
+def waits(program: Program) -> None:
+    """Rank 0 sends a long message, which goes when rank 1 has computed."""
+    start, posted = program.now[0], program.now[1] + 300e-6
+    program.at(0).send(1, start_s=start, end_s=posted + 50e-6, message_bytes=2**20, site=HERE)
+    program.at(1).receive(0, start_s=posted, end_s=posted + 50e-6, message_bytes=2**20, site=THERE)
+    program.now[0] = posted + 350e-6
+    program.now[1] = posted + 50e-6
+
+
+def by_hand(program: Program) -> None:
+    sent = [program.send(0, rank, 2048, offset=64) for rank in (1, 2, 3)]
+    for rank, at in enumerate(sent, 1):
+        program.receive(rank, 0, at, 2048, offset=64)
+
+
+@pytest.mark.parametrize(("code", "once"), [("SP049", hot), ("SP054", by_hand), ("SP055", chained), ("SP058", waits)])
+def test_all_patterns_of_messages_count_those_that_were_not_kept(
+    code: str, once: Callable[[Program], None], tmp_path: Path
+) -> None:
+    found = []
+    for level in (0, 1):
+        program = Program(4)
+        for rank in program.job.ranks:
+            rank.window_ns, rank.level = round(WINDOW_ROUNDS_KEPT * THINNED_S * 1e9), level
+        for number in range(2 * THINNED_ROUNDS):
+            program.now = [number * THINNED_S + 1e-6] * 4
+            once(program)
+            program.all(size=2048, site=ELSEWHERE)
+        program.watched(tmp_path / str(level))
+        (one,) = [one for path, one in seen_in(calls_in(tmp_path / str(level))) if path.code == code]
+        found.append(one)
+    full, thin = found
+    assert thin.count == full.count >= 2 * THINNED_ROUNDS
+    assert f"{full.count:,}" in thin.text
+    assert thin.more_s == pytest.approx(full.more_s, rel=0.01)
+
+
+def test_no_kind_of_call_stands_for_more_seconds_than_the_profile_counts(tmp_path: Path) -> None:
+    """Counts times what a call takes in a kept window would be 1.7 times what all calls took."""
+    program_of(2).watched(tmp_path)
+    calls = calls_in(tmp_path)
+    for call, site, rank in {tuple(row) for row in calls.counted[:, :3].tolist()}:
+        mine = (calls.call == call) & (calls.site == site) & (calls.rank == rank)
+        kind = (calls.counted[:, :3] == [call, site, rank]).all(axis=1)
+        assert calls.weight[mine].sum() == pytest.approx(calls.counted[kind, 3].sum())
+        own_s = calls.own_s[mine]
+        assert (own_s * calls.seconds_weight[mine]).sum() <= 1.001 * calls.counted_s[kind].sum()
+        if calls.names[call] == "MPI_Send":
+            assert (own_s * calls.weight[mine]).sum() > 1.3 * calls.counted_s[kind].sum()
+
+
+def calls_in(folder: Path) -> ProgramCalls:
+    found = watched(folder)
+    pairs = pair_classes(found.attributed, found.class_keys, found.results.classes)
+    return calls_of_program(found, kept_of(found.attributed, pairs))
+
+
+def test_both_halves_of_a_sendrecv_are_one_call(tmp_path: Path) -> None:
+    """The profile counts its message to another rank and its message from one."""
+    program = program_of(2)
+    for number in range(THINNED_ROUNDS):
+        at_s = number * THINNED_S + 0.9e-3
+        for rank, other in ((2, 3), (3, 2)):
+            program.at(rank).sendrecv(other, other, start_s=at_s, end_s=at_s + 1e-6, site=HERE)
+    program.watched(tmp_path)
+    calls = calls_in(tmp_path)
+    mine = calls.named("MPI_Sendrecv")
+    assert calls.weight[mine].tolist() == [4.0] * (2 * THINNED_ROUNDS // 4)
+
+
+def test_polls_that_are_one_event_stand_for_their_time(tmp_path: Path) -> None:
+    """One event is a hundred polls: by counts each would stand for all polls of all windows."""
+    program = program_of(2)
+    for number in range(THINNED_ROUNDS):
+        at_s = number * THINNED_S + 0.9e-3
+        program.at(2).event("MPI_Iprobe", at_s, at_s + 50e-6, EventKind.NOTHING, site=THERE)
+    program.at(2).profile_row("MPI_Iprobe", 0, THINNED_ROUNDS * 99, site=THERE)
+    program.watched(tmp_path)
+    calls = calls_in(tmp_path)
+    assert calls.weight[calls.named("MPI_Iprobe")] == pytest.approx(4.0)
+
+
+def test_a_made_up_count_is_no_number_that_results_cannot_hold(tmp_path: Path) -> None:
+    """Rows of 2^62 calls of one place gave a count beyond 2^63, which was written and could not be read again."""
+    program = program_of(2)
+    program.watched(tmp_path)
+    found = watched(tmp_path)
+    world, events = found.attributed.world, found.attributed.events
+    kept, sites = np.arange(len(events)), np.zeros(len(events), dtype=np.int64)
+    counted = np.array([[events.call[0], 0, events.rank[0], 2**62]] * 5, dtype=np.int64)
+    weights = stands_for(events, world, kept, np.ones(len(events)), sites, counted)
+    assert weights.max() * len(events) < 2.0**63
+    assert weights.max() > 1e12
+
+
+def watch(tmp_path: Path, job: Job, end_s: float | None = None) -> AttributedWatch:
+    job.write(tmp_path / "ranks", end_s)
+    write_watch(
+        tmp_path,
+        WatchInfo(
+            slowpath="1",
+            command=("mpiexec", "./app"),
+            started="2026-01-01T00:00:00Z",
+            working_folder="/",
+            host="node1",
+            library="/l.so",
+            wall_s=2.0,
+            exit_code=0,
+        ),
+    )
+    found = watched(tmp_path)
+    msgspec.json.decode(msgspec.json.encode(found.results), type=WatchResults)
+    for rank in found.results.ranks:
+        parts = (
+            rank.late_sender_s + rank.late_receiver_s + rank.imbalance_s + rank.unexpected_s + rank.transfer_s
+            + rank.call_s + rank.unexplained_s
+        )  # fmt: skip
+        assert parts == pytest.approx(rank.mpi_s)
+    return found
+
+
+def late_rank(job: Job, rounds: int = 40, late: int = 3) -> None:
+    """Every round a ring in which one rank computes longer."""
+    size = job.size
+    for i in range(rounds):
+        at = i * 0.02
+        entries = [at + (0.010 if rank == late else 0.002) for rank in range(size)]
+        for rank in range(size):
+            left = (rank - 1) % size
+            end = max(entries[rank], entries[left]) + 0.001
+            job.ranks[rank].sendrecv(
+                (rank + 1) % size, left, start_s=entries[rank], end_s=end, message_bytes=100, site=1, allocation=0
+            )
+
+
+def planted(size: int = 4) -> Job:
+    job = Job(size)
+    for rank in job.ranks:
+        rank.site(0x1234)
+        rank.allocation(1_000_000)
+    return job
+
+
+def test_a_late_rank_is_named(tmp_path: Path) -> None:
+    job = planted()
+    late_rank(job)
+    results = watch(tmp_path, job).results
+    assert results.program.ranks == results.program.recorded_ranks == 4
+    (wait,) = results.waits
+    assert (wait.kind, wait.culprit, wait.culprit_share) == ("late sender", 3, pytest.approx(1.0))
+    assert wait.seconds == pytest.approx(40 * 0.008 / 4)
+    assert "rank 3, which is outside MPI" in wait.text
+    assert (wait.longest_rank, wait.longest_s) == (0, pytest.approx(40 * 0.008))
+    assert "rank 0 waits longest, 320 ms; the mean of 4 ranks is 80.0 ms" in wait.text
+    assert [rank.late_sender_s for rank in results.ranks] == pytest.approx([0.32, 0, 0, 0])
+    assert results.coverage.matched_share == 1.0
+    assert results.coverage.messages == results.coverage.recorded_messages == 160
+    assert results.coverage.kept_share == pytest.approx(1.0)
+    assert results.coverage.own_cost_s == pytest.approx(80 * 50e-9)  # of each MPI_Sendrecv two events
+    assert {(pair.source, pair.destination, pair.messages) for pair in results.pairs} == {
+        (rank, (rank + 1) % 4, 40) for rank in range(4)
+    }
+
+
+def test_waits_of_threads_do_not_add_up(tmp_path: Path) -> None:
+    """Three threads of rank 1 wait at once for rank 0: that is one wait of the rank."""
+    job = planted(2)
+    for lane in range(3):
+        job.ranks[0].send(1, tag=lane, start_s=0.010, end_s=0.011, message_bytes=100, lane=lane)
+        job.ranks[1].receive(0, tag=lane, start_s=0.0, end_s=0.012 + lane / 1000, message_bytes=100, lane=lane)
+    results = watch(tmp_path, job).results
+    (wait,) = (one for one in results.waits if one.kind == "late sender")
+    assert wait.seconds == pytest.approx(0.010 / 2)
+    assert wait.seconds == pytest.approx(sum(one.late_sender_s for one in results.ranks) / 2)
+
+
+@pytest.mark.parametrize("first_communicates", [True, False])
+def test_a_thread_that_receives_for_others_is_not_the_rank(first_communicates: bool, tmp_path: Path) -> None:
+    """Rank 1's second thread waits for 0.3 s, while its first one computes and sends; or does not call MPI."""
+    job = planted(2)
+    for number in range(3):
+        job.ranks[0].send(1, start_s=0.1 * number + 0.099, end_s=0.1 * number + 0.0991)
+        job.ranks[1].receive(0, start_s=0.1 * number, end_s=0.1 * number + 0.0992, lane=1)
+        if first_communicates:
+            job.ranks[1].send(0, start_s=0.1 * number + 0.05, end_s=0.1 * number + 0.051)
+            job.ranks[0].receive(1, start_s=0.1 * number + 0.0995, end_s=0.1 * number + 0.0996)
+    results = watch(tmp_path, job).results
+    noted = [note for note in results.coverage.notes if "other threads were longer in MPI, that of rank 1" in note]
+    if first_communicates:
+        assert results.ranks[1].mpi_s == pytest.approx(0.003, rel=0.01)
+        assert results.ranks[1].late_sender_s == 0.0
+        assert len(noted) == 1
+    else:
+        assert results.ranks[1].late_sender_s == pytest.approx(0.297, rel=0.01)
+        assert not noted
+
+
+def test_a_rank_that_waits_itself_is_not_where_the_delay_begins(tmp_path: Path) -> None:
+    """Rank 1 is late since it waits for rank 0."""
+    job = planted(3)
+    for i in range(20):
+        at = i * 0.05
+        job.ranks[0].send(1, start_s=at + 0.030, end_s=at + 0.0301)
+        job.ranks[1].receive(0, start_s=at + 0.001, end_s=at + 0.0302)
+        job.ranks[1].send(2, start_s=at + 0.0303, end_s=at + 0.0304)
+        job.ranks[2].receive(1, start_s=at + 0.001, end_s=at + 0.0305)
+    (wait,) = watch(tmp_path, job).results.waits
+    assert wait.culprit is None  # half of it for each
+
+
+def test_thinned_ranks_stand_for_the_whole_run(tmp_path: Path) -> None:
+    """One window in four is kept: times are scaled, counts are exact, and the stretches without events are said so."""
+    whole = planted()
+    late_rank(whole, rounds=400)
+    thin = planted()
+    late_rank(thin, rounds=400)
+    for rank in thin.ranks:
+        rank.level, rank.window_ns = 2, 400_000_000
+    exact = watch(tmp_path / "whole", whole).results
+    found = watch(tmp_path / "thin", thin).results
+    assert found.coverage.kept_share < 0.3
+    assert found.coverage.messages == exact.coverage.messages
+    assert found.ranks[0].late_sender_s == pytest.approx(exact.ranks[0].late_sender_s, rel=0.15)
+    assert found.ranks[0].mpi_s == pytest.approx(exact.ranks[0].mpi_s)
+    assert found.coverage.matched_share == 1.0
+    assert {entry.is_kept for entry in found.slices} == {True, False}
+    assert {entry.is_kept for entry in exact.slices} == {True}
+
+
+def test_more_events_than_are_read_are_thinned_alike_on_all_ranks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted_job = planted()
+    late_rank(planted_job, rounds=400)
+    for rank in planted_job.ranks:
+        rank.window_ns = 400_000_000
+    exact = watch(tmp_path / "whole", planted_job).results
+    monkeypatch.setattr(job_reader, "MOST_EVENTS", 1000)
+    found = watch(tmp_path / "thin", planted_job)
+    assert len(found.attributed.events) <= 1000
+    assert {int(record.lanes["level"][0]) for record in found.attributed.world.records} == {2}
+    assert found.results.coverage.messages == exact.coverage.messages
+    assert found.results.coverage.matched_share == 1.0
+    assert found.results.ranks[0].late_sender_s == pytest.approx(exact.ranks[0].late_sender_s, rel=0.15)
+
+
+def test_classes_hold_counts_waits_and_transfer(tmp_path: Path) -> None:
+    job = planted()
+    late_rank(job)
+    classes = watch(tmp_path, job).results.classes
+    send = next(entry for entry in classes if entry.side == "send")
+    receive = next(entry for entry in classes if entry.side == "receive")
+    assert (send.call, send.count, send.bytes, send.peers, send.ranks) == ("MPI_Sendrecv", 160, 16000, 4, 4)
+    assert (send.bytes_low, send.bytes_high) == (64, 127)
+    assert (send.memory, send.page_bytes, send.is_odd) == ("mapping", 4096, False)
+    assert receive.wait_s == pytest.approx(40 * 0.008 / 4)
+    assert (send.transfer_s or 0) + (receive.transfer_s or 0) == pytest.approx(40 * 0.001)
+    assert send.median_s == pytest.approx(0.001, rel=0.3)
+
+
+@pytest.mark.parametrize(("shape", "is_uneven"), [(2, False), (3, True)])
+def test_classes_say_whether_blocks_lie_at_one_stride(tmp_path: Path, shape: int, is_uneven: bool) -> None:
+    job = Job(2)
+    sender, receiver = job.ranks
+    row = sender.datatype(800, 1600, blocks=100, shape=shape)
+    for number in range(20):
+        start_s = 0.01 + 0.01 * number
+        sender.send(1, start_s=start_s, end_s=start_s + 0.001, message_bytes=800, datatype=row)
+        receiver.receive(0, start_s=start_s, end_s=start_s + 0.001, message_bytes=800)
+    sent, received = sorted(watch(tmp_path, job).results.classes, key=lambda entry: entry.side != "send")
+    assert (sent.block_bytes, sent.is_uneven) == (8, is_uneven)
+    assert (received.block_bytes, received.is_uneven) == (None, False)
+
+
+def test_a_killed_rank_and_a_missing_one_are_said(tmp_path: Path) -> None:
+    job = planted()
+    late_rank(job)
+    job.ranks[2].state = RecordState.RUNNING
+    job.ranks.pop(1)
+    results = watch(tmp_path, job).results
+    assert results.program.recorded_ranks == 3
+    assert [rank.ended for rank in results.ranks] == ["finalized", "killed", "finalized"]
+    notes = " ".join(results.coverage.notes)
+    assert "1 of 4 ranks left no readable record" in notes
+    assert "did not end with MPI_Finalize: 2" in notes
+
+
+def test_two_programs_of_one_command_are_not_mixed(tmp_path: Path) -> None:
+    first, second = planted(), planted(2)
+    late_rank(first)
+    late_rank(second, rounds=2, late=1)
+    second.write(tmp_path / "ranks")
+    for path in (tmp_path / "ranks").iterdir():
+        path.rename(path.with_name(f"second-{path.name}"))
+    results = watch(tmp_path, first).results
+    assert results.program.ranks == 4
+    assert any("2 further processes called MPI" in note for note in results.coverage.notes)
+
+
+def test_a_watch_without_records_is_no_error(tmp_path: Path) -> None:
+    results = watch(tmp_path, Job(0)).results
+    assert (results.program.ranks, results.program.span_s, results.coverage.matched_share) == (0, None, None)
+
+
+def test_calls_without_events_are_overhead(tmp_path: Path) -> None:
+    job = planted(2)
+    late_rank(job, late=1)
+    job.ranks[0].profile_row("MPI_Comm_rank", 100, count=1_000_000)
+    results = watch(tmp_path, job).results
+    assert results.ranks[0].call_s == pytest.approx(0.1)
+    assert next(call for call in results.calls if call.name == "MPI_Comm_rank").family == "management"
+
+
+def test_slices_add_up_to_the_time_in_mpi(tmp_path: Path) -> None:
+    job = planted()
+    late_rank(job)
+    results = watch(tmp_path, job).results
+    for rank in results.ranks:
+        own = [entry for entry in results.slices if entry.rank == rank.rank]
+        inside = sum((1 - entry.computing) * (entry.end_s - entry.start_s) for entry in own)
+        assert inside == pytest.approx(rank.mpi_s, rel=1e-6)
+        waiting = sum(entry.waiting * (entry.end_s - entry.start_s) for entry in own)
+        assert waiting == pytest.approx(rank.late_sender_s, abs=1e-9)
+
+
+@pytest.mark.parametrize(("bucket", "low_ns", "high_ns"), [(0, 0, 64), (1, 64, 91), (2, 90, 128), (9, 1024, 1449)])
+def test_the_median_lies_in_its_bucket(bucket: int, low_ns: float, high_ns: float) -> None:
+    histogram = [0.0] * 48
+    histogram[bucket] = 10
+    assert low_ns * 1e-9 <= median_of(histogram, 0.0, 1.0) <= high_ns * 1e-9
+
+
+STEP_S = 0.010
+RUN_S = 12.0
+
+
+def results(folder: Path, job: Job) -> WatchResults:
+    job.write(folder / "ranks")
+    info = WatchInfo(
+        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
+        library="/l.so", wall_s=1.0, exit_code=0,
+    )  # fmt: skip
+    write_watch(folder, info)
+    return read_watched(folder).results
+
+
+def program(
+    computes_s: Callable[[int, float], float], transfer_s: float = 0.001, ranks: int = 2, run_s: float = RUN_S
+) -> Job:
+    """Iterations of computing and a reduction. computes_s: of a rank, at a time."""
+    job, draw, at = Job(ranks, window_ns=20_000_000), np.random.default_rng(11), 0.0
+    while at < run_s:
+        enters = [at + computes_s(rank, at) * (1 + 0.02 * draw.standard_normal()) for rank in range(ranks)]
+        end = max(enters) + transfer_s
+        for rank, enter in zip(job.ranks, enters, strict=True):
+            rank.collective("MPI_Allreduce", start_s=enter, end_s=end)
+        at = end
+    return job
+
+
+def test_a_balanced_program_loses_its_transfer_alone(tmp_path: Path) -> None:
+    found = results(tmp_path, program(lambda rank, at: 0.009)).efficiency
+    assert found is not None
+    assert found.parallel == pytest.approx(0.89, abs=0.02)
+    assert found.load_balance == pytest.approx(1.0, abs=0.02)
+    assert found.transfer == pytest.approx(0.90, abs=0.02)
+    assert found.serialization == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_rank_that_computes_longer_is_a_matter_of_balance(tmp_path: Path) -> None:
+    found = results(tmp_path, program(lambda rank, at: 0.009 if rank else 0.0045)).efficiency
+    assert found is not None
+    assert found.load_balance == pytest.approx(0.75, abs=0.02)
+    assert found.transfer == pytest.approx(0.90, abs=0.02)
+
+
+def test_ranks_that_compute_longer_in_turn_are_serialized(tmp_path: Path) -> None:
+    """Both compute as long in all, but each waits for the other."""
+    found = results(tmp_path, program(lambda rank, at: 0.012 if int(at / 0.05) % 2 == rank else 0.006)).efficiency
+    assert found is not None
+    assert found.load_balance == pytest.approx(1.0, abs=0.03)
+    assert found.serialization == pytest.approx(0.75, abs=0.05)
+    assert found.transfer == pytest.approx(0.92, abs=0.03)
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.0045])
+def test_the_products_hold_for_the_run_and_each_window(tmp_path: Path, late_s: float) -> None:
+    watch = results(tmp_path, program(lambda rank, at: 0.009 - late_s * rank))
+    assert watch.windows is not None
+    assert watch.efficiency is not None
+    assert len(watch.windows) == 60
+    for one in (watch.efficiency, *watch.windows):
+        assert one.parallel is not None
+        assert one.load_balance is not None
+        assert one.communication is not None
+        assert one.serialization is not None
+        assert one.transfer is not None
+        assert one.parallel == pytest.approx(one.load_balance * one.communication)
+        assert one.communication == pytest.approx(one.serialization * one.transfer)
+        assert one.reason is None
+
+
+def test_a_stationary_program_has_no_phases(tmp_path: Path) -> None:
+    assert results(tmp_path, program(lambda rank, at: 0.009 - 0.003 * rank)).phases == ()
+
+
+def test_a_program_that_becomes_slower_is_said_to_from_when_on(tmp_path: Path) -> None:
+    """Rank 1 needs twice as long from 8 s on: the other waits, and all calls come less often."""
+    found = results(tmp_path, program(lambda rank, at: 0.018 if rank and at > 8 else 0.009)).phases
+    assert found is not None
+    assert {phase.measure for phase in found} == {"parallel efficiency", "calls a second"}
+    for phase in found:
+        assert phase.start_s == pytest.approx(8.0, abs=0.5)
+        assert phase.end_s == pytest.approx(RUN_S, abs=0.5)
+    slower = next(phase for phase in found if phase.measure == "calls a second")
+    assert slower.level / slower.usual == pytest.approx(10 / 19, abs=0.05)
+
+
+def test_one_slow_phase_in_which_all_ranks_compute_longer_is_seen_by_the_rate_of_calls(tmp_path: Path) -> None:
+    found = results(tmp_path, program(lambda rank, at: 0.013 if 5 < at < 7 else 0.009, 0.0001)).phases
+    assert found is not None
+    assert [phase.measure for phase in found] == ["calls a second"]
+    assert found[0].start_s == pytest.approx(5.0, abs=0.5)
+    assert found[0].end_s == pytest.approx(7.0, abs=0.5)
+    assert found[0].level / found[0].usual == pytest.approx(9.1 / 13.1, abs=0.05)
+    assert "from 5.00 s to 7.00 s the ranks begin 150 messages and collectives a second; in most" in found[0].text
+
+
+def test_what_can_not_be_computed_has_a_reason(tmp_path: Path) -> None:
+    job = Job(2)
+    job.ranks[0].event("MPI_Comm_dup", 0.1, 0.2, kind=0)
+    found = results(tmp_path / "short", job)
+    assert found.windows is None
+    assert found.phases is None
+    assert found.efficiency is not None
+    assert found.efficiency.transfer is None or found.efficiency.reason is None
+    assert (found.efficiency.transfer is None) == (found.efficiency.reason is not None)

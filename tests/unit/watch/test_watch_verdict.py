@@ -1,0 +1,799 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict that fits a screen: the answer first, then where the time goes, and what saves most.
+
+MPI-IO and MPI_Init in a watch: seconds, and the module by which files go.
+
+slowpath report of a watch: from the record to results, page and tables, with what was proven.
+
+What a watched program spends, as a diagnosis for it takes it.
+
+A program's collectives: kinds of them, what one takes without waiting, and what other calls would save.
+
+A program that hangs: who waits for whom in which call, and who has not come, from what each rank does now.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from msgspec.structs import fields, replace
+
+from slowpath.cli.main import exit_code
+from slowpath.core.brief import MOST_LINES
+from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.resources import data_folder
+from slowpath.core.results import Results
+from slowpath.plan.campaign import decode
+from slowpath.watch.accounts import file_time, module_of, start_seconds
+from slowpath.watch.analysis import watched
+from slowpath.watch.attributed import attributed
+from slowpath.watch.collective_prices import collective_prices, collective_questions
+from slowpath.watch.conclude import asking, concluded
+from slowpath.watch.folder import WatchInfo, write_watch
+from slowpath.watch.live import live_lines, quiet_for
+from slowpath.watch.messages import collective_uses, program_use
+from slowpath.watch.prices import NOT_MEASURED, PriceSource
+from slowpath.watch.proof import write_proof
+from slowpath.watch.record.job import read_job
+from slowpath.watch.record.layout import NONE_16, Doing, EventKind, RecordState
+from slowpath.watch.replay import campaign_of
+from slowpath.watch.report.write import FILES, rebuild
+from slowpath.watch.results import (
+    Account,
+    CallCount,
+    CollectiveClass,
+    FileTime,
+    RankResources,
+    Standstill,
+    WatchResults,
+    read_watch_results,
+)
+from slowpath.watch.standstill import LEAST_QUIET_S, standstill
+from slowpath.watch.verdict import brief_of, site_lines, verdict_of
+from support import results as engine
+from support import watch_results as program
+from support.watch_record import REALTIME_NS, Job, Rank
+from support.watch_results import (
+    LATE,
+    REDUCE,
+    SPAN_S,
+    a_coverage,
+    a_finding,
+    a_program,
+    a_proof,
+    a_rank,
+    a_wait,
+    findings,
+    results,
+)
+
+
+def account(name: Any, share: float, mpi_s: float = 10.0, ranks: int = 4) -> Account:
+    return Account(name=name, seconds=share * mpi_s, share=share, by_rank=(share * mpi_s,) * ranks)
+
+
+ACCOUNTS = (
+    account("wait at N x N", 0.4),
+    account("cost of calls", 0.3),
+    account("transfer at the floor", 0.25),
+    account("no name", 0.05),
+)
+
+
+def a_watch(**changes: Any) -> WatchResults:
+    given: dict[str, Any] = {"accounts": ACCOUNTS, "findings": (), "waits": (), "not_measured": 0}
+    given |= {"coverage": a_coverage(unseen=(), notes=())}
+    return results(**(given | changes))
+
+
+def a_queue(rank: int, waited_s: float) -> RankResources:
+    """A rank that stood in the queue for a processor so long, of which nothing else is known."""
+    nothing = {field.name: None for field in fields(RankResources) if field.name not in ("rank", "moments")}
+    return RankResources(**{**nothing, "rank": rank, "waited_s": waited_s, "moments": ()})
+
+
+def lines(found: WatchResults) -> list[str]:
+    made = brief_of(found, "w", "w/report.html").lines()
+    assert len(made) <= MOST_LINES
+    assert all(len(line) <= 100 for line in made)
+    return made
+
+
+def test_where_a_program_is_in_mpi_the_answer_says_how_much_of_it_can_be_saved_at_most() -> None:
+    answer = " ".join(lines(a_watch())[:2])
+    assert answer.startswith("lmp, 4 ranks, 41.2 s: 2")
+    assert "% of the run is MPI, at most" in answer
+    assert "can be saved: waiting for the last rank in collectives" in answer
+
+
+def test_no_program_that_is_in_mpi_is_told_that_nothing_was_found() -> None:
+    for changes in ({}, {"accounts": ACCOUNTS[1:3]}, {"accounts": ()}, {"findings": findings()}):
+        said = " ".join(lines(a_watch(**changes)))
+        assert "no slow path found" not in said
+        assert "nothing was found" not in said
+
+
+def test_the_time_in_mpi_is_one_line_and_says_what_has_no_name() -> None:
+    line = "In MPI: 40 % wait at N x N, 30 % cost of calls, 25 % transfer at the floor, 5 % no name."
+    assert line in lines(a_watch())
+
+
+def test_changes_come_in_the_order_of_what_they_save_whatever_they_are() -> None:
+    """A finding of any slow path is a change, and so is a rank that others wait for."""
+    waits = (
+        a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI"),
+        a_wait(seconds=9.0, share=0.2, began="inside MPI"),
+        a_wait(seconds=8.0, share=0.2, culprit=None, began=None),
+    )
+    found = a_watch(findings=findings(), waits=waits)
+    made = lines(found)
+    first, second, third = (next(i for i, line in enumerate(made) if line.startswith(f"  {n}. ")) for n in (1, 2, 3))
+    assert "Saves 2.00 s [1.60, 2.40] (priced on this machine)" in made[first]
+    assert "slowpath prove w --remedy huge-pages" in " ".join(line.strip() for line in made[first:second])
+    assert made[second].startswith("  2. Saves at most 1.00 s (mean wait of a rank, ")
+    assert "a rank (priced" in " ".join(made[third:])
+    assert not any(line.startswith("  4. ") for line in made)
+
+
+def test_a_wait_that_a_finding_names_at_its_place_is_not_listed_again() -> None:
+    wait = a_wait(kind="late target", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
+    away = a_finding(rule="SP075", sites=(REDUCE,), status="estimated", prove=None, change="call MPI", prices=())
+    assert "Saves at most" in " ".join(lines(a_watch(waits=(wait,))))
+    assert "Saves at most" not in " ".join(lines(a_watch(waits=(wait,), findings=(away,))))
+
+
+@pytest.mark.parametrize(
+    ("queued_s", "said"),
+    [
+        (None, f"give rank {LATE} less to compute, or a core of its own; they wait in"),
+        (0.05, f"give rank {LATE} less to do outside MPI, where it had a core; they wait in"),
+        (0.50, f"give rank {LATE} a core of its own (it lacked one for 0.500 s), or less to compute; they wait in"),
+    ],
+)
+def test_a_rank_that_hardly_stood_in_the_queue_does_not_come_late_for_want_of_a_core(
+    queued_s: float | None, said: str
+) -> None:
+    wait = a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
+    found = a_watch(waits=(wait,), resources=() if queued_s is None else (a_queue(LATE, queued_s),))
+    assert said in " ".join(line.strip() for line in lines(found))
+
+
+@pytest.mark.parametrize(("asleep_s", "is_said"), [(2.0, True), (0.2, False)])
+def test_a_rank_that_sleeps_outside_mpi_is_not_said_to_compute(asleep_s: float, is_said: bool) -> None:
+    """What it may have slept in MPI does not count."""
+    wait = a_wait(kind="collective imbalance", seconds=1.0, share=0.024, site=REDUCE, began="outside MPI")
+    time = next(one for one in a_watch().ranks if one.rank == LATE)
+    queued_s = 0.01
+    ran_s = time.span_s - time.mpi_s - queued_s - asleep_s
+    found = a_watch(waits=(wait,), resources=(replace(a_queue(LATE, queued_s), ran_s=ran_s),))
+    said = " ".join(line.strip() for line in lines(found))
+    assert (f"look what rank {LATE} waits for outside MPI: for {asleep_s:.2f} s or more" in said) is is_said
+    assert ("less to do outside MPI, where it had a core" in said) is not is_said
+
+
+def test_an_estimate_is_called_one_and_names_the_place() -> None:
+    one = a_finding(status="estimated", prove=None, change="halo.c:12: send them as one message", prices=())
+    said = " ".join(line.strip() for line in lines(a_watch(findings=(one,))))
+    assert "(estimated). halo.c:12: send them as one message" in said
+
+
+def test_what_was_tried_without_effect_is_no_change() -> None:
+    made = lines(a_watch(findings=(a_finding(status="no effect"),)))
+    assert not any(line.startswith("  1. ") for line in made)
+
+
+def test_a_program_that_hardly_calls_mpi_has_hardly_anything_to_gain() -> None:
+    parts = dict.fromkeys(("late_sender_s", "late_receiver_s", "imbalance_s", "unexpected_s", "call_s"), 0.0)
+    ranks = tuple(a_rank(rank, **parts, transfer_s=0.4, unexplained_s=0.0, mpi_s=0.4) for rank in range(4))
+    assert lines(a_watch(ranks=ranks))[0].endswith("0.97 % of the run is MPI, so no more than that can be saved")
+
+
+def test_time_that_is_lost_outside_mpi_is_not_held_to_the_time_in_mpi() -> None:
+    shared = a_finding(rule="SP061", saved_s=20.0, saved_interval=(10.0, 30.0), prove=None, change="share less")
+    found = a_watch(findings=(shared,), ranks=tuple(a_rank(rank, mpi_s=0.4) for rank in range(4)), waits=())
+    assert "no more than that can be saved" not in lines(found)[0]
+    assert "at most 73 % can be saved: threads share processors" in " ".join(lines(found)[:2])
+
+
+def test_what_is_not_decided_is_said_with_what_decides_it() -> None:
+    made = lines(a_watch(not_measured=2, coverage=a_coverage(notes=())))
+    said = " ".join(made)
+    assert "Not decided: 2 kinds of messages may be slow on this machine; slowpath replay w measures them" in said
+    assert "calls that are not seen: MPI_File_open" in said
+    assert made[-1] == "Report: w/report.html"
+
+
+@pytest.mark.parametrize(("in_files", "is_known"), [(0.9, True), (0.1, False)])
+def test_time_in_files_is_known_to_be_that_and_hides_what_else_is_not(in_files: float, is_known: bool) -> None:
+    ranks = tuple(replace(rank, unexplained_s=rank.mpi_s) for rank in a_watch().ranks)
+    mean_s = sum(rank.mpi_s for rank in ranks) / len(ranks)
+    time = FileTime(
+        seconds=in_files * mean_s,
+        share=0.2,
+        calls=4,
+        call="MPI_File_write",
+        module=None,
+        module_reason="",
+        text="MPI-IO",
+    )
+    said = " ".join(lines(a_watch(ranks=ranks, files=time)))
+    assert ("90 % of that is MPI-IO, whose floor is not measured" in said) == is_known
+    assert ("the cause and the possible saving are unknown" in said) != is_known
+
+
+@pytest.mark.parametrize(("cost_s", "is_said"), [(3.3, True), (0.04, False)])
+def test_what_the_watch_itself_took_is_said_where_it_is_worth_a_line(cost_s: float, is_said: bool) -> None:
+    found = a_watch(coverage=a_coverage(unseen=(), notes=(), own_cost_s=cost_s))
+    words = "the watch itself took an estimated 3.30 s of 41.2 s a rank (8.01 %)"
+    assert is_said == ("T" + words[1:] + "." in lines(found))
+    assert is_said == (words in verdict_of(found)[-1])
+    assert "the watch itself took" in verdict_of(found)[-1]
+
+
+def test_without_a_rank_nothing_is_said_of_it() -> None:
+    found = a_watch(ranks=(), accounts=(), program=a_program(ranks=0, span_s=None))
+    assert lines(found)[0] == "lmp: no rank left a record"
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_call_sites_with_most_time_have_calls_bytes_time_and_place(count: int) -> None:
+    head, names, *rows = site_lines(results(), count)
+    assert head.startswith("Call sites with most time")
+    assert names.split()[:4] == ["call", "calls", "mean", "bytes"]
+    assert len(rows) == count
+    assert rows[0].split()[0].startswith("MPI_")
+    assert any(".cpp:" in row for row in rows)
+    spent = [float(row.split(" s ")[0].split()[-1]) for row in rows if " s " in row]
+    assert spent == sorted(spent, reverse=True)
+
+
+OPEN_MPI = "Open MPI v5.0.11, package: Open MPI, ident: 5.0.11"
+WRITE = CallCount(name="MPI_File_write_at", family="files", calls=16_000, time_s=0.2 * SPAN_S, bytes=16_000 * 4096)
+OPEN = CallCount(name="MPI_File_open", family="files", calls=4, time_s=0.01, bytes=0)
+INIT = CallCount(name="MPI_Init", family="management", calls=4, time_s=0.5 * SPAN_S, bytes=0)
+
+
+def written(library: str = OPEN_MPI, **variables: str) -> WatchResults:
+    found = results(program=a_program(library=library, interface="openmpi"), calls=(WRITE, OPEN, INIT))
+    return replace(found, files=file_time(found, variables), start_s=start_seconds(found))
+
+
+def test_the_time_in_files_is_named_with_its_module_and_another_one() -> None:
+    found = written()
+    assert found.files is not None
+    assert (found.files.module, found.files.call, found.files.calls) == ("ompio", "MPI_File_write_at", 16_004)
+    assert found.files.seconds == pytest.approx(0.2 * SPAN_S + 0.01)
+    (line,) = [line for line in verdict_of(found) if line.startswith("  files")]
+    assert "ompio" in line
+    assert "OMPI_MCA_io=^ompio" in line
+    assert any(note.startswith("MPI-IO takes 8.25 s a rank, 20") for note in brief_of(found).notes)
+
+
+def test_whoever_asked_for_a_module_is_named_no_other() -> None:
+    found = written(OMPI_MCA_io="^ompio")
+    assert found.files is not None
+    assert (found.files.module, found.files.module_reason) == ("ROMIO", "as was asked for")
+    assert "ompio" not in found.files.text
+
+
+def test_files_that_take_little_are_no_note() -> None:
+    found = results(calls=(replace(WRITE, time_s=0.001 * SPAN_S),))
+    found = replace(found, files=file_time(found, {}))
+    assert not any("MPI-IO" in note for note in brief_of(found).notes)
+    assert any("MPI-IO" in line for line in verdict_of(found))
+
+
+def test_a_program_without_files_has_no_line() -> None:
+    assert file_time(results(calls=(INIT,)), {}) is None
+
+
+def test_a_start_as_long_as_half_of_the_run_is_a_note() -> None:
+    assert any(note.startswith("MPI_Init takes 20.6 s a rank") for note in brief_of(written()).notes)
+    short = replace(written(), start_s=0.1)
+    assert not any("MPI_Init" in note for note in brief_of(short).notes)
+    assert any("MPI_Init takes 0.1" in line for line in verdict_of(short))
+
+
+@pytest.mark.parametrize(
+    ("library", "version", "asked", "command", "module"),
+    [
+        ("openmpi", "5.0.11", None, (), "ompio"),
+        ("openmpi", "1.10.7", None, (), "ROMIO"),
+        ("openmpi", None, None, (), None),
+        ("openmpi", "5.0.11", "^ompio", (), "ROMIO"),
+        ("openmpi", "5.0.11", "^romio341", (), "ompio"),
+        ("openmpi", "4.1.4", "romio321", (), "ROMIO"),
+        ("openmpi", "4.1.4", "romio321", ("mpirun", "--mca", "io", "ompio", "./a"), "ompio"),
+        ("mpich", "5.0.2", "^ompio", (), "ROMIO"),
+        ("intelmpi", "2021.18", None, (), "ROMIO"),
+        (None, None, None, (), None),
+    ],
+)
+def test_the_module_follows_from_what_was_asked_for_and_else_from_the_default(
+    library: str | None, version: str | None, asked: str | None, command: tuple[str, ...], module: str | None
+) -> None:
+    variables = {"OMPI_MCA_io": asked} if asked else {}
+    assert module_of(library, version, variables, command).name == module
+
+
+LATE_S = 0.005
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Path:
+    """Two ranks and 40 messages, each of which rank 1 waits 5 ms for."""
+    job = Job(ranks=2)
+    a, b = job.ranks
+    for number in range(40):
+        at = 0.02 + 0.01 * number
+        a.send(1, tag=7, start_s=at, end_s=at + 0.001, message_bytes=65_536)
+        b.receive(0, tag=7, start_s=at - LATE_S, end_s=at + 0.0012, message_bytes=65_536)
+    job.write(tmp_path / "ranks")
+    info = WatchInfo(slowpath="1", command=("mpiexec", "./app"), started="2026-11-22T21:00:00+00:00", wall_s=0.5,
+                     working_folder="/", host="n", library="l", exit_code=0)  # fmt: skip
+    write_watch(tmp_path, info)
+    return tmp_path
+
+
+def test_report_writes_everything_anew(watch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(["report", str(watch)]) == 0
+    printed = capsys.readouterr().out
+    assert printed == (watch / "report.txt").read_text()
+    assert all((watch / name).is_file() for name in FILES)
+    found = read_watch_results(watch)
+    schema = json.loads((data_folder("schema") / "watch-results.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(json.loads((watch / "results.json").read_text(encoding="utf-8")), schema)
+    assert printed.splitlines()[: len(found.verdict)] == list(found.verdict)
+    waited = [one.late_sender_s for one in found.ranks]
+    assert waited == pytest.approx([0.0, 40 * LATE_S], rel=0.01)
+    assert found.classes[0].count in (40, 80)
+
+
+@pytest.mark.parametrize(("format", "begins"), [("html", "<!doctype html>"), ("csv", "id,call,side,"), ("json", "{")])
+def test_report_prints_what_is_asked_for(
+    watch: Path, capsys: pytest.CaptureFixture[str], format: str, begins: str
+) -> None:
+    assert exit_code(["report", str(watch), "--format", format]) == 0
+    assert capsys.readouterr().out.startswith(begins)
+
+
+def test_a_proof_stands_on_the_page_and_a_damaged_one_does_not(watch: Path) -> None:
+    for number in (1, 2):
+        (watch / f"proof-{number}").mkdir()
+        write_proof(watch / f"proof-{number}", a_proof())
+    (watch / "proof-2" / "proof.json").write_text("{")
+    rebuild(watch)
+    page = (watch / "report.html").read_text(encoding="utf-8")
+    assert page.count('id="proof-proof-1"') == 1
+    assert "proof-proof-2" not in page
+
+
+def test_a_table_of_a_runs_messages_names_the_command_for_a_watch(
+    watch: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(["report", str(watch)]) == 0
+    capsys.readouterr()
+    for named in (watch, watch / "results.json"):
+        assert exit_code(["table", str(named)]) == 2
+        said = capsys.readouterr().err
+        assert "is a watch" in said
+        assert f"slowpath report {watch} --format csv" in said
+        assert "damaged" not in said
+
+
+def test_no_record_is_said_and_exits_with_4(watch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (watch / "ranks").glob("*.watch"):
+        path.unlink()
+    assert exit_code(["report", str(watch)]) == 4
+    assert "no rank left a record" in capsys.readouterr().out
+
+
+def test_watch_prints_what_fits_a_screen_unless_it_is_asked_for_more(
+    watch: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(["watch", "--from", str(watch)]) == 0
+    brief = capsys.readouterr().err.splitlines()
+    assert len(brief) <= MOST_LINES
+    assert "% of the run is MPI, at most" in brief[0]
+    assert any("give rank 0 less" in line for line in brief)
+    assert exit_code(["watch", "--full", "--from", str(watch)]) == 0
+    full = capsys.readouterr().err.splitlines()
+    assert full[: len(full) - 1] == list(read_watch_results(watch).verdict)
+    assert exit_code(["watch", "--sites", "--from", str(watch)]) == 0
+    sites = capsys.readouterr().err.splitlines()
+    assert sites[: len(brief)] == brief
+    assert [line.split()[0] for line in sites[len(brief) + 2 :]] == ["MPI_Recv", "MPI_Send"]
+    assert exit_code(["watch", "--sites", "--full", "--from", str(watch)]) == 2
+
+
+def test_messages_are_spent_by_class_without_the_waiting() -> None:
+    watched = results()
+    found = program_use(watched)
+    assert (found.name, found.ranks, found.groups) == ("lmp", 4, {})
+    transfers = [alike.transfer_s for alike in watched.classes if alike.transfer_s and alike.call == "MPI_Sendrecv"]
+    spent = [part.seconds for part in found.spent if part.experiment == "p2p" and part.low_bytes >= 2**20]
+    assert transfers
+    assert set(transfers) <= set(spent)
+    assert found.mpi_s < found.span_s
+
+
+def test_a_collective_is_spent_by_the_ranks_of_its_communicator() -> None:
+    half = CollectiveClass(
+        id=0, collective="allreduce", call="MPI_Allreduce", bytes=8, ranks=2, count=100, work_s=1e-3, sites=(0,)
+    )
+    found = program_use(results(program=a_program(), collectives=(half,)))
+    assert [part.seconds for part in found.spent if part.collective == "allreduce"] == pytest.approx([0.05])
+
+
+def a_kind(collective: str, length: int, work_s: float, ranks: int = 4, call: str | None = None) -> CollectiveClass:
+    return CollectiveClass(
+        id=0,
+        collective=collective,
+        call=call or f"MPI_{collective.capitalize()}",
+        bytes=length,
+        ranks=ranks,
+        count=100,
+        work_s=work_s,
+        sites=(0,),
+    )
+
+
+def test_what_a_tuning_is_for_has_most_time_first_and_one_use_a_size_class() -> None:
+    kinds = (
+        a_kind("bcast", 65540, 3e-3),
+        a_kind("bcast", 66000, 1e-3, call="MPI_Bcast_c"),
+        a_kind("allreduce", 8, 2e-3, ranks=2),
+        a_kind("alltoallv", 1024, 9e-3),
+        a_kind("barrier", 0, 5e-3),
+        a_kind("reduce", 6, 1e-4),
+    )
+    uses, others = collective_uses(results(program=a_program(), collectives=kinds), "mpich")
+    assert [(use.collective, use.ranks, use.bytes, use.calls) for use in uses] == [
+        ("barrier", 4, 0, 100),
+        ("bcast", 4, 65536, 200),
+        ("allreduce", 2, 8, 100),
+        ("reduce", 4, 4, 100),
+    ]
+    assert [use.seconds for use in uses] == pytest.approx([0.5, 0.4, 0.1, 0.01])
+    assert others == {"MPI_Alltoallv": pytest.approx(0.9)}
+
+
+COUNT, WORK_S, RUN_S = 12_000, 100e-6, program.SPAN_S
+
+
+def a_collective(**changes: Any) -> CollectiveClass:
+    fields: dict[str, Any] = {
+        "id": 0,
+        "collective": "allreduce",
+        "call": "MPI_Allreduce",
+        "bytes": 65536,
+        "ranks": 2,
+        "count": COUNT,
+        "work_s": WORK_S,
+        "sites": (program.REDUCE,),
+    }
+    return CollectiveClass(**(fields | changes))
+
+
+def a_program_of_8(*kinds: CollectiveClass) -> WatchResults:
+    return program.results(collectives=kinds, findings=(), unpriced=())
+
+
+def measured(own_s: float, others: dict[str, float], ranks: int = 2, rounds: int = 8, **parameters: str) -> PriceSource:
+    """A replay of an allreduce of 64 KiB of doubles, each way's launches within 1 %."""
+    cells = []
+    for number, (way, value) in enumerate({"library": own_s, **others}.items()):
+        launches = [value * (1 + 0.002 * (i % 4)) for i in range(rounds)]
+        estimate = engine.an_estimate(value, launch_values=launches)
+        asked = {"pattern": "calls", "collective": "allreduce", "message_bytes": "65536", "way": way}
+        asked |= {"start": "blocking", "datatype": "double", "op": "sum", "in_place": "off", "members": "all"}
+        asked |= {"shape": "elements", "arrival": "together", **parameters}
+        metrics = {"collective_work_s": engine.a_metric(estimate)}
+        cells.append(engine.a_cell(number, experiment="coll", parameters=asked, metrics=metrics))
+    place = engine.a_placement("bound", ranks=ranks)
+    found: Results = engine.results(cells, run=engine.a_run(placements=[place]))
+    return PriceSource(found, "prices", "replay")
+
+
+def test_a_kind_is_what_is_called_on_communicators_of_one_size(tmp_path: Path) -> None:
+    job = Job(4)
+    half = {rank: job.ranks[rank].communicator(7, size=2, rank=rank, members=[0, 1]) for rank in (0, 1)}
+    for rank in range(4):
+        for call in range(3):
+            begin = 0.01 * call + 0.001 * rank  # the last rank comes 3 ms late
+            job.ranks[rank].collective("MPI_Allreduce", start_s=begin, end_s=0.01 * call + 0.004, message_bytes=4096)
+        job.ranks[rank].collective("MPI_Alltoall", start_s=0.05, end_s=0.052, message_bytes=4 * 1024)
+        job.ranks[rank].icollective("MPI_Ibarrier", start_s=0.06, end_s=0.061)
+    for rank in (0, 1):
+        job.ranks[rank].collective(
+            "MPI_Bcast", start_s=0.07, end_s=0.08, message_bytes=64, root=0, communicator=half[rank]
+        )
+    job.write(tmp_path / "ranks")
+    write_watch(
+        tmp_path,
+        WatchInfo(slowpath="1", command=("./app",), started="now", working_folder="/", host="n1", library="/l.so"),
+    )
+    found = {one.collective: one for one in watched(tmp_path).results.collectives or ()}
+    assert set(found) == {"allreduce", "alltoall", "bcast"}, "a nonblocking one has no time of its own"
+    allreduce = found["allreduce"]
+    assert (allreduce.count, allreduce.ranks, allreduce.bytes) == (3, 4, 4096)
+    assert allreduce.work_s == pytest.approx(0.001), "from the last entry on; the wait before it is the late rank's"
+    assert found["alltoall"].bytes == 1024, "a block, as the engine has it"
+    assert (found["bcast"].ranks, found["bcast"].call) == (2, "MPI_Bcast")
+
+
+def test_what_takes_a_hundredth_of_the_run_is_asked_and_held_against_all_that_is_known() -> None:
+    few, unknown = (
+        a_collective(id=1, count=10),
+        a_collective(id=2, collective="alltoallw", call="MPI_Alltoallw"),
+    )
+    found, left = collective_questions([a_collective(), few, unknown], RUN_S)
+    (question,) = found
+    assert question.share == pytest.approx(COUNT * WORK_S / RUN_S)
+    assert "reduce+bcast" in question.ways
+    assert question.parameters == {"collective": "allreduce", "message_bytes": "65536", "datatype": "double"}
+    assert left == ["SP036, 12,000 MPI_Alltoallw of 64 KiB on 2 ranks: no equivalent built from other calls is known"]
+    (odd,), _ = collective_questions([a_collective(bytes=65537)], RUN_S)
+    assert odd.parameters["datatype"] == "byte"
+    (barrier,), _ = collective_questions([a_collective(collective="barrier", call="MPI_Barrier", bytes=0)], RUN_S)
+    assert barrier.parameters == {"collective": "barrier"}
+
+
+def test_the_replay_has_a_cell_for_each_way_on_as_many_ranks() -> None:
+    asked = asking(a_program_of_8(a_collective(), a_collective(id=1, ranks=4)), None, {})
+    text = campaign_toml(campaign_of(asked.questions, asked.loads, {}, collectives=asked.collectives))
+    decode(text.encode(), "replay")
+    campaign = tomllib.loads(text)
+    cells = {one["name"]: one for one in campaign["cells"]}
+    first = cells["collective 1"]
+    assert first["parameters"]["way"][0] == "library"
+    assert len(first["parameters"]["way"]) > 4
+    ranks = {one["name"]: one["ranks"] for one in campaign["placement"]}
+    assert [ranks[cells[f"collective {n}"]["placement"][0]] for n in (1, 2)] == [2, 4]
+    assert "# collective 1: 12,000 MPI_Allreduce of 64 KiB on 2 ranks" in text
+
+
+def test_a_price_is_of_the_way_that_other_launches_chose() -> None:
+    questions, _ = collective_questions([a_collective()], RUN_S)
+    source = measured(90e-6, {"reduce+bcast": 30e-6, "split_2": 60e-6})
+    (priced,), unpriced = collective_prices(questions, [source])
+    assert not unpriced
+    assert priced.way == "reduce+bcast"
+    assert priced.saved_s == pytest.approx(60e-6, rel=0.02)
+    assert priced.interval[0] <= priced.saved_s <= priced.interval[1]
+    assert priced.seconds == pytest.approx(priced.saved_s * COUNT)
+    assert "cell 0" in priced.source
+    assert "MPI_SUM of double" in priced.source
+
+
+def test_nothing_saves_more_than_the_program_pays() -> None:
+    questions, _ = collective_questions([a_collective(work_s=40e-6)], RUN_S)
+    (priced,), _ = collective_prices(questions, [measured(90e-6, {"reduce+bcast": 30e-6})])
+    assert priced.saved_s == 40e-6
+    assert priced.interval[1] == 40e-6
+
+
+def test_no_price_without_a_measurement_or_a_difference() -> None:
+    questions, _ = collective_questions([a_collective()], RUN_S)
+    for source in ([], [measured(90e-6, {"reduce+bcast": 30e-6}, ranks=4)], [measured(90e-6, {}, rounds=8)]):
+        priced, unpriced = collective_prices(questions, source)
+        assert not priced
+        assert not unpriced[0].is_measured
+        assert unpriced[0].text.endswith(NOT_MEASURED)
+    few = measured(90e-6, {"reduce+bcast": 30e-6}, rounds=3)
+    assert collective_prices(questions, [few])[0] == []
+    late = measured(90e-6, {"reduce+bcast": 30e-6}, arrival="one_late")
+    assert collective_prices(questions, [late])[0] == [], "late ranks are no price of a collective"
+    same = measured(30e-6, {"reduce+bcast": 30.1e-6})
+    priced, unpriced = collective_prices(questions, [same])
+    assert not priced
+    assert "no faster by reduce+bcast" in unpriced[0].text
+
+
+def test_a_slow_collective_is_a_finding_with_its_price_and_what_proves_it() -> None:
+    source = measured(90e-6, {"reduce+bcast": 30e-6})
+    found = concluded(a_program_of_8(a_collective()), None, [source], {})
+    (finding,) = [one for one in found.findings if one.rule == "SP036"]
+    assert "12,000 MPI_Allreduce of 64 KiB on 2 ranks" in finding.text
+    assert "reduce+bcast would save " in finding.text
+    assert " per call; the library's own call is 3.01x slower." in finding.text
+    assert finding.seconds == pytest.approx(0.72, rel=0.02)
+    assert finding.prove == "--remedy collectives"
+    assert finding.saved_s is None
+    assert "may save less" in (finding.saved_reason or "")
+    (kind,) = found.collectives or ()
+    assert (kind.way, kind.source) == ("reduce+bcast", finding.prices[0].source if finding.prices else kind.source)
+    few = concluded(a_program_of_8(a_collective(count=5000)), None, [source], {})
+    assert not any(one.rule == "SP036" for one in few.findings)
+    assert any("reduce+bcast would save 301 ms, less than 1 % of the run" in one for one in few.unpriced)
+
+
+QUIET_S = 20.0
+STOPPED_S = 30.0  # since MPI_Init
+BARRIER = {"communicator": 0, "collective_communicator": 0}
+
+
+def a_job(ranks: int, **fields: Any) -> Job:
+    """One collective that went well: what comes next is number 1."""
+    job = Job(ranks, **({"state": RecordState.RUNNING} | fields))
+    for rank in job.ranks:
+        rank.collective("MPI_Allreduce", start_s=1.0, end_s=1.1)
+    return job
+
+
+def now(rank: Rank, call: str, since_s: float, doing: Doing = Doing.IN_CALL, **fields: Any) -> None:
+    """What its thread does now, or did last: fields by the names of the schema. Ticks are ns."""
+    row = {
+        "since_ticks": rank.base_ns + round(since_s * 1e9), "doing": int(doing), "call": rank.call(call), "peer": -1,
+        "source": -1, "communicator": NONE_16, "collective_communicator": NONE_16, "ticks_per_s": 10**9,
+    }  # fmt: skip
+    rank.rows["current"].append(row | fields)
+
+
+def at_barrier(job: Job, *ranks: int, number: int = 1, call: str = "MPI_Barrier", **fields: Any) -> None:
+    for rank in ranks:
+        now(job.ranks[rank], call, 10.0, sequence=number, collective_sequence=number, **(BARRIER | fields))
+
+
+def outside(job: Job, *ranks: int) -> None:
+    for rank in ranks:
+        now(job.ranks[rank], "MPI_Allreduce", 1.0, Doing.OUTSIDE, collective_communicator=0)
+
+
+def found(tmp_path: Path, job: Job, until_s: float | None = STOPPED_S) -> Standstill | None:
+    job.write(tmp_path / "ranks")
+    until = None if until_s is None else REALTIME_NS * 1e-9 + until_s
+    return standstill(attributed(read_job(tmp_path)), until)
+
+
+def must(tmp_path: Path, job: Job) -> Standstill:
+    still = found(tmp_path, job)
+    assert still is not None
+    assert still.quiet_s == pytest.approx(QUIET_S, abs=0.01)
+    assert [one.rank for one in still.ranks] == list(range(job.size))
+    return still
+
+
+def test_ranks_that_do_not_come_to_a_barrier_are_named(tmp_path: Path) -> None:
+    job = a_job(8)
+    at_barrier(job, 0, 1, 2, 4, 5, 6, 7)
+    outside(job, 3)
+    still = must(tmp_path, job)
+    assert (still.cause, still.late) == ("missing", (3,))
+    assert still.text.startswith("rank 3 does not come to MPI_Barrier at ")
+    assert "where ranks 0-2,4-7 wait: it is outside MPI for 28.9 s, after MPI_Allreduce at " in still.text
+    assert [one.waits_for for one in still.ranks if one.rank != 3] == [(3,)] * 7
+    assert still.ranks[3].waits_for == ()
+
+
+def test_a_receive_without_a_send_waits_for_a_rank_that_has_ended(tmp_path: Path) -> None:
+    job = a_job(3)
+    now(job.ranks[1], "MPI_Recv", 10.0, communicator=0, source=0, tag=77)
+    for rank in (0, 2):
+        outside(job, rank)
+        job.ranks[rank].state = RecordState.FINALIZED
+    still = found(tmp_path, job, 40.0)
+    assert still is not None
+    assert (still.cause, still.late) == ("missing", (0,))
+    assert still.text.startswith("rank 1 waits in MPI_Recv from rank 0 (tag 77) at ")
+    assert still.text.endswith("but rank 0 is in MPI_Finalize, or past it")
+
+
+def test_sends_that_wait_for_each_other_are_a_circle(tmp_path: Path) -> None:
+    job = a_job(4)
+    for rank in range(4):
+        now(job.ranks[rank], "MPI_Send", 10.0, communicator=0, peer=(rank + 1) % 4, tag=5)
+    still = must(tmp_path, job)
+    assert (still.cause, still.late) == ("circle", (0, 1, 2, 3))
+    assert "ranks 0-3 wait for each other in a circle, all in MPI_Send at " in still.text
+    assert still.text.endswith(": 0 for 1, 1 for 2, 2 for 3, 3 for 0")
+
+
+def test_the_shortest_circle_is_named_and_who_waits_for_it_is_not_part_of_it(tmp_path: Path) -> None:
+    job = a_job(4)
+    at_barrier(job, 0, 2, 3)
+    now(job.ranks[1], "MPI_Recv", 10.0, communicator=0, source=0, tag=7)
+    still = must(tmp_path, job)
+    assert (still.cause, still.late) == ("circle", (0, 1))
+
+
+def test_different_collectives_with_one_number_do_not_fit(tmp_path: Path) -> None:
+    job = a_job(4)
+    at_barrier(job, 0, 1, 3)
+    at_barrier(job, 2, call="MPI_Bcast", peer=0)
+    still = must(tmp_path, job)
+    assert (still.cause, still.late) == ("mismatch", (2,))
+    assert still.text.startswith("rank 2 is in MPI_Bcast at ")
+
+
+def test_a_rank_that_has_been_there_and_left_is_not_late(tmp_path: Path) -> None:
+    """The root of a broadcast returns before the others come."""
+    job = a_job(3)
+    job.ranks[0].collective("MPI_Bcast", start_s=9.0, end_s=10.0, root=0)
+    now(job.ranks[0], "MPI_Bcast", 9.0, Doing.OUTSIDE, collective_communicator=0, collective_sequence=1)
+    at_barrier(job, 1, call="MPI_Bcast", peer=0)
+    outside(job, 2)
+    still = must(tmp_path, job)
+    assert still.ranks[1].waits_for == (2,)
+
+
+def test_of_requests_only_those_whose_other_side_is_missing_are_waited_for(tmp_path: Path) -> None:
+    job = a_job(3)
+    for source in (1, 2):
+        job.ranks[0].irecv(source, start_s=2.0, end_s=2.1, tag=source)
+    job.ranks[1].send(0, tag=1, start_s=2.0, end_s=2.1)
+    now(job.ranks[0], "MPI_Waitall", 10.0, requests=2)
+    outside(job, 1, 2)
+    still = must(tmp_path, job)
+    assert still.ranks[0].waits_for == (2,)
+    assert "MPI_Waitall of 2 requests (MPI_Irecv from rank 2 (tag 2))" in still.ranks[0].text
+
+
+def test_polls_in_vain_move_nothing(tmp_path: Path) -> None:
+    job = a_job(2)
+    now(job.ranks[0], "MPI_Iprobe", 10.0, Doing.POLLING, communicator=0, source=1, tag=9)
+    job.ranks[0].event(
+        "MPI_Iprobe", 29.0, 29.1, EventKind.NOTHING, peer=1
+    )  # the record's last call, which found nothing
+    outside(job, 1)
+    still = must(tmp_path, job)
+    assert still.text.startswith("rank 0 polls in MPI_Iprobe from rank 1 (tag 9) at ")
+
+
+def test_nothing_is_claimed_of_a_program_that_moves_or_waits_in_no_call(tmp_path: Path) -> None:
+    moves = a_job(2)
+    at_barrier(moves, 0)
+    now(moves.ranks[1], "MPI_Send", STOPPED_S - LEAST_QUIET_S + 0.5, Doing.OUTSIDE)
+    assert found(tmp_path / "moves", moves) is None
+    assert quiet_for(tmp_path / "moves", REALTIME_NS * 1e-9 + STOPPED_S) == pytest.approx(LEAST_QUIET_S - 0.5, abs=0.01)
+    computes = a_job(2)
+    outside(computes, 0, 1)
+    assert found(tmp_path / "computes", computes) is None
+    assert quiet_for(tmp_path / "computes", REALTIME_NS * 1e-9 + STOPPED_S) is None
+    old = a_job(2)
+    assert found(tmp_path / "old", old) is None
+    unknown = a_job(2)
+    at_barrier(unknown, 0)
+    outside(unknown, 1)
+    assert found(tmp_path / "unknown", unknown, None) is None
+
+
+def test_the_first_line_of_the_verdict_names_it_and_a_program_that_ended_well_has_none(tmp_path: Path) -> None:
+    job = a_job(4)
+    at_barrier(job, 0, 1, 2)
+    outside(job, 3)
+    job.write(tmp_path / "ranks")
+    info = WatchInfo(
+        slowpath="1", command=("./app",), started="2026-01-01T00:00:00Z", working_folder="/", host="node1",
+        library="/l.so", wall_s=30.0, exit_code=9, until=REALTIME_NS * 1e-9 + STOPPED_S, interrupted=True,
+    )  # fmt: skip
+    write_watch(tmp_path, info)
+    first = brief_of(watched(tmp_path).results).lines()[0]
+    assert first.startswith("app, 4 ranks, hung for 20.0 s: rank 3 does not come to MPI_Barrier at ")
+    failed = WatchInfo(**{**{f: getattr(info, f) for f in info.__struct_fields__}, "interrupted": False})
+    write_watch(tmp_path, failed)
+    first = brief_of(watched(tmp_path).results).lines()[0]
+    assert first.startswith("app, 4 ranks, nothing moved for 20.0 s before it failed: rank 3 does not come to ")
+    lines = live_lines(tmp_path, 30.0, REALTIME_NS * 1e-9 + STOPPED_S)
+    assert lines[0].startswith("live, 30.0 s: ")
+    assert lines[1].startswith("live, nothing moved for 20.0 s: rank 3 does not come to ")
+    write_watch(
+        tmp_path,
+        WatchInfo(**{**{f: getattr(info, f) for f in info.__struct_fields__}, "exit_code": 0, "interrupted": False}),
+    )
+    assert watched(tmp_path).results.standstill is None
+
+
+def test_a_made_up_row_ends_nothing(tmp_path: Path) -> None:
+    job = a_job(2)
+    now(job.ranks[0], "MPI_Recv", 10.0, communicator=999, source=77, tag=3, site=888, request=5)
+    row = job.ranks[0].rows["current"][0]
+    now(job.ranks[1], "MPI_Barrier", 10.0, collective_communicator=500, sequence=2**32 - 1)
+    assert found(tmp_path / "far", job) is not None
+    row |= {"call": 60000, "doing": 7, "peer": -5000, "source": -(2**31), "since_ticks": 2**64 - 1}
+    found(tmp_path / "wild", job)
