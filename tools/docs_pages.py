@@ -28,7 +28,7 @@ from slowpath.core.plan import LIBRARIES  # noqa: E402
 from slowpath.experiments.experiment import RATES, Metric  # noqa: E402
 from slowpath.experiments.registry import EXPERIMENTS, METRICS  # noqa: E402
 from slowpath.findings.page import markdown_page  # noqa: E402
-from slowpath.findings.remedy import ProgramRemedy, Remedy  # noqa: E402
+from slowpath.findings.slow_path import ProgramRemedy, Remedy  # noqa: E402
 from slowpath.mpi.launchers import (  # noqa: E402
     LAUNCHERS,
     NOT_RUN,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ranks import Ranks
 
-from slowpath.analyse.messages import messages
+from slowpath.analyse.cells import messages
 from slowpath.core.cell_results import MessageCounts
 from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import resolve

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.slow_path import Remedy
 from slowpath.slowpaths.registry import REMEDIES
 
 

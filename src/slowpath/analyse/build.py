@@ -1,45 +1,544 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds results.json (docs/reference/results.md) from a run folder, and from nothing else."""
+"""Everything that can be concluded from a run folder."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from slowpath.analyse.about import run_entry
-from slowpath.analyse.cells import cell_entry
-from slowpath.analyse.contrasts import build_contrasts, offers
-from slowpath.analyse.first_allocation import first_allocation_lines, without_first_allocation
+from slowpath.analyse.cells import cell_entry, tells_processor_time_apart
+from slowpath.analyse.contrasts import build_contrasts, node_pairs, offers, pair_lines
 from slowpath.analyse.floors import floor_lines
-from slowpath.analyse.node_pairs import node_pairs, pair_lines
-from slowpath.analyse.placed import placement_lines
-from slowpath.analyse.run_facts import absent_notes, declined_cells, run_facts, skipped_rows
-from slowpath.analyse.shapes import METRICS, BySeries, shapes_of
-from slowpath.analyse.source import read_recorded
-from slowpath.analyse.witness import tells_processor_time_apart
-from slowpath.core.plan import Cell
-from slowpath.core.results import RESULTS_SCHEMA, Line, MpiResult, Results, Verdict
+from slowpath.analyse.shapes import METRICS, BySeries, first_allocation_lines, shapes_of, without_first_allocation
+from slowpath.analyse.source import Recorded, read_recorded
+from slowpath.core.cpu_list import parse_cpu_list
+from slowpath.core.errors import RecordError
+from slowpath.core.files import open_regular
+from slowpath.core.guard import clean_text, clean_words
+from slowpath.core.place import PlaceFacts, PlaceFault
+from slowpath.core.plan import Cell, Placement, Plan
+from slowpath.core.results import (
+    RESULTS_SCHEMA,
+    EnvironmentResult,
+    LaunchCounts,
+    LibraryVariable,
+    Line,
+    MessagePath,
+    MpiResult,
+    PlacementResult,
+    RankPlace,
+    Results,
+    RunResult,
+    SkippedRow,
+    UcxProtocol,
+    Verdict,
+    nothing_measured,
+)
 from slowpath.core.shape_results import KindTimes, LaunchKinds
 from slowpath.core.units import listed
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measured import LaunchRecord, first_good_launches, fixed_work
 from slowpath.experiments.registry import EXPERIMENTS, ROLES, measure
-from slowpath.findings.conclude import conclude
+from slowpath.findings.conclude import RunFacts, conclude
 from slowpath.mpi.libraries import library_named, named_in, version_tuple
-from slowpath.record.events import FixedWork, Note
+from slowpath.mpi.message_path import paths_of, protocols
+from slowpath.mpi.own_settings import unused_by_ucx
+from slowpath.mpi.place import PlaceJob, faults
+from slowpath.record.events import FixedWork, Note, Rank
 from slowpath.record.folder import LaunchInfo
+from slowpath.record.witness import (
+    CONTROL_VARIABLES,
+    PERFORMANCE_VARIABLES,
+    UCX_LOGS,
+    Variable,
+    read_logs,
+    read_variables,
+)
 from slowpath.slowpaths.collectives.scalings import scalings
 from slowpath.slowpaths.evaluate import findings
 from slowpath.stats.estimate import Floats, welch
 from slowpath.stats.shapes import FEWEST_OF_KINDS as FEWEST_LAUNCHES
 from slowpath.stats.shapes import Kind, Kinds, kinds_of
+
+# Where ranks were found, against where they were asked to go.
+#
+# A launcher may ignore what it is asked for without a word: a binding that the site's Slurm has no plugin for, -ppn
+# inside a job, a second --map-by. So what the ranks saw is compared.
+
+MOST_LINES = 4
+Groups = Mapping[str, Sequence[frozenset[int]]]
+
+
+def groups_of(machine: Mapping[str, Any]) -> Groups:
+    """Processor groups by level, from run.json's machine; empty where they were not found."""
+    reported = machine.get("processor_groups") or {}
+    return {level: [parse_cpu_list(one) for one in each] for level, each in reported.items()}
+
+
+def differences(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
+    """What of the placement the ranks of one launch did not find; empty: all that is known is as asked.
+
+    groups: those of the node on which slowpath ran; ranks whose processors are not among them are not judged by them.
+    """
+    if not ranks:
+        return []
+    return [*_nodes(placement, ranks), *_binding(placement, ranks, groups), *_spread(placement, ranks, groups)]
+
+
+def placement_lines(placements: Sequence[PlacementResult]) -> list[Line]:
+    """Lines of the verdict: what is asked for and not so. placements: as in results.json."""
+    names: dict[str, list[str]] = {}
+    for placement in placements:
+        for text in placement.differs:
+            names.setdefault(text, []).append(placement.name)
+    texts = [f"placement {_some(where)}: {text}." for text, where in names.items()]
+    if len(texts) > MOST_LINES:
+        more = len(texts) - MOST_LINES + 1
+        rest = f"{more} more differences between placements asked for and observed are listed with the placements."
+        texts = [*texts[: MOST_LINES - 1], rest]
+    return [Line(level="warning", text=text, contrast=None) for text in texts]
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"'{names[0]}'" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _nodes(placement: Placement, ranks: Sequence[Rank]) -> list[str]:
+    by_host: dict[str, int] = {}
+    for rank in ranks:
+        by_host[rank.host] = by_host.get(rank.host, 0) + 1
+    found, where = [], ", ".join(by_host)
+    if placement.nodes is not None and len(by_host) != placement.nodes:
+        found.append(f"{placement.nodes} nodes were asked for, and the ranks are on {len(by_host)} ({where})")
+    elif placement.ranks_per_node is not None and set(by_host.values()) != {placement.ranks_per_node}:
+        counts = ", ".join(f"{count} on {host}" for host, count in by_host.items())
+        found.append(f"{placement.ranks_per_node} ranks on each node were asked for, and there are {counts}")
+    if placement.hosts and {_short(host) for host in placement.hosts} != {_short(host) for host in by_host}:
+        found.append(f"the nodes {', '.join(placement.hosts)} were asked for, and the ranks are on {where}")
+    return found
+
+
+def _short(host: str) -> str:
+    return host.partition(".")[0]
+
+
+def _binding(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
+    known = frozenset().union(*groups.get("core", ()))
+    found: list[str] = []
+    for rank in ranks:
+        mine = parse_cpu_list(rank.cpus_allowed)
+        if not mine or not mine <= known:
+            continue
+        if placement.bind == "none":
+            if mine != known:
+                found.append(f"no binding was asked for, and rank {rank.rank} may only use {rank.cpus_allowed}")
+        elif placement.bind in groups and not any(mine <= group for group in groups[placement.bind]):
+            found.append(f"a {placement.bind} was asked for, and rank {rank.rank} may use {rank.cpus_allowed}")
+    return [*found, *_shared_cores(placement, ranks, groups)]
+
+
+def _shared_cores(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
+    """Two ranks bound to one core, where the node has a core for each."""
+    if placement.bind != "core":
+        return []
+    by_host: dict[str, list[Rank]] = {}
+    for rank in ranks:
+        by_host.setdefault(rank.host, []).append(rank)
+    found = []
+    for host, there in by_host.items():
+        places = [_place(rank, groups, "core") for rank in there]
+        reported = [place for place in places if place is not None]
+        if len(reported) == len(there) <= len(groups["core"]) and len(set(reported)) < len(reported):
+            found.append(f"a core for each rank was asked for, and ranks of {host} share one")
+    return found
+
+
+def _spread(placement: Placement, ranks: Sequence[Rank], groups: Groups) -> list[str]:
+    if placement.spread is None or len({rank.host for rank in ranks}) > 1:
+        return []
+    level = "core_group" if placement.spread == "core" else placement.spread
+    places = [_place(rank, groups, level) for rank in ranks]
+    if level not in groups or None in places:
+        return []
+    words, distinct = level.replace("_", " "), len(set(places))
+    if placement.spread == "core" and distinct > 1 and any(len(ranks) <= len(group) for group in groups[level]):
+        return [f"neighbouring cores were asked for, and the ranks are in {distinct} {words}s"]
+    if placement.spread != "core" and distinct < min(len(ranks), len(groups[level])):
+        return [f"each rank in another {words} was asked for, and the ranks are in {distinct}"]
+    return []
+
+
+def _place(rank: Rank, groups: Groups, level: str) -> int | None:
+    """The group in which all of the rank's processors lie; None: not in one."""
+    mine = parse_cpu_list(rank.cpus_allowed)
+    inside = (number for number, group in enumerate(groups.get(level, ())) if mine and mine <= group)
+    return next(inside, None)
+
+
+# The section `run` of results.json: who, when, where, with what.
+#
+# With it stands what a library reports of itself in witnessed launches: its variables (MPI_T), UCX's table of
+# protocols, and what carries its messages.
+
+
+class Reported(NamedTuple):
+    """Fields of one of run.mpis; all but the last are None where no launch was witnessed."""
+
+    control_variables: list[LibraryVariable] | None = None
+    control_variables_reason: str | None = None
+    performance_variables: list[LibraryVariable] | None = None
+    performance_variables_reason: str | None = None
+    protocols: list[UcxProtocol] | None = None
+    paths: list[MessagePath] | None = None
+    unused_variables: dict[str, str] | None = None
+
+
+def reported_by_library(launches: Sequence[LaunchRecord], environments: Sequence[str], library: str) -> Reported:
+    """What witnessed launches report.
+
+    Args: launches: all of one MPI.  environments: names in the campaign's order, whose first has the usual values.
+          library: name of that MPI.
+    """
+    witnessed = [launch for launch in launches if launch.events.begin and launch.events.begin.witnessed]
+    by_name = {launch.info.environment: launch for launch in reversed(witnessed)}
+    first = [by_name[name] for name in dict.fromkeys(environments) if name in by_name]
+    return Reported(
+        *_variables(first, CONTROL_VARIABLES),
+        *_variables(first, PERFORMANCE_VARIABLES),
+        protocols=[row for launch in first for row in _protocols(launch)] or None,
+        paths=[row for launch in first for row in _paths(launch, library)] or None,
+        unused_variables=_unused(launches, environments) or None,
+    )
+
+
+def _unused(launches: Sequence[LaunchRecord], environments: Sequence[str]) -> dict[str, str]:
+    """Of the user's own environment, the campaign's first: what UCX warns of in its first launch."""
+    plain = (launch for launch in launches if launch.info.environment in environments[:1])
+    own = next(plain, None)
+    return unused_by_ucx(_output(own)) if own else {}
+
+
+def _paths(launch: LaunchRecord, library: str) -> list[MessagePath]:
+    """What carries the messages of a witnessed launch."""
+    read, _ = read_variables(launch.folder / CONTROL_VARIABLES)
+    values = {variable.name: variable.value for variable in read.variables} if read else {}
+    return paths_of(library, _output(launch), values, launch.info.environment)
+
+
+def _output(launch: LaunchRecord) -> str:
+    """What its processes and the launcher printed."""
+    return read_logs(launch.folder / name for name in ("stdout", "stderr"))
+
+
+def _variables(launches: Sequence[LaunchRecord], name: str) -> tuple[list[LibraryVariable] | None, str | None]:
+    """The variables of the first environment, with what others have instead; [] with why there are none."""
+    rows: dict[str, LibraryVariable] = {}
+    elsewhere: dict[str, dict[str, Any]] = {}
+    reason: str | None = None
+    for launch in launches:
+        read, why_not = read_variables(launch.folder / name)
+        if read is None:
+            reason = reason or why_not
+            continue
+        reason = reason or read.reason
+        for variable in read.variables:
+            known = rows.setdefault(variable.name, _row(variable))
+            if known.value != variable.value:
+                elsewhere.setdefault(variable.name, {})[launch.info.environment] = variable.value
+    found = [msgspec.structs.replace(row, by_environment=elsewhere.get(name)) for name, row in rows.items()]
+    return (found, None) if found else ([] if reason else None, reason)
+
+
+def _row(variable: Variable) -> LibraryVariable:
+    return LibraryVariable(
+        name=variable.name,
+        value=variable.value,
+        type=variable.type,
+        description=variable.description,
+        reason=variable.reason,
+        kind=variable.kind,
+    )
+
+
+def _protocols(launch: LaunchRecord) -> list[UcxProtocol]:
+    """UCX's rows, each once; its ranks print the same."""
+    rows = dict.fromkeys(protocols(read_logs(launch.folder.glob(UCX_LOGS))))
+    return [
+        UcxProtocol(
+            environment=launch.info.environment,
+            scope=row.scope,
+            operation=row.operation,
+            first_bytes=row.first_bytes,
+            last_bytes=None if math.isinf(row.last_bytes) else row.last_bytes,
+            how=row.how,
+            transports=row.transports,
+        )
+        for row in rows
+    ]
+
+
+_FACTS = frozenset(field.name for field in msgspec.structs.fields(MpiResult))  # of run.json that are carried over
+
+
+def run_entry(recorded: Recorded, run: Path) -> RunResult:
+    """Facts of the run, from run.json, the plan and what the engine observed."""
+    info, plan, launches = recorded.info, recorded.plan, recorded.launches
+    failed = sum(launch.info.ended != "ok" for launch in launches)
+    mpis = _mpis(recorded)
+    return RunResult(
+        id=info.id,
+        folder=str(run),
+        campaign=info.campaign,
+        title=info.title,
+        started=info.started,
+        finished=info.finished,
+        wall_s=info.wall_s,
+        seed=info.seed,
+        engine=info.engine,
+        slowpath=info.slowpath,
+        imported=info.imported,
+        mpi=_first_there(mpis),
+        mpis=mpis,
+        machine=dict(info.machine),
+        launches=LaunchCounts(planned=len(plan.launches), done=len(launches) - failed, failed=failed),
+        rounds=plan.rounds,
+        status=info.status,
+        command=clean_words(info.command),
+        environments=[
+            EnvironmentResult(
+                name=e.name,
+                mpi=e.mpi,
+                setting=e.setting,
+                variables=e.variables,
+                unset=e.unset,
+                witness=e.witness,
+                unavailable=e.unavailable,
+                stated=e.stated or None,
+            )
+            for e in plan.environments
+        ],
+        placements=[_placement(p, launches, groups_of(info.machine)) for p in plan.placements],
+        quantum_ns=max((q for launch in launches if (q := launch.quantum_ns) is not None), default=None),
+    )
+
+
+def _first_there(mpis: Sequence[MpiResult]) -> MpiResult:
+    return next((mpi for mpi in mpis if not mpi.unavailable), mpis[0])
+
+
+def launch_mpis(plan: Plan, launches: Sequence[LaunchRecord]) -> dict[int, str | None]:
+    """Launch number -> the short name of its MPI; a follow-up has that of the launch which it continues."""
+    names: dict[int, str | None] = {launch.launch: launch.mpi for launch in plan.launches}
+    for launch in launches:
+        if launch.info.launch not in names and launch.info.continues is not None:
+            names[launch.info.launch] = names.get(launch.info.continues)
+    return names
+
+
+def _mpis(recorded: Recorded) -> list[MpiResult]:
+    """Each MPI of the run: `mpi`, the short name that cells have, what run.json says, what the library says itself.
+
+    One that is not there has nothing but its name and why.
+    """
+    plan, launches = recorded.plan, recorded.launches
+    names = launch_mpis(plan, launches)
+    planned: dict[str | None, str | None] = {mpi.name: mpi.unavailable for mpi in plan.mpis} or {None: None}
+    found = []
+    for name, unavailable in planned.items():
+        begins = [launch.events.begin for launch in launches if names.get(launch.info.launch) == name]
+        begin = next((begin for begin in begins if begin), None)
+        mine = [launch for launch in launches if names.get(launch.info.launch) == name]
+        known = recorded.mpis.get(name) if name else None
+        facts = recorded.info.mpi if known is None and len(planned) == 1 else known or {}
+        library = str(facts.get("name") or "unknown")
+        reported = reported_by_library(mine, [environment.name for environment in plan.environments], library)
+        known_facts = {key: value for key, value in facts.items() if value is not None and key in _FACTS}
+        mpi = MpiResult(
+            mpi=name,
+            unavailable=unavailable,
+            library=begin.mpi_library if begin else None,
+            standard=begin.mpi_standard if begin else None,
+            **reported._asdict(),
+        )
+        found.append(msgspec.structs.replace(mpi, **known_facts))
+    return found
+
+
+def _placement(placement: Placement, launches: Sequence[LaunchRecord], groups: Groups) -> PlacementResult:
+    """A placement as asked for, what the ranks of its first launch observed, and where any launch's ranks differ."""
+    here = [launch for launch in launches if launch.info.placement == placement.name and launch.ranks]
+    ranks = here[0].ranks if here else ()
+    differs = dict.fromkeys(text for launch in here for text in differences(placement, launch.ranks, groups))
+    return PlacementResult(
+        name=placement.name,
+        bind=placement.bind,
+        **placement.asked,
+        ranks=placement.ranks,
+        observed=[RankPlace(rank=r.rank, host=r.host, cpus_allowed=r.cpus_allowed, cpu=r.cpu) for r in ranks],
+        differs=list(differs),
+    )
+
+
+# What a headline needs to know of its run, what is noted of MPIs that are not there, and what was not measured.
+#
+# What was not measured has one row for each cell and way of failing, with the reason and the job's last words.
+
+CHECKS = frozenset({"checkup", "survey"})  # campaigns that ask whether a machine is healthy
+
+
+def run_facts(results: Results) -> RunFacts:
+    """Of results whose cells are concluded."""
+    run = results.run
+    measured = run.wall_s is not None and run.rounds > 0 and not run.imported
+    return RunFacts(
+        place=place_of(run),
+        rounds=0 if run.imported else run.rounds,
+        round_s=run.wall_s / run.rounds if measured and run.wall_s else None,
+        failed=sum(cell.status == "failed" for cell in results.cells),
+        skipped=sum(cell.status == "skipped" for cell in results.cells),
+        cells=len(results.cells),
+        measured=sum(cell.is_measured for cell in results.cells),
+        nothing=nothing_measured(results),
+        is_check=run.campaign in CHECKS,
+        wrong_place=tuple(wrong_place(run)),
+    )
+
+
+def wrong_place(run: RunResult, ranks: int | None = None) -> list[PlaceFault]:
+    """What is wrong with the place where it was measured; nothing where that was not recorded.
+
+    Args: ranks: of the jobs that it is about, on all nodes; None: of its largest.
+    """
+    place = msgspec.convert(run.machine.get("place") or {}, PlaceFacts)
+    allocation = run.machine.get("allocation")
+    nodes = allocation.get("nodes") if isinstance(allocation, dict) else None
+    count = (place.ranks or 0) if ranks is None else ranks
+    on_one = -(-count // (nodes if isinstance(nodes, int) and nodes > 0 else 1))
+    return faults(place, PlaceJob(on_one, run.mpi.name, run.machine.get("variables") or {}))
+
+
+def place_of(run: RunResult) -> str | None:
+    """`n1, mpich 5.0.2, 2026-01-31`; None: nothing of it is known, as in logs."""
+    used = [mpi for mpi in run.mpis or [run.mpi] if not mpi.unavailable]
+    names = ", ".join(" ".join(filter(None, (mpi.name, mpi.version))) for mpi in used)
+    host, date = run.machine.get("host"), (run.started or "").partition("T")[0]
+    return ", ".join(str(part) for part in (host, names, date) if part) or None
+
+
+def absent_notes(results: Results) -> list[str]:
+    """One line for each MPI that the campaign asks for and that is not here."""
+    found = []
+    for mpi in results.run.mpis:
+        left_out = sum(cell.mpi == mpi.mpi for cell in results.cells)
+        if mpi.unavailable:
+            cells = f"; {left_out} cell{'' if left_out == 1 else 's'} left out" if left_out else ""
+            found.append(f"{mpi.mpi} is not here: {mpi.unavailable}{cells}")
+    return found
+
+
+LAST_LINES = 12
+LAST_BYTES = 4096
+
+
+def skipped_rows(plan: Plan, launches: Sequence[LaunchRecord], run: Path) -> list[SkippedRow]:
+    """Rows for results.json's `skipped`, in the order of cells, then whole launches that never began."""
+    rows: dict[tuple[int | None, str, str], SkippedRow] = {}
+    labels = {cell.cell: cell.label for cell in plan.cells}
+
+    def add(cell: int | None, label: str, status: str, reason: str, launch: LaunchRecord | None) -> None:
+        key = (cell, status, reason)
+        row = rows.get(key) or SkippedRow(
+            cell=cell, label=label, status=status, reason=reason, launches=0, log=None, output=None
+        )
+        if launch is not None:
+            log, output = _last_words(launch, run)
+            row = msgspec.structs.replace(
+                row, launch_reason=launch.info.reason, launches=row.launches + 1, log=log, output=output
+            )
+        rows[key] = row
+
+    for cell in plan.cells:
+        if cell.skip:
+            add(cell.cell, cell.label, "skipped", cell.skip, None)
+    for launch in launches:
+        ends = launch.events.cell_ends
+        for number, end in ends.items():
+            if end.status != "ok":
+                add(
+                    number,
+                    labels.get(number, f"cell {number}"),
+                    end.status,
+                    end.reason or "no reason given",
+                    launch,
+                )
+        for failed in launch.info.failed_cells:
+            if failed.cell not in ends:
+                add(
+                    failed.cell,
+                    labels.get(failed.cell, f"cell {failed.cell}"),
+                    failed.status,
+                    failed.reason,
+                    launch,
+                )
+        if launch.info.ended != "ok" and not launch.info.failed_cells:
+            label = f"launch in environment '{launch.info.environment}', placement '{launch.info.placement}'"
+            add(None, label, launch.info.ended, launch.info.reason or "no reason given", launch)
+    return sorted(rows.values(), key=lambda row: (row.cell is None, row.cell or 0))
+
+
+def declined_cells(launches: Sequence[LaunchRecord]) -> dict[int, str]:
+    """Return the cells that the engine skipped in every launch that came to them, with its reasons.
+
+    A cell that also failed, hung or crashed in a launch is not among them.
+    """
+    reasons: dict[int, dict[str, None]] = {}
+    otherwise: set[int] = set()
+    for launch in launches:
+        ends = launch.events.cell_ends
+        for number, end in ends.items():
+            if end.status == "skipped":
+                reasons.setdefault(number, {})[end.reason or "no reason given"] = None
+            else:
+                otherwise.add(number)
+        otherwise |= {failed.cell for failed in launch.info.failed_cells if failed.cell not in ends}
+    return {cell: "; ".join(found) for cell, found in reasons.items() if cell not in otherwise}
+
+
+def _last_words(launch: LaunchRecord, run: Path) -> tuple[str | None, str | None]:
+    """Path of the launch's stderr (or stdout) in the run folder, and its last lines; of a launch that hung, where its
+    ranks stood.
+    """
+    stacks = launch.folder / "stacks"
+    if launch.info.ended == "hung" and (head := _part(stacks, last=False)):
+        return str(stacks.relative_to(run)), "\n".join(head.partition("\n\n")[0].splitlines()[:LAST_LINES])
+    for name in ("stderr", "stdout"):
+        if text := _part(launch.folder / name, last=True):
+            return str((launch.folder / name).relative_to(run)), "\n".join(text.splitlines()[-LAST_LINES:])
+    return None, None
+
+
+def _part(path: Path, last: bool) -> str | None:
+    """The last or the first LAST_BYTES of a file of the launch, however long it is; None: there is none to read."""
+    if not path.is_file():
+        return None
+    try:
+        with os.fdopen(open_regular(path, None, within=path.parent), "rb") as file:
+            if last:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - LAST_BYTES))
+            return clean_text(file.read(LAST_BYTES).decode(errors="replace"))
+    except (RecordError, OSError):
+        return None
+
+
+# Builds results.json (docs/reference/results.md) from a run folder, and from nothing else.
 
 Job = tuple[str | None, str, str, tuple[int, ...]]  # MPI, environment, placement, launches that measured a cell
 Row = tuple[int, str, Floats]  # cell, metric, median of each launch

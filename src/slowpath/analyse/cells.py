@@ -1,32 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells of results.json (docs/reference/results.md), each with its counted calls of the C library.
-
-Calls come from witnessed launches (docs/internals/statistics.md), per operation of the timed cell.
-"""
+"""The cells of results.json: metrics, witnesses, messages and repetitions. Pure."""
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from slowpath.analyse.floors import floors
-from slowpath.analyse.messages import messages
-from slowpath.analyse.repetitions import by_repetition
-from slowpath.analyse.witness import allocations, instructions, validated, witnesses
 from slowpath.core.cell_results import (
+    Allocations,
     ByCleanness,
+    ByRepetition,
     CallCounts,
     CellResult,
+    Distribution,
     FirstSlow,
+    FunctionShare,
     InstructionCounts,
+    InstructionRegion,
+    InstructionTotal,
+    LaunchInstructions,
+    MessageCounts,
     MetricEstimate,
     MetricResult,
     Mode,
     Outliers,
+    PerCall,
     RoleWitness,
     WhoPays,
 )
@@ -34,11 +41,32 @@ from slowpath.core.guard import shell_assignments
 from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan
 from slowpath.core.result import Phase, Role
 from slowpath.core.twins import Twins
+from slowpath.core.units import format_bytes, parse_bytes
+from slowpath.experiments.coll import COLL
 from slowpath.experiments.experiment import Experiment, rates
-from slowpath.experiments.measured import MEDIAN, PHASES, LaunchRecord, Measurements, Reduced
+from slowpath.experiments.first_use import FIRST_USE
+from slowpath.experiments.measured import KEPT_WHOLE, MEDIAN, PHASES, LaunchRecord, Measurements, Reduced
 from slowpath.experiments.messages import statement
 from slowpath.experiments.registry import METRICS, experiment_named
-from slowpath.record.events import WitnessedCallCount, WitnessedCalls
+from slowpath.mpi.algorithms import (
+    Entry,
+    Graph,
+    GraphMessage,
+    NotCounted,
+    RankLog,
+    counted,
+    recognise,
+    without_acknowledgements,
+)
+from slowpath.record.blocks import WITNESSED
+from slowpath.record.events import (
+    Allocation,
+    Instructions,
+    ProcessorTime,
+    SocketMessages,
+    WitnessedCallCount,
+    WitnessedCalls,
+)
 from slowpath.stats.estimate import (
     LAG_SAMPLES,
     Estimate,
@@ -49,6 +77,478 @@ from slowpath.stats.estimate import (
     quantile_interval,
 )
 from slowpath.stats.launches import between, first_slow, launch_modes
+
+# Evidence beside the times: what the kernel did in each block, what the allocations were made of, and the instructions
+# of calls, as the engine counted them in each launch (event `instructions`).
+
+FIRST_TO_LAST: Mapping[Role, int | None] = {"send": 0, "receive": None}
+
+
+def witnesses(
+    launches: Sequence[LaunchRecord],
+    cell: int,
+    repeated_allocation: int | None = None,
+    roles: Mapping[Role, int | None] = FIRST_TO_LAST,
+) -> dict[Phase, dict[Role, RoleWitness | None]] | None:
+    """Per phase and role: page faults and system time per operation, involuntary switches; None when not measured.
+
+    Args: repeated_allocation: blocks with this number hold times of a stretch that other blocks hold, too, and repeat
+          their witness.  receiver: rank; None: the last one.
+    """
+    result: dict[Phase, dict[Role, RoleWitness | None]] = {}
+    for phase in PHASES:
+        found = {role: _role(launches, cell, phase, rank, repeated_allocation) for role, rank in roles.items()}
+        if any(found.values()):
+            result[phase] = found
+    return result or None
+
+
+def _role(
+    launches: Sequence[LaunchRecord], cell: int, phase: str, asked_rank: int | None, repeated_allocation: int | None
+) -> RoleWitness | None:
+    totals = dict.fromkeys(WITNESSED, 0)
+    operations = 0
+    for launch in launches:
+        if launch.blocks is None:
+            continue
+        index = launch.blocks
+        rank = launch.size - 1 if asked_rank is None else asked_rank
+        seen = index.select(cell=cell, rank=rank, phase=phase)
+        seen = seen[index.flag("witness", seen)]
+        if repeated_allocation is not None:
+            seen = seen[index.headers["allocation"][seen] != repeated_allocation]
+        *sums, taken = index.witnessed[seen].sum(axis=0).tolist()
+        operations += taken
+        for name, value in zip(totals, sums, strict=True):
+            totals[name] += value
+    if not operations:
+        return None
+    reported = all(map(tells_processor_time_apart, launches))
+    return RoleWitness(
+        minor_faults_per_op=totals["minor_faults"] / operations,
+        major_faults_per_op=totals["major_faults"] / operations,
+        system_time_s_per_op=totals["system_time_ns"] * 1e-9 / operations if reported else None,
+        user_time_s_per_op=totals["user_time_ns"] * 1e-9 / operations if reported else None,
+        involuntary_switches=totals["involuntary_switches"],
+        operations=operations,
+    )
+
+
+def tells_processor_time_apart(launch: LaunchRecord) -> bool:
+    """Return whether the kernel distinguished user from system time."""
+    return all(processor_time.is_distinguished for processor_time in launch.events.of(ProcessorTime))
+
+
+def allocations(launches: Iterable[LaunchRecord], cell: int) -> Allocations | None:
+    """What the buffers of a cell were, over all launches and ranks; None when nothing was recorded."""
+    seen: list[Allocation] = [a for launch in launches for a in launch.events.allocations(cell)]
+    if not seen:
+        return None
+    sizes = [(a.huge_bytes, a.allocation_bytes) for a in seen if a.huge_bytes is not None and a.allocation_bytes]
+    return Allocations(
+        count=len(seen),
+        reused_address=sum(bool(a.reused_address) for a in seen),
+        pages_observed=dict(Counter(a.pages_observed for a in seen if a.pages_observed)),
+        huge_ratio=float(np.mean([min(1.0, huge / size) for huge, size in sizes])) if sizes else None,
+        mpi_memory_kinds=sorted({a.mpi_memory_kind for a in seen if a.mpi_memory_kind}),
+    )
+
+
+def validated(launches: Iterable[LaunchRecord], cell: int) -> tuple[int | None, int | None]:
+    """Bytes compared and bytes found wrong in a cell over all launches; None when the engine did not say."""
+    ends = [end for launch in launches if (end := launch.events.cell_ends.get(cell))]
+    checked = [end.validated_bytes for end in ends if end.validated_bytes is not None]
+    wrong = [end.wrong_bytes for end in ends if end.wrong_bytes is not None]
+    return (sum(checked) if checked else None), (sum(wrong) if wrong else None)
+
+
+REGIONS = ("put", "synchronisation")
+_KINDS = ("stepped", "retired")
+Counted = Sequence[tuple[int, Instructions]]  # (launch, event), in the order of launches
+
+
+def instructions(
+    experiment: str, parameters: Mapping[str, str], events: Sequence[tuple[int, Sequence[Instructions]]]
+) -> tuple[InstructionCounts | None, str | None]:
+    """A cell's `instructions` and `instructions_reason` of results.json.
+
+    Args: events: for each launch that measured the cell its number and the cell's events.
+    Returns: the reason is None only where both regions were counted.
+    """
+    regions: dict[str, InstructionRegion | None] = {}
+    reasons: list[str] = []
+    for region in REGIONS:
+        said = [(launch, event) for launch, found in events if (event := _last(found, region))]
+        counted = [(launch, event) for launch, event in said if event.counted]
+        regions[region] = _region(counted) if counted else None
+        if not counted:
+            why = dict.fromkeys(event.reason for _, event in said if event.reason)
+            reasons.append("; ".join(why) or _silence(experiment, parameters))
+    if not any(regions.values()):
+        return None, "; ".join(dict.fromkeys(reasons))
+    lacking = next((region for region in REGIONS if regions[region] is None), None)
+    return InstructionCounts(**regions), f"{lacking}: {reasons[0]}" if lacking else None
+
+
+def _last(found: Sequence[Instructions], region: str) -> Instructions | None:
+    """The region's event of the lowest rank, the origin; its last word counts."""
+    mine = [event for event in found if event.region == region]
+    lowest = min((event.rank for event in mine), default=None)
+    return next((event for event in reversed(mine) if event.rank == lowest), None)
+
+
+def _silence(experiment: str, parameters: Mapping[str, str]) -> str:
+    """Why there is no event at all."""
+    if "instructions" not in parameters:
+        return f"experiment {experiment} does not count instructions"
+    if parameters["instructions"] == "0":
+        return "not asked for (instructions=0)"
+    return "the engine reported no count"
+
+
+def _region(counted: Counted) -> InstructionRegion:
+    """One region over launches. Calls are pooled; `by_launch` keeps each launch's own."""
+    events = [event for _, event in counted]
+    calls = sum(event.calls or 0 for event in events)
+    stepped, retired = (_distribution([n for e in events for n in getattr(e, kind)]) for kind in _KINDS)
+    return InstructionRegion(
+        method=" and ".join(sorted({event.method or "not reported" for event in events})),
+        launches=len(events),
+        calls=calls,
+        per_call=PerCall(stepped=stepped, retired=retired),
+        total=InstructionTotal(**{kind: float(np.median([sum(getattr(e, kind)) for e in events])) for kind in _KINDS}),
+        loop_per_put=_loop(events),
+        shares=_shares(events, calls),
+        identical_over_launches=_identical(events),
+        by_launch=[
+            LaunchInstructions(
+                launch=launch,
+                calls=e.calls or 0,  # never 0: it was counted
+                stepped=_times(e.stepped),
+                retired=_times(e.retired),
+                region_instructions=e.region_instructions,
+            )
+            for launch, e in counted
+        ],
+        reason=None if stepped else "no call leaves the program: all of it is in loop_per_put",
+    )
+
+
+def _times(counts: Sequence[int]) -> dict[str, int]:
+    """Count of instructions -> how many calls took it, ascending."""
+    return {str(value): times for value, times in sorted(Counter(counts).items())}
+
+
+def _distribution(counts: Sequence[int]) -> Distribution | None:
+    if not counts:
+        return None
+    return Distribution(
+        median=float(np.median(counts)),
+        min=min(counts),
+        max=max(counts),
+        mean=float(np.mean(counts)),
+        counts=_times(counts),
+    )
+
+
+def _loop(events: Sequence[Instructions]) -> float | None:
+    """Instructions of the program itself for each call: call site and loop. None where the region was not counted."""
+    own = [
+        (event.region_instructions - sum(event.stepped)) / event.calls
+        for event in events
+        if event.region_instructions is not None and event.calls
+    ]
+    return float(np.mean(own)) if own else None
+
+
+def _shares(events: Sequence[Instructions], calls: int) -> list[FunctionShare]:
+    """Where the stepped instructions of a call are spent on average, largest first."""
+    totals: Counter[tuple[str, str]] = Counter()
+    for event in events:
+        for share in event.shares:
+            totals[share.library, share.function] += share.instructions
+    return [
+        FunctionShare(library=library, function=function, per_call=total / calls)
+        for (library, function), total in totals.most_common()
+        if calls
+    ]
+
+
+def _identical(events: Sequence[Instructions]) -> bool | None:
+    """Whether every launch gave the same counts, call by call; None with one launch, which cannot tell."""
+    if len(events) < 2:
+        return None
+    return len({(tuple(event.stepped), tuple(event.retired)) for event in events}) == 1
+
+
+# Messages inside a collective, from what witnessed launches logged of their sockets.
+
+PATTERN = "messages"
+_NO_LOG = (
+    "nobody logged messages: the cell needs an environment with witness = true, and the library that counts has to "
+    "reach the ranks"
+)
+_NO_SOCKETS = (
+    "no message of these calls went through a socket: the library moves them through shared memory or a network card; "
+    'give the environment setting = "messages_by_sockets"'
+)
+
+
+def messages(
+    parameters: Mapping[str, str], launches: Sequence[Sequence[SocketMessages]]
+) -> tuple[MessageCounts | None, str | None]:
+    """A cell's `messages` and `messages_reason` of results.json.
+
+    Args: launches: of each launch that measured the cell its events of the cell.
+    """
+    if parameters.get("pattern") != PATTERN:
+        return None, "only pattern=messages of coll counts messages"
+    said = [events for events in launches if events]
+    if not said:
+        return None, _NO_LOG
+    try:
+        found = [_one_launch(parameters, events) for events in said]
+    except NotCounted as error:
+        return None, str(error)
+    if len({(tuple(counts.sent), tuple(counts.received), tuple(counts.algorithms)) for counts in found}) > 1:
+        return None, "launches moved different messages"
+    # Chance can make a chain longer, never shorter.
+    best = min(found, key=lambda one: one.chain)
+    calls, of_calls = sum(counts.calls for counts in found), sum(counts.of_calls for counts in found)
+    return msgspec.structs.replace(best, calls=calls, of_calls=of_calls, launches=len(found)), None
+
+
+@dataclass(frozen=True)
+class _Headers:
+    """Of messages of known length. message_bytes: of the user's data in a block.  extra, answer: by what a synchronous
+    message is longer, and how long the answer to it is; None: there is none, or it does not look like one.
+    """
+
+    message_bytes: int
+    header_bytes: int
+    extra: float | None = None
+    answer: float | None = None
+
+
+def _one_launch(parameters: Mapping[str, str], events: Sequence[SocketMessages]) -> MessageCounts:
+    """Raises: NotCounted."""
+    logs = _logs(events)
+    known = min(event.known_calls for event in events)
+    headers = _headers(parameters, logs, known)
+    found = counted(logs, known)
+    if not found.graph.messages:
+        raise NotCounted(_NO_SOCKETS)
+    moved = found.graph
+    if headers.extra is not None and headers.answer is not None:
+        moved = without_acknowledgements(moved, headers.extra, headers.answer)
+    graph, sizes_tell = _without_headers(moved, headers.header_bytes)
+    block_bytes = headers.message_bytes if sizes_tell else None
+    recognised = recognise(parameters["collective"], graph, block_bytes)
+    return MessageCounts(
+        ranks=graph.ranks,
+        sent=list(graph.sent),
+        received=list(graph.received),
+        sent_bytes=[round(size) for size in graph.sent_sizes] if sizes_tell else None,
+        chain=graph.chain,
+        rounds=graph.rounds,
+        settled=found.settled,
+        to_self=found.to_self,
+        acknowledgements=len(found.graph.messages) - len(graph.messages),
+        header_bytes=headers.header_bytes,
+        calls=found.calls,
+        launches=1,
+        of_calls=found.of,
+        algorithms=list(recognised.names),
+        growths=list(recognised.growths),
+        exact=recognised.exact,
+        text=_text(graph, recognised.words),
+    )
+
+
+def _logs(events: Sequence[SocketMessages]) -> list[RankLog]:
+    """By rank.  Raises: NotCounted: entries are missing, or a rank spoke twice."""
+    by_rank = {event.rank: event for event in events}
+    lost = next((event for event in events if event.lost), None)
+    if lost is not None:
+        raise NotCounted(
+            f"rank {lost.rank} had room for {len(lost.log)} entries, {lost.lost} more are lost: fewer calls"
+        )
+    if len(by_rank) < len(events) or sorted(by_rank) != list(range(len(events))):
+        raise NotCounted("not every rank of the communicator reported its messages, once")
+    return [
+        RankLog(event.sockets, [Entry(what, socket, begin, size) for socket, what, begin, size in event.log])
+        for _, event in sorted(by_rank.items())
+    ]
+
+
+def _headers(parameters: Mapping[str, str], logs: Sequence[RankLog], known: int) -> _Headers:
+    """What is known of a message from those of known length.  Raises: NotCounted: they aren't one write each."""
+    message_bytes = 0 if parameters["collective"] == "barrier" else parse_bytes(parameters["message_bytes"])
+    if not known:
+        raise NotCounted("the engine sent no messages of known length")
+    graph = counted(logs, 0, known // 2).graph
+    if not graph.messages:
+        raise NotCounted(_NO_SOCKETS)
+    first = graph.messages[0]
+    if len(graph.messages) > 1 or first.size < message_bytes:
+        raise NotCounted(
+            f"one message of {format_bytes(message_bytes)} goes through sockets in {len(graph.messages)} parts, so "
+            "parts are no messages: take a shorter message"
+        )
+    header_bytes = round(first.size) - message_bytes
+    synchronous = counted(logs, known // 2, known).graph.messages
+    ends = [(message.source, message.target) for message in synchronous]
+    if ends != [(0, 1), (1, 0)] or synchronous[0].size <= first.size:
+        # Where a synchronous message looks like any other one, answers can't be distinguished from messages.
+        return _Headers(message_bytes, header_bytes)
+    return _Headers(message_bytes, header_bytes, synchronous[0].size - first.size, synchronous[1].size)
+
+
+def _without_headers(graph: Graph, header_bytes: int) -> tuple[Graph, bool]:
+    """With sizes of the user's data, and whether every message is long enough to have had such a header."""
+    if any(message.size < header_bytes for message in graph.messages):
+        return graph, False
+    bare = tuple(
+        GraphMessage(message.source, message.target, message.size - header_bytes) for message in graph.messages
+    )
+    return Graph(graph.ranks, bare, graph.after), True
+
+
+def _text(graph: Graph, words: str) -> str:
+    most = max(graph.sent)
+    return (
+        f"{graph.ranks} ranks send {_number(len(graph.messages), 'message')}, {most} at most by one rank, in "
+        f"{_number(graph.rounds, 'round')}; the longest chain has {graph.chain}: {words}."
+    )
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+# Each use of a fresh buffer by itself: its 1st message, its 2nd, ... (docs/reference/results.md, by_repetition).
+#
+# A launch has few fresh buffers, so that a processor shared with others spoils their median. What the kernel reported
+# of each block says which of them it spoils: those during which a rank was switched out (ru_nivcsw) are left out while
+# others are there. Where all were, the lower quartile stands for the launch: what disturbs a message only ever makes it
+# longer.
+
+FEWEST = 3  # uses; with two, the phases `first` and `steady` say it all
+Rounds = Mapping[int, tuple[int, Reduced]]  # round -> the launch's number and what it measured
+
+
+def by_repetition(cell: Cell, launches: Sequence[LaunchRecord], first: Rounds, later: Rounds) -> ByRepetition | None:
+    """Median over the undisturbed fresh buffers of a launch, of each use.
+
+    Args:    launches: that measured the cell.  first, later: its first and its steady messages under one metric.
+    Returns: {repetitions: [1, 2, ..], launches: [number], launch_values: seconds, shape (launches, repetitions)}; None
+             where samples are not single messages, or a buffer has fewer than FEWEST of them.
+    """
+    p = cell.parameters
+    if cell.experiment == FIRST_USE.name:
+        return _first_uses(first, later)
+    if cell.experiment == COLL.name:
+        return _of_collective(p, launches, first, later)
+    uses = int(p.get("messages", "0"))
+    if p.get("pattern") != "one_way" or uses < FEWEST:
+        return None
+    shape = (int(p.get("allocations", "1")), int(p.get("live_buffers", "1")), uses)
+    records = {launch.info.launch: launch for launch in launches}
+    numbers, values = [], []
+    for number in sorted(first.keys() & later.keys()):
+        launch, one = first[number]
+        times = _by_use(one.kept_s, later[number][1].kept_s, shape)
+        if times is not None and launch in records:
+            numbers.append(launch)
+            values.append(_centres(times, _quiet(records[launch], cell.cell, shape)))
+    if not numbers:
+        return None
+    return ByRepetition(repetitions=list(range(1, uses + 1)), launches=numbers, launch_values=values)
+
+
+def _first_uses(first: Rounds, later: Rounds) -> ByRepetition | None:
+    """Of an experiment whose samples are single uses: the first of them and then the others in their order."""
+    kept = {number: one for number, one in later.items() if one[1].samples <= KEPT_WHOLE}
+    return _one_by_one(
+        {
+            launch: [*one.kept_s.tolist(), *kept[number][1].kept_s.tolist()]
+            for number, (launch, one) in first.items()
+            if number in kept
+        }
+    )
+
+
+def _of_collective(
+    p: Mapping[str, str], launches: Sequence[LaunchRecord], first: Rounds, later: Rounds
+) -> ByRepetition | None:
+    """Of pattern=counted each call on a fresh communicator, of pattern=communicators each communicator: one value each
+    in a launch, so that nothing is left out of them."""
+    phase = {"counted": first, "communicators": later}.get(p.get("pattern", ""), {})
+    measured = {launch.info.launch for launch in launches}
+    return _one_by_one(
+        {launch: one.ordered.times_s.tolist() for launch, one in phase.values() if one.ordered and launch in measured}
+    )
+
+
+def _one_by_one(rows: Mapping[int, Sequence[float]]) -> ByRepetition | None:
+    """Of launch -> its uses in their order, as far as every launch has them."""
+    length = min((len(row) for row in rows.values()), default=0)
+    if length < FEWEST:
+        return None
+    numbers = sorted(rows)
+    return ByRepetition(
+        repetitions=list(range(1, length + 1)),
+        launches=numbers,
+        launch_values=[list(rows[number][:length]) for number in numbers],
+    )
+
+
+def _by_use(
+    first_s: NDArray[np.float64], later_s: NDArray[np.float64], shape: tuple[int, int, int]
+) -> NDArray[np.float64] | None:
+    """Shape (sets * live, uses). Later messages go through the buffers of a set in turn: message i from buffer i mod
+    live. None where samples are missing: thinned out, since there were more than KEPT_WHOLE, or not taken."""
+    sets, live, uses = shape
+    if later_s.size > KEPT_WHOLE or first_s.size != sets * live or later_s.size != sets * live * (uses - 1):
+        return None
+    later = later_s.reshape(sets, uses - 1, live).transpose(0, 2, 1).reshape(sets * live, uses - 1)
+    return np.column_stack([first_s, later])
+
+
+def _quiet(launch: LaunchRecord, cell: int, shape: tuple[int, int, int]) -> NDArray[np.bool_]:
+    """Where no rank was reported as switched out: a first message, the later ones of a set; as `_by_use`."""
+    sets, live, uses = shape
+    quiet = np.ones((sets * live, uses), dtype=np.bool_)
+    index = launch.blocks
+    if index is None:
+        return quiet
+    for phase in ("first", "steady"):
+        seen = index.select(cell=cell, phase=phase)
+        reported = index.flag("witness", seen) & (index.headers["involuntary_switches"][seen] > 0)
+        for buffer in index.headers["allocation"][seen[reported]].tolist():
+            if buffer >= sets * live:
+                continue
+            if phase == "first":
+                quiet[buffer, 0] = False
+            else:
+                quiet[buffer : buffer + live, 1:] = False
+    return quiet
+
+
+def _centres(times: NDArray[np.float64], quiet: NDArray[np.bool_]) -> list[float]:
+    """Of each use."""
+    if quiet.all():
+        return [float(value) for value in np.median(times, axis=0)]
+    low = np.sort(times, axis=0)[math.ceil(len(times) / 4) - 1]
+    return [
+        float(np.median(times[quiet[:, use], use]) if quiet[:, use].any() else low[use])
+        for use in range(times.shape[1])
+    ]
+
+
+# The cells of results.json (docs/reference/results.md), each with its counted calls of the C library.
+#
+# Calls come from witnessed launches (docs/internals/statistics.md), per operation of the timed cell.
 
 SINGLE_OPERATIONS = 60  # up to here the samples of a launch are messages one by one, not a series of batches
 

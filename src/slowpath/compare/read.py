@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.analyse.results_file import read_results
+from slowpath.analyse.source import read_results
 from slowpath.core.cell_results import CellResult
 from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import RecordError

@@ -19,7 +19,7 @@ from slowpath.diagnose.ranks.job import PAIR
 from slowpath.diagnose.ranks.survey import Estimate, survey_s
 from slowpath.diagnose.state import State
 from slowpath.diagnose.trials.design import ROUNDS
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import may_concern_gpus, removable
 
 # Of a survey with the memory of one GPU, and of two, so that a default diagnosis tries remedies there: 45 and 60 s at

@@ -11,7 +11,7 @@ from slowpath.core.results import Finding
 from slowpath.diagnose.own_settings.named import forcing, responsible
 from slowpath.diagnose.state import MeasuredStep, settings_of
 from slowpath.diagnose.tasks import StateTask
-from slowpath.findings.order import by_cost
+from slowpath.findings.finding import by_cost
 from slowpath.mpi.own_settings import removable
 from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.registry import codes_refined_by

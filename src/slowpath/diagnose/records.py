@@ -17,7 +17,7 @@ from slowpath.core.result import Count, NotNegative, Number, Whole
 from slowpath.core.results import Finding, Verdict
 from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.tasks import LeftOut, SurveyTask, Task
-from slowpath.findings.least_seen import LeastSeen
+from slowpath.findings.finding import LeastSeen
 from slowpath.mpi.settings import Forced
 
 SCHEMA = 3

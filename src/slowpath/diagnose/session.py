@@ -12,8 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from slowpath.analyse.build import build_results
-from slowpath.analyse.run_facts import run_facts, wrong_place
+from slowpath.analyse.build import build_results, run_facts, wrong_place
 from slowpath.core.errors import EnvironmentFailure, Interrupted, UsageError
 from slowpath.core.files import inside
 from slowpath.core.results import ContrastResult, Finding, Results, Verdict
@@ -35,9 +34,8 @@ from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.steps.trial import cannot_help
 from slowpath.diagnose.tasks import AlternativesTask, RepeatTask, StateTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials.verdict import FEWEST_PAIRS
-from slowpath.findings.conclude import conclude
-from slowpath.findings.least_seen import least_seen
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import conclude, group_of
+from slowpath.findings.finding import least_seen
 from slowpath.mpi.settings import Forced
 from slowpath.mpi.tuning import REPLACED_CALLS, read_replaced
 from slowpath.run.measure import measured_s

@@ -10,7 +10,7 @@ from slowpath.core.campaign import EnvironmentTable, PlacementTable
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, EnvironmentResult, Finding, Results
 from slowpath.diagnose.places import ANYWHERE, LaunchPlace, named_places
-from slowpath.findings.words import SPEAKING
+from slowpath.findings.facts import SPEAKING
 
 
 @dataclass(frozen=True)

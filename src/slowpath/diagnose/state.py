@@ -21,8 +21,8 @@ from slowpath.diagnose.ranks.job import A_PAIR, PAIR, Job
 from slowpath.diagnose.ranks.survey import Estimate
 from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.tasks import StateTask, SurveyTask, Task
-from slowpath.findings.control_variables import control_variables
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.slow_path import Remedy
+from slowpath.findings.witness import control_variables
 from slowpath.mpi.own_settings import OwnSetting, removable
 from slowpath.mpi.settings import Forced, SwitchVariable, forced_states, switches_of
 from slowpath.slowpaths.placement.load import is_loaded

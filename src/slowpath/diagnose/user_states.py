@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, Results
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.facts import UserState
+from slowpath.findings.facts import WITHOUT_USER, UserState
 from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS, codes_refined_by

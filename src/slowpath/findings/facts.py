@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts of one run, out of results.json: what slow paths look at. Pure.
-
-`Facts` holds what any slow path may ask. What one family alone asks for is a function of its own that takes a `Facts`;
-`once` keeps what several slow paths ask for.
-
-Among the facts: processors that ranks were allowed to use, and whether some had to share one.
-"""
+"""Facts of one run, out of results.json: what slow paths look at, and the words for it. Pure."""
 
 from __future__ import annotations
 
@@ -15,16 +9,325 @@ from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.cpu_list import parse_cpu_list
-from slowpath.core.finding_results import ContrastResult
+from slowpath.core.finding_results import ContrastResult, ContrastSide
 from slowpath.core.machine import Others
+from slowpath.core.result import Interval
 from slowpath.core.roles import Roles
 from slowpath.core.run_results import EnvironmentResult, PlacementResult, RankPlace, RunResult, SkippedRow
 from slowpath.core.shape_results import CellShapes, LaunchKinds
-from slowpath.findings.difference import DECIDED, WITHOUT_USER, Place, Slowdown, slowdown
+from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, of_ratio
+from slowpath.core.units import ratio_words as with_interval
+from slowpath.stats.contrast import paired
+from slowpath.stats.estimate import Floats
+
+# Words of findings: ratios, lengths, memory, costs. Plain ASCII; rounding is that of `core.units`.
+
+# Of the metrics of one cell the first of these speaks.
+OF_MESSAGES = ("one_way_s", "half_round_trip_latency_s", "send_barrier_s", "time_per_message_s")
+
+PUT = "time_per_put_s"
+
+SPEAKING = (*OF_MESSAGES, PUT)
+
+SMALL_PAGE_BYTES = 4096
+
+HUGE_PAGE_BYTES = 2 * 2**20
+
+SWITCHED_OUT = 0.05
+
+
+_DEVICE = ("device", "device_pool", "device_vmm", "managed")
+
+_PAGE_OF = {"small": SMALL_PAGE_BYTES, "shared": SMALL_PAGE_BYTES, "huge": HUGE_PAGE_BYTES}
+
+
+def ratio_words(ratio: Ratio) -> str:
+    """`3.29x [3.10, 3.50]`; without an interval the bare ratio."""
+    return with_interval(ratio.value, ratio.interval)
+
+
+def fraction_words(value: float, interval: Interval) -> str:
+    """`0.91 [0.89, 0.93]`."""
+    return f"{format_ratio(value, (interval[1] - interval[0]) / 2)} {format_interval(interval, value)}"
+
+
+def times_words(one: Difference) -> str:
+    """`4.00 ms vs 2.00 ms`, the slow side first."""
+    slow_s, fast_s = of_ratio(one.slow_s, one.fast_s, one.ratio.value)
+    return f"{format_time(slow_s)} vs {format_time(fast_s)}"
+
+
+def slowdown_words(one: Slowdown) -> str:
+    """Facts of one contrast, with its id to look up."""
+    slow_s, fast_s = of_ratio(one.slow_s, one.fast_s, one.ratio.value)
+    return (
+        f"{one.slow.label}, {one.slow_phase}: {format_time(slow_s)} vs {format_time(fast_s)} of "
+        f"{one.fast.label}, {one.fast_phase}: {ratio_words(one.ratio)} (contrast {one.contrast})"
+    )
+
+
+def parameter(cell: CellResult, name: str, default: str = "") -> str:
+    """As the plan has it; the default where the cell has none."""
+    return cell.parameters.get(name, default)
+
+
+def number(cell: CellResult, name: str) -> float | None:
+    """A parameter as a number; None where the cell has none or another thing."""
+    text = cell.parameters.get(name, "")
+    return float(text) if text.isdecimal() else None
+
+
+def sizes(cells: Iterable[CellResult], name: str = "message_bytes") -> str:
+    """`1 MiB`, or `64 KiB to 16 MiB`; empty where no cell has the parameter."""
+    found = sorted({int(value) for cell in cells if (value := number(cell, name)) is not None})
+    if not found:
+        return ""
+    ends = dict.fromkeys((found[0], found[-1]))
+    return " to ".join(format_bytes(end) for end in ends)
+
+
+def memory(cells: Iterable[CellResult]) -> str:
+    """Kinds of memory of some cells, as their parameter has it: `host`, `device:host`."""
+    return " and ".join(dict.fromkeys(parameter(cell, "memory", _default(cell)) for cell in cells))
+
+
+def _default(cell: CellResult) -> str:
+    """An experiment with a GPU that exports is about GPU memory alone."""
+    return "device" if "exporter_device" in cell.parameters else "host"
+
+
+def is_device(cell: CellResult) -> bool:
+    """Whether the sender's buffer is GPU memory."""
+    return memory([cell]).split(":")[0] in _DEVICE
+
+
+def variable_words(variables: Mapping[str, str]) -> str:
+    """`NAME=value, OTHER=value`."""
+    return ", ".join(f"{name}={value}" for name, value in variables.items())
+
+
+def is_switched_out(cell: CellResult) -> bool:
+    """Whether the kernel took the processor from a rank in more than one of 20 operations: what comes out then is how
+    long others ran.
+    """
+    seen = [one for one in (cell.witness or {}).get("steady", {}).values() if one is not None]
+    return any((witness.involuntary_switches or 0) > SWITCHED_OUT * (witness.operations or 1) for witness in seen)
+
+
+def where_words(cells: Sequence[CellResult], *others: str) -> list[str]:
+    """Words of a place: the memory, what else is asked for, the lengths of messages."""
+    lengths = sizes(cells)
+    return [f"{memory(cells)} memory", *others, *([f"messages of {lengths}"] if lengths else [])]
+
+
+def gpus(cells: Iterable[CellResult]) -> list[str]:
+    """`within one GPU`, `between GPUs 0 and 1`; empty where memory is not a GPU's, or each rank took its own."""
+    found = dict.fromkeys(_gpus(parameter(cell, "device", "auto")) for cell in cells if is_device(cell))
+    words = " and ".join(one for one in found if one)
+    return [words] if words else []
+
+
+def _gpus(device: str) -> str:
+    sides = device.split(":")
+    if not all(side.isdecimal() for side in sides):
+        return ""
+    return "within one GPU" if len(set(sides)) == 1 else f"between GPUs {' and '.join(sides)}"
+
+
+def page_bytes(cell: CellResult) -> float | None:
+    """Length of the pages under a cell's buffers as they were observed, None: not observed, or of several kinds."""
+    seen = set(cell.allocations.pages_observed) if cell.allocations else set()
+    known = {_PAGE_OF[kind] for kind in seen if kind in _PAGE_OF}
+    return float(known.pop()) if len(known) == 1 and seen <= _PAGE_OF.keys() else None
+
+
+def buffer_words(cell: CellResult) -> str:
+    """`1 GiB + 1 B` for the sender's allocation; empty where it is as long as the message, or not recorded."""
+    length = (parameter(cell, "allocation_bytes") or parameter(cell, "buffer_bytes") or "message").split(":")[0]
+    extra = parameter(cell, "overalloc_bytes", "0").split(":")[0]
+    if length == "message":
+        length = parameter(cell, "message_bytes") if extra not in ("", "0") else ""
+    if not (length.isdecimal() and extra.isdecimal()):
+        return ""
+    pad = parameter(cell, "pad_to_bytes", "0").split(":")[0]
+    whole = int(length) + int(extra)
+    if pad.isdecimal() and int(pad) > 0:
+        whole = -(-whole // int(pad)) * int(pad)
+    return format_bytes(whole)
+
+
+# Differences between two measurements, and decided contrasts as slow over fast.
+#
+# Times are seconds. Every difference names its slow side first.
+
+INSTEAD = "instead: "  # begins the name of an environment in which the library makes one choice otherwise
+WITHOUT_USER = "without your settings"  # the environment that lacks all of the user's own
+
+LAW_RATIO = 1.1  # least of a law: of many, some fit noise, to 1.08 in 4 of 60 clean runs (docs/results/plants.md)
+
+CLEAR_RATIO = 1.25  # from here on a difference is called a slow path also where no law or rule says more about it
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a slow path was seen; None: not known, as in imported logs. words: the same and more, for people."""
+
+    words: str
+    mpi: str | None = None
+    environment: str | None = None
+    placement: str | None = None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """interval: None with fewer than 3 launches.  beyond: its lower end lies above 1 and the minimum effect."""
+
+    value: float
+    interval: Interval | None
+    beyond: bool
+
+    @property
+    def least(self) -> float:
+        """Lower end of the interval; the value itself where there is none."""
+        return self.interval[0] if self.interval else self.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Two measurements of one metric, slow over fast."""
+
+    slow: CellResult
+    fast: CellResult
+    metric: str
+    slow_s: float
+    fast_s: float
+    ratio: Ratio
+
+    @property
+    def excess_s(self) -> float:
+        return self.slow_s - self.fast_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slowdown(Difference):
+    """A decided contrast beyond the minimum effect. slow_value, fast_value: what the axis is set to.
+
+    affects_default: whether users who change nothing are on the slow side; None: neither side is theirs.
+    suspect: what is doubtful about its values.  of_two_kinds: as `are_of_two_kinds` says of its launches.
+    """
+
+    contrast: str
+    axis: str
+    slow_value: str
+    fast_value: str
+    slow_phase: str
+    fast_phase: str
+    affects_default: bool | None
+    suspect: tuple[str, ...] = ()
+    of_two_kinds: bool = False
+
+
+DECIDED = ("slower", "faster")
+
+SIGNIFICANCE = 0.05
+
+
+_FEWEST_OF_KINDS = 5  # launches, of which one may be of the other kind
+_NEAR, _APART = 0.25, 0.5  # of the excess of the slow kind: what reaches the other side, and what does not
+_LEAST_EXCESS = np.log(2.0)  # of the slow kind: under it noise looks like two kinds
+
+
+def are_of_two_kinds(slow_s: Sequence[float] | Floats, fast_s: Sequence[float] | Floats) -> bool:
+    """Whether some launches of the slow side are as fast as all of the other side, and the rest far from it.
+
+    All launches of an environment have what it sets, so such a difference has another cause: what a launch found, or
+    what it had done before. Seen with Intel MPI 2021.18: one-way messages of 1 MiB take 6 times as long in all
+    launches, and only in those, in which no message of 16 MiB went before them (20 of 20; malloc's thresholds change
+    nothing, and why it is so is not known).
+
+    Args: medians of launches, above 0 s, shape (launches,).
+    """
+    slow, fast = np.sort(np.log(slow_s)), np.log(fast_s)
+    if len(slow) < _FEWEST_OF_KINDS or len(fast) < _FEWEST_OF_KINDS:
+        return False
+    middle = float(np.median(fast))
+    split = 1 + int(np.argmax(np.diff(slow)))
+    excess = float(np.median(slow[split:])) - middle
+    reaches, stays_away = slow[split - 1] <= middle + _NEAR * excess, slow[split] >= middle + _APART * excess
+    return bool(excess >= _LEAST_EXCESS and reaches and stays_away and fast.max() <= middle + _NEAR * excess)
+
+
+def ratio_of(slow_s: Sequence[float] | Floats, fast_s: Sequence[float] | Floats, minimum_effect: float) -> Ratio:
+    """Slow over fast from medians of the same launches, in their order; shape (launches,), above 0 s."""
+    found = paired(fast_s, slow_s, minimum_effect)
+    if found.level is None or found.interval is None or found.p is None:
+        return Ratio(found.ratio, None, False)
+    beyond = found.interval[0] > 1 + minimum_effect and found.p <= SIGNIFICANCE
+    return Ratio(found.ratio, found.interval, beyond)
+
+
+def slowdown(contrast: ContrastResult, cells: Mapping[int, CellResult]) -> Slowdown | None:
+    """None unless it is decided, no control, and its interval lies beyond the minimum effect."""
+    if contrast.verdict not in DECIDED or contrast.control or not contrast.interval or contrast.ratio is None:
+        return None
+    a, b = (contrast.a, contrast.a_value_s), (contrast.b, contrast.b_value_s)
+    ratio, (low, high) = contrast.ratio, contrast.interval
+    if ratio < 1:
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    if low <= 1 + contrast.minimum_effect:
+        return None
+    slow, fast = (b, a) if contrast.ratio > 1 else (a, b)
+    return _between(contrast, cells, slow, fast, Ratio(ratio, (low, high), True))
+
+
+def _between(
+    contrast: ContrastResult,
+    cells: Mapping[int, CellResult],
+    slow: tuple[ContrastSide, float | None],
+    fast: tuple[ContrastSide, float | None],
+    ratio: Ratio,
+) -> Slowdown | None:
+    (slow_side, slow_s), (fast_side, fast_s) = slow, fast
+    if slow_s is None or fast_s is None:
+        return None
+    default = {"a": contrast.a, "b": contrast.b}[contrast.default_side] if contrast.default_side else None
+    return Slowdown(
+        slow=cells[slow_side.cell],
+        fast=cells[fast_side.cell],
+        metric=contrast.metric,
+        slow_s=slow_s,
+        fast_s=fast_s,
+        ratio=ratio,
+        contrast=contrast.id,
+        axis=contrast.axis,
+        slow_value=slow_side.value,
+        fast_value=fast_side.value,
+        slow_phase=slow_side.phase,
+        fast_phase=fast_side.phase,
+        affects_default=None if default is None else default is slow_side,
+        suspect=tuple(contrast.suspect),
+        of_two_kinds=_of_two_kinds(contrast),
+    )
+
+
+def _of_two_kinds(contrast: ContrastResult) -> bool:
+    if not contrast.pairs or contrast.ratio is None:
+        return False
+    a_s, b_s = np.array(contrast.pairs, dtype=np.float64).T
+    return are_of_two_kinds(b_s, a_s) if contrast.ratio > 1 else are_of_two_kinds(a_s, b_s)
+
+
+# Facts of one run, out of results.json: what slow paths look at.
+#
+# `Facts` holds what any slow path may ask. What one family alone asks for is a function of its own that takes a
+# `Facts`; `once` keeps what several slow paths ask for.
+#
+# Among the facts: processors that ranks were allowed to use, and whether some had to share one.
 
 
 @dataclass(frozen=True)

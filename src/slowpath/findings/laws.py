@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws for findings: plain numbers of what `stats.laws.choose` decided, and the law of a difference. Pure."""
+"""Laws for findings: sweeps of a run's cells, their lines, and the law of each. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+import msgspec
 import numpy as np
 
-from slowpath.core.cell_results import CellResult
+from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
+from slowpath.core.roles import Roles, is_effort
 from slowpath.core.units import format_bytes
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.words import number, page_bytes
+from slowpath.findings.facts import LAW_RATIO, Facts, Ratio, Slowdown, number, once, page_bytes, ratio_of
+from slowpath.stats.contrast import SIGNIFICANCE
+from slowpath.stats.estimate import Floats, mean
 from slowpath.stats.laws.choose import Choice, choose, drawn_points
 from slowpath.stats.laws.fit import held_out, verdict
 from slowpath.stats.laws.known import (
@@ -22,6 +27,7 @@ from slowpath.stats.laws.known import (
     BY_QUEUE,
     CONSTANT,
     COUNT,
+    LAWS,
     LIVE_BUFFERS,
     PAGES,
     REPETITIONS,
@@ -30,7 +36,173 @@ from slowpath.stats.laws.known import (
 )
 from slowpath.stats.laws.law import Coefficient, FittedLaw, Law, Sweep, failed_words, make_sweep, per_page
 
+# Sweeps out of results.json: cells that are equal but for numbers.
+
 FEWEST_POINTS = 3
+
+_LENGTHS = ("sender_allocation_bytes", "receiver_allocation_bytes")
+
+
+_UNIT = "s"
+
+_WHOLE = re.compile(r"[0-9]{1,18}")
+
+
+def sweeps(cells: Sequence[CellResult], roles: Roles, fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
+    """Each metric in seconds and phase of each set of cells that differ in numbers alone, in the order of the cells.
+
+    Args: roles: of parameters; the value of one that is not among them decides.  fewest_points: smaller sets are left
+          out.
+    Nothing that differs in a setting (a pattern, a memory kind, an environment, an MPI) is put into one sweep, whether
+    a word or a number spells it. Effort, how long and how often is measured, is no property of what is measured.
+    """
+    found = []
+    for same in _grouped(cells, roles):
+        for metric, phase in _series(same):
+            if (sweep := _sweep(same, roles, metric, phase)) is not None and sweep.points >= fewest_points:
+                found.append(sweep)
+    return found
+
+
+def along(sweep: Sweep, covariate: str, fewest_points: int = FEWEST_POINTS) -> list[Sweep]:
+    """The lines of a grid on which one covariate varies and all that do not follow from it stand still."""
+    inputs = [name for name in sweep.varied() if name != covariate and not _follows(name)]
+    keys = list(zip(*(sweep.covariates[name].tolist() for name in inputs), strict=True)) or [()] * sweep.points
+    lines = [sweep.take(np.array([key == wanted for key in keys])) for wanted in dict.fromkeys(keys)]
+    return [line for line in lines if line.points >= fewest_points and covariate in line.varied()]
+
+
+def _follows(name: str) -> bool:
+    """Whether it is a length of an allocation, which what is swept may decide."""
+    return name == "buffer_bytes" or name.endswith("allocation_bytes")
+
+
+def _grouped(cells: Sequence[CellResult], roles: Roles) -> list[list[CellResult]]:
+    groups: dict[tuple[str, ...], list[CellResult]] = defaultdict(list)
+    for cell in cells:
+        if cell.metrics:
+            settings = [item for item in cell.parameters.items() if _is_setting(*item, roles)]
+            place = (cell.group, cell.experiment, cell.mpi, cell.environment, cell.placement, cell.copy)
+            groups[tuple(str(part) for part in [*place, sorted(settings)])].append(cell)
+    return list(groups.values())
+
+
+def _series(cells: Sequence[CellResult]) -> Iterator[tuple[str, str]]:
+    """Metrics in seconds and their phases, each once."""
+    pairs = [
+        (metric, str(phase))
+        for cell in cells
+        for metric, entry in cell.metrics.items()
+        if entry.unit == _UNIT
+        for phase in entry.phases
+    ]
+    yield from dict.fromkeys(pairs)
+
+
+def _sweep(cells: Sequence[CellResult], roles: Roles, metric: str, phase: str) -> Sweep | None:
+    """None where launches can't be distinguished: cells of one sweep were measured in unlike many of them."""
+    there = [(cell, found) for cell in cells if (found := cell.estimate(metric, phase)) is not None]
+    launches = max(len(found.launch_values) for _, found in there)
+    kept = [(cell, found) for cell, found in there if len(found.launch_values) == launches]
+    covariates = _covariates([cell.parameters for cell, _ in kept], roles)
+    if not covariates:
+        return None
+    times: Floats = np.array([launch_times(cell.metrics[metric], phase) for cell, _ in kept], dtype=np.float64).T
+    samples = np.array([found.samples for _, found in kept], dtype=np.int64)
+    within = _within([found for _, found in kept])
+    group, numbers = str(cells[0].group), tuple(cell.cell for cell, _ in kept)
+    return Sweep(covariates, times, samples, group, metric, phase, within, numbers)
+
+
+def launch_times(entry: MetricResult, phase: str) -> Sequence[float]:
+    """What stands for each launch where a law is fitted, seconds: its median, of first messages that of the buffers
+    which nothing disturbed (by_repetition).
+
+    Args: entry: of a metric of a cell, which has this phase.
+    """
+    medians = next(found for name, found in entry.phases.items() if name == phase).launch_values
+    by_use = entry.by_repetition.launch_values if phase == "first" and entry.by_repetition else None
+    return [row[0] for row in by_use] if by_use and len(by_use) == len(medians) else medians
+
+
+def _within(estimates: Sequence[MetricEstimate]) -> Floats | None:
+    """Standard error of a launch's median; 1.2533 is the median's over the mean's for a normal law."""
+    spreads = [(estimate.within_ratio, estimate.samples / estimate.launches) for estimate in estimates]
+    if any(spread is None for spread, _ in spreads):
+        return None
+    return np.array([1.2533 * spread / np.sqrt(n) for spread, n in spreads if spread is not None], dtype=np.float64)
+
+
+def _is_setting(name: str, value: str, roles: Roles) -> bool:
+    return not is_effort(roles, name) and _number(name, value, roles) is None
+
+
+def _number(name: str, value: str, roles: Roles) -> float | None:
+    """None: no number, or one that names a thing. A side's value may stand as SENDER:RECEIVER."""
+    if roles.get(name) == "setting":
+        return None
+    parts = str(value).split(":")
+    if name == "buffer_bytes" and all(part == "message" or part.isdecimal() for part in parts):
+        return 0.0
+    if name == "offset_bytes" and len(set(parts)) > 1:
+        return None  # one number can't stand for both sides
+    return float(parts[0]) if len(parts) <= 2 and all(part.isdecimal() for part in parts) else None
+
+
+def _covariates(parameters: Sequence[Mapping[str, str]], roles: Roles) -> dict[str, Floats]:
+    """What varies; allocations as one length where the two sides' are alike everywhere."""
+    rows = [_lengths(parameter) | _plain(parameter, roles) for parameter in parameters]
+    names = [name for name in rows[0] if all(name in row for row in rows)]
+    columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
+    if all(row.get(_LENGTHS[0]) == row.get(_LENGTHS[1]) for row in rows) and _LENGTHS[0] in columns:
+        columns["allocation_bytes"] = columns.pop(_LENGTHS[0])
+        del columns[_LENGTHS[1]]
+    varied = {name: values for name, values in columns.items() if np.ptp(values) > 0}
+    if varied and "message_bytes" in columns:
+        varied.setdefault("message_bytes", columns["message_bytes"])
+    return varied
+
+
+def _plain(parameters: Mapping[str, str], roles: Roles) -> dict[str, float]:
+    """Numbers that both sides share."""
+    found = {}
+    for name, value in parameters.items():
+        if is_effort(roles, name) or name in ("buffer_bytes", "overalloc_bytes", "allocation_bytes", "pad_to_bytes"):
+            continue
+        if (number := _number(name, value, roles)) is not None and ":" not in value:
+            found[name] = number
+    return found
+
+
+def _lengths(parameters: Mapping[str, str]) -> dict[str, float]:
+    """Length of each side's allocation."""
+    sides = [_allocation({k: _side(v, i) for k, v in parameters.items()}) for i in range(len(_LENGTHS))]
+    if sides[0] is None or sides[1] is None:
+        return {}
+    found = dict(zip(_LENGTHS, (sides[0], sides[1]), strict=True))
+    asked = _allocation({k: _side(v, 0) for k, v in parameters.items() if k not in ("overalloc_bytes", "pad_to_bytes")})
+    base = {} if asked is None else {"buffer_bytes": asked}
+    return base | found
+
+
+def _side(value: str, index: int) -> str:
+    parts = str(value).split(":")
+    return parts[index] if len(parts) == len(_LENGTHS) else str(value)
+
+
+def _allocation(parameters: Mapping[str, str]) -> float | None:
+    """None: the experiment does not say."""
+    length = parameters.get("allocation_bytes") or parameters.get("buffer_bytes")
+    if length == "message":
+        length = parameters.get("message_bytes")
+    numbers = [length or "", parameters.get("overalloc_bytes", "0"), parameters.get("pad_to_bytes", "0")]
+    if not all(_WHOLE.fullmatch(number) for number in numbers):
+        return None
+    whole, more, pad = map(int, numbers)
+    return float(-(-(whole + more) // pad) * pad if pad else whole + more)
+
+
+# Laws for findings: plain numbers of what `stats.laws.choose` decided, and the law of a difference.
 
 ALIKE = 1.25  # most over fewest pages that can't tell a cost by the page from a constant
 
@@ -206,3 +378,177 @@ def over_lengths(facts: Facts, slowdown: Slowdown) -> list[Slowdown]:
     """Return the same two sides at every length of message that was measured, decided or not."""
     slow, fast = (by_length(side, facts.cells.values()) for side in (slowdown.slow, slowdown.fast))
     return [replace(slowdown, slow=slow[length], fast=fast[length]) for length in slow if length in fast]
+
+
+# Lines: sweeps of one quantity with the cells of their points, and the law that each follows.
+
+FEWEST_EXCESSES = 0.5  # share of the launches in which a point must take longer to be one of an excess
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sweep and the cells of its points, in their order."""
+
+    sweep: Sweep
+    cells: tuple[CellResult, ...]
+    minimum_effect: float
+
+    @cached_property
+    def choice(self) -> Choice:
+        return choose(self.sweep, LAWS, self.minimum_effect)
+
+    @cached_property
+    def law(self) -> FittedLaw:
+        return fitted(self.choice, self.sweep, self._choose_again(LAWS))
+
+    def among(self, laws: Sequence[Law]) -> FittedLaw:
+        """The law among some: where a rule's question leaves no others."""
+        return fitted(self.choose(laws), self.sweep, self._choose_again(laws))
+
+    def _choose_again(self, laws: Sequence[Law]) -> Callable[[Sweep], Choice]:
+        return lambda sweep: choose(sweep, laws, self.minimum_effect)
+
+    def choose(self, laws: Sequence[Law]) -> Choice:
+        """What can be concluded about these laws alone."""
+        return choose(self.sweep, laws, self.minimum_effect)
+
+    @cached_property
+    def centre_s(self) -> Floats:
+        """Median over launches at each point, shape (points,)."""
+        centre: Floats = np.nanmedian(self.sweep.launch_s, axis=0)
+        return centre
+
+    @property
+    def slowest(self) -> int:
+        return int(np.argmax(self.centre_s))
+
+    @property
+    def fastest(self) -> int:
+        return int(np.argmin(self.centre_s))
+
+    def ratio(self, slow: int, fast: int) -> Ratio:
+        """Of two points, over the launches that measured both."""
+        times = self.sweep.launch_s[:, [slow, fast]]
+        both = times[np.isfinite(times).all(axis=1)]
+        if not both.size:
+            return Ratio(float(self.centre_s[slow] / self.centre_s[fast]), None, False)
+        return ratio_of(both[:, 0], both[:, 1], self.minimum_effect)
+
+    def picked_ratio(self, slow: int, fast: int) -> Ratio:
+        """As `ratio`, of two points that were picked because they lie apart, which among many points some always do:
+        `beyond` only where its end at 95 % for all points together (Bonferroni) is LAW_RATIO or more, too.
+        """
+        found = self.ratio(slow, fast)
+        times = np.log(self.sweep.launch_s[:, [slow, fast]])
+        both = times[np.isfinite(times).all(axis=1)]
+        if found.interval is None or not both.size:
+            return found
+        wide = mean(both[:, 0] - both[:, 1]).interval(1 - SIGNIFICANCE / self.sweep.points)
+        return replace(found, beyond=found.beyond and wide is not None and wide.low >= np.log(LAW_RATIO))
+
+    def is_fixed(self, covariate: str) -> bool:
+        return covariate not in self.sweep.covariates or bool(np.ptp(self.sweep.covariates[covariate]) == 0)
+
+
+class Lines:
+    """All lines of a set of cells.
+
+    Args: roles: of their parameters.
+          pooled: the cells are imported logs, each a launch and a condition of its own, which say nothing of that
+          condition: their points may stand in one sweep, which has then one launch.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[CellResult],
+        minimum_effect: float,
+        roles: Roles,
+        *,
+        pooled: bool = False,
+    ) -> None:
+        self._cells = [_lines_plain(_pooled(cell) if pooled else cell) for cell in cells]
+        self._originals = {cell.cell: cell for cell in cells}
+        self._minimum_effect = minimum_effect
+        self._roles = roles
+        self._along: dict[tuple[tuple[str, ...], str], list[Line]] = {}
+
+    def along(self, covariates: Sequence[str], phase: str) -> list[Line]:
+        """Lines on which one of the covariates varies, in the order of the cells."""
+        key = (tuple(covariates), phase)
+        if key not in self._along:
+            self._along[key] = [
+                self._line(part)
+                for sweep in self._sweeps
+                if sweep.phase == phase
+                for name in covariates
+                if name in sweep.varied()
+                for part in along(sweep, name, FEWEST_POINTS)
+            ]
+        return self._along[key]
+
+    @cached_property
+    def _sweeps(self) -> list[Sweep]:
+        return sweeps(self._cells, self._roles, FEWEST_POINTS)
+
+    def _line(self, sweep: Sweep) -> Line:
+        return Line(sweep, tuple(self._originals[number] for number in sweep.cells), self._minimum_effect)
+
+
+def _lines_plain(cell: CellResult) -> CellResult:
+    """Without the length of a block where their number is there: one follows from the other and the message."""
+    if "blocks" not in cell.parameters or "block_bytes" not in cell.parameters:
+        return cell
+    rest = {name: value for name, value in cell.parameters.items() if name != "block_bytes"}
+    return msgspec.structs.replace(cell, parameters=rest)
+
+
+def _pooled(cell: CellResult) -> CellResult:
+    return msgspec.structs.replace(cell, environment="", placement="", group="")
+
+
+def excess(line: Line, fast: Sequence[CellResult], phase: str) -> Line | None:
+    """The line less what each point takes otherwise: in another phase, or in another cell of the same launches.
+
+    Args:    fast: one cell for each point; phase: of these.
+    Returns: the points that take longer in most launches, less those launches in which they do not; None when fewer
+             than three are left, or launches don't match.
+    """
+    times, kept = [], []
+    for point, cell in enumerate(fast):
+        estimate = cell.estimate(line.sweep.metric, phase)
+        if estimate is None or len(estimate.launch_values) != line.sweep.launches:
+            continue
+        more = line.sweep.launch_s[:, point] - np.array(estimate.launch_values, dtype=np.float64)
+        more[more <= 0] = np.nan
+        if np.isfinite(more).mean() > FEWEST_EXCESSES:
+            times.append(more)
+            kept.append(point)
+    if len(kept) < FEWEST_POINTS:
+        return None
+    mask = np.zeros(line.sweep.points, dtype=np.bool_)
+    mask[kept] = True
+    own = list(fast) == list(line.cells)
+    sweep = replace(line.sweep.take(mask), launch_s=np.array(times).T, less_phase=phase if own else "")
+    sweep = sweep if own else replace(sweep, cells=())
+    measured = np.isfinite(sweep.launch_s).any(axis=1)
+    sweep = replace(sweep, launch_s=sweep.launch_s[measured])
+    return replace(line, sweep=sweep, cells=tuple(line.cells[point] for point in kept))
+
+
+@once
+def _lines(facts: Facts) -> Lines:
+    return Lines(facts.every_cell, facts.minimum_effect, facts.roles, pooled=facts.imported)
+
+
+def lines_along(facts: Facts, *covariates: str, phase: str, metrics: Iterable[str]) -> list[Line]:
+    """Return the lines in which one of these covariates varies and nothing else that does not follow from it."""
+    wanted = set(metrics)
+    return [line for line in _lines(facts).along(covariates, phase) if line.sweep.metric in wanted]
+
+
+def law_over(facts: Facts, covariate: str, slowdown: Slowdown, names: Sequence[str]) -> FittedLaw | None:
+    """Return which of these laws the line through the slow cell follows; None: it lies on no such line."""
+    lines = lines_along(facts, covariate, phase=slowdown.slow_phase, metrics=(slowdown.metric,))
+    through = (line for line in lines if any(cell is slowdown.slow for cell in line.cells))
+    line = next(through, None)
+    return line.among(named(names)) if line is not None else None

@@ -1,20 +1,585 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a slow path is: everything that is particular to it, in one declarative object. Pure.
-
-Each slow path is one `SlowPath` in a module of its own in `slowpath.slowpaths`. General code loops over them and knows
-no name of any.
-"""
+"""What a slow path is, what it observes, and its remedies. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
-from slowpath.core.finding_results import FindingKind, Rival
-from slowpath.findings.observation import Observe, Witness, no_witness
-from slowpath.findings.price import CollectivesPrice, ProgramPrice
-from slowpath.findings.remedy import ProgramRemedy, Remedy
+from slowpath.core.finding_results import FindingKind, RemedyResult, Rival, SettingsWords
+from slowpath.core.result import Interval
+from slowpath.core.units import ratio_words
+from slowpath.findings.facts import Difference, Facts, Place
+from slowpath.mpi.launchers import binding_line
+from slowpath.mpi.libraries import EVERYWHERE, AppliesTo
+from slowpath.mpi.settings import SETTINGS, TUNINGS
+from slowpath.stats.laws.law import FittedLaw
+
+# What a slow path costs a program: the messages that it is about, and the cell that is the same message without it.
+# Pure.
+
+HOST: Final = frozenset({"heap", "mapping", "stack", "static data"})
+MALLOC: Final = frozenset({"heap", "mapping"})
+GPU: Final = frozenset({"device memory", "managed memory"})
+STEADY_METRICS: Final = ("half_round_trip_latency_s", "one_way_s")
+FIRST_METRICS: Final = ("one_way_s",)
+
+# What a change may look at where a cell does not state it.
+DEFAULTS: Final[Parameters] = {
+    "pages": "default",
+    "pack": "none",
+    "overalloc_bytes": "0",
+    "offset_bytes": "0",
+    "memory": "host",
+}
+
+
+@dataclass(frozen=True)
+class When:
+    """The messages that a price is about; what is None or empty is not asked. One side that fits is enough.
+
+    memory: kinds, as a watch calls them.  below_page_bytes, above_page_bytes: of the pages that map the buffer.
+    least_bytes, most_bytes: of the mean message.  first: first use of the allocation.  odd: its length is no multiple
+    of its page.  below_block_bytes: of the contiguous stretches of the datatype.  starts: of the buffer.
+    calls: the message is sent by one of these.  made: the program makes one of these calls.  set: one of these
+    variables is set.  thread_level: that MPI gave.
+    """
+
+    memory: frozenset[str] = frozenset()
+    below_page_bytes: int | None = None
+    least_bytes: int = 0
+    most_bytes: int | None = None
+    first: bool | None = None
+    odd: bool | None = None
+    below_block_bytes: int | None = None
+    starts: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()
+    set: frozenset[str] = frozenset()
+    thread_level: str | None = None
+
+
+@dataclass(frozen=True)
+class ProgramPrice:
+    """What the messages that a slow path is about cost a program too much.
+
+    name         unique; findings of a program are distinguished by it
+    rule         code of its slow path, filled in where the prices are listed
+    what         the messages in words, after their number and length: "from malloc on 4 KiB pages"
+    remedy       that the remedied cell has; None: `change` alone says it
+    change       of the cell's parameters; None: the remedy's own, or one of environment or phase
+    metrics      any of them prices it, the first is what the replay measures
+    phase, remedied_phase   of the messages as they are and remedied
+    both_sides   the cell has the fault on both sides alike, so a message that has it on one alone is not priced
+    experiment   whose cells
+    reaches_malloc  the remedy works from outside: it is about memory that malloc gives, or about no memory
+    """
+
+    name: str
+    when: When
+    what: str
+    remedy: Remedy | None
+    change: Change | None = None
+    metrics: tuple[str, ...] = STEADY_METRICS
+    phase: Literal["first", "steady"] = "steady"
+    remedied_phase: Literal["first", "steady"] = "steady"
+    both_sides: bool = False
+    experiment: Literal["p2p", "put"] = "p2p"
+    reaches_malloc: bool = True
+    rule: str = ""
+
+    def remedied(self, parameters: Parameters) -> Parameters | None:
+        """The cell without the fault; None: the parameters have no such fault."""
+        change = self.change or (self.remedy.change if self.remedy else None)
+        return change({**DEFAULTS, **parameters}) if change else None
+
+
+@dataclass(frozen=True)
+class CollectivesPrice:
+    """How a program's collectives are priced: other calls of the library do the same in less time.
+
+    metric    of experiment coll: cells of one collective in several ways differ in it
+    remedy, text, side_effects   as the finding lists its remedy; {what} in the text: the collective and its other way
+    tries     key of the remedy that does it to a program as it is
+    """
+
+    metric: str
+    remedy: str
+    text: str
+    side_effects: tuple[str, ...]
+    tries: str
+
+
+# What a remedy is: one thing that can be changed, how users write it, and what must not change with it.
+#
+# What a `Remedy` does in the engine, a `ProgramRemedy` does to a whole program, without compiling it again (`slowpath
+# prove`). A state of a library is named here; its variables stand in slowpath.mpi. `snippet` has the lines to copy.
+
+Parameters = Mapping[str, str]
+Change = Callable[[Parameters], Mapping[str, str] | None]
+
+
+def on_gpu(parameters: Parameters) -> bool:
+    """Whether a cell with these parameters has GPU memory at either end."""
+    kinds = parameters.get("memory", "device" if "exporter_device" in parameters else "host").split(":")
+    return any(kind.startswith("device") or kind == "managed" for kind in kinds)
+
+
+@dataclass(frozen=True)
+class Control:
+    """A negative control: a measurement that this remedy must leave as it is.
+
+    phase: of the trial's own cells, where `parameters` is None: the phase that the remedy does not reach.
+    experiment, parameters: else a cell of its own, measured with and without the remedy.  metric: None: the trial's.
+    without: what stands in place of the slow side's value where the remedy is a parameter; None: the slow side's own.
+    why: the reason for which nothing may change.
+    """
+
+    why: str
+    phase: str | None = None
+    experiment: str = "p2p"
+    parameters: Parameters | None = None
+    metric: str | None = None
+    without: str | None = None
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One thing that may help. Exactly one of `variables` or `unset`, `change`, and `bind` is what it changes.
+
+    name         unique, for people: "huge pages"
+    text         what to do, one sentence
+    phrase       what to use, as it stands after "Use" or "Try": "huge pages"; None: its name
+    axes         axes of contrast along which it may lead from the slow side to the fast one: a parameter of the engine,
+                 environment, placement, or phase
+    control      what must stay as it is; None: nothing that must can be measured, so that it can't be proven
+    uncontrolled why there is no control; None: there is one, or it is not tried
+    cores_per_rank  cores that each rank has to have for it to help; None: it helps on any number
+    side_effects what to watch, in words
+    sources      where to read on
+    applies      libraries, versions and transport that it is for
+    variables    environment variables to set.  unset: names to take out of the environment
+    parameter, change  a parameter of the engine and what the parameters become; None from `change`: it is so already,
+                 or does not apply. A trial puts a remedy on both sides: one that is about the slow side's own parameter
+                 (pages that are huge on the fast side already) changes nothing there, and `change` says so
+    bind         how the launcher binds ranks
+    code         what a program writes, ready to copy
+    only         parameter -> values of slow cells that it is for; empty: any. A library sets an algorithm by collective
+    of_gpu_memory  it is about messages from or to GPU memory alone
+    replaces_calls  a trial lets libslowpath-coll.so replace the call by the mock-up of the fast side
+    untried      why no cell can try it on this version of Slowpath; None: it can be tried
+    """
+
+    name: str
+    text: str
+    axes: tuple[str, ...]
+    control: Control | None = None
+    side_effects: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    applies: AppliesTo = EVERYWHERE
+    variables: Mapping[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    parameter: str | None = None
+    change: Change | None = None
+    bind: str | None = None
+    code: str | None = None
+    replaces_calls: bool = False
+    untried: str | None = None
+    uncontrolled: str | None = None
+    cores_per_rank: int | None = None
+    phrase: str | None = None
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    of_gpu_memory: bool = False
+
+    @property
+    def words(self) -> str:
+        """As after "Use"."""
+        if self.phrase:
+            return self.phrase
+        if self.variables:
+            return ", ".join(f"{name}={value}" for name, value in self.variables.items())
+        return f"an environment without {', '.join(self.unset)}" if self.unset else self.name
+
+    def fits(self, parameters: Parameters) -> bool:
+        """Whether it changes anything in a cell with these parameters."""
+        if any(parameters.get(name) not in values for name, values in self.only.items()):
+            return False
+        if self.of_gpu_memory and not on_gpu(parameters):
+            return False
+        return self.change is None or self.change(parameters) is not None
+
+    def leads(self, slow: Parameters, fast: Parameters) -> bool:
+        """Whether it gives the slow side the fast side's own value of its parameter."""
+        changed = self.change(slow) if self.change else None
+        return (
+            changed is not None and self.parameter is not None and changed[self.parameter] == fast.get(self.parameter)
+        )
+
+
+def set_to(parameter: str, value: str) -> Change:
+    """A change of one parameter to one value."""
+
+    def change(parameters: Parameters) -> Mapping[str, str] | None:
+        if parameter not in parameters or parameters[parameter] == value:
+            return None
+        return {**parameters, parameter: value}
+
+    return change
+
+
+def fitting(
+    remedies: Iterable[Remedy],
+    axis: str | None = None,
+    library: str | None = None,
+    version: str | None = None,
+    transport: str | None = None,
+) -> tuple[Remedy, ...]:
+    """Return the remedies that lead along an axis of contrast under a library.
+
+    Args:
+        axis: of the contrast in which the slow path was seen; None: it was seen in no contrast, or all are asked for.
+        library, version, transport: of the MPI in use; library None: any.
+    """
+    return tuple(
+        remedy
+        for remedy in remedies
+        if (axis is None or axis in remedy.axes)
+        and (library is None or remedy.applies.fits(library, version, transport))
+    )
+
+
+ALONE = Control(
+    "ranks that multiply matrices send no messages",
+    experiment="cannon",
+    parameters={"variant": "compute_only", "n": "256", "repetitions": "12", "quiet_wait_s": "0"},
+    metric="multiply_s",
+)
+EAGER = Control(
+    "an 8-byte message is eager in every library, so a setting for long messages can't change it",
+    parameters={"pattern": "ping_pong", "message_bytes": "8"},
+    metric="half_round_trip_latency_s",
+)
+LATER = Control("padding changes only the first use, not later messages from the same buffer", phase="steady")
+SHORT = Control(
+    "an 8-byte message lies on a single page, huge or small",
+    parameters={"pattern": "ping_pong", "message_bytes": "8"},
+    metric="half_round_trip_latency_s",
+)
+
+
+def of_environment(listed: RemedyResult, variables: Mapping[str, str], unset: tuple[str, ...] = ()) -> Remedy:
+    """A remedy that a finding lists, as one that a trial can toggle by these variables."""
+    return Remedy(
+        name=listed.name,
+        text=listed.text,
+        axes=("environment",),
+        control=ALONE,
+        side_effects=tuple(effect for effect in listed.side_effects if isinstance(effect, str)),
+        applies=AppliesTo(None),
+        variables=variables,
+        unset=unset,
+        phrase=listed.phrase,
+    )
+
+
+# Read by Slowpath's engine alone, so that a trial can toggle what a program writes in its code: nobody's line to copy.
+ENGINE_ONLY = frozenset({"SLOWPATH_THREAD_LEVEL"})
+
+
+def shell_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
+    """Lines for a POSIX shell; None when there is nothing to set."""
+    lines = [f"unset {shlex.quote(name)}" for name in unset]
+    lines += [f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in for_programs(variables).items()]
+    return "\n".join(lines) or None
+
+
+def modulefile_lines(variables: Mapping[str, str], unset: Sequence[str]) -> str | None:
+    """Lines for a modulefile in Lua (Lmod); None when there is nothing to set."""
+    lines = [f"unsetenv({_lua(name)})" for name in unset]
+    lines += [f"setenv({_lua(name)}, {_lua(value)})" for name, value in for_programs(variables).items()]
+    return "\n".join(lines) or None
+
+
+def bind_line(bind: str | None, library: str | None) -> str | None:
+    """How this library's launcher binds; None: not known, or nothing is bound."""
+    return binding_line(library or "", bind) if bind else None
+
+
+def snippet(remedy: Remedy, library: str | None = None) -> dict[str, str | None]:
+    """{shell, modulefile, code}, each None where this remedy has none."""
+    shell = shell_lines(remedy.variables, remedy.unset)
+    if remedy.bind is not None:
+        shell = bind_line(remedy.bind, library)
+    return {"shell": shell, "modulefile": modulefile_lines(remedy.variables, remedy.unset), "code": remedy.code}
+
+
+def for_programs(variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Without what the engine alone reads."""
+    return {name: value for name, value in variables.items() if name not in ENGINE_ONLY}
+
+
+def _lua(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+TUNABLES = "GLIBC_TUNABLES"  # values of several remedies are joined, and the user's own stand in front
+PAD_LIBRARY = "libslowpath-pad.so"
+COLL_LIBRARY = "libslowpath-coll.so"
+COLLECTIVES = "collectives"  # key of the remedy whose tuning file is made for each watch
+EAGER_BYTES = 65536
+# What has to hold on the machine (diagnose.prove.machine looks).
+Need = Literal["glibc 2.35", "huge pages by madvise", "reserved huge pages", "GPU"]
+# What else than time shows that it was taken: MPI_T reads the value back; page faults become fewer; affinity of the
+# ranks changes; the preloaded library reports what it padded, or which collectives it replaced.
+RemedyWitness = Literal["control variable", "faults", "affinity", "pad report", "collectives report"]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one library is asked."""
+
+    applies: AppliesTo
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ProgramRemedy:
+    """One thing that may help a program.
+
+    key      as after --remedy.  text: what it does, one sentence
+    table    names of the remedies that it stands for
+    ways     by library, the first that fits counts
+    state    of a library, as mpi.settings names it: its rows there are the ways
+    variables  of every library.  preload: library that is preloaded.  bind: of the launcher
+    witness  what shows that it was taken
+    source   where to read on
+    screened whether --screen tries it: cheap, and nothing that may break the program
+    when_crowded  whether it is for ranks that have to share processors: --screen tries it first there
+    """
+
+    key: str
+    text: str
+    witness: RemedyWitness
+    source: str
+    table: tuple[str, ...] = ()
+    ways: tuple[Way, ...] = ()
+    state: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    preload: str | None = None
+    bind: str | None = None
+    needs: tuple[Need, ...] = ()
+    screened: bool = True
+    when_crowded: bool = False
+
+
+# Remedies that are environment variables of a library. Which variables those are only `slowpath.mpi` knows.
+
+
+def leaving(state: str, text: str, control: Control) -> tuple[Remedy, ...]:
+    """Return the remedies that take away the variables which put a library into a state.
+
+    Args:
+        state: name of rows of mpi.settings.  text: end of the sentence "Unset X: ...".
+    """
+    return tuple(
+        Remedy(
+            name=f"unset {' '.join(row.variables)} ({row.name.replace('_', ' ')})",
+            text=f"Unset {', '.join(row.variables)}: {text}.",
+            axes=("environment",),
+            control=control,
+            side_effects=("memory of the library's shared segments", "latency of short messages"),
+            sources=(f"docs/reference/launching.md, {row.verified}",),
+            applies=row.applies,
+            unset=tuple(row.variables),
+        )
+        for row in SETTINGS
+        if row.name == state
+    )
+
+
+def tunings(common: Remedy) -> tuple[Remedy, ...]:
+    """Return a remedy for each row of mpi.tunings whose purpose is the name of `common`."""
+    return tuple(
+        replace(
+            common,
+            name=row.name,
+            applies=row.applies,
+            variables=row.variables,
+            sources=(row.source,),
+            only=row.only,
+            phrase=row.phrase,
+        )
+        for row in TUNINGS
+        if row.purpose == common.name
+    )
+
+
+def ways_of(remedy: ProgramRemedy) -> tuple[Way, ...]:
+    """Return how each library is asked; empty: it is none of a library's variables."""
+    return remedy.ways or tuple(Way(row.applies, row.variables) for row in SETTINGS if row.name == remedy.state)
+
+
+def variables_for(
+    remedy: ProgramRemedy, library: str | None, version: str | None, transport: str | None
+) -> dict[str, str] | None:
+    """Return what the remedy sets under this library; None: no way is known there."""
+    ways = ways_of(remedy)
+    if not ways:
+        return dict(remedy.variables)
+    found = next((way for way in ways if way.applies.fits(library, version, transport)), None)
+    return None if found is None else {**found.variables, **remedy.variables}
+
+
+# What a slow path observes in results.json, and what supports its cause.
+
+
+@dataclass(frozen=True)
+class Support:
+    """Whether what was witnessed supports the rule's cause. text: what agrees, or what is missing.
+
+    time, side: where the excess was seen to go; None: that was not seen.  is_processor_time: it rests on processor time
+    alone, which a side that waits spends as well.
+    """
+
+    state: Literal["shown", "missing", "refuted"]
+    text: str
+    evidence: tuple[str, ...] = ()
+    time: Literal["kernel", "user", "waiting"] | None = None
+    side: Literal["sender", "receiver"] | None = None
+    is_processor_time: bool = False
+
+
+@dataclass(frozen=True)
+class Stayed:
+    """Numbers, or cells, that a change must leave as they are. environment: of the change.  ratio: with it, over
+    without.  held: whether they stayed.
+    """
+
+    environment: str
+    words: str
+    ratio: float
+    interval: tuple[float, float]
+    held: bool
+
+
+MOST_CONTROLS = 3
+
+
+def stayed_words(one: Stayed) -> str:
+    """The negative control's line of evidence."""
+    word = "unchanged" if one.held else "may have changed"
+    return f"{one.words}: {ratio_words(one.ratio, one.interval)} with it, {word}"
+
+
+def all_stayed_words(every: Sequence[Stayed]) -> str | None:
+    """Those that moved first; None: none was measured."""
+    ordered = sorted(every, key=lambda one: one.held)
+    return "; ".join(dict.fromkeys(stayed_words(one) for one in ordered[:MOST_CONTROLS])) or None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A remedy whose effect the run itself measured, in an environment of its own and in the same rounds.
+
+    remedy: its name in the table.  removed: share of the excess that is gone with it, and its interval.  control: what
+    it must leave as it is, in words, and how that came out; None: nothing such was measured.  held: whether it stayed.
+    launches: of each side.  is_counted: the excess is a count, the same in every call of every launch.  open: why it
+    proves nothing, whatever it removes; None: it may.
+    """
+
+    remedy: str
+    removed: tuple[float, float, float]
+    control: str | None
+    held: bool
+    launches: int
+    evidence: tuple[str, ...] = ()
+    is_counted: bool = False
+    open: str | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A slow path that was seen, before anything is concluded about its cause.
+
+    about: what sets it apart from other observations of the rule in the same place ("host", "window create").
+    ratio, interval: slow over usual time.  excess_s: slow minus usual, per operation, seconds.  All are None where
+    nothing usual was measured, as with ranks that share the only processor.
+    affects_default: whether users who change nothing are on the slow side; None: neither side is theirs.
+    axis: what the two sides differ in, as a contrast has it; None: the observation rests on no contrast.
+    evidence: lines of the leg "observed".  hypotheses: causes that the data don't tell apart, in place of the rule's.
+    cause: the sentence of the finding once it is explained, in place of the rule's.
+    doubts: what speaks against reading more into it.  exports: variables that put users who set none on the fast side.
+    unsets: variables that put users who set them on the slow side.  tried: remedies that the run measured itself.
+    is_screened: it was shown with other things varied at once alone, any of which may be the cause together with it.
+    settings_words: those of title and text that stand for the user's settings; None: it is not about them.
+    is_sure_fault: it is so large that neither a healthy library nor a busy machine shows it: a fault whatever its slow
+    path is, and before its cause is known.
+    """
+
+    about: str
+    place: Place
+    text: str
+    metric: str
+    phase: str
+    ratio: float | None
+    interval: Interval | None
+    excess_s: float | None
+    affects_default: bool | None
+    cells: tuple[int, ...]
+    contrasts: tuple[str, ...] = ()
+    axis: str | None = None
+    law: FittedLaw | None = None
+    evidence: tuple[str, ...] = ()
+    hypotheses: tuple[str, ...] = ()
+    cause: str | None = None
+    doubts: tuple[str, ...] = ()
+    exports: Mapping[str, str] = field(default_factory=dict)
+    unsets: tuple[str, ...] = ()
+    slow_cells: tuple[int, ...] = ()
+    fast_cells: tuple[int, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    settings_words: SettingsWords | None = None
+    is_screened: bool = False
+    is_sure_fault: bool = False
+
+
+def observed(one: Difference, **more: Any) -> Observation:
+    """The observation of one difference; `more`: what of it the difference does not have."""
+    return Observation(
+        **{
+            "metric": one.metric,
+            "phase": "steady",
+            "ratio": one.ratio.value,
+            "interval": one.ratio.interval,
+            "excess_s": one.excess_s,
+            "slow_cells": (one.slow.cell,),
+            "fast_cells": (one.fast.cell,),
+            **more,
+        }
+    )
+
+
+Observe = Callable[[Facts], Sequence[Observation]]
+Witness = Callable[[Facts, Observation], Support]
+
+
+def no_witness(_: Facts, __: Observation) -> Support:
+    """Return no support: nothing that is recorded can confirm this cause."""
+    return Support("missing", "no witness of this cause is recorded")
+
+
+def nothing(_: Facts) -> Sequence[Observation]:
+    """Return no observation: it is not seen in cells."""
+    return ()
+
+
+# What a slow path is: everything that is particular to it, in one declarative object.
+#
+# Each slow path is one `SlowPath` in a module of its own in `slowpath.slowpaths`. General code loops over them and
+# knows no name of any.
 
 Picture = Literal["periods", "launches"]
 Refinement = Literal["switch", "launches", "settings", "state", "alternatives"]

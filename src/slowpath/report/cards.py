@@ -28,8 +28,8 @@ from slowpath.core.results import (
 )
 from slowpath.core.shape_results import DrawnMessages
 from slowpath.core.units import more_words, share_words
+from slowpath.findings.conclude import Group, group_of
 from slowpath.findings.slow_path import Picture
-from slowpath.findings.tally import Group, group_of
 from slowpath.report import format as fmt
 from slowpath.report.figure import (
     Axis,

@@ -24,7 +24,7 @@ from slowpath.core.results import (
     Verdict,
 )
 from slowpath.core.units import ratio_words
-from slowpath.findings.tally import kinds_words
+from slowpath.findings.conclude import kinds_words
 from slowpath.report import cells as of_cells
 from slowpath.report import format as fmt
 from slowpath.report.cards import Sources, anchor, findings_section

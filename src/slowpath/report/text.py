@@ -11,7 +11,7 @@ from slowpath.core.brief import Brief
 from slowpath.core.guard import cleaned
 from slowpath.core.results import ContrastResult, Finding, Leg, RemedyResult, Results
 from slowpath.experiments.registry import EXPERIMENTS
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
 from slowpath.report import format as fmt
 from slowpath.report import run_page
 from slowpath.report.cards import HEADINGS, copied, counted_of, forecast_lines, removed_words, rival_lines, side_effects

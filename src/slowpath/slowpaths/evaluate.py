@@ -13,16 +13,10 @@ from msgspec.structs import replace
 
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
 from slowpath.core.roles import Roles
-from slowpath.findings.control_variables import library
-from slowpath.findings.difference import CLEAR_RATIO
-from slowpath.findings.facts import Facts, UserState, crowded
-from slowpath.findings.finding import build
-from slowpath.findings.observation import Observation
-from slowpath.findings.order import by_cost
-from slowpath.findings.remedy import Parameters
-from slowpath.findings.slow_path import WAITING, SlowPath
-from slowpath.findings.witness import without_waits
-from slowpath.findings.words import OF_MESSAGES
+from slowpath.findings.facts import CLEAR_RATIO, OF_MESSAGES, Facts, UserState, crowded
+from slowpath.findings.finding import build, by_cost
+from slowpath.findings.slow_path import WAITING, Observation, Parameters, SlowPath
+from slowpath.findings.witness import library, without_waits
 from slowpath.slowpaths.expected import held_against_range
 from slowpath.slowpaths.registry import SLOW_PATHS
 

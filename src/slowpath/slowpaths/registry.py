@@ -8,10 +8,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.price import ProgramPrice
 from slowpath.findings.program_pattern import ProgramSlowPath
-from slowpath.findings.remedy import ProgramRemedy, Remedy, fitting
-from slowpath.findings.slow_path import Refinement, SlowPath
+from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Refinement, Remedy, SlowPath, fitting
 from slowpath.slowpaths import (
     collectives,
     datatype,
@@ -100,7 +98,7 @@ def remedies_for(
     version: str | None = None,
     transport: str | None = None,
 ) -> tuple[Remedy, ...]:
-    """Return the remedies of a slow path that fit; see `slowpath.findings.remedy.fitting`."""
+    """Return the remedies of a slow path that fit; see `slowpath.findings.slow_path.fitting`."""
     path = known(code)
     return fitting(path.remedies, axis, library, version, transport) if path else ()
 

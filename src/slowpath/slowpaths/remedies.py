@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slowpath.findings.library_remedies import tunings
-from slowpath.findings.remedy import (
+from slowpath.findings.facts import HUGE_PAGE_BYTES
+from slowpath.findings.slow_path import (
     ALONE,
     EAGER,
     EAGER_BYTES,
@@ -20,8 +20,8 @@ from slowpath.findings.remedy import (
     Remedy,
     Way,
     set_to,
+    tunings,
 )
-from slowpath.findings.words import HUGE_PAGE_BYTES
 from slowpath.mpi.launchers import WIDENED
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.mpi.own_settings import KEEP_FREED

@@ -20,7 +20,7 @@ from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.units import format_time, ratio_words
-from slowpath.findings.price import CollectivesPrice
+from slowpath.findings.slow_path import CollectivesPrice
 from slowpath.mpi.guidelines import GUIDELINES
 from slowpath.slowpaths.registry import collectives_path
 from slowpath.stats.contrast import FEWEST_ROUNDS, choosing

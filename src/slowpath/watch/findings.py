@@ -18,8 +18,7 @@ from slowpath.core.finding_results import RemedyResult, Snippet
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
 from slowpath.core.units import format_bytes, format_ratio, format_time, listed, ratio_words
-from slowpath.findings.price import ProgramPrice
-from slowpath.findings.remedy import ProgramRemedy, Remedy, snippet
+from slowpath.findings.slow_path import ProgramPrice, ProgramRemedy, Remedy, snippet
 from slowpath.slowpaths.registry import find, program_remedies_for, remedies_for
 from slowpath.watch.prices import LEAST_SHARE, LENGTH, PricedLoad, length_words
 from slowpath.watch.results import CallSite, Fine, MessageClass, RankTime, WatchFinding, WatchResults

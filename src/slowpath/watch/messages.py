@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from slowpath.diagnose.program import ProgramSpent, ProgramUse
 from slowpath.diagnose.tune.request import Use, tunable
-from slowpath.findings.price import When
-from slowpath.findings.words import HUGE_PAGE_BYTES
+from slowpath.findings.facts import HUGE_PAGE_BYTES
+from slowpath.findings.slow_path import When
 from slowpath.watch.results import CallCount, MessageClass, WatchResults
 
 Ints = npt.NDArray[np.int64]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.place import PlaceFacts, PlaceFault
-from slowpath.findings.program_resources import RankShare, crowds
+from slowpath.findings.program_pattern import RankShare, crowds
 from slowpath.mpi.place import PlaceJob, faults
 from slowpath.watch.folder import WatchInfo
 from slowpath.watch.results import RankResources

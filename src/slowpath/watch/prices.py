@@ -32,8 +32,7 @@ from slowpath.core.limits import FILE_BYTES, Text
 from slowpath.core.result import Interval
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.core.units import format_bytes
-from slowpath.findings.price import DEFAULTS, ProgramPrice
-from slowpath.findings.remedy import Parameters
+from slowpath.findings.slow_path import DEFAULTS, Parameters, ProgramPrice
 from slowpath.mpi.libraries import named_in
 from slowpath.mpi.own_settings import own_settings
 from slowpath.slowpaths.registry import PRICES

@@ -17,7 +17,7 @@ import numpy as np
 from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, Values
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.diagnose.places import LaunchPlace, named_places
-from slowpath.findings.price import DEFAULTS, FIRST_METRICS
+from slowpath.findings.slow_path import DEFAULTS, FIRST_METRICS
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import Mpi

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from slowpath.analyse.node_pairs import node_pairs, pair_lines
+from slowpath.analyse.contrasts import node_pairs, pair_lines
 from slowpath.core.plan import Cell, Environment, Placement, Plan
 from slowpath.core.results import NodePairs
 from slowpath.report.cells import pairs_matrix

@@ -14,8 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "compare"))
 
 import planted_runs
 
-from slowpath.analyse.build import build_results
-from slowpath.analyse.run_facts import run_facts
+from slowpath.analyse.build import build_results, run_facts
 from slowpath.cli.main import exit_code
 from slowpath.core.results import nothing_measured
 from slowpath.findings.conclude import conclude

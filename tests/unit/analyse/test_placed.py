@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.analyse.placed import MOST_LINES, differences, groups_of, placement_lines
+from slowpath.analyse.build import MOST_LINES, differences, groups_of, placement_lines
 from slowpath.core.plan import Placement
 from slowpath.record.events import Rank
 from support.results import a_placement

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowpath.analyse.about import reported_by_library
+from slowpath.analyse.build import reported_by_library
 from slowpath.experiments.measured import LaunchRecord
 from slowpath.record.events import LaunchBegin, LaunchEvents
 from slowpath.record.folder import LaunchInfo

@@ -28,7 +28,7 @@ from slowpath.diagnose.steps.alternatives import (
 from slowpath.diagnose.steps.trial import propose_alternative
 from slowpath.diagnose.tasks import AlternativesTask, SurveyTask
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.difference import INSTEAD
+from slowpath.findings.facts import INSTEAD
 from slowpath.mpi.alternatives import all_alternatives
 from slowpath.mpi.mpi import QUICK_VARIABLE
 from slowpath.slowpaths.evaluate import findings as evaluated

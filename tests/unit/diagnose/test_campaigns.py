@@ -18,7 +18,7 @@ from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.diagnose.trials.design import Trial, design
 from slowpath.experiments.p2p import p2p_seconds
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode, load

@@ -17,8 +17,7 @@ from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.witness import with_counts
 from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SingleTask, SurveyTask, TrialTask
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.facts import UserState
+from slowpath.findings.facts import WITHOUT_USER, UserState
 from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.evaluate import facts_of
 from support.remedies import find_remedy

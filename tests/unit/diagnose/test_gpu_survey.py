@@ -34,7 +34,7 @@ from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Stat
 from slowpath.diagnose.steps.own_state import FEWEST_RANKED, state_campaign
 from slowpath.diagnose.steps.survey import within_budget
 from slowpath.diagnose.tasks import TrialTask
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, may_concern_gpus
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode

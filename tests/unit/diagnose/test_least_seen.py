@@ -10,8 +10,8 @@ import pytest
 
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.diagnose.page.text import MOST, NOTHING, unseen_paragraph, unseen_rows
-from slowpath.findings.difference import ratio_of
-from slowpath.findings.least_seen import LeastSeen, least_seen
+from slowpath.findings.facts import ratio_of
+from slowpath.findings.finding import LeastSeen, least_seen
 
 EFFECT = 0.03
 

@@ -20,7 +20,7 @@ from slowpath.diagnose.steps.registry import KINDS
 from slowpath.diagnose.steps.trial import pooled
 from slowpath.diagnose.tasks import RepeatTask, SingleTask, SurveyTask, Task, TrialTask
 from slowpath.diagnose.trials.verdict import judge_trial
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ from slowpath.diagnose.steps.own_state import (
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.tasks import SettingsTask, StateTask, SurveyTask
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import Forced, resolver
 from slowpath.plan.campaign import decode

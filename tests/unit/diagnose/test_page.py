@@ -17,7 +17,7 @@ from slowpath.diagnose.records import Diagnosis
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
-from slowpath.findings.least_seen import LeastSeen
+from slowpath.findings.finding import LeastSeen
 from slowpath.report.figure import Block, Card, Copied, Plot, Row, Rows, Text
 from support.blocks import every
 

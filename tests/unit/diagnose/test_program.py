@@ -14,9 +14,8 @@ from slowpath.core.plan import Cell
 from slowpath.diagnose.asked import with_groups_alone
 from slowpath.diagnose.program import ProgramSpent, ProgramUse, priced, program_line, with_groups, with_program
 from slowpath.diagnose.steps.survey import survey_campaign
-from slowpath.findings.conclude import conclude
-from slowpath.findings.order import by_cost
-from slowpath.findings.tally import RunFacts
+from slowpath.findings.conclude import RunFacts, conclude
+from slowpath.findings.finding import by_cost
 from slowpath.plan.campaign import load
 from slowpath.plan.expand import MpiInUse, expand
 

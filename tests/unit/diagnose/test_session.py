@@ -28,7 +28,7 @@ from slowpath.diagnose.start import resume
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.own_state import MOST_S
 from slowpath.diagnose.tasks import SurveyTask
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run import reopen
 from slowpath.run.find_again import Stated

@@ -10,7 +10,7 @@ from slowpath.core.results import LibraryVariable, Results
 from slowpath.diagnose.own_settings.listing import OWN_WITNESSED, lines
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import SurveyTask, WitnessTask
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import own_settings
 
 ENVIRON = {"MPIR_CVAR_ASYNC_PROGRES": "1", "MPIR_CVAR_ASYNC_PROGRESS": "1", "UCX_TLZ": "3", "HYDRA_LAUNCHER": "ssh"}

@@ -21,8 +21,8 @@ from slowpath.diagnose.own_settings.named import unconfirmed
 from slowpath.diagnose.own_settings.shares import again
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.settings import MOST_STEPS, propose
-from slowpath.findings.difference import are_of_two_kinds
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
+from slowpath.findings.facts import are_of_two_kinds
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.stats.contrast import benjamini_hochberg, judge, paired
 from slowpath.stats.estimate import Floats

@@ -21,7 +21,7 @@ from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.settings import MOST_STEPS, propose
 from slowpath.diagnose.steps.trial import propose_unset
 from slowpath.diagnose.tasks import SettingsTask, SurveyTask
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import NO_FILES, OwnSetting
 from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.registry import codes_refined_by

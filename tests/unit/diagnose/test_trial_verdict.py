@@ -17,7 +17,7 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory
 from slowpath.diagnose.steps.trial import apply
 from slowpath.diagnose.tasks import FastSide, TrialTask
 from slowpath.diagnose.trials.verdict import Gap, TrialOutcome, judge_trial, stayed
-from slowpath.findings.order import cost
+from slowpath.findings.finding import cost
 
 TASK = TrialTask(
     finding="SP009:00000000", remedy="unset X", axis="environment", slow="default", remedied="without X",

@@ -10,7 +10,7 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.roles import is_effort
 from slowpath.diagnose.limits.points import SHORT_EFFORT, shortened
 from slowpath.experiments.registry import EXPERIMENTS, ROLES
-from slowpath.findings.sweeps import sweeps
+from slowpath.findings.laws import sweeps
 from support.results import a_cell, a_metric, an_estimate
 
 PUT = {"pattern": "burst", "message_bytes": "8", "window": "allocate", "instructions": "16", "samples": "200"}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from slowpath.analyse.repetitions import by_repetition
+from slowpath.analyse.cells import by_repetition
 from slowpath.core.plan import Cell
 from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.first_use import FIRST_USE, ORDERS, first_use_seconds, peers_in_order

@@ -13,7 +13,7 @@ from planting import KIB, MIB
 
 from slowpath.analyse.build import build_results
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.sweeps import along, sweeps
+from slowpath.findings.laws import along, sweeps
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.law import Sweep
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from slowpath.analyse.repetitions import _by_use, _centres
+from slowpath.analyse.cells import _by_use, _centres
 from slowpath.core.cell_results import ByRepetition, MetricEstimate, MetricResult, Outliers
-from slowpath.findings.sweeps import launch_times
+from slowpath.findings.laws import launch_times
 from slowpath.stats.laws.law import Sweep
 
 

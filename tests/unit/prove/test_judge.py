@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from slowpath.core.errors import UsageError
-from slowpath.findings.library_remedies import variables_for, ways_of
+from slowpath.findings.slow_path import variables_for, ways_of
 from slowpath.slowpaths.registry import (
     PROGRAM_REMEDIES,
     REMEDIES,
@@ -446,7 +446,7 @@ def test_rules_and_remedies_that_it_names_exist() -> None:
 
 @pytest.mark.parametrize("one", PROGRAM_REMEDIES, ids=lambda one: one.key)
 def test_each_changes_something_somewhere(one: object) -> None:
-    from slowpath.findings.remedy import ProgramRemedy
+    from slowpath.findings.slow_path import ProgramRemedy
 
     assert isinstance(one, ProgramRemedy)
     assert one.variables or one.preload or one.bind or any(way.variables for way in ways_of(one))

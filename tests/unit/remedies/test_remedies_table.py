@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.findings.remedy import Remedy, for_programs, modulefile_lines, shell_lines, snippet
-from slowpath.findings.words import HUGE_PAGE_BYTES
+from slowpath.findings.facts import HUGE_PAGE_BYTES
+from slowpath.findings.slow_path import Remedy, for_programs, modulefile_lines, shell_lines, snippet
 from slowpath.mpi.settings import SETTINGS, SWITCHES, TUNINGS, forced_states, forces, variable_named
 from slowpath.slowpaths.registry import REMEDIES, remedies_for
 from support.remedies import find_remedy

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from slowpath.analyse.run_facts import run_facts
+from slowpath.analyse.build import run_facts
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import UsageError
 from slowpath.findings.conclude import conclude

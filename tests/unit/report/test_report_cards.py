@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.core.cell_results import RoleWitness
 from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, RemedyResult, Results, Snippet
-from slowpath.findings.tally import kinds_words
+from slowpath.findings.conclude import kinds_words
 from slowpath.report.cards import Sources, findings_section, law_figure, pictures, sides_figure, witness_figure
 from slowpath.report.cells import contrasts_section
 from slowpath.report.figure import Card, Fold, Plot, Row, Rows

@@ -14,7 +14,7 @@ import slower_broadcast
 from floor_plants import far_above_floor, slow_puts
 from planted_results import GIB, KIB, MIB, Planted, granule_cost_s, placement, witness
 
-from slowpath.findings.difference import INSTEAD, WITHOUT_USER
+from slowpath.findings.facts import INSTEAD, WITHOUT_USER
 from support.series import Extra, at_random, every, growing, lottery, nothing, simulated
 
 ONE_WAY, HALF = "one_way_s", "half_round_trip_latency_s"

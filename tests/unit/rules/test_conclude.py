@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from slowpath.core.errors import UsageError
 from slowpath.core.results import ContrastResult, Line, Snippet
-from slowpath.findings.conclude import Offer, conclude
-from slowpath.findings.tally import RunFacts
+from slowpath.findings.conclude import Offer, RunFacts, conclude
 from slowpath.slowpaths.advice import ADVICE, advice_text, find_advice
 from support.results import a_contrast, a_finding, a_line, a_remedy
 

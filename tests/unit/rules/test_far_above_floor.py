@@ -11,7 +11,7 @@ from planted_results import KIB, MIB, Planted, placement
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.over_floor import MARGIN
+from slowpath.findings.observed import MARGIN
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.paths.sp025_far_above_floor import HEALTHY, LENGTHS, healthy
 

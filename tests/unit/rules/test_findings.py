@@ -13,9 +13,9 @@ from plants import HALF, ONE_WAY, PLANTS, transfer_s
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.diagnose.sides import sides_of
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.difference import Place, slowdown
+from slowpath.findings.facts import Place, slowdown
 from slowpath.findings.finding import build, with_trial
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.slow_path import Observation, Support
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import SLOW_PATHS, find
 

@@ -10,7 +10,7 @@ from plants import ONE_WAY, transfer_s
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.first_use.first_uses import with_touched_twin
 from support.remedies import find_remedy

@@ -15,8 +15,7 @@ from planted_results import KIB, Planted
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.conclude import advice
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import advice, group_of
 from slowpath.slowpaths.collectives.sp036_guideline import judged_violations as judged
 from slowpath.slowpaths.collectives.sp036_guideline import way_lines as lines
 from slowpath.slowpaths.evaluate import findings

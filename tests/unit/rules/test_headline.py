@@ -8,7 +8,7 @@ from typing import Any
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import ContrastResult, Finding, Line, RemovedRatio
 from slowpath.findings.conclude import conclude
-from slowpath.findings.order import by_cost
+from slowpath.findings.finding import by_cost
 from support.results import a_cell, a_contrast, a_finding, a_remedy, a_side
 
 

@@ -11,7 +11,7 @@ from collective_plants import LOGARITHMIC, SOCKETS, counted, linear, prefix_chai
 from planted_results import Planted
 
 from moved import logs_of
-from slowpath.analyse.messages import messages
+from slowpath.analyse.cells import messages
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.mpi import algorithms

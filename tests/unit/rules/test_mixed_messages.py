@@ -14,7 +14,7 @@ from plants import PLANTS
 from slowpath.core.results import Finding
 from slowpath.core.shape_results import CellShapes
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.order_and_time.sp073_mixed_messages import Mixture, mixtures
 from slowpath.stats.shapes import mixed_of

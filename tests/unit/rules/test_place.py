@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.core.place import PlaceFacts
-from slowpath.findings.conclude import conclude
-from slowpath.findings.tally import RunFacts
+from slowpath.findings.conclude import RunFacts, conclude
 from slowpath.mpi import place as checks
 from slowpath.mpi.place import PLACE_CHECKS, PlaceCheck, PlaceJob, faults, judged
 

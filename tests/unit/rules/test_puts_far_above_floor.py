@@ -11,7 +11,7 @@ from planted_results import KIB, Planted, placement
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.over_floor import MARGIN
+from slowpath.findings.observed import MARGIN
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.one_sided.sp072_puts_far_above_floor import HEALTHY
 

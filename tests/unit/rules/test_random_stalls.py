@@ -12,7 +12,7 @@ from planted_results import KIB, MIB, Planted, witness
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
 from slowpath.slowpaths.evaluate import findings
 from support.series import Extra, at_random, every, nothing, simulated
 

@@ -15,8 +15,8 @@ from plants import COSTS, HALF, PLANTS, environments, repeat_gate, windows
 
 from slowpath.core.results import Finding, SkippedRow
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.registry import PROGRAM_SLOW_PATHS, SLOW_PATHS
 

@@ -9,8 +9,8 @@ from screening_plants import CALLS, direction_alone, screening, slow_call, slow_
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.screened import factors_of, screened
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
+from slowpath.findings.observed import factors_of, screened
 from slowpath.slowpaths.evaluate import findings
 
 

@@ -13,7 +13,7 @@ from plants import PLANTS, series
 from slowpath.core.results import Finding
 from slowpath.core.shape_results import CellShapes
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
 from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.order_and_time.periods import about, is_shown, periods
 from slowpath.slowpaths.order_and_time.sp030_growth import lengthenings

@@ -9,7 +9,7 @@ from planted_results import MIB, Planted
 from plants import ONE_WAY
 
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.difference import are_of_two_kinds
+from slowpath.findings.facts import are_of_two_kinds
 from slowpath.slowpaths.evaluate import findings
 
 # Intel MPI 2021.18, 10 launches: one-way messages of 1 MiB, by the library's own path and by the network's, us.

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.core.results import MpiResult
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
 from slowpath.slowpaths.expected import (
     ExpectedRange,
     HealthyRun,

@@ -23,8 +23,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from slowpath.core.place import PlaceFacts
-from slowpath.findings.program_pattern import Ints, Messages, ProgramCalls
-from slowpath.findings.program_resources import ProgramResources, RankShare, crowds
+from slowpath.findings.program_pattern import Ints, Messages, ProgramCalls, ProgramResources, RankShare, crowds
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.slowpaths.placement import sp061_threads_share, sp063_user_namespaces, sp071_other_jobs
 from slowpath.slowpaths.placement.sp062_memory_grows import grown_bytes

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slowpath.core.results import LibraryVariable, RunResult
-from slowpath.findings.control_variables import control_variables, number_of, variables_near
+from slowpath.findings.witness import control_variables, number_of, variables_near
 from support.results import a_run, an_mpi
 
 

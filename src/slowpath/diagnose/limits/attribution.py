@@ -14,8 +14,7 @@ from slowpath.core.results import Finding, Leg, LimitBracket, RemedyResult, Resu
 from slowpath.diagnose.limits.break_point import Narrowed, Times, narrow, times_of
 from slowpath.diagnose.tasks import AttributeTask
 from slowpath.findings.finding import legs_missing
-from slowpath.findings.remedy import EAGER, Remedy, modulefile_lines, shell_lines
-from slowpath.findings.slow_path import SwitchTimes
+from slowpath.findings.slow_path import EAGER, Remedy, SwitchTimes, modulefile_lines, shell_lines
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.slowpaths.registry import known
 from slowpath.stats.laws.law import Bracket

@@ -10,7 +10,7 @@ from slowpath.core.results import ContrastResult, Results
 from slowpath.core.units import format_bytes
 from slowpath.diagnose.state import MeasuredStep, settings_of, survey_of
 from slowpath.diagnose.tasks import SurveyTask
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, Value, is_unknown, removable, why_ignored, why_unread
 
 OWN_WITNESSED = "default, witnessed"  # as the witness step calls the user's environment

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.diagnose.user_states import FORCED_STATES
 from slowpath.findings.finding import legs_missing
-from slowpath.findings.remedy import Remedy, modulefile_lines, of_environment, shell_lines
+from slowpath.findings.slow_path import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.own_settings import OwnSetting, without
 from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.registry import codes_refined_by

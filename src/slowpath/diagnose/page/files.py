@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowpath.analyse.build import build_results
-from slowpath.analyse.results_file import read_results
+from slowpath.analyse.source import read_results
 from slowpath.core.diagnosis_folder import step_folders
 from slowpath.core.errors import RecordError
 from slowpath.core.files import inside, write_atomically
@@ -24,7 +24,7 @@ from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.records import Diagnosis, DiagnosisStep, read_diagnosis, survey_step
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT, FAST
-from slowpath.findings.tally import kinds_words
+from slowpath.findings.conclude import kinds_words
 from slowpath.report import format as fmt
 from slowpath.report.cards import Sources, Trial, findings_section, side_row, with_proven
 from slowpath.report.figure import (

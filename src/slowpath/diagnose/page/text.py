@@ -14,7 +14,7 @@ from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.words import leg_words, limit_words
 from slowpath.diagnose.program import program_line, program_words
 from slowpath.diagnose.records import AlternativesOutcome, Diagnosis, Status
-from slowpath.findings.least_seen import LeastSeen
+from slowpath.findings.finding import LeastSeen
 from slowpath.report.cards import rival_lines
 from slowpath.report.format import plural
 

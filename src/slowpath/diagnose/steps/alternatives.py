@@ -23,9 +23,9 @@ from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import AlternativesTask
-from slowpath.findings.difference import CLEAR_RATIO, INSTEAD
+from slowpath.findings.facts import CLEAR_RATIO, INSTEAD
 from slowpath.findings.finding import legs_missing
-from slowpath.findings.remedy import Remedy, modulefile_lines, of_environment, shell_lines
+from slowpath.findings.slow_path import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.alternatives import Alternative, Applicable, Operation, PlaceFacts, all_alternatives, alternatives_of
 from slowpath.mpi.mpi import QUICK_VARIABLE
 from slowpath.run.limits import Against

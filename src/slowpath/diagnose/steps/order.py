@@ -34,8 +34,8 @@ from slowpath.diagnose.steps import (
     witness,
 )
 from slowpath.diagnose.tasks import TrialTask
-from slowpath.findings.order import cost
-from slowpath.findings.remedy import on_gpu
+from slowpath.findings.finding import cost
+from slowpath.findings.slow_path import on_gpu
 
 Propose = Callable[[State], Iterator[Proposal]]
 ProposeFor = Callable[[Finding, State], Iterator[Proposal]]

@@ -21,9 +21,9 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import StateTask
 from slowpath.diagnose.user_states import findings_under
-from slowpath.findings.difference import CLEAR_RATIO, DECIDED, WITHOUT_USER
-from slowpath.findings.ended import CAMPAIGN, GIVEN_UP_RATIO
-from slowpath.findings.tally import kinds_words
+from slowpath.findings.conclude import kinds_words
+from slowpath.findings.facts import CLEAR_RATIO, DECIDED, WITHOUT_USER
+from slowpath.findings.observed import CAMPAIGN, GIVEN_UP_RATIO
 from slowpath.mpi.launchers import INHERITED, WIDENED
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.run.limits import Against

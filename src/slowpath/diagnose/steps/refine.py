@@ -18,9 +18,8 @@ from slowpath.diagnose.sides import Sides, sides_of
 from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import RefineTask
-from slowpath.findings.difference import Ratio, ratio_of
+from slowpath.findings.facts import Ratio, ratio_of, ratio_words
 from slowpath.findings.slow_path import SwitchTimes
-from slowpath.findings.words import ratio_words
 from slowpath.slowpaths.registry import codes_refined_by, known
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.choose import is_exact

@@ -16,8 +16,8 @@ from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import RepeatTask
 from slowpath.diagnose.user_states import is_users_own
-from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.tally import kinds_words
+from slowpath.findings.conclude import kinds_words
+from slowpath.findings.facts import WITHOUT_USER
 
 ROUNDS = 12
 MOST_REPEATS = 4

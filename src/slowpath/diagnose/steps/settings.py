@@ -30,7 +30,7 @@ from slowpath.diagnose.sides import condition
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SettingsCell, SettingsTask
-from slowpath.findings.difference import WITHOUT_USER
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.estimate import Floats

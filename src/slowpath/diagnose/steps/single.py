@@ -16,9 +16,9 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SingleTask
-from slowpath.findings.difference import CLEAR_RATIO
-from slowpath.findings.screened import Screened, screened
-from slowpath.findings.tally import group_of
+from slowpath.findings.conclude import group_of
+from slowpath.findings.facts import CLEAR_RATIO
+from slowpath.findings.observed import Screened, screened
 from slowpath.slowpaths.registry import SLOW_PATHS
 
 ROUNDS = 6

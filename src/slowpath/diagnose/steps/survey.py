@@ -21,8 +21,8 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.steps.witness import judged
 from slowpath.diagnose.tasks import SurveyTask
-from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.tally import kinds_words
+from slowpath.findings.conclude import kinds_words
+from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting, removable, without
 from slowpath.run.prepare import campaign_named
 from slowpath.slowpaths.advice import ADVICE

@@ -25,11 +25,9 @@ from slowpath.diagnose.state import Proposal, State
 from slowpath.diagnose.steps.kind import StepConclusion, StepHistory, StepKind
 from slowpath.diagnose.tasks import SuspectTask
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.difference import ratio_of
+from slowpath.findings.facts import memory, ratio_of, ratio_words
 from slowpath.findings.finding import build
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.slow_path import SwitchTimes
-from slowpath.findings.words import memory, ratio_words
+from slowpath.findings.slow_path import Observation, Support, SwitchTimes
 from slowpath.mpi.settings import SwitchVariable
 from slowpath.slowpaths.evaluate import facts_of
 from slowpath.slowpaths.registry import refined_by

@@ -29,7 +29,7 @@ from slowpath.diagnose.trials.refuted import refutation, removes_cause, was_appl
 from slowpath.diagnose.trials.verdict import FEWEST_PAIRS, TrialOutcome, judge_trial, judged_by
 from slowpath.diagnose.tune.files import PRELOAD
 from slowpath.findings.finding import legs_missing, with_trial
-from slowpath.findings.remedy import Control, Remedy, snippet
+from slowpath.findings.slow_path import Control, Remedy, snippet
 from slowpath.mpi.tuning import FILE_VARIABLE, SCHEMA, TuningFile, TuningRow
 from slowpath.slowpaths.registry import REMEDIES, codes_refined_by
 

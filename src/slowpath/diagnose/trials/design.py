@@ -18,7 +18,7 @@ from slowpath.diagnose.trials.fast_side import EFFECT, fast_cells
 from slowpath.diagnose.trials.toggle import Toggle, cells_at, toggle_of
 from slowpath.experiments.p2p import P2P
 from slowpath.experiments.registry import experiment_named
-from slowpath.findings.remedy import Control, Remedy
+from slowpath.findings.slow_path import Control, Remedy
 
 ROUNDS = 10
 AGAIN = "remedy again"

@@ -15,7 +15,7 @@ from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.tasks import FastSide
 from slowpath.diagnose.trials.toggle import Toggle, cells_at, toggle_of
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.slow_path import Remedy
 
 EFFECT = "remedy"
 FAST, FAST_AGAIN = "fast side", "fast side again"

@@ -10,7 +10,7 @@ from slowpath.core.campaign import CellsTable, EnvironmentTable, Values
 from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.sides import Condition
-from slowpath.findings.remedy import Remedy
+from slowpath.findings.slow_path import Remedy
 from slowpath.mpi.launchers import INHERITED, WIDENED
 
 _ALL = "all processors"

@@ -11,10 +11,8 @@ from itertools import pairwise
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
-from slowpath.findings.facts import Facts, once
+from slowpath.findings.facts import CLEAR_RATIO, SMALL_PAGE_BYTES, Difference, Facts, number, once, ratio_of
 from slowpath.findings.witness import ROLES, of
-from slowpath.findings.words import SMALL_PAGE_BYTES, number
 from slowpath.slowpaths.collectives.under import EXPERIMENT, Under, remedy_of, share, times_s, twin
 from slowpath.stats.estimate import Floats
 

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.control_variables import library
-from slowpath.findings.difference import Difference, ratio_of
-from slowpath.findings.facts import Facts, once
-from slowpath.findings.observation import Stayed, Support, Tried
-from slowpath.findings.words import stayed_words, variable_words
+from slowpath.findings.facts import Difference, Facts, once, ratio_of, variable_words
+from slowpath.findings.slow_path import Stayed, Support, Tried, stayed_words
+from slowpath.findings.witness import library
 from slowpath.mpi.settings import TUNINGS, PathVariable, path_variable
 from slowpath.slowpaths.collectives.under import stayed
 from slowpath.stats.contrast import removed

@@ -15,12 +15,17 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import ContrastResult
 from slowpath.core.units import format_bytes, format_time, ratio_words
-from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
-from slowpath.findings.facts import Facts, once
-from slowpath.findings.observation import Observation, observed
-from slowpath.findings.price import CollectivesPrice
-from slowpath.findings.remedy import COLL_LIBRARY, COLLECTIVES, ProgramRemedy, Remedy
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, Ratio, once
+from slowpath.findings.slow_path import (
+    COLL_LIBRARY,
+    COLLECTIVES,
+    CollectivesPrice,
+    Observation,
+    ProgramRemedy,
+    Remedy,
+    SlowPath,
+    observed,
+)
 from slowpath.mpi.guidelines import GUIDELINES, MADE_BY_OTHERS
 from slowpath.slowpaths.collectives.cliffs import cliffs
 from slowpath.stats.contrast import FEWEST_ROUNDS, ChosenProof, choosing, holm, medians, proof

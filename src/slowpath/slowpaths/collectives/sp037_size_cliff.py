@@ -9,10 +9,8 @@ from dataclasses import replace
 
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_time, listed
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support, Tried, observed
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import ratio_words, sizes, times_words
+from slowpath.findings.facts import Facts, ratio_words, sizes, times_words
+from slowpath.findings.slow_path import Observation, SlowPath, Support, Tried, observed
 from slowpath.slowpaths.collectives.cliffs import Cliff, cliffs
 from slowpath.slowpaths.collectives.under import excess_words
 from slowpath.slowpaths.remedies import MALLOC_KEEPS_WHAT_IS_FREED

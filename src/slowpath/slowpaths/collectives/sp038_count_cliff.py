@@ -6,12 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support, Tried
-from slowpath.findings.remedy import Control, Remedy, set_to
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import all_stayed_words
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown
+from slowpath.findings.slow_path import Control, Observation, Remedy, SlowPath, Support, Tried, all_stayed_words, set_to
 from slowpath.slowpaths.collectives.under import (
     collective,
     contrast_observed,

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from slowpath.core.finding_results import Rival
 from slowpath.core.message_results import RankPoint, RankScaling
 from slowpath.findings.facts import Facts
-from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation, Support, Tried
-from slowpath.findings.remedy import ALONE, Remedy
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import ALONE, Observation, Remedy, SlowPath, Support, Tried, tunings
 from slowpath.slowpaths.collectives.scalings import growth_words, needed, point_at, predicted_words, rank_scalings
 
 # Each has algorithms of about log2 p rounds (mpi/algorithms); of an all-to-all of short messages a line may be best.

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_time
 from slowpath.findings.facts import Facts
-from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.remedy import ALONE, Remedy
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import ALONE, Observation, Remedy, SlowPath, Support, observed, tunings
 from slowpath.slowpaths.collectives.numbered import CALL, Opening, by_moves, collectives, openings, seen_words, tried
 
 

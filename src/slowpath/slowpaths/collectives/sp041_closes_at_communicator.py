@@ -6,12 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.facts import Facts
-from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.remedy import ALONE, Remedy
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import ratio_words, times_words
+from slowpath.findings.facts import Facts, ratio_words, times_words
+from slowpath.findings.slow_path import ALONE, Observation, Remedy, SlowPath, Support, observed, tunings
 from slowpath.slowpaths.collectives.numbered import (
     COMMUNICATOR,
     Closing,

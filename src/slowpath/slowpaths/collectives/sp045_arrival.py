@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown
+from slowpath.findings.slow_path import Observation, SlowPath
 from slowpath.slowpaths.collectives.under import contrast_observed, groups, of_collectives
 
 _WORDS = {

@@ -6,11 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import is_switched_out
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, is_switched_out
+from slowpath.findings.slow_path import Observation, SlowPath
 from slowpath.slowpaths.collectives.under import collective, contrast_observed, groups, of_collectives
 
 ROOT, LAST = "root", "last"

@@ -10,10 +10,8 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.units import share_words
-from slowpath.findings.difference import Slowdown, ratio_of
-from slowpath.findings.facts import Facts, once
-from slowpath.findings.observation import Observation, Stayed, Tried, observed
-from slowpath.findings.words import ratio_words, sizes, slowdown_words, times_words
+from slowpath.findings.facts import Facts, Slowdown, once, ratio_of, ratio_words, sizes, slowdown_words, times_words
+from slowpath.findings.slow_path import Observation, Stayed, Tried, observed
 from slowpath.slowpaths.remedies import TOGGLED_REMEDIES
 from slowpath.stats.contrast import removed
 from slowpath.stats.contrast import toggled as taken_away

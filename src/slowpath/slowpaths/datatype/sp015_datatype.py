@@ -6,16 +6,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.lines import law_over
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.facts import Facts, Slowdown, number, parameter
+from slowpath.findings.laws import law_over
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.price import GPU, HOST, ProgramPrice, When
-from slowpath.findings.remedy import Control, Parameters, Remedy, on_gpu, set_to
-from slowpath.findings.slow_path import WAITING, SlowPath
+from slowpath.findings.slow_path import (
+    GPU,
+    HOST,
+    WAITING,
+    Control,
+    Observation,
+    Parameters,
+    ProgramPrice,
+    Remedy,
+    SlowPath,
+    Support,
+    When,
+    on_gpu,
+    set_to,
+)
 from slowpath.findings.witness import NUMBER_AGREES, SINGLE_COPY, calls, cost_witness
-from slowpath.findings.words import number, parameter
 from slowpath.slowpaths.remedies import PREDEFINED_DATATYPE
 from slowpath.stats.laws.law import FittedLaw
 

@@ -12,25 +12,29 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.difference import CLEAR_RATIO, LAW_RATIO, Difference, Ratio, Slowdown, ratio_of
-from slowpath.findings.facts import Facts, once
-from slowpath.findings.laws import with_bound
-from slowpath.findings.lines import Line, excess, lines_along
-from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.sweeps import launch_times
-from slowpath.findings.witness import SAMPLED, _pages, _shown, account, faults_words, is_sampled, sides
-from slowpath.findings.words import (
+from slowpath.findings.facts import (
+    CLEAR_RATIO,
     HUGE_PAGE_BYTES,
+    LAW_RATIO,
     SMALL_PAGE_BYTES,
+    Difference,
+    Facts,
+    Ratio,
+    Slowdown,
     buffer_words,
     gpus,
     is_device,
     memory,
+    once,
+    ratio_of,
     ratio_words,
     sizes,
     times_words,
     where_words,
 )
+from slowpath.findings.laws import Line, excess, launch_times, lines_along, with_bound
+from slowpath.findings.slow_path import Observation, Support, observed
+from slowpath.findings.witness import SAMPLED, _pages, _shown, account, faults_words, is_sampled, sides
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.known import CONSTANT
 from slowpath.stats.laws.law import FittedLaw, cost_words

@@ -6,9 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.price import FIRST_METRICS, GPU, ProgramPrice, When
-from slowpath.findings.slow_path import COLD, NOT_BY_BYTES, SIDE, UNTOUCHED, USER, WAITING, SlowPath
+from slowpath.findings.slow_path import (
+    COLD,
+    FIRST_METRICS,
+    GPU,
+    NOT_BY_BYTES,
+    SIDE,
+    UNTOUCHED,
+    USER,
+    WAITING,
+    Observation,
+    ProgramPrice,
+    SlowPath,
+    When,
+)
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import (
     KEEP_BUFFERS,

@@ -10,13 +10,10 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricResult
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import Difference
-from slowpath.findings.facts import Facts
-from slowpath.findings.lines import Line
-from slowpath.findings.observation import Observation, observed
-from slowpath.findings.slow_path import WAITING, SlowPath
+from slowpath.findings.facts import SPEAKING, Difference, Facts, memory, ratio_words, times_words, where_words
+from slowpath.findings.laws import Line
+from slowpath.findings.slow_path import WAITING, Observation, SlowPath, observed
 from slowpath.findings.witness import cost_witness
-from slowpath.findings.words import SPEAKING, memory, ratio_words, times_words, where_words
 from slowpath.stats.laws.known import CONSTANT, REPETITIONS
 from slowpath.stats.laws.law import FittedLaw, Sweep, cost_words, make_sweep
 

@@ -8,9 +8,19 @@ from dataclasses import replace
 
 from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.price import FIRST_METRICS, HOST, ProgramPrice, When
-from slowpath.findings.slow_path import COLD, SIDE, UNTOUCHED, WAITING, SlowPath
+from slowpath.findings.slow_path import (
+    COLD,
+    FIRST_METRICS,
+    HOST,
+    SIDE,
+    UNTOUCHED,
+    WAITING,
+    Observation,
+    ProgramPrice,
+    SlowPath,
+    Support,
+    When,
+)
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES
 

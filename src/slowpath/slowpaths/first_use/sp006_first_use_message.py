@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.slow_path import COLD, SIDE, UNTOUCHED, WAITING, SlowPath
+from slowpath.findings.slow_path import COLD, SIDE, UNTOUCHED, WAITING, Observation, SlowPath
 from slowpath.slowpaths.first_use.first_uses import PROBES, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import KEEP_BUFFERS
 

@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import SMALL_PAGE_BYTES, Facts, Slowdown, number, page_bytes, parameter
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.remedy import Control, Remedy, set_to
-from slowpath.findings.slow_path import WAITING, SlowPath
+from slowpath.findings.slow_path import WAITING, Control, Observation, Remedy, SlowPath, Support, set_to
 from slowpath.findings.witness import faults_words, sides, system_time_words
-from slowpath.findings.words import SMALL_PAGE_BYTES, number, page_bytes, parameter
 from slowpath.mpi.own_settings import KEEP_FREED
 from slowpath.slowpaths.remedies import (
     HUGE_PAGES,

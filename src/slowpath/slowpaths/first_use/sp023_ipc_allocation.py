@@ -6,14 +6,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import Facts, Slowdown, is_device, parameter
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.remedy import LATER, Remedy, set_to
-from slowpath.findings.slow_path import COLD, NOT_BY_PAGES, SIDE, USER, WAITING, SlowPath
-from slowpath.findings.words import is_device, parameter
+from slowpath.findings.slow_path import (
+    COLD,
+    LATER,
+    NOT_BY_PAGES,
+    SIDE,
+    USER,
+    WAITING,
+    Observation,
+    Remedy,
+    SlowPath,
+    Support,
+    set_to,
+)
 from slowpath.slowpaths.first_use.first_uses import FirstUse, first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import LIBSLOWPATH_PAD_SO, PAD_TO_2_MIB, PROGRAM_PAD
 

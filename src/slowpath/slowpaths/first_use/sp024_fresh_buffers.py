@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.slow_path import COLD, SIDE, UNTOUCHED, USER, WAITING, SlowPath
+from slowpath.findings.slow_path import COLD, SIDE, UNTOUCHED, USER, WAITING, Observation, SlowPath, Support
 from slowpath.findings.witness import calls
 from slowpath.slowpaths.first_use.first_uses import first_use_witness, first_uses_observed
 from slowpath.slowpaths.remedies import HANDLE_CACHE, KEEP_BUFFERS, PROGRAM_KEEP_FREED_MEMORY, PROGRAM_KEEP_HUGE_PAGES

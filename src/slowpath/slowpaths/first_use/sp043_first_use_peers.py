@@ -14,12 +14,9 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.result import Interval
 from slowpath.core.units import format_time
-from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
-from slowpath.findings.facts import Facts, once
+from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, once, parameter, ratio_of, ratio_words, times_words
 from slowpath.findings.laws import count_law
-from slowpath.findings.observation import Observation, observed
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import parameter, ratio_words, times_words
+from slowpath.findings.slow_path import Observation, SlowPath, observed
 from slowpath.stats.laws.law import FittedLaw
 
 

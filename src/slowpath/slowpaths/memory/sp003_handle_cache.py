@@ -6,11 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.library_remedies import tunings
-from slowpath.findings.observation import Observation
 from slowpath.findings.observed import GrowthWording, growths_observed
-from slowpath.findings.remedy import Control, Parameters, ProgramRemedy, Remedy, Way
-from slowpath.findings.slow_path import CAPACITY, SIDE, WAITING, SlowPath
+from slowpath.findings.slow_path import (
+    CAPACITY,
+    SIDE,
+    WAITING,
+    Control,
+    Observation,
+    Parameters,
+    ProgramRemedy,
+    Remedy,
+    SlowPath,
+    Way,
+    tunings,
+)
 from slowpath.findings.witness import cost_witness
 from slowpath.slowpaths.remedies import HANDLE_CACHE
 

@@ -8,16 +8,21 @@ from dataclasses import replace
 from functools import partial
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import Facts, Slowdown, parameter
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.price import ProgramPrice, When
-from slowpath.findings.remedy import SHORT, Remedy, set_to
-from slowpath.findings.slow_path import WAITING, SlowPath
+from slowpath.findings.slow_path import (
+    SHORT,
+    WAITING,
+    Observation,
+    ProgramPrice,
+    Remedy,
+    SlowPath,
+    Support,
+    When,
+    set_to,
+)
 from slowpath.findings.witness import pages_seen, sides, system_time_words
-from slowpath.findings.words import parameter
 
 _CONDITIONS = ("nodes", "transport", "bind")
 _PINNED = ("pinned_host", "pinned_registered")

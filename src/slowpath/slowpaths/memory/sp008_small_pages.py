@@ -9,15 +9,11 @@ from functools import partial
 
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, Facts, Slowdown, number, page_bytes
 from slowpath.findings.laws import page_law
-from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.price import MALLOC, ProgramPrice, When
-from slowpath.findings.slow_path import WAITING, SlowPath
+from slowpath.findings.slow_path import MALLOC, WAITING, Observation, ProgramPrice, SlowPath, Support, When
 from slowpath.findings.witness import pages_seen, sides, single_copy_bytes, system_time_words
-from slowpath.findings.words import HUGE_PAGE_BYTES, SMALL_PAGE_BYTES, number, page_bytes
 from slowpath.slowpaths.remedies import (
     HUGE_PAGES,
     PROGRAM_HUGE_PAGES,

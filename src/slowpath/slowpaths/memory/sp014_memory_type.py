@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import Facts, Slowdown, parameter
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import parameter
+from slowpath.findings.slow_path import Observation, SlowPath
 from slowpath.mpi.libraries import GPU_VARIABLES
 
 

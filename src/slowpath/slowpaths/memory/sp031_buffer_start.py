@@ -7,15 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.core.units import side_values
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import Facts, Slowdown
 from slowpath.findings.laws import difference_law, over_lengths
-from slowpath.findings.observation import Observation
-from slowpath.findings.observed import Wording, alone_or_screened, levels
-from slowpath.findings.price import HOST, ProgramPrice, When
-from slowpath.findings.remedy import set_to
-from slowpath.findings.screened import Screened
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.observed import Screened, Wording, alone_or_screened, levels
+from slowpath.findings.slow_path import HOST, Observation, ProgramPrice, SlowPath, When, set_to
 from slowpath.stats.laws.law import FittedLaw
 
 OFFSET = "offset_bytes"

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import Difference, ratio_of
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import PUT, Difference, Facts, number, parameter, ratio_of, ratio_words, sizes, times_words
+from slowpath.findings.slow_path import Observation, SlowPath, Support, observed
 from slowpath.findings.witness import NOT_COUNTED, socket_bytes
-from slowpath.findings.words import PUT, number, parameter, ratio_words, sizes, times_words
 from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE, PREDEFINED_DATATYPE
 
 

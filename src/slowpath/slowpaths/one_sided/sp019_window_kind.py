@@ -8,14 +8,10 @@ from dataclasses import replace
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support
+from slowpath.findings.facts import PUT, Facts, Slowdown
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.remedy import Control, Parameters, Remedy, set_to
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import Control, Observation, Parameters, Remedy, SlowPath, Support, set_to
 from slowpath.findings.witness import sides
-from slowpath.findings.words import PUT
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.slowpaths.remedies import LOCK_ALL_ONCE, MPI_WIN_ALLOCATE
 

@@ -14,14 +14,10 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.result import Interval
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.difference import Difference, ratio_of
-from slowpath.findings.facts import Facts, once
+from slowpath.findings.facts import Difference, Facts, number, once, parameter, ratio_of, ratio_words, times_words
 from slowpath.findings.laws import length_law
-from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.remedy import Parameters, Remedy, set_to
-from slowpath.findings.slow_path import WAITING, SlowPath
+from slowpath.findings.slow_path import WAITING, Observation, Parameters, Remedy, SlowPath, Support, observed, set_to
 from slowpath.findings.witness import ROLES, cost_witness, of, sides
-from slowpath.findings.words import number, parameter, ratio_words, times_words
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.stats.laws.law import BYTE, Coefficient, FittedLaw, per_byte_of, with_words
 

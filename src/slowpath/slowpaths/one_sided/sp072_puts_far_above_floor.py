@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_time, ratio_words
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.over_floor import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import PUT, number, parameter, sizes
+from slowpath.findings.facts import PUT, Facts, number, parameter, sizes
+from slowpath.findings.observed import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
+from slowpath.findings.slow_path import Observation, SlowPath
 
 LONGEST_BYTES = 64  # healthy libraries were measured with 8 B; up to here a message costs what 8 B cost
 FEWEST_PUTS = 100  # in a burst of fewer the synchronisation is most of a put's time

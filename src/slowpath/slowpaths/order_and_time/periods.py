@@ -16,10 +16,8 @@ from typing import Literal, NamedTuple
 from slowpath.core.cell_results import CellResult
 from slowpath.core.shape_results import CellShapes, MessagePeriod
 from slowpath.core.units import format_time
-from slowpath.findings.difference import CLEAR_RATIO, Difference, Ratio
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, observed
-from slowpath.findings.words import ratio_words, sizes, where_words
+from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, Ratio, ratio_words, sizes, where_words
+from slowpath.findings.slow_path import Observation, observed
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import Observation, SlowPath
 from slowpath.slowpaths.order_and_time.periods import MOST_ALTERNATING, periodic_observed, periods
 
 # The mean message is so many times slower, by the low end: a fault before its cause is known. On healthy machines the

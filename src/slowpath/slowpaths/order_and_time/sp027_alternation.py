@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import Observation, SlowPath
 from slowpath.slowpaths.order_and_time.periods import MOST_ALTERNATING, is_shown, periodic_observed, periods
 
 

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from slowpath.core.cell_results import CellResult
 from slowpath.core.shape_results import LaunchKinds
 from slowpath.core.units import format_ratio
-from slowpath.findings.difference import Difference, Ratio
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, observed
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import ratio_words, sizes, times_words, where_words
+from slowpath.findings.facts import Difference, Facts, Ratio, ratio_words, sizes, times_words, where_words
+from slowpath.findings.slow_path import Observation, SlowPath, observed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,8 @@ from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
 from slowpath.core.shape_results import CellShapes, MessageGrowth
 from slowpath.core.units import format_time
-from slowpath.findings.difference import LAW_RATIO, Difference, Ratio
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, observed
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import ratio_words, sizes, times_words, where_words
+from slowpath.findings.facts import LAW_RATIO, Difference, Facts, Ratio, ratio_words, sizes, times_words, where_words
+from slowpath.findings.slow_path import Observation, SlowPath, observed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,12 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.units import format_time
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.observed import Wording, alone_or_screened, levels
-from slowpath.findings.screened import Screened
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import Facts, Slowdown
+from slowpath.findings.observed import Screened, Wording, alone_or_screened, levels
+from slowpath.findings.slow_path import Observation, SlowPath
 from slowpath.slowpaths.remedies import PROGRAM_YIELD_WHEN_IDLE
 
 IDLE = "idle_s"

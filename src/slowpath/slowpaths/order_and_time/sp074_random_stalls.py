@@ -11,12 +11,9 @@ from typing import NamedTuple
 from slowpath.core.cell_results import CellResult
 from slowpath.core.shape_results import CellShapes, Stalls
 from slowpath.core.units import format_time
-from slowpath.findings.difference import Difference, Ratio
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, observed
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import Difference, Facts, Ratio, ratio_words, sizes, where_words
+from slowpath.findings.slow_path import Observation, SlowPath, observed
 from slowpath.findings.witness import switches_each
-from slowpath.findings.words import ratio_words, sizes, where_words
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, number
 from slowpath.findings.laws import difference_law
-from slowpath.findings.library_remedies import leaving
-from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.remedy import EAGER
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import EAGER, Observation, SlowPath, Support, leaving
 from slowpath.findings.witness import NOT_COUNTED, sides, single_copy_bytes
-from slowpath.findings.words import number
 from slowpath.slowpaths.remedies import HUGE_PAGES, PROGRAM_HUGE_PAGES, PROGRAM_RESERVED_HUGE_PAGES, PROGRAM_TWO_COPIES
 
 _STATE = "single_copy_off"

@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import Slowdown
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import Facts, Slowdown, number
 from slowpath.findings.laws import difference_law
-from slowpath.findings.library_remedies import leaving
-from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.remedy import ALONE
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import ALONE, Observation, SlowPath, Support, leaving
 from slowpath.findings.witness import NOT_COUNTED, SINGLE_COPY, calls, sides, socket_bytes
-from slowpath.findings.words import number
 
 _STATE = "network_path"
 FORCED = "network path"

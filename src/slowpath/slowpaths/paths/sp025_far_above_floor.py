@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.units import format_time, ratio_words
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.over_floor import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import memory, number, parameter, sizes
+from slowpath.findings.facts import Facts, memory, number, parameter, sizes
+from slowpath.findings.observed import FEWEST_CELLS, JudgedCell, evidence, limit_of, with_floor
+from slowpath.findings.slow_path import Observation, SlowPath
 
 KIB = 1024
 

@@ -10,14 +10,11 @@ from functools import partial
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_time
-from slowpath.findings.difference import LAW_RATIO, Slowdown
-from slowpath.findings.facts import Facts, crowded
+from slowpath.findings.facts import LAW_RATIO, OF_MESSAGES, Facts, Slowdown, crowded
 from slowpath.findings.laws import difference_law
-from slowpath.findings.observation import Observation, Support
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides, total
-from slowpath.findings.words import OF_MESSAGES
 from slowpath.mpi.launchers import UNASKED
 from slowpath.slowpaths.remedies import (
     BIND_TO_CORES,

@@ -11,12 +11,21 @@ import numpy as np
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import (
+    CLEAR_RATIO,
+    SPEAKING,
+    Difference,
+    Facts,
+    memory,
+    number,
+    parameter,
+    ratio_of,
+    ratio_words,
+    sizes,
+    times_words,
+)
+from slowpath.findings.slow_path import Observation, SlowPath, Support, observed
 from slowpath.findings.witness import sides, total
-from slowpath.findings.words import SPEAKING, memory, number, parameter, ratio_words, sizes, times_words
 from slowpath.slowpaths.remedies import (
     BIND_TO_CORES,
     PROGRAM_BIND_CORES,

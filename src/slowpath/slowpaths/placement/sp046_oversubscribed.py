@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import is_switched_out
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, is_switched_out
+from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.slowpaths.collectives.under import contrast_observed, groups, of_collectives
 
 YIELDS = "yield_when_idle"  # of mpi.settings

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.core.finding_results import Rival
-from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.ended import ended, ended_observation
-from slowpath.findings.facts import Facts, allowed
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.observed import Wording, grouped, slowdown_observed
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, allowed
+from slowpath.findings.observed import Wording, ended, ended_observation, grouped, slowdown_observed
+from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import sides
 from slowpath.mpi.launchers import INHERITED, WIDENED
 from slowpath.slowpaths.remedies import ALL_PROCESSORS

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.machine import Others
-from slowpath.findings.difference import WITHOUT_USER
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import WITHOUT_USER, Facts
+from slowpath.findings.slow_path import Observation, SlowPath, Support
 from slowpath.findings.witness import total
 from slowpath.slowpaths.placement.load import is_loaded
 

@@ -8,8 +8,7 @@ from statistics import fmean
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.units import format_time, listed
-from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
-from slowpath.findings.program_resources import Crowd, crowds, likewise
+from slowpath.findings.program_pattern import Crowd, ProgramCalls, ProgramSlowPath, SeenPattern, crowds, likewise
 from slowpath.slowpaths.remedies import PROGRAM_BIND_CORES, PROGRAM_BIND_NONE, PROGRAM_YIELD_WHEN_IDLE
 
 PROVE = f"slowpath prove --remedy {PROGRAM_YIELD_WHEN_IDLE.key}"

@@ -8,8 +8,7 @@ from statistics import fmean
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.units import format_time
-from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
-from slowpath.findings.program_resources import Crowd, crowds, likewise
+from slowpath.findings.program_pattern import Crowd, ProgramCalls, ProgramSlowPath, SeenPattern, crowds, likewise
 
 SHORTEST_S = 0.5  # of a run: in a shorter one threads that a library starts are busy with that
 

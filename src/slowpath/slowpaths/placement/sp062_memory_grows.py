@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
-from slowpath.findings.program_resources import RankShare
+from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, RankShare, SeenPattern
 
 FEWEST_MOMENTS = 12
 LEAST_BYTES = 16 * 2**20  # that the last two thirds of the run add

@@ -8,8 +8,7 @@ from statistics import fmean
 
 from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.units import format_time
-from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, SeenPattern
-from slowpath.findings.program_resources import RankShare, crowds
+from slowpath.findings.program_pattern import ProgramCalls, ProgramSlowPath, RankShare, SeenPattern, crowds
 
 LEAST_WAITED = 0.2  # of the run. Two that take turns wait for half of it; what a system does beside takes little
 SHORTEST_S = 0.5  # of a run: a shorter one stands in the queue while it starts

@@ -7,16 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slowpath.findings.program_pattern import (
-    NONE,
-    Bools,
-    Ints,
-    ProgramCalls,
-    ProgramSlowPath,
-    SeenPattern,
-    most,
-    usual,
-)
+from slowpath.findings.program_pattern import NONE, Bools, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, most, usual
 
 # What each rank gets from them depends on all ranks, or, of those with a root, on what all gave it.
 OF_ALL = (

@@ -22,11 +22,11 @@ from slowpath.findings.program_pattern import (
     ProgramCalls,
     ProgramSlowPath,
     SeenPattern,
+    crowds,
     grouped,
     most,
     usual,
 )
-from slowpath.findings.program_resources import crowds
 
 FASTEST_SEND = 5.0  # percentile that stands for a send with room
 USUAL = 3.0  # times the usual wait: longer is a rank without a core, unless the receiver was seen to be busy

@@ -15,10 +15,10 @@ from slowpath.findings.program_pattern import (
     ProgramCalls,
     ProgramSlowPath,
     SeenPattern,
+    crowds,
     grouped,
     most,
 )
-from slowpath.findings.program_resources import crowds
 
 LEAST = 10  # messages of one pair of places that are waited for
 USUAL = 0.5  # share of the messages there that have to be

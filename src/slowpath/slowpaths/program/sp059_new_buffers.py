@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowpath.core.units import format_bytes
-from slowpath.findings.program_pattern import NONE, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, most
-from slowpath.findings.program_resources import RankShare
+from slowpath.findings.program_pattern import NONE, Ints, ProgramCalls, ProgramSlowPath, RankShare, SeenPattern, most
 
 LEAST = 20  # new buffers of a rank at one place
 LEAST_BYTES = 64 * 1024  # of one: shorter ones come from pages that malloc keeps

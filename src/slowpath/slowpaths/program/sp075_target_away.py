@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowpath.core.units import format_time
-from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, most
-from slowpath.findings.program_resources import crowds
+from slowpath.findings.program_pattern import Floats, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, crowds, most
 from slowpath.slowpaths.remedies import PROGRAM_ASYNCHRONOUS_PROGRESS
 
 LEAST = 10  # calls of one place that wait for their target

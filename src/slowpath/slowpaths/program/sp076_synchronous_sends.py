@@ -8,8 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.program_pattern import NONE, Floats, Ints, ProgramCalls, ProgramSlowPath, SeenPattern, most
-from slowpath.findings.program_resources import crowds
+from slowpath.findings.program_pattern import (
+    NONE,
+    Floats,
+    Ints,
+    ProgramCalls,
+    ProgramSlowPath,
+    SeenPattern,
+    crowds,
+    most,
+)
 
 LEAST = 10  # messages of one place that wait
 SHORT_S = 2e-6  # of a wait that counts: shorter ones are the two calls' own edges

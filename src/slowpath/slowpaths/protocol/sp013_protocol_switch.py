@@ -11,13 +11,10 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.control_variables import protocol_limits, variables_near
-from slowpath.findings.difference import CLEAR_RATIO, Difference, ratio_of
-from slowpath.findings.facts import Facts
-from slowpath.findings.lines import Line, lines_along
-from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.slow_path import SlowPath, SwitchTimes
-from slowpath.findings.words import memory, parameter, ratio_words
+from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, memory, parameter, ratio_of, ratio_words
+from slowpath.findings.laws import Line, lines_along
+from slowpath.findings.slow_path import Observation, SlowPath, Support, SwitchTimes, observed
+from slowpath.findings.witness import protocol_limits, variables_near
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER, PROGRAM_TWO_COPIES
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.known import BY_BYTE, CONSTANT, SEGMENTS

@@ -12,14 +12,20 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.units import format_bytes, format_time
-from slowpath.findings.difference import LAW_RATIO, Difference, ratio_of
-from slowpath.findings.facts import Facts
+from slowpath.findings.facts import (
+    LAW_RATIO,
+    Difference,
+    Facts,
+    number,
+    ratio_of,
+    ratio_words,
+    sizes,
+    times_words,
+    where_words,
+)
 from slowpath.findings.laws import length_law
-from slowpath.findings.observation import Observation, Support, observed
-from slowpath.findings.remedy import Remedy
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import Observation, Remedy, SlowPath, Support, observed
 from slowpath.findings.witness import cost_witness, sides, single_copy_bytes
-from slowpath.findings.words import number, ratio_words, sizes, times_words, where_words
 from slowpath.slowpaths.remedies import PROGRAM_LONGER_EAGER
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.law import FittedLaw

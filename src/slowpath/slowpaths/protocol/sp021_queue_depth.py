@@ -7,10 +7,8 @@ from collections.abc import Sequence
 
 from slowpath.core.finding_results import Rival
 from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
 from slowpath.findings.observed import GrowthWording, growths_observed
-from slowpath.findings.remedy import Control, Remedy, set_to
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import Control, Observation, Remedy, SlowPath, set_to
 
 _WORDING = GrowthWording("queue", "queue", "{what} with {slow} entries in front of it", "with {fast}")
 

@@ -8,12 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.units import format_bytes
-from slowpath.findings.difference import CLEAR_RATIO, Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
+from slowpath.findings.facts import CLEAR_RATIO, Facts, Slowdown, is_switched_out
 from slowpath.findings.observed import Wording, place_key, slowdown_observed
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import is_switched_out
+from slowpath.findings.slow_path import Observation, SlowPath
 
 GROUP = "neighbouring lengths"  # of the survey
 LENGTH = "message_bytes"

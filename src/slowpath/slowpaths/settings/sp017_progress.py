@@ -11,13 +11,21 @@ import numpy as np
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import Rival
 from slowpath.core.result import Interval
-from slowpath.findings.difference import Difference, Ratio, Slowdown, ratio_of
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation, Support, observed
+from slowpath.findings.facts import (
+    Difference,
+    Facts,
+    Ratio,
+    Slowdown,
+    fraction_words,
+    memory,
+    parameter,
+    ratio_of,
+    ratio_words,
+    sizes,
+    times_words,
+)
 from slowpath.findings.observed import Wording, grouped, place_key, slowdown_observed
-from slowpath.findings.remedy import Control, Remedy, set_to
-from slowpath.findings.slow_path import SlowPath
-from slowpath.findings.words import fraction_words, memory, parameter, ratio_words, sizes, times_words
+from slowpath.findings.slow_path import Control, Observation, Remedy, SlowPath, Support, observed, set_to
 from slowpath.slowpaths.remedies import ASYNCHRONOUS_PROGRESS, PROGRAM_ASYNCHRONOUS_PROGRESS
 
 

@@ -7,12 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from slowpath.core.finding_results import SettingsWords
-from slowpath.findings.difference import WITHOUT_USER, Slowdown
-from slowpath.findings.ended import ended, ended_observation, unstarted, unstarted_observation
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
-from slowpath.findings.observed import Wording, grouped, slowdown_observed
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.facts import WITHOUT_USER, Facts, Slowdown
+from slowpath.findings.observed import (
+    Wording,
+    ended,
+    ended_observation,
+    grouped,
+    slowdown_observed,
+    unstarted,
+    unstarted_observation,
+)
+from slowpath.findings.slow_path import Observation, SlowPath
 
 ABOUT = "your settings"
 WORDS = SettingsWords(title="Your own settings", text=ABOUT)

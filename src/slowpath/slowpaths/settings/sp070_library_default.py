@@ -9,11 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from slowpath.core.cell_results import CellResult
-from slowpath.findings.difference import INSTEAD, Slowdown
-from slowpath.findings.facts import Facts
-from slowpath.findings.observation import Observation
+from slowpath.findings.facts import INSTEAD, Facts, Slowdown
 from slowpath.findings.observed import Wording, grouped, slowdown_observed
-from slowpath.findings.slow_path import SlowPath
+from slowpath.findings.slow_path import Observation, SlowPath
 
 SLOWED_RATIO = 1.25  # of a cell with the choice over the cell as the library is: the choice does harm there
 _FEWEST_LAUNCHES = 4  # of each side: all of one lie above all of the other once in 70 times by chance

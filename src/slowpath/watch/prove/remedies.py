@@ -16,8 +16,8 @@ from typing import Final, get_args
 
 from slowpath.core.errors import UsageError
 from slowpath.core.files import json_bytes, write_atomically
-from slowpath.findings.library_remedies import variables_for
-from slowpath.findings.remedy import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, Witness
+from slowpath.findings.slow_path import COLLECTIVES, TUNABLES, Need, ProgramRemedy, Way, variables_for
+from slowpath.findings.slow_path import RemedyWitness as Witness
 from slowpath.mpi.alternatives import Operation, PlaceFacts, alternatives_of
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import version_tuple

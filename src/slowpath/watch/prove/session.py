@@ -33,7 +33,7 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError
 from slowpath.core.owners import ROOT, WRITABLE_BY_OTHERS
 from slowpath.core.version import __version__
-from slowpath.findings.remedy import ProgramRemedy
+from slowpath.findings.slow_path import ProgramRemedy
 from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import inspect
 from slowpath.mpi.own_settings import recorded_variables
