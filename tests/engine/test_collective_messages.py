@@ -13,7 +13,7 @@ from slowpath.core.cell_results import MessageCounts
 from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import resolve
 from slowpath.record.events import read_events
-from slowpath.run.witness import witness_variables
+from slowpath.run.prepare import witness_variables
 
 RANKS = 5  # the fewest at which a chain, a star and a tree are distinguished, and a barrier of Open MPI is linear
 SCAN, BARRIER = range(2)

@@ -24,7 +24,7 @@ from slowpath.mpi.mpi import Mpi
 from slowpath.plan.campaign import decode
 from slowpath.run.engine.cache import Engine
 from slowpath.run.engine.describe import describe
-from slowpath.run.libraries import Library
+from slowpath.run.prepare import Library
 from slowpath.run.progress import Quiet
 from watchdog import WATCHDOG_S
 

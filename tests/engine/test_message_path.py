@@ -12,7 +12,7 @@ from ranks import Ranks
 from slowpath.core.results import MessagePath
 from slowpath.mpi.message_path import paths_of
 from slowpath.record.witness import CONTROL_VARIABLES, read_variables
-from slowpath.run.witness import witness_variables
+from slowpath.run.prepare import witness_variables
 
 # A setting under which ranks of one node send by another way, and what then is said of it.
 FORCED = {

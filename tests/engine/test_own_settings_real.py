@@ -16,7 +16,7 @@ import pytest
 from slowpath.core.plan import Environment, Launch, Placement, Plan
 from slowpath.mpi.mpi import Mpi, settings_of
 from slowpath.mpi.own_settings import OwnSetting, removable, without
-from slowpath.run.commands import MpiCommands
+from slowpath.run.prepare import MpiCommands
 
 LINES = "# mine\nbtl_base_verbose = 0\ncoll_base_verbose = 0\n"
 

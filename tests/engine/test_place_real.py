@@ -126,7 +126,7 @@ def quota() -> Iterator[Path]:
 def test_a_quota_of_processor_time(quota: Path) -> None:
     """It is tried, too: processes that compute stand still. No ranks: they would need minutes."""
     code = (
-        "import msgspec; from slowpath.run.place import place_here as here; "
+        "import msgspec; from slowpath.run.machine import place_here as here; "
         f"open('{quota}/cgroup.procs', 'w').write('0'); print(msgspec.json.encode(here()).decode())"
     )
     argv = [sys.executable, "-c", code]
@@ -137,7 +137,7 @@ def test_a_quota_of_processor_time(quota: Path) -> None:
 
 
 def test_each_reason_of_a_refused_copy_is_distinguished() -> None:
-    code = "from slowpath.run.place import try_copies; one = try_copies(); print(one.plain, one.own)"
+    code = "from slowpath.run.machine import try_copies; one = try_copies(); print(one.plain, one.own)"
     for around, expected in (((), "0 None"), (NO_COPY, "1 1")):
         done = subprocess.run(
             [*around, sys.executable, "-c", code], capture_output=True, text=True, timeout=WATCHDOG_S, check=True

@@ -17,7 +17,7 @@ from slowpath.mpi.place import network_is_up
 from slowpath.mpi.settings import resolve
 from slowpath.record.events import LaunchEvents, WitnessedCalls, read_events
 from slowpath.record.witness import CONTROL_VARIABLES, PERFORMANCE_VARIABLES, read_variables
-from slowpath.run.witness import witness_variables
+from slowpath.run.prepare import witness_variables
 
 MESSAGE_BYTES = 1 << 20  # far beyond every library's switch to its protocol for long messages
 SINGLE_COPY = ("process_vm_readv", "process_vm_writev")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from slowpath.diagnose.bench import Bench
     from slowpath.diagnose.program import ProgramUse
     from slowpath.diagnose.ranks.job import Job
-    from slowpath.run.libraries import Library
+    from slowpath.run.prepare import Library
 
 GPU_PROOF_S = 30.0  # a library that hangs over GPU memory is given up after so long
 
@@ -170,7 +170,7 @@ def _job(ranks: int | None, dry: bool) -> Job:
     """Return the ranks of the job and where they can run here.  Raises: UsageError: too many ranks to diagnose."""
     from slowpath.diagnose.ranks.job import PAIR, Job, require_possible
     from slowpath.mpi.place import processor_groups
-    from slowpath.run.cores import allocated_nodes, allowed_cores
+    from slowpath.run.prepare import allocated_nodes, allowed_cores
 
     several = [level for level, groups in processor_groups().items() if level != "core" and len(groups) > 1]
     job = Job(PAIR if ranks is None else ranks, allowed_cores(), allocated_nodes(os.environ), tuple(several))
@@ -183,7 +183,7 @@ def _built(mpi: str | None, quiet: bool, dry: bool, begun_s: float) -> tuple[Lib
 
     Compiling takes minutes on two cores, so that nothing would be left of the default for a first diagnosis.
     """
-    from slowpath.run.libraries import one_library
+    from slowpath.run.prepare import one_library
 
     built = one_library(mpi, os.environ, teller(quiet), dry)
     explicit = click.get_current_context().get_parameter_source("budget") != click.core.ParameterSource.DEFAULT
@@ -199,9 +199,9 @@ def _bench(
     from slowpath.diagnose.bench import Bench
     from slowpath.diagnose.gpu_survey import GPU_PACE
     from slowpath.diagnose.state import NodeProcessors
-    from slowpath.run.cores import granted_processors, inherited_processors
     from slowpath.run.engine.describe import describe
-    from slowpath.run.others import others_now
+    from slowpath.run.machine import others_now
+    from slowpath.run.prepare import granted_processors, inherited_processors
     from slowpath.run.progress import choose
 
     tell, mine = teller(quiet), inherited_processors()

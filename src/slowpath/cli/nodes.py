@@ -64,9 +64,9 @@ def nodes_command(
     from slowpath.core.files import write_atomically
     from slowpath.core.units import parse_bytes
     from slowpath.record.folder import DEFAULT_PARENT
-    from slowpath.run.limits import RunLimits
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
+    from slowpath.run.schedule import RunLimits
     from slowpath.studies.nodes import measure
     from slowpath.studies.nodes.measure import NodeBench
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from slowpath.core.plan import Cell, Plan
     from slowpath.core.results import Results
-    from slowpath.run.libraries import Library
-    from slowpath.run.prepare import PreparedRun
+    from slowpath.run.prepare import Library, PreparedRun
 
 EPILOG = "Example: slowpath run checkup --mpi openmpi --budget 10m --out my-run"
 
@@ -98,12 +97,11 @@ def run_command(
     """
     from slowpath.cli.options import exit_code_of, show
     from slowpath.report.write import rebuild
-    from slowpath.run.commands import command_lines
-    from slowpath.run.limits import RunLimits
     from slowpath.run.measure import create, measure_prepared, resume
-    from slowpath.run.prepare import prepare
+    from slowpath.run.prepare import command_lines, prepare
     from slowpath.run.progress import choose
     from slowpath.run.reopen import Terms
+    from slowpath.run.schedule import RunLimits
 
     _require_fitting(resumed, [campaign, ranks, out, rounds, seed, script, *fail_on], trust)
     if (nodes or limit_s) and not script:

@@ -26,15 +26,12 @@ from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, Node
 from slowpath.diagnose.tune.files import PRELOAD, preload_beside
 from slowpath.mpi.mpi import as_library_is, listed_by, settings_of
 from slowpath.report.write import write_all
-from slowpath.run.libraries import Library as Built
-from slowpath.run.limits import Against, Patience, RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.paces import Paces
-from slowpath.run.prepare import PreparedRun, checker_of, estimated_size, judge_ahead, prepare_campaign
+from slowpath.run.prepare import Library as Built
+from slowpath.run.prepare import PreparedRun, checker_of, estimated_size, judge_ahead, prepare_campaign, unavailable
 from slowpath.run.progress import Progress
-from slowpath.run.reopen import Terms, require_machine_of
-from slowpath.run.trust import choosing_code
-from slowpath.run.witness import unavailable
+from slowpath.run.reopen import Terms, choosing_code, require_machine_of
+from slowpath.run.schedule import Against, Paces, Patience, RunLimits
 
 
 @dataclass(frozen=True)

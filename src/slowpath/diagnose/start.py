@@ -32,9 +32,9 @@ from slowpath.diagnose.steps.path import WHY, path_campaign
 from slowpath.diagnose.steps.survey import whole_survey, within_budget
 from slowpath.diagnose.tasks import AlternativesTask, StateTask, SurveyTask
 from slowpath.mpi.place import PlaceJob, faults
+from slowpath.run.machine import place_here
 from slowpath.run.measure import new_folder
 from slowpath.run.ownership import now, require_free
-from slowpath.run.place import place_here
 from slowpath.run.reopen import launcher_again
 
 

@@ -20,9 +20,9 @@ from slowpath.mpi.launchers import command, launcher_named
 from slowpath.mpi.libraries import AppliesTo
 from slowpath.mpi.message_path import LOG_FILE, VARIABLES, Protocol, moving, protocols
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.build import engine_for, kept_engine
 from slowpath.run.engine.cache import Engine, UsableEngine
+from slowpath.run.prepare import allocated_nodes, allowed_cores
 from slowpath.run.process import JobLimits, Outcome, run_job
 
 SMALL_BYTES = 8

@@ -159,7 +159,7 @@ def why_code(name: str, value: str) -> str | None:
 
 
 # What makes Open MPI read no parameter file. Its launcher reads them as well and hands their lines to the ranks as
-# variables, so these are taken out there, too (run.commands). Seen with Open MPI 5.0.11: `mpirun -n 1 env`, ompi_info.
+# variables, so these are taken out there, too (run.prepare). Seen with Open MPI 5.0.11: `mpirun -n 1 env`, ompi_info.
 NO_FILES: Mapping[str, str] = {"OMPI_MCA_mca_base_param_files": "none"}
 
 # Names below these belong to no library but reach how ranks are started.

@@ -25,17 +25,14 @@ from slowpath.core.version import __version__
 from slowpath.plan.cost import needed_bytes
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import read_plan, write_plan
-from slowpath.run.commands import Commands
 from slowpath.run.engine.meter import Tell
 from slowpath.run.execute import Execution, RunEnd
-from slowpath.run.libraries import mpi_facts, require_job
-from slowpath.run.limits import RunLimits
 from slowpath.run.machine import machine_facts
 from slowpath.run.ownership import now, owned, require_free
-from slowpath.run.prepare import PreparedRun
+from slowpath.run.prepare import Commands, PreparedRun, mpi_facts, require_job
 from slowpath.run.progress import Progress
 from slowpath.run.reopen import Terms, end_leftovers, reopen, require_no_other, what_is_left
-from slowpath.run.schedule import Schedule
+from slowpath.run.schedule import RunLimits, Schedule
 
 # Kept free as well: report, results, and what others write meanwhile.
 RESERVE_BYTES = 32 * 1024 * 1024

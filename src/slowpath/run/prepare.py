@@ -1,38 +1,299 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that is decided before the first launch, whoever asks: for a campaign's name, a campaign, or a plan.
-
-With `run.measure` this is all that other parts need to measure something: prepare, create, measure.
-"""
+"""From a campaign and the MPIs of this machine to a plan, its libraries and the command lines of its launches."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
+import shlex
+import shutil
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.campaign_file import recorded
+from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
 from slowpath.core.engine_description import CheckCells, Verdicts
-from slowpath.core.errors import UsageError
+from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
+from slowpath.core.guard import shell_assignments
 from slowpath.core.pace import AS_ESTIMATED, Pace, Size
-from slowpath.core.plan import Cell, Plan
+from slowpath.core.plan import ALL, Cell, Launch, Placement, Plan
 from slowpath.core.twins import twins_of
-from slowpath.mpi.batch_systems import find_allocation
-from slowpath.mpi.launchers import launcher_named
+from slowpath.mpi.batch_systems import NodeAllocation, find_allocation
+from slowpath.mpi.find import LAUNCHER_NAMES, VARIABLE, find_all, find_mpi, is_embedded
+from slowpath.mpi.launchers import (
+    WIDENED,
+    Command,
+    Launcher,
+    RankPlacement,
+    command,
+    launcher_named,
+    unavailable_binding,
+    unavailable_place,
+)
+from slowpath.mpi.loaded import Ask
+from slowpath.mpi.message_path import LOG_FILE, QUESTIONS, VARIABLES
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.own_settings import unset_in_ranks
+from slowpath.mpi.place import Groups, gpu_driver_is_there, network_is_up, processor_groups
+from slowpath.mpi.probe import output_of
+from slowpath.mpi.settings import Resolved, resolver
+from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE
 from slowpath.plan.campaign import INTERNAL, Nodes, load, require_sound, shipped
 from slowpath.plan.cost import Cost, estimate, fit_budget
-from slowpath.plan.expand import expand, order_launches
-from slowpath.run.choose import choose_mpis
-from slowpath.run.commands import RunCommands, commands_for
-from slowpath.run.cores import allocated_nodes, nodes_of, unavailable_placement
-from slowpath.run.engine.describe import checker, describe
+from slowpath.plan.expand import MpiInUse, absent, expand, numbered, order_launches, short_names
+from slowpath.record.folder import launch_folder
+from slowpath.record.witness import UCX_LOGS
+from slowpath.run.engine.build import engine_for
+from slowpath.run.engine.cache import UsableEngine
+from slowpath.run.engine.describe import UnbuiltEngine, checker, describe, planned_engine
 from slowpath.run.engine.meter import Tell
-from slowpath.run.libraries import Library, build_all
-from slowpath.run.witness import unavailable
+
+
+@dataclass(frozen=True)
+class ChosenMpis:
+    """The MPIs of a run.
+
+    found    at least one, in the order in which they were named
+    missing  names of the campaign that stand for no MPI of this machine, and why not
+    unbuilt  what becomes of one for which no engine can be built: the run fails (it was asked for), its cells are
+             skipped (the campaign names it), or it is left out (it only happens to be here)
+    """
+
+    found: tuple[Mpi, ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
+    unbuilt: Literal["fail", "skip", "leave out"] = "fail"
+
+
+def choose_mpis(
+    option: str | None,
+    campaign: Sequence[str] | None,
+    environ: Mapping[str, str] | None = None,
+    ask: Ask = output_of,
+) -> ChosenMpis:
+    """The MPIs to use.
+
+    option: one or several as `find_mpi` takes them, separated by commas, or "all": every MPI that is found.
+    campaign: the campaign's own list, where there is no option and no SLOWPATH_MPI.
+    Raises: UsageError: the option names one that is not there.  EnvironmentFailure: there is no MPI.
+    """
+    environ = os.environ if environ is None else environ
+    if option:
+        names = [option] if Path(option).exists() else [name.strip() for name in option.split(",")]
+        return _every(environ, ask) if names == [ALL] else _asked_for(names, environ, ask)
+    if environ.get(VARIABLE) or campaign is None:
+        return ChosenMpis((find_mpi(None, environ, ask),))
+    return _every(environ, ask) if list(campaign) == [ALL] else _of_campaign(campaign, environ, ask)
+
+
+def _every(environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
+    """Every MPI in sight, each installation once, whatever its launcher is called."""
+    found: dict[tuple[str, Path], Mpi] = {}
+    for mpi in find_all(environ, ask):
+        found.setdefault((mpi.identity, mpi.prefix.resolve()), mpi)
+    if not found:
+        find_mpi(None, environ, ask)  # raises, with what to do
+    return ChosenMpis(tuple(found.values()), unbuilt="leave out")
+
+
+def _asked_for(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
+    given = f"--mpi {','.join(names)}"
+    found: dict[Path, tuple[str, Mpi]] = {}
+    for name in names:
+        if name == ALL:
+            raise UsageError(f"{given}: '{ALL}' already means every MPI that is found; write it alone")
+        if not name:
+            raise UsageError(f"{given}: a name is empty; write for example --mpi mpich,openmpi")
+        try:
+            mpi = find_mpi(name, environ, ask)
+        except EnvironmentFailure as error:
+            raise UsageError(str(error)) from error
+        place = mpi.mpiexec.resolve()
+        if place in found:
+            raise UsageError(f"{given}: {found[place][0]} and {name} are the same MPI; name it once")
+        found[place] = (name, mpi)
+    return ChosenMpis(tuple(mpi for _, mpi in found.values()))
+
+
+def _of_campaign(names: Sequence[str], environ: Mapping[str, str], ask: Ask) -> ChosenMpis:
+    found: dict[Path, Mpi] = {}
+    missing: dict[str, str] = {}
+    for name in names:
+        try:
+            mpi = find_mpi(name, environ, ask)
+        except SlowpathError as error:
+            missing[name] = str(error).removeprefix(f"--mpi {name}: ")
+        else:
+            named = replace(mpi, source="campaign") if mpi.source == "option" else mpi
+            found.setdefault(mpi.mpiexec.resolve(), named)
+    if found or len(names) > 1:
+        found, more = _with_the_loaded_one(found, environ, ask)
+        missing |= more
+    if not found:
+        raise EnvironmentFailure(
+            f"none of the campaign's MPIs was found ({', '.join(names)}); name one with --mpi, or load its module"
+        )
+    return ChosenMpis(tuple(found.values()), missing, "skip")
+
+
+def _with_the_loaded_one(
+    found: dict[Path, Mpi], environ: Mapping[str, str], ask: Ask
+) -> tuple[dict[Path, Mpi], dict[str, str]]:
+    """The loaded MPI first, where the campaign does not name its library and the embedded one would stand in for it.
+
+    The second value says under the embedded one's name why that stands back.
+    """
+    back = {path: mpi for path, mpi in found.items() if mpi.source == "campaign" and is_embedded(mpi.mpiexec)}
+    if found and not back:
+        return found, {}
+    try:
+        loaded = find_mpi(None, environ, ask)
+    except SlowpathError:
+        return found, {}
+    if loaded.source != "PATH" or loaded.name in ("unknown", *(mpi.name for mpi in found.values())):
+        return found, {}
+    reason = f"{loaded.identity} is loaded; the embedded one is measured, too, with --mpi {loaded.name},embedded"
+    others = {path: mpi for path, mpi in found.items() if path not in back}
+    return {loaded.mpiexec.resolve(): loaded, **others}, {mpi.name: reason for mpi in back.values()}
+
+
+def launcher_in(command: Sequence[str]) -> str | None:
+    """The path of the launcher with which a command begins; None where it is no launcher, or just a name."""
+    name = Path(command[0]).name.split(".")[0]
+    return command[0] if name in LAUNCHER_NAMES and "/" in command[0] else None
+
+
+@dataclass(frozen=True)
+class Library:
+    """One MPI and the engine for it.
+
+    name      short, unique in the run (core.plan.PlannedMpi)
+    identity  library and version, unique in the run, too
+    """
+
+    name: str
+    identity: str
+    mpi: Mpi
+    engine: UsableEngine
+
+    @property
+    def in_use(self) -> MpiInUse:
+        """Return what the planner has to know of it."""
+        found = resolver(self.mpi.name, self.mpi.version, self.mpi.transport, network_is_up(), gpu_driver_is_there())
+        return MpiInUse(self.name, self.identity, found)
+
+    def resolve(self, setting: str) -> Resolved:
+        """Variables that put it into a library-neutral state, or the reason why there are none."""
+        return self.in_use.resolve(setting)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the engine is there; it may not be in a dry run."""
+        return not isinstance(self.engine, UnbuiltEngine)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what run.json states of it: the MPI, and its name and engine in this run."""
+        return {"short_name": self.name, **mpi_facts(self.mpi), "engine": dict(self.engine.facts)}
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """All MPIs of a run: those that are there, and names with the reason why not."""
+
+    usable: tuple[Library, ...]
+    missing: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def planned_for(self) -> list[MpiInUse]:
+        """Return what `plan.expand` takes."""
+        return [*(library.in_use for library in self.usable), *(absent(*item) for item in self.missing.items())]
+
+
+def mpi_facts(mpi: Mpi) -> dict[str, Any]:
+    """Return what run.json states of an MPI."""
+    return {
+        "name": mpi.name,
+        "version": mpi.version,
+        "vendor": mpi.vendor_line,
+        "abi": mpi.abi,
+        "standard_abi": mpi.standard_abi,
+        "source": mpi.source,
+        "prefix": str(mpi.prefix),
+        "mpiexec": str(mpi.mpiexec),
+        "launcher": mpi.launcher,
+        "env": dict(mpi.env),
+    }
+
+
+def one_library(option: str | None, environ: Mapping[str, str], tell: Tell, dry: bool = False) -> Library:
+    """The one MPI of `--mpi`, SLOWPATH_MPI or the PATH, with its engine.
+
+    Args: dry: as in `build_all`.
+    Raises: UsageError: the option names several.  EnvironmentFailure: as `build_all`.
+    """
+    usable = build_all(choose_mpis(option, None, environ), environ, tell, dry).usable
+    if len(usable) != 1:
+        raise UsageError("only one MPI can be shown; name one with --mpi")
+    return usable[0]
+
+
+def build_all(chosen: ChosenMpis, environ: Mapping[str, str], tell: Tell, dry: bool = False) -> Libraries:
+    """Engines for all chosen MPIs, built one after the other.
+
+    Args: dry: builds none; where one is missing an UnbuiltEngine stands for it.
+    Raises: EnvironmentFailure: no engine can be built for an MPI that has to be there, or for any.
+    """
+    built: list[tuple[Mpi, UsableEngine]] = []
+    failures: list[tuple[Mpi, EnvironmentFailure]] = []
+    for mpi in chosen.found:
+        try:
+            built.append((mpi, (planned_engine if dry else engine_for)(mpi, environ, tell)))
+        except EnvironmentFailure as error:
+            if chosen.unbuilt == "fail":
+                raise
+            failures.append((mpi, error))
+    if not built:
+        raise failures[0][1]
+    doubts = tuple(f"{mpi.identity}: {mpi.doubt}" for mpi, _ in built if mpi.doubt)
+    if chosen.unbuilt == "leave out":
+        notes = tuple(f"left out: {mpi.identity} at {mpi.prefix}: {error}" for mpi, error in failures)
+        return Libraries(_libraries(built, [])[0], {}, (*doubts, *notes))
+    usable, unbuilt = _libraries(built, failures)
+    return Libraries(usable, {**chosen.missing, **unbuilt}, doubts)
+
+
+def require_job(mpis: Sequence[Mpi], environ: Mapping[str, str]) -> None:
+    """Check that srun runs inside a job, unless the user named it.
+
+    Raises: EnvironmentFailure: outside of a job each launch would queue.
+    """
+    for mpi in mpis:
+        if mpi.launcher == "srun" and mpi.source in ("PATH", "campaign") and find_allocation(environ) is None:
+            raise EnvironmentFailure(
+                f"{mpi.identity} starts its ranks with srun, and outside a job every launch would wait in the "
+                "queue; run it inside a job (salloc, or slowpath run --script), or use another MPI: --mpi embedded"
+            )
+
+
+def _libraries(
+    built: Sequence[tuple[Mpi, UsableEngine]], failures: Sequence[tuple[Mpi, EnvironmentFailure]]
+) -> tuple[tuple[Library, ...], dict[str, str]]:
+    """The MPIs with an engine, and those without under their names with the reason."""
+    every = [mpi for mpi, _ in (*built, *failures)]
+    identities = [mpi.identity for mpi in every]
+    names = short_names([mpi.name for mpi in every], identities)
+    named = list(zip(names, numbered(identities), strict=True))
+    usable = [Library(*ids, *pair) for ids, pair in zip(named[: len(built)], built, strict=True)]
+    unbuilt = {name: str(error) for name, (_, error) in zip(names[len(built) :], failures, strict=True)}
+    return tuple(usable), unbuilt
 
 
 @dataclass(frozen=True)
@@ -265,3 +526,271 @@ def without_unavailable_witnesses(plan: Plan, libraries: Sequence[Library]) -> P
     cells = [msgspec.structs.replace(cell, skip=cell.skip or skipped.get(cell.cell)) for cell in plan.cells]
     launches = [launch for launch in plan.launches if not skipped.keys() & set(launch.cells)]
     return msgspec.structs.replace(plan, cells=cells, launches=launches)
+
+
+SYSTEM = Path("/sys/devices/system/cpu")
+
+
+def allowed_cores(system: Path = SYSTEM, processors: frozenset[int] | None = None) -> int:
+    """Physical cores among the processors that this process may run on; processors where no cores are reported.
+
+    Launchers count cores, not hardware threads, when they decide that there are more ranks than places.
+
+    Args: processors: others than those that this process may run on.
+    """
+    return len(_one_a_core(inherited_processors() if processors is None else processors, system))
+
+
+def _one_a_core(processors: frozenset[int], system: Path) -> tuple[int, ...]:
+    """The first of these processors of each core, in order."""
+    first: dict[str, int] = {}
+    for cpu in sorted(processors):
+        try:
+            siblings = (system / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
+        except OSError:
+            siblings = str(cpu)
+        first.setdefault(siblings, cpu)
+    return tuple(first.values())
+
+
+def inherited_processors() -> frozenset[int]:
+    """Processors that this process, and what it starts, may run on."""
+    return frozenset(os.sched_getaffinity(0))
+
+
+def granted_processors(environ: Mapping[str, str], system: Path = SYSTEM) -> frozenset[int]:
+    """Processors that the kernel grants a process that asks for all of the node: its cpuset, whatever it inherited.
+
+    Inside a batch job those that were inherited: others may be another job's, whether or not the kernel guards them.
+    """
+    if find_allocation(environ) is not None:
+        return inherited_processors()
+    try:
+        online = parse_cpu_list((system / "online").read_text())
+    except OSError:
+        online = frozenset(range(os.cpu_count() or 1))
+    found = set(inherited_processors())
+
+    def ask() -> None:
+        try:
+            os.sched_setaffinity(0, online | found)
+        except OSError:
+            return
+        found.update(os.sched_getaffinity(0))
+
+    asking = threading.Thread(target=ask)  # a mask is a thread's own, so that this one keeps what it inherited
+    asking.start()
+    asking.join()
+    return frozenset(found)
+
+
+def kept_within(environ: Mapping[str, str], system: Path = SYSTEM) -> tuple[int, ...]:
+    """Processors to bind ranks to, one a core, where this process may use fewer than the kernel grants; else none.
+
+    MPICH's and Open MPI's launchers bind to the first cores of the node, whatever mask they inherit: two runs side by
+    side under taskset would share them.
+    """
+    mine = inherited_processors()
+    return _one_a_core(mine, system) if mine < granted_processors(environ, system) else ()
+
+
+def widening(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Words before a launcher that may use all processors that the kernel grants."""
+    return ("taskset", "-c", format_cpu_list(sorted(granted_processors(environ))))
+
+
+def allocated_nodes(environ: Mapping[str, str]) -> int:
+    """Nodes of the batch system's allocation; 1 without one.  Raises: as find_allocation."""
+    found = find_allocation(environ)
+    return found.nodes if found else 1
+
+
+def nodes_at_hand(environ: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
+    """Return the number of nodes that a launcher can use, and their names; no names where nothing states them.
+
+    Raises: as find_allocation.
+    """
+    nodes = nodes_of(find_allocation(environ))
+    return nodes.count, nodes.names
+
+
+# From a plan's placement to what a launcher is asked for.
+
+
+def nodes_of(allocation: NodeAllocation | None) -> Nodes:
+    """Return what the planner has to know of an allocation; outside of any, this node alone."""
+    return Nodes(allocation.nodes, allocation.names) if allocation else Nodes()
+
+
+def place_of(placement: Placement, ranks: int = 0, within: tuple[int, ...] = ()) -> RankPlacement:
+    """Return where the ranks are asked to go.
+
+    Args: within: processors that they are kept on, if these hold all ranks and no other place is asked for.
+    """
+    is_open = placement.spread in (None, "core") and placement.nodes is None and not placement.hosts
+    kept = within if is_open and len(within) >= ranks else ()
+    return RankPlacement(placement.spread, placement.nodes, placement.ranks_per_node, tuple(placement.hosts), kept)
+
+
+def cores_for(placement: Placement, cores: int, nodes: int) -> int:
+    """Return the cores on the nodes that the placement uses, of `cores` on all `nodes` together."""
+    return cores if placement.nodes is None else max(1, cores // max(1, nodes) * min(nodes, placement.nodes))
+
+
+def unavailable_placement(launcher: Launcher, placement: Placement, groups: Groups | None = None) -> str | None:
+    """Why `launcher` can't put ranks there on nodes like this one; None if it can.
+
+    groups: of this node's processors; None: they are looked up.
+    """
+    reason = unavailable_binding(launcher, placement.bind) or unavailable_place(launcher, place_of(placement))
+    if placement.bind == WIDENED and shutil.which("taskset") is None:
+        reason = f"placement '{placement.name}' needs taskset (util-linux), and there is none"
+    if reason is not None or placement.spread in (None, "core"):
+        return reason
+    there = (processor_groups() if groups is None else groups).get(str(placement.spread))
+    if there is not None and len(there) < 2:
+        words = str(placement.spread).replace("_", " ")
+        return f"placement '{placement.name}' needs two {words}s in a node, and the processors here are all in one"
+    return None
+
+
+LIBRARY = "libslowpath-witness.so"  # next to the engine in the cache
+PRELOAD = "LD_PRELOAD"
+
+
+def witness_variables(
+    engine: Path, folder: Path, variables: Mapping[str, str], environ: Mapping[str, str], library: str
+) -> dict[str, str]:
+    """Variables of a witnessed launch, those of its environment included.
+
+    Args: engine: the program.  folder: of the launch, for UCX's tables.  variables: of the environment.
+          environ: the user's own, whose preloaded libraries stay, in front: what they do is counted, too.
+          library: name of the MPI.
+    """
+    there = variables.get(PRELOAD, environ.get(PRELOAD, ""))
+    counting = str(engine.parent / LIBRARY)
+    # Asked of any library: one without UCX does not look.
+    tables = {**VARIABLES, LOG_FILE: str(folder / UCX_LOGS.replace("*", "%h-%p"))}
+    asked = {**tables, **QUESTIONS.get(library, {})}
+    return {**asked, **variables, PRELOAD: f"{there}:{counting}" if there else counting}
+
+
+def unavailable(engine: Path) -> str | None:
+    """Why calls can't be counted with this engine; None if they can."""
+    library = engine.parent / LIBRARY
+    if not library.is_file():
+        return f"{library} is missing; build the engine anew with: slowpath mpi build --force"
+    if any(letter in str(library) for letter in " :"):
+        # ld.so(8): both separate the libraries of LD_PRELOAD, and neither can be escaped.
+        return f"{library}: a path with a blank or a colon can't be preloaded; set SLOWPATH_CACHE_DIR to another"
+    return None
+
+
+@dataclass(frozen=True)
+class MpiCommands:
+    """The launch commands of one MPI: everything that stays the same during a run.
+
+    environ: the user's own environment.  cores: those that the ranks may use, on all nodes together.
+    within: processors, one a core, where they are fewer than a launcher binds to; as kept_within.
+    """
+
+    mpi: Mpi
+    engine: Path
+    environ: Mapping[str, str]
+    cores: int
+    within: tuple[int, ...] = ()
+    launcher: Launcher = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "launcher", launcher_named(self.mpi.launcher))
+
+    def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
+        """Command of one launch; `variables` are all that it sets on top of the user's environment."""
+        environment = plan.environment(planned.environment, planned.mpi)
+        placement = next(p for p in plan.placements if p.name == planned.placement)
+        variables = environment.variables
+        if environment.witness:
+            variables = witness_variables(self.engine, out, variables, self.environ, self.mpi.name)
+        if FILE_VARIABLE in variables:  # what libslowpath-coll.so replaced is reported launch by launch
+            variables = {REPORT_VARIABLE: str(out / REPLACED_CALLS), **variables}
+        # env(1) takes a variable out of what the launcher inherits, and so out of what it passes on to the ranks.
+        inside = _env_without(unset_in_ranks(self.mpi.name, environment.unset, variables))
+        before, cores = self._widened(placement)
+        made = command(
+            self.launcher,
+            str(self.mpi.mpiexec),
+            self.mpi.name,
+            plan.ranks_of(planned.placement),
+            placement.bind,
+            variables,
+            [*inside, str(self.engine), "--plan", str(out / "plan.txt"), "--out", str(out)],
+            cores_for(placement, cores, allocated_nodes(self.environ)),
+            self.environ,
+            place_of(placement, plan.ranks_of(planned.placement), self.within),
+        )
+        return Command((*_env_without(environment.unset), *before, *made.argv), {**self.mpi.env, **made.variables})
+
+    def _widened(self, placement: Placement) -> tuple[tuple[str, ...], int]:
+        """Return the words before the launcher, and the cores that its ranks may use."""
+        if placement.bind != WIDENED:
+            return (), self.cores
+        return widening(self.environ), allowed_cores(processors=granted_processors(self.environ))
+
+
+def _env_without(names: Sequence[str]) -> tuple[str, ...]:
+    """`env -u A -u B`; empty where there is nothing to take out."""
+    return ("env", *(word for name in names for word in ("-u", name))) if names else ()
+
+
+@dataclass(frozen=True)
+class RunCommands:
+    """Launch commands of each MPI of a run, by its short name; the only one also serves a plan that names no MPI."""
+
+    by_mpi: Mapping[str, MpiCommands]
+
+    def command(self, plan: Plan, planned: Launch, out: Path) -> Command:
+        """Command of one launch, as its MPI has it."""
+        return self.of(planned).command(plan, planned, out)
+
+    def of(self, planned: Launch) -> MpiCommands:
+        """Return the commands of this launch's MPI."""
+        return self._first if planned.mpi is None else self.by_mpi[planned.mpi]
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The user's own environment."""
+        return self._first.environ
+
+    @property
+    def cores(self) -> int:
+        """Cores that the ranks may use, on all nodes together."""
+        return self._first.cores
+
+    @property
+    def _first(self) -> MpiCommands:
+        return next(iter(self.by_mpi.values()))
+
+
+Commands = MpiCommands | RunCommands
+
+
+def commands_for(libraries: Sequence[Library], environ: Mapping[str, str]) -> RunCommands:
+    """The launch commands of these MPIs on this machine or allocation."""
+    cores, within = allowed_cores() * allocated_nodes(environ), kept_within(environ)
+    return RunCommands(
+        {
+            library.name: MpiCommands(library.mpi, library.engine.program, dict(environ), cores, within)
+            for library in libraries
+        }
+    )
+
+
+def shell_line(made: Command) -> str:
+    """The command as a line to paste into a shell."""
+    variables = shell_assignments(dict(sorted(made.variables.items())))
+    return " ".join([*variables, shlex.join(made.argv)])
+
+
+def command_lines(commands: Commands, plan: Plan, run: Path) -> list[str]:
+    """One shell line for each planned launch, in their order."""
+    return [shell_line(commands.command(plan, launch, launch_folder(run, launch.launch))) for launch in plan.launches]

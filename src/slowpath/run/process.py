@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running one job: its own session, its output in files, a watchdog, and an end that leaves nothing behind.
-
-Nothing here runs while the job does, but a wait that wakes once a second, and then renews the stamp of the folder's
-owner where it is time: the cores belong to the measurement. Of a failed job's output, one line says why.
-"""
+"""Starting the launches of a job, watching them, saving the stacks of what hangs, and ending all of their processes."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ import ctypes
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -21,10 +18,254 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from slowpath.core import guard
 from slowpath.core.signals import as_job, held_back
-from slowpath.mpi.probe import Child
-from slowpath.run.leftovers import MARKER, end_job
-from slowpath.run.stacks import save_stacks
+from slowpath.core.units import whole_number
+from slowpath.mpi.launchers import RANK_VARIABLES
+from slowpath.mpi.probe import Child, ask
+
+MARKER = "SLOWPATH_JOB"
+
+
+def marked_processes(job: str, proc: Path = Path("/proc")) -> list[int]:
+    """Living processes that carry `job` in their environment."""
+    needle = f"{MARKER}={job}".encode()
+    found = []
+    for entry in proc.iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            # A zombie's environ is empty; another user's can't be read.
+            if needle in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A job that still runs. owner: the slowpath that waits for it; None: it is gone, nobody waits."""
+
+    job: str
+    processes: tuple[int, ...]
+    owner: int | None
+
+
+def leftovers_of(run: Path, proc: Path = Path("/proc")) -> list[Leftover]:
+    """Jobs on this node that write into the folder `run`: those whose command lines name a file in it."""
+    inside = os.fsencode(run.absolute()) + b"/launches/"
+    marks = {
+        mark
+        for entry in proc.iterdir()
+        if entry.name.isdigit() and inside in _read(entry / "cmdline") and (mark := _mark(entry)) is not None
+    }
+    found = []
+    for mark in sorted(marks):
+        pids = marked_processes(mark, proc)
+        parents = {_parent(proc / str(pid)) for pid in pids} - set(pids) - {None, os.getpid()}
+        owner = next((pid for pid in sorted(filter(None, parents)) if _is_slowpath(proc / str(pid))), None)
+        found.append(Leftover(mark, tuple(pids), owner))
+    return found
+
+
+def _mark(entry: Path) -> str | None:
+    head = f"{MARKER}=".encode()
+    parts = _read(entry / "environ").split(b"\0")
+    return next((part[len(head) :].decode("ascii", "replace") for part in parts if part.startswith(head)), None)
+
+
+def _parent(entry: Path) -> int | None:
+    fields = _read(entry / "stat").rpartition(b")")[2].split()
+    return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else None
+
+
+def _is_slowpath(entry: Path) -> bool:
+    """Whether a process is a slowpath: one that waits for a launch, and no shell that happens to be its parent."""
+    return any(part.endswith(b"slowpath") or part == b"slowpath.cli" for part in _read(entry / "cmdline").split(b"\0"))
+
+
+def _read(path: Path) -> bytes:
+    """Return the content; empty where the process is gone, or is another user's."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def end_job(group: int | None, job: str, grace_s: float) -> None:
+    """SIGTERM to what is left of the job, SIGKILL after `grace_s` to what ignores it.
+
+    group: process group of the launcher, None once its leader is collected. Returns at once if nothing is left.
+    """
+    if not _left(group, job):
+        return
+    if grace_s > 0:
+        _send(group, job, signal.SIGTERM)
+        # A suspended process takes SIGTERM only when it goes on.
+        _send(group, job, signal.SIGCONT)
+        if _gone_within(group, job, grace_s):
+            return
+    # A process may fork between the look and the kill, so look again until none is left.
+    for _ in range(20):
+        _send(group, job, signal.SIGKILL)
+        if _gone_within(group, job, 0.1):
+            return
+
+
+def _left(group: int | None, job: str) -> bool:
+    """Whether any process of the job still runs. A zombie that only waits to be collected does not count."""
+    return bool(marked_processes(job)) or (group is not None and _running(group))
+
+
+def _running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in ("Z", "X")
+
+
+def _gone_within(group: int | None, job: str, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while _left(group, job):
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _send(group: int | None, job: str, number: signal.Signals) -> None:
+    if group is not None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
+    for pid in marked_processes(job):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+MOST_RANKS = 16  # of one node; more show nothing new
+ONE_LIMIT_S = 10.0
+ALL_LIMIT_S = 30.0
+FRAMES_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Debugger:
+    """A program that prints the stacks of a process, and how it is asked to."""
+
+    name: str
+    argv: Callable[[int], Sequence[str]]
+
+
+def _gdb(pid: int) -> Sequence[str]:
+    settings = ("set pagination off", "set print frame-arguments none", "set width 0")
+    asked = [word for text in (*settings, "thread apply all backtrace 40") for word in ("-ex", text)]
+    return ["gdb", "-nx", "-batch", "-p", str(pid), *asked]
+
+
+# Best first. gdb names functions that eu-stack can't where only .symtab is there; pstack is gdb's on most systems.
+DEBUGGERS: tuple[Debugger, ...] = (
+    Debugger("gdb", _gdb),
+    Debugger("eu-stack", lambda pid: ["eu-stack", "-n", "40", "-p", str(pid)]),
+    Debugger("pstack", lambda pid: ["pstack", str(pid)]),
+)
+# "#1  0x00007f in MPI_Recv () from libmpi.so", "#0  main (argc=1) at x.cpp:3", "#2  0x00007f MPI_Recv"
+_FRAME = re.compile(r"#(\d+)\s+(?:0x[0-9a-f]+ (?:in )?)?([\w:~@.$<>*&, -]*?[\w>])(?:@\S+)?(?: \(.*| - .*|)$")
+_FIRST = re.compile(r"^(?:Thread \d+ |PID |#0)", re.MULTILINE)  # before it gdb introduces itself
+_STATES = {"R": "running", "S": "waiting", "D": "waiting for a device", "T": "stopped", "t": "traced", "Z": "dead"}
+
+
+def save_stacks(job: str, path: Path, search: str | None = None, proc: Path = Path("/proc")) -> None:
+    """Write the stacks of the job's ranks on this node into `path`: a line on each rank, a blank line, then all.
+
+    search: folders for the debugger, as in PATH; None: those of this process.
+    Raises nothing: what can't be had is stated in the file, and a file that can't be written is left out.
+    """
+    ranks = sorted((rank, pid) for pid in marked_processes(job, proc) if (rank := _rank_of(pid, proc)) is not None)
+    found = next((debugger for debugger in DEBUGGERS if shutil.which(debugger.name, path=search)), None)
+    end = time.monotonic() + ALL_LIMIT_S
+    heads, bodies = [], []
+    for rank, pid in ranks[:MOST_RANKS]:
+        text, why_not = _stack(found, pid, min(ONE_LIMIT_S, end - time.monotonic()))
+        where = innermost(text) if text else why_not
+        heads.append(f"rank {rank} (process {pid}, {_state(pid, proc)}): {where}")
+        bodies.append(f"==== rank {rank}, process {pid}, waits in the kernel at {_kernel(pid, proc)} ====\n{text}")
+    if len(ranks) > MOST_RANKS:
+        heads.append(f"{len(ranks) - MOST_RANKS} more ranks on this node: not looked at")
+    if not ranks:
+        heads.append("no rank of the job was found on this node")
+    with contextlib.suppress(OSError):
+        path.write_text(guard.text("\n".join([*heads, "", *bodies])) + "\n", encoding="utf-8")
+
+
+def innermost(text: str) -> str:
+    """The innermost frames of the first thread that a debugger printed, up to the MPI call: "poll < MPI_Recv"."""
+    # gdb prints threads from the last to the first, which is the one that called main.
+    main = re.split(r"^(?=Thread 1 |TID )", text, flags=re.MULTILINE)
+    names: list[str] = []
+    for line in main[1 if text.startswith("PID") and len(main) > 1 else -1].splitlines():
+        frame = _FRAME.match(line.strip())
+        if frame is None:
+            continue
+        names.append(frame[2].split("(")[0].strip())
+        if re.fullmatch(r"P?MPIX?_\w+", names[-1]):
+            break
+    if not names:
+        return "no frame could be read"
+    shown = names if len(names) <= FRAMES_SHOWN else [*names[: FRAMES_SHOWN - 1], "...", names[-1]]
+    return " < ".join(shown)
+
+
+def _stack(debugger: Debugger | None, pid: int, limit_s: float) -> tuple[str, str]:
+    """Return what the debugger printed, or nothing and why."""
+    if debugger is None:
+        return "", f"no stack: none of {', '.join(debugger.name for debugger in DEBUGGERS)} is installed"
+    if limit_s <= 0:
+        return "", f"no stack: {ALL_LIMIT_S:g} s were spent on others"
+    try:
+        # No look-up of debug information over a network while a job hangs.
+        done = ask(debugger.argv(pid), {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}, limit_s)
+    except subprocess.TimeoutExpired:
+        return "", f"no stack: {debugger.name} took more than {limit_s:.0f} s"
+    except OSError as error:
+        return "", f"no stack: {debugger.name}: {error.strerror or error}"
+    text = done.stdout.decode("utf-8", "replace")
+    first = _FIRST.search(text)
+    if first is None:
+        printed = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return "", f"no stack: {debugger.name}: {printed[-1][:200] if printed else 'printed none'}"
+    return text[first.start() :], ""
+
+
+def _rank_of(pid: int, proc: Path) -> int | None:
+    try:
+        content = (proc / str(pid) / "environ").read_bytes()
+    except OSError:
+        return None
+    return rank_in(dict(part.partition("=")[::2] for part in content.decode("utf-8", "replace").split("\0")))
+
+
+def rank_in(environ: Mapping[str, str]) -> int | None:
+    """The rank that a launcher gave a process; None: it is no rank."""
+    given = next((environ[name] for name in RANK_VARIABLES if name in environ), "")
+    return whole_number(given)
+
+
+def _state(pid: int, proc: Path) -> str:
+    try:
+        letter = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "gone"
+    return _STATES.get(letter, letter)
+
+
+def _kernel(pid: int, proc: Path) -> str:
+    try:
+        return (proc / str(pid) / "wchan").read_text().strip() or "no place"
+    except OSError:
+        return "a place that the kernel does not report"
+
 
 MAX_CHARACTERS = 300
 
@@ -107,7 +348,7 @@ class JobLimits:
 @dataclass(frozen=True)
 class LaunchedJob:
     """One job: its words and variables, the files that take its output whole, and those that grow while it makes
-    progress.  stacks: takes the stacks of a job that hangs (slowpath.run.stacks).  stdin: file that it reads; None:
+    progress.  stacks: takes the stacks of a job that hangs (slowpath.run.process).  stdin: file that it reads; None:
     nothing.  folder: in which it is started; None: this process's.
     """
 

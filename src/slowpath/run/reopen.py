@@ -1,28 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a run again: its plan, its MPIs and engines as this machine has them, and what is left to do.
-
-The folder states what was measured; what is started is this machine's (slowpath.run.find_again, slowpath.run.trust).
-"""
+"""Going on with a run: the MPI found again, nothing from the folder executed, the launches that are left."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure, RecordError, SlowpathError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.guard import KnownSecrets
 from slowpath.core.limits import FILE_BYTES
+from slowpath.core.machine import MpiFacts
 from slowpath.core.machine_kind import Machine, differing, host_of, in_words
-from slowpath.core.plan import Launch, Plan
+from slowpath.core.plan import Environment, Launch, Plan
 from slowpath.core.units import whole_number
+from slowpath.mpi.batch_systems import find_allocation
+from slowpath.mpi.find import LAUNCHER_NAMES, find_all, find_mpi
+from slowpath.mpi.mpi import Mpi
+from slowpath.mpi.own_settings import why_code
 from slowpath.mpi.place import network_is_up
-from slowpath.mpi.settings import resolver
+from slowpath.mpi.settings import Resolved, resolver
 from slowpath.record.blocks import scan
 from slowpath.record.folder import (
     MOST_MACHINES,
@@ -35,18 +38,186 @@ from slowpath.record.folder import (
     read_run,
     write_run,
 )
-from slowpath.record.plan_files import read_plan
-from slowpath.run.commands import RunCommands, commands_for
+from slowpath.record.plan_files import engine_cells_text, read_plan
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.meter import Tell
-from slowpath.run.find_again import Stated, mpi_again, stated
-from slowpath.run.hide import hide_secrets
-from slowpath.run.leftovers import Leftover, end_job, leftovers_of
-from slowpath.run.libraries import Library
+from slowpath.run.engine.usable import usable_engines
+from slowpath.run.execute import hide_secrets
 from slowpath.run.machine import machine_facts
-from slowpath.run.process import GRACE_S
+from slowpath.run.prepare import Library, RunCommands, choose_mpis, commands_for
+from slowpath.run.process import GRACE_S, Leftover, end_job, leftovers_of
 from slowpath.run.schedule import Schedule, read_account
-from slowpath.run.trust import choosing_code, require_hosts, require_names
+
+
+class Stated(MpiFacts, frozen=True):
+    """What a folder states of an MPI and the engine for it; `mpiexec` is for messages, and for --trust."""
+
+    @property
+    def engine_key(self) -> str | None:
+        """Return the key of the engine; None: the run states none."""
+        return self.engine.key if self.engine else None
+
+    @property
+    def words(self) -> str:
+        """`mpich 5.0.2 (/opt/mpich/bin/mpiexec)`."""
+        place = f" ({self.mpiexec})" if self.mpiexec else ""
+        return f"{' '.join(filter(None, (self.name, self.version))) or 'an MPI without a name'}{place}"
+
+    @property
+    def is_at_a_place(self) -> bool:
+        """Whether it states an absolute path."""
+        return self.mpiexec is not None and "\0" not in self.mpiexec and Path(self.mpiexec).is_absolute()
+
+    def is_(self, mpi: Mpi) -> bool:
+        """Whether this MPI is what was measured, wherever it lies."""
+        same = (mpi.name, mpi.version) == (self.name, self.version)
+        return same and self.launcher in (None, mpi.launcher)
+
+
+def stated(facts: Mapping[str, Any], where: str) -> Stated:
+    """Return the facts that a run states of its MPI.  Raises: RecordError: fields have wrong types."""
+    try:
+        return msgspec.convert(facts, Stated)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{where}: its MPI description is damaged: {error}; restore it from a copy") from error
+
+
+def mpi_again(
+    was: Stated, where: str, environ: Mapping[str, str], option: str | None = None, trust: bool = False
+) -> Mpi:
+    """The same library and version on this machine; of several the one at the stated place.
+
+    Args: option: as --mpi; nothing else is then looked at.  trust: where none is found, the stated path is started.
+    Raises: EnvironmentFailure: it is not here.  UsageError: the option names nothing.
+    """
+    found = list(_candidates(was, environ, option))
+    same = [mpi for mpi in found if was.is_(mpi)]
+    if same:
+        place = os.path.realpath(was.mpiexec) if was.is_at_a_place and was.mpiexec else None
+        return next((mpi for mpi in same if os.path.realpath(mpi.mpiexec) == place), same[0])
+    if option is None and trust and was.is_at_a_place and was.mpiexec and os.access(was.mpiexec, os.X_OK):
+        mpi = find_mpi(was.mpiexec, environ)
+        if was.is_(mpi):
+            return mpi
+        raise EnvironmentFailure(
+            f"{where}: was measured with {was.words}, which is now {mpi.identity}; start a new run"
+        )
+    here = ", ".join(dict.fromkeys(f"{mpi.identity} ({mpi.mpiexec})" for mpi in found)) or "no MPI"
+    other = "" if option else ", or use what the folder names with --trust"
+    raise EnvironmentFailure(
+        f"{where}: was measured with {was.words}, but {'--mpi names' if option else 'found here:'} {here}; name "
+        f"that MPI with --mpi PATH{other}"
+    )
+
+
+def _candidates(was: Stated, environ: Mapping[str, str], option: str | None) -> Iterator[Mpi]:
+    if option:
+        yield from choose_mpis(option, None, environ).found
+        return
+    yield from find_all(environ)
+    for launcher in _of_engines(was.engine_key, environ):
+        try:
+            yield find_mpi(str(launcher), environ)
+        except SlowpathError:
+            continue
+
+
+def _of_engines(key: str | None, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Launchers next to the wrapper for which the engine with this key was built here."""
+    for engine in usable_engines(environ, lambda engine: engine.note.key == key):
+        wrapper = Path(engine.note.mpicxx)
+        if wrapper.is_absolute():
+            for name in (
+                f"{launcher}{suffix}" for suffix in dict.fromkeys((wrapper.suffix, "")) for launcher in LAUNCHER_NAMES
+            ):
+                if (wrapper.parent / name).is_file():
+                    yield wrapper.parent / name
+                    break
+
+
+Resolve = Callable[[str], Resolved]  # a setting -> its variables under one MPI of this machine
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# No leading dash: ssh(1) takes a host that begins with one for an option, and options can name a command.
+_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
+_SHOWN = 100
+
+
+@dataclass(frozen=True)
+class ChoosingVariable:
+    """A variable of a plan that may choose what is run, and why."""
+
+    name: str
+    value: str
+    environment: str
+    why: str
+
+    @property
+    def words(self) -> str:
+        """`LD_PRELOAD=/tmp/x.so (environment 'default'): the dynamic linker loads libraries ...`."""
+        value = self.value if len(self.value) <= _SHOWN else f"{self.value[:_SHOWN]}..."
+        return f"{self.name}={value} (environment '{self.environment}'): {self.why}"
+
+
+def require_names(plan: Plan, where: str) -> None:
+    """Check names from a folder.
+
+    Raises: RecordError: names of nodes or variables, or parameters of cells, that no campaign makes.
+    """
+    problem = next(_problems(plan), None)
+    if problem is not None:
+        raise RecordError(f"{where}: {problem}; the plan is damaged: restore a copy, or start a new run")
+
+
+def require_hosts(plan: Plan, environ: Mapping[str, str], where: str) -> None:
+    """Check the nodes of the placements.
+
+    Raises: EnvironmentFailure: a placement is about a node that is not this job's.
+    """
+    allocation = find_allocation(environ)
+    names = allocation.names if allocation else ()
+    for placement in plan.placements:
+        for host in placement.hosts:
+            if host not in names:
+                raise EnvironmentFailure(
+                    f"{where}: placement '{placement.name}' puts ranks on {host}, which is not a node of this job; "
+                    "resume in a job with the same nodes, or start a new run"
+                )
+
+
+def choosing_code(environments: Sequence[Environment], resolve: Mapping[str | None, Resolve]) -> list[ChoosingVariable]:
+    """Variables that may choose what is run and that this machine's own tables don't give.
+
+    Args: resolve: by the short name of the MPI; None: that of environments for every MPI.
+    """
+    found = []
+    for environment in environments:
+        known = environment.setting is not None and environment.mpi in resolve
+        own = resolve[environment.mpi](environment.setting)[0] if known and environment.setting else {}
+        for name, value in environment.variables.items():
+            if own.get(name) != value and (why := why_code(name, value)) is not None:
+                found.append(ChoosingVariable(name, value, environment.name, why))
+    return found
+
+
+def _problems(plan: Plan) -> Iterator[str]:
+    """Yield the problems in the order in which they are checked."""
+    for environment in plan.environments:
+        of = f"environment '{environment.name}'"
+        for name in (*environment.variables, *environment.unset):
+            if not _VARIABLE.fullmatch(name):
+                yield f"{of}: {name!r} is no name of a variable"
+        for name, value in environment.variables.items():
+            if "\0" in value or "\n" in value:
+                yield f"{of}: {name} holds a line break or a zero byte"
+    for placement in plan.placements:
+        for host in placement.hosts:
+            if not _HOST.fullmatch(host):
+                yield f"placement '{placement.name}': {host!r} is no name of a node"
+    try:
+        engine_cells_text(plan.cells)
+    except ValueError as error:
+        yield str(error)
+
 
 # What an earlier pass over a plan left to do. Deletes nothing.
 

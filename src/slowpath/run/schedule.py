@@ -1,20 +1,147 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is still to be run: which planned launch, with which of its cells, given all that ended so far. Pure.
-
-The same rules serve a running run (each launch is reported as it ends) and a resumed one (the old ones come first).
-"""
+"""Which launch comes next, what is measured again or left out, and the limits of a launch."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowpath.core.errors import SlowpathError
+from slowpath.core.pace import Pace
 from slowpath.core.plan import Cell, Launch, Plan
+from slowpath.core.units import format_time
+from slowpath.plan.cost import LaunchTime, pace_of, times_of, typical_ratio
 from slowpath.record.events import CellBegin, read_events
-from slowpath.record.folder import FailedCell
+from slowpath.record.folder import FailedCell, read_launches
+from slowpath.record.plan_files import read_plan
+
+DEFAULT_CELL_TIMEOUT_S = 60.0
+# A launch that would end soon after the budget is worth waiting for: without it its cells lack a round.
+OVERRUN_RATIO, OVERRUN_S = 0.1, 2.0
+
+
+@dataclass(frozen=True)
+class Against:
+    """Launches that are held against those in one environment and placement: whoever takes `times` as long as the
+    longest of these is ended, and that is a result.
+
+    least_s: nobody is ended before.  unknown_s: limit while none of these has ended well.
+    """
+
+    environment: str
+    placement: str
+    times: float
+    least_s: float
+    unknown_s: float
+
+    def is_reference(self, planned: Launch) -> bool:
+        """Whether the others are held against it."""
+        return (planned.environment, planned.placement) == (self.environment, self.placement)
+
+    def limit_s(self, walls_s: Sequence[float]) -> float:
+        """Of a launch.  Args: walls_s: of those that it is held against, so far."""
+        return max(self.least_s, self.times * max(walls_s)) if walls_s else self.unknown_s
+
+    @property
+    def words(self) -> str:
+        """Why a launch was ended."""
+        return (
+            f"it took more than {self.times:g} times as long as launches in environment '{self.environment}', "
+            f"placement '{self.placement}', so it was ended"
+        )
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a launch may stand still by what it was estimated to take: `times` its longest part, its start or one
+    of its cells, and least_s at least.
+
+    launch_s: start and end of a job of two ranks here; None: not timed.
+    """
+
+    launch_s: float | None = None
+    times: float = 20.0
+    least_s: float = 10.0
+
+    def limit_s(self, part_s: float) -> float:
+        """Args: part_s: of the launch's longest part, as it was estimated."""
+        return max(self.least_s, self.times * part_s)
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """cell_timeout_s: time without progress after which a launch counts as hung.  budget_s: wall time of the run.
+
+    against: None: launches are not held against each other.  ends_launches: whether one that still runs when the budget
+    is over is ended, soon after it; what it measured until then counts.  patience: where somebody waits for the end of
+    a budget, a launch counts as hung sooner; None: it does not.
+    fair_s: where cells take many times as long as estimated, those that take longest are put off until the others have
+    the rounds that a conclusion needs within this time (slow_cells); None: every launch measures all of its cells.
+    """
+
+    cell_timeout_s: float = DEFAULT_CELL_TIMEOUT_S
+    budget_s: float | None = None
+    against: Against | None = None
+    ends_launches: bool = False
+    patience: Patience | None = None
+    fair_s: float | None = None
+
+    def budget_end_s(self, spent_s: float) -> float:
+        """Return after which time a launch is ended for the budget, s; inf: never.  Args: spent_s: before it began."""
+        if self.budget_s is None or not self.ends_launches:
+            return math.inf
+        return max(0.0, self.budget_s - spent_s) + max(OVERRUN_S, OVERRUN_RATIO * self.budget_s)
+
+
+def hung_words(idle_s: float, cell_timeout_s: float, part_s: float) -> str:
+    """Why a launch that did not move for idle_s was ended.  Args: part_s: as _Begun has it."""
+    if idle_s >= cell_timeout_s:
+        return f"no progress for {idle_s:g} s (--cell-timeout), so it was ended"
+    longest = format_time(part_s)
+    return f"no progress for {idle_s:.3g} s where the longest step was estimated to take {longest}, so it was ended"
+
+
+@dataclass
+class Paces:
+    """By number of ranks: kinds of launches that are over.
+
+    launch_s: start and end of a job of two ranks, as campaigns were estimated with; None: not timed.
+    """
+
+    launch_s: float | None = None
+    _times: dict[int, list[LaunchTime]] = field(default_factory=dict)
+
+    def add(self, run: Path, ranks: int, nodes: int = 1) -> None:
+        """A step that is over, or as far as it came; one that can't be read teaches nothing. nodes: as allocated."""
+        try:
+            plan, launches = read_plan(run / "plan.json"), read_launches(run)
+        except (OSError, SlowpathError):
+            return
+        wall_s = {one.launch: one.wall_s for one in launches if one.ended == "ok" and one.wall_s}
+        self.learn(plan, ranks, wall_s, nodes)
+
+    def learn(self, plan: Plan, ranks: int, wall_s: Mapping[int, float], nodes: int = 1) -> None:
+        """Args: wall_s: launch -> seconds, of launches that ended well."""
+        self._times.setdefault(ranks, []).extend(times_of(plan, wall_s, nodes, self.launch_s))
+
+    def pace(self, ranks: int) -> Pace:
+        """Of these ranks; of all others where nothing is known of these."""
+        own = self._times.get(ranks)
+        return pace_of(own or [one for times in self._times.values() for one in times])
+
+    def ratio(self, ranks: int) -> float | None:
+        """Wall time over the estimated, as most kinds of launches of these ranks took it; None: too few are over."""
+        return typical_ratio(self._times.get(ranks, []))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no launch is over."""
+        return not any(self._times.values())
+
 
 # Which node of many is the bad one: a node on which no pair starts, while its partners start with others.
 

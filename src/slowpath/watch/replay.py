@@ -21,12 +21,11 @@ from slowpath.findings.slow_path import DEFAULTS, FIRST_METRICS
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.cores import allocated_nodes, allowed_cores
 from slowpath.run.engine.meter import Tell
-from slowpath.run.limits import RunLimits
 from slowpath.run.measure import create, measure_prepared
-from slowpath.run.prepare import PreparedRun, prepare
+from slowpath.run.prepare import PreparedRun, allocated_nodes, allowed_cores, prepare
 from slowpath.run.progress import choose
+from slowpath.run.schedule import RunLimits
 from slowpath.watch.analysis import Watched
 from slowpath.watch.collective_prices import LIBRARY, CollectiveQuestion, collective_words
 from slowpath.watch.conclude import Asking

@@ -18,7 +18,7 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.run.limits import Against
+from slowpath.run.schedule import Against
 
 
 @dataclass

@@ -31,7 +31,7 @@ from slowpath.diagnose.tasks import SurveyTask
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
 from slowpath.run import reopen
-from slowpath.run.find_again import Stated
+from slowpath.run.reopen import Stated
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_a_budget_is_the_time_that_the_user_waits(
 
 
 def test_after_the_survey_steps_are_estimated_by_how_long_launches_took(bench: Bench, tmp_path: Path) -> None:
-    """A launch that hung teaches nothing (run.paces): a trial of 10 s was taken for one of 60 s, and left out."""
+    """A launch that hung teaches nothing (run.schedule): a trial of 10 s was taken for one of 60 s, and left out."""
     bench.ratio = 6.0
     made = begun(bench, tmp_path, budget_s=55.0).run()
     assert (bench.measured, bench.paced) == (["01-survey"], [["01-survey"]])
@@ -375,7 +375,7 @@ def test_compiling_an_engine_counts_only_where_a_budget_was_named(
     words: list[str], counts_from: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A first default diagnosis on two cores compiled for 210 s and had nothing left of its 120 s."""
-    monkeypatch.setattr("slowpath.run.libraries.one_library", lambda *_: None)
+    monkeypatch.setattr("slowpath.run.prepare.one_library", lambda *_: None)
     begun_s = time.monotonic() - 210.0
     with diagnose.diagnose_command.make_context("diagnose", list(words)):
         _, explicit, since_s = diagnose._built(None, True, False, begun_s)

@@ -16,8 +16,7 @@ from wakes import Job, by_own_clock
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.run import process
-from slowpath.run.leftovers import MARKER, leftovers_of
-from slowpath.run.process import JobLimits, run_job
+from slowpath.run.process import MARKER, JobLimits, leftovers_of, run_job
 from slowpath.run.reopen import end_leftovers
 
 SLEEP = "import time; time.sleep(1000)"

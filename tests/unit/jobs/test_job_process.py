@@ -16,8 +16,7 @@ import pytest
 from wakes import Job, by_own_clock
 
 from slowpath.run import process
-from slowpath.run.leftovers import MARKER
-from slowpath.run.process import JobLimits, Outcome, run_job
+from slowpath.run.process import MARKER, JobLimits, Outcome, run_job
 
 
 @pytest.fixture(autouse=True)

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.run import stacks
-from slowpath.run.leftovers import MARKER
-from slowpath.run.process import JobLimits, run_job
-from slowpath.run.stacks import Debugger, innermost, rank_in, save_stacks
+from slowpath.run import process as stacks
+from slowpath.run.process import MARKER, Debugger, JobLimits, innermost, rank_in, run_job, save_stacks
 
 GDB = """Thread 2 (Thread 0x7f1 (LWP 12) "async"):
 #0  0x00007f11 in epoll_wait () from /lib/libc.so.6

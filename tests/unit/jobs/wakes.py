@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -28,5 +29,10 @@ def by_own_clock(monkeypatch: pytest.MonkeyPatch, at: Callable[[int, Job], float
         return job.poll() is not None
 
     monkeypatch.setattr(process, "_ended_within", ended_within)
-    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+
+    def sleep(seconds: float) -> None:
+        time.sleep(seconds)
+        now_s[0] += seconds
+
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now_s[0], sleep=sleep))
     return count

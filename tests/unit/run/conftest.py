@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import pytest
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Launch, Placement, Plan
 from slowpath.mpi.mpi import Mpi
 from slowpath.run import process
-from slowpath.run.commands import MpiCommands
+from slowpath.run.prepare import MpiCommands
 
 FAKES = Path(__file__).parent / "fakes"
 MakePlan = Callable[..., Plan]
@@ -84,7 +85,12 @@ def _watchdogs_time(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return ended
 
     monkeypatch.setattr(process, "_ended_within", wake)
-    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+
+    def sleep(seconds: float) -> None:
+        time.sleep(seconds)
+        now_s[0] += seconds
+
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: now_s[0], sleep=sleep))
 
 
 @pytest.fixture

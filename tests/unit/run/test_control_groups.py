@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.place import PlaceFacts
-from slowpath.run.place import group_limits, read_place, still_s
+from slowpath.run.machine import group_limits, read_place, still_s
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

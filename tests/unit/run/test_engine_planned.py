@@ -15,12 +15,11 @@ from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.commands import command_lines
 from slowpath.run.engine.blas import processor_features
 from slowpath.run.engine.cache import PROGRAM, Engine, EngineNote, engines_folder, source_hash
 from slowpath.run.engine.describe import PLACE, UnbuiltEngine, checker, describe, planned_engine
 from slowpath.run.engine.usable import seal
-from slowpath.run.prepare import prepare
+from slowpath.run.prepare import command_lines, prepare
 
 # Each call but a question is a line in $STARTED.
 LAUNCHER = """#!/bin/sh

@@ -24,13 +24,13 @@ from slowpath.plan.campaign import decode
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, read_run, write_run
 from slowpath.record.plan_files import write_plan
 from slowpath.run import reopen
-from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution
-from slowpath.run.limits import RunLimits
 from slowpath.run.machine import machine_facts
+from slowpath.run.prepare import MpiCommands
 from slowpath.run.process import LaunchedJob, Outcome
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import Terms
+from slowpath.run.schedule import RunLimits
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJleHAiOjE3MzIzMDB9.k3Yw0Jt7xQpZ2mN8"
 SECRETS = {

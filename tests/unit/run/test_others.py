@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.run.others import ASK_AGAIN_CORES, between, others_now, ticks
+from slowpath.run.machine import ASK_AGAIN_CORES, between, others_now, ticks
 from slowpath.slowpaths.placement.load import LEAST_CORES
 
 
@@ -65,7 +65,7 @@ def test_load_is_what_is_still_there_at_a_second_look(
         write()
 
     write()
-    monkeypatch.setattr("slowpath.run.others.time.sleep", sleep)
+    monkeypatch.setattr("slowpath.run.machine.time.sleep", sleep)
     found = others_now(frozenset({0}), 0.3, tmp_path)
     assert found is not None
     assert found.cores == cores

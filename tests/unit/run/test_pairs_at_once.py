@@ -23,12 +23,11 @@ from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, LaunchBegin, LaunchEnd
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution
-from slowpath.run.limits import RunLimits
+from slowpath.run.prepare import MpiCommands
 from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Quiet
-from slowpath.run.schedule import NodeHealth
+from slowpath.run.schedule import NodeHealth, RunLimits
 
 NODES = [f"n{number:03d}" for number in range(1, 65)]
 BAD = "n017"

@@ -12,10 +12,10 @@ import pytest
 from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, read_launches
 from slowpath.run import process
-from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution
-from slowpath.run.limits import Against, Patience, RunLimits
+from slowpath.run.prepare import MpiCommands
 from slowpath.run.progress import Quiet
+from slowpath.run.schedule import Against, Patience, RunLimits
 
 MakePlan = Callable[..., Plan]
 

@@ -17,12 +17,14 @@ from slowpath.core.plan import Cell, Launch, Plan, PlannedMpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, read_launches, read_run, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.run import find_again, libraries, measure, reopen
-from slowpath.run.commands import MpiCommands
+from slowpath.run import measure, reopen
+from slowpath.run import prepare as libraries
+from slowpath.run import reopen as find_again
 from slowpath.run.engine.cache import Engine, EngineNote
-from slowpath.run.limits import RunLimits
+from slowpath.run.prepare import MpiCommands
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import Reopened, Terms, what_is_left
+from slowpath.run.schedule import RunLimits
 
 HERE = {"host": "here", "processor": "P", "processors": 4, "processors_allowed": "0-3", "kernel": "6.1"}
 OTHER = {**HERE, "host": "there", "processor": "Q"}

@@ -10,8 +10,7 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi import find
-from slowpath.run.choose import choose_mpis
-from slowpath.run.libraries import require_job
+from slowpath.run.prepare import choose_mpis, require_job
 
 VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n",

@@ -18,12 +18,11 @@ from msgspec.structs import replace
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, launch_folder, read_launches
-from slowpath.run.commands import MpiCommands
 from slowpath.run.execute import Execution, RunEnd
-from slowpath.run.limits import Against, RunLimits
+from slowpath.run.prepare import MpiCommands
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import schedule_after
-from slowpath.run.schedule import read_account
+from slowpath.run.schedule import Against, RunLimits, read_account
 
 MakePlan = Callable[..., Plan]
 FAST = RunLimits(cell_timeout_s=1.5)

@@ -14,9 +14,9 @@ import pytest
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Environment, Plan
 from slowpath.plan.cost import needed_bytes
-from slowpath.run.commands import MpiCommands, command_lines
 from slowpath.run.machine import machine_facts
 from slowpath.run.measure import RESERVE_BYTES, require_space
+from slowpath.run.prepare import MpiCommands, command_lines
 from slowpath.run.progress import Plain, ProgressBar, Quiet, choose, duration
 from slowpath.run.schedule import read_account
 

@@ -11,8 +11,8 @@ from slowpath.core.plan import Placement
 from slowpath.mpi.batch_systems import NodeAllocation
 from slowpath.mpi.launchers import RankPlacement, launcher_named
 from slowpath.plan.campaign import Nodes
-from slowpath.run import cores
-from slowpath.run.cores import cores_for, nodes_of, place_of, unavailable_placement
+from slowpath.run import prepare as cores
+from slowpath.run.prepare import cores_for, nodes_of, place_of, unavailable_placement
 
 ONE_SOCKET = {"core": [[0], [1]], "core_group": [[0, 1]], "socket": [[0, 1]]}
 TWO_SOCKETS = {"core": [[0], [1]], "core_group": [[0], [1]], "socket": [[0], [1]]}

@@ -18,14 +18,14 @@ from slowpath.core.plan import Environment, Launch, Plan, PlannedMpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, launch_folder, read_launches, read_run, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.run import find_again, libraries, measure, reopen
-from slowpath.run.choose import ChosenMpis
-from slowpath.run.commands import MpiCommands, RunCommands, command_lines
+from slowpath.run import measure, reopen
+from slowpath.run import prepare as libraries
+from slowpath.run import reopen as find_again
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.execute import Execution
-from slowpath.run.libraries import Libraries
-from slowpath.run.limits import RunLimits
+from slowpath.run.prepare import ChosenMpis, Libraries, MpiCommands, RunCommands, command_lines
 from slowpath.run.progress import Quiet
+from slowpath.run.schedule import RunLimits
 
 MakePlan = Callable[..., Plan]
 Build = Callable[..., Libraries]

@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from slowpath.core.plan import Plan
 from slowpath.plan.cost import FEWEST_ROUNDS, launch_parts_s
 from slowpath.record.folder import read_launches
-from slowpath.run.commands import MpiCommands
-from slowpath.run.execute import Execution
-from slowpath.run.limits import RunLimits
+from slowpath.run.execute import CellTimes, Execution
+from slowpath.run.prepare import MpiCommands
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import schedule_after
-from slowpath.run.slow_cells import CellTimes
+from slowpath.run.schedule import RunLimits
 
 MakePlan = Callable[..., Plan]
 LENGTHS = (8, 8, 2**20, 2**20, 2**20)

@@ -21,7 +21,7 @@ from slowpath.mpi.tuning import Pick
 from slowpath.plan.campaign import Nodes
 from slowpath.plan.cost import LaunchTime, estimate, fit_budget, kind_of, launch_parts_s, pace_of, typical_ratio
 from slowpath.plan.expand import MpiInUse, expand
-from slowpath.run.paces import Paces
+from slowpath.run.schedule import Paces
 
 RANKS = 8
 MOST = 1.5  # the factor by which a forecast may be wrong

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.run.witness import LIBRARY, unavailable, witness_variables
+from slowpath.run.prepare import LIBRARY, unavailable, witness_variables
 
 ENGINE = Path("/cache/engine/slowpath-engine")
 OURS = f"/cache/engine/{LIBRARY}"

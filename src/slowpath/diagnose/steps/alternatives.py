@@ -28,7 +28,7 @@ from slowpath.findings.finding import legs_missing
 from slowpath.findings.slow_path import Remedy, modulefile_lines, of_environment, shell_lines
 from slowpath.mpi.alternatives import Alternative, Applicable, Operation, PlaceFacts, all_alternatives, alternatives_of
 from slowpath.mpi.mpi import QUICK_VARIABLE
-from slowpath.run.limits import Against
+from slowpath.run.schedule import Against
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.estimate import Floats
 

@@ -12,7 +12,7 @@ from slowpath.diagnose.records import DiagnosisStep
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.tasks import Task
 from slowpath.mpi.settings import Forced
-from slowpath.run.limits import Against
+from slowpath.run.schedule import Against
 
 T = TypeVar("T", bound=Task)
 

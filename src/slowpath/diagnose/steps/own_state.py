@@ -26,7 +26,7 @@ from slowpath.findings.facts import CLEAR_RATIO, DECIDED, WITHOUT_USER
 from slowpath.findings.observed import CAMPAIGN, GIVEN_UP_RATIO
 from slowpath.mpi.launchers import INHERITED, WIDENED
 from slowpath.mpi.own_settings import OwnSetting, removable, without
-from slowpath.run.limits import Against
+from slowpath.run.schedule import Against
 from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.stats.contrast import rank_sum_p as p_value
 from slowpath.stats.contrast import rank_sum_shift as shift

@@ -33,14 +33,12 @@ from slowpath.diagnose.tune.shown import factors, trials
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning import Measured, Pick
 from slowpath.report.write import rebuild
-from slowpath.run.cores import allocated_nodes
 from slowpath.run.engine.meter import Tell
-from slowpath.run.limits import RunLimits
 from slowpath.run.measure import create, measure_prepared, resume
-from slowpath.run.paces import Paces
-from slowpath.run.prepare import PreparedRun, prepare
+from slowpath.run.prepare import PreparedRun, allocated_nodes, prepare
 from slowpath.run.progress import choose, duration
 from slowpath.run.reopen import Terms
+from slowpath.run.schedule import Paces, RunLimits
 
 NEAR_RATIO: Final = 2.0  # so close may neighbours choose differently
 MOST_STEPS: Final = 5  # each halves the octaves between two lengths: enough for any two below 4 GiB

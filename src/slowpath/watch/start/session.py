@@ -29,7 +29,7 @@ from slowpath.mpi.libraries import abi_of_soname, library_named
 from slowpath.mpi.own_settings import recorded_variables
 from slowpath.run.engine.elf import dynamic
 from slowpath.run.engine.meter import Tell
-from slowpath.run.place import place_here
+from slowpath.run.machine import place_here
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher, read_watch, record_files, write_watch
 from slowpath.watch.place import started_in
 from slowpath.watch.start.environment import (
