@@ -12,8 +12,8 @@ import pytest
 from ranks import Ranks
 
 from slowpath.mpi.mpi import Mpi
+from slowpath.run.engine.build import find_cmake
 from slowpath.run.engine.cache import Engine
-from slowpath.run.engine.toolchain import find_cmake
 from slowpath.watch.start.library import find_library
 
 SOURCES = Path(__file__).resolve().parents[2] / "engine" / "memory" / "tests"

@@ -18,7 +18,7 @@ from slowpath.experiments.cannon.experiment import FLOPS_PER_S
 from slowpath.experiments.cannon.runs import ACROSS_NODES, ALONE, CEILING, PARTS, TOTAL
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
-from slowpath.run.engine.blas import PACKAGED, PLUGIN
+from slowpath.run.engine.build import PACKAGED, PLUGIN
 from slowpath.run.engine.cache import Engine
 
 pytestmark = pytest.mark.needs("minutes")

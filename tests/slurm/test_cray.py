@@ -15,7 +15,7 @@ from cray import ANSWERS, SONAME, CrayMachine, cray_machine
 
 from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.elf import dynamic
+from slowpath.run.engine.cache import dynamic
 from watchdog import WATCHDOG_S
 
 pytestmark = [

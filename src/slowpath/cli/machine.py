@@ -53,8 +53,7 @@ def list_() -> int:
     """List the MPIs that --mpi can name, those that can be installed, and the engines in the cache."""
     from slowpath.mpi.find import find_all
     from slowpath.mpi.install import NAMES, installed_folder, read_manifest
-    from slowpath.run.engine.cache import engines_folder, list_engines
-    from slowpath.run.engine.usable import trusted_folder, why_not_usable
+    from slowpath.run.engine.cache import engines_folder, list_engines, trusted_folder, why_not_usable
 
     trusted_folder(os.environ)
     for mpi in find_all():

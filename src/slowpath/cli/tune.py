@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from slowpath.diagnose.tune.request import TuneRequest
     from slowpath.diagnose.tune.session import Session
     from slowpath.mpi.mpi import Mpi
-    from slowpath.run.engine.meter import Tell
+    from slowpath.run.engine.build import Tell
 
 
 @click.command("tune", epilog="Example: slowpath tune --ranks 2,4 --collectives bcast,allreduce --bytes 8,64KiB,1MiB")

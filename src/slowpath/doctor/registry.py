@@ -45,10 +45,16 @@ from slowpath.mpi.mpi import Mpi, as_library_is, library_of, read_control_variab
 from slowpath.mpi.own_settings import OwnSetting, why_ignored
 from slowpath.mpi.place import PlaceCheck, PlaceJob
 from slowpath.mpi.probe import output_of
-from slowpath.run.engine.blas import PLUGIN, BlasInSight, blas_in_sight, package_version
-from slowpath.run.engine.build import kept_engine
+from slowpath.run.engine.build import (
+    PLUGIN,
+    BlasInSight,
+    blas_in_sight,
+    find_cmake,
+    find_compiler,
+    kept_engine,
+    package_version,
+)
 from slowpath.run.engine.cache import UsableEngine
-from slowpath.run.engine.toolchain import find_cmake, find_compiler
 from slowpath.run.machine import bracketed, first_value, place_here, read_line
 from slowpath.run.prepare import allocated_nodes, allowed_cores
 from slowpath.run.process import JobLimits, run_job

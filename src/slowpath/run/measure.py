@@ -25,7 +25,7 @@ from slowpath.core.version import __version__
 from slowpath.plan.cost import needed_bytes
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, create_run_folder, read_run, write_run
 from slowpath.record.plan_files import read_plan, write_plan
-from slowpath.run.engine.meter import Tell
+from slowpath.run.engine.build import Tell
 from slowpath.run.execute import Execution, RunEnd
 from slowpath.run.machine import machine_facts
 from slowpath.run.ownership import now, owned, require_free

@@ -50,10 +50,9 @@ from slowpath.plan.cost import Cost, estimate, fit_budget
 from slowpath.plan.expand import MpiInUse, absent, expand, numbered, order_launches, short_names
 from slowpath.record.folder import launch_folder
 from slowpath.record.witness import UCX_LOGS
-from slowpath.run.engine.build import engine_for
+from slowpath.run.engine.build import Tell, engine_for
 from slowpath.run.engine.cache import UsableEngine
 from slowpath.run.engine.describe import UnbuiltEngine, checker, describe, planned_engine
-from slowpath.run.engine.meter import Tell
 
 
 @dataclass(frozen=True)

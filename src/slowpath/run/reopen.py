@@ -39,9 +39,8 @@ from slowpath.record.folder import (
     write_run,
 )
 from slowpath.record.plan_files import engine_cells_text, read_plan
-from slowpath.run.engine.build import engine_for
-from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.usable import usable_engines
+from slowpath.run.engine.build import Tell, engine_for
+from slowpath.run.engine.cache import usable_engines
 from slowpath.run.execute import hide_secrets
 from slowpath.run.machine import machine_facts
 from slowpath.run.prepare import Library, RunCommands, choose_mpis, commands_for

@@ -21,7 +21,7 @@ from slowpath.findings.slow_path import DEFAULTS, FIRST_METRICS
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.libraries import named_in
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.meter import Tell
+from slowpath.run.engine.build import Tell
 from slowpath.run.measure import create, measure_prepared
 from slowpath.run.prepare import PreparedRun, allocated_nodes, allowed_cores, prepare
 from slowpath.run.progress import choose

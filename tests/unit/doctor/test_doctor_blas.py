@@ -10,7 +10,7 @@ import pytest
 
 from slowpath.doctor import registry
 from slowpath.doctor.registry import blas_check, unbuilt
-from slowpath.run.engine.blas import BlasInSight
+from slowpath.run.engine.build import BlasInSight
 
 OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
 FAULTY = Path(__file__).parents[3] / "engine" / "studies" / "cannon" / "tests" / "faulty_blas.c"

@@ -12,11 +12,11 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine import blas, toolchain
+from slowpath.run.engine import build as blas
+from slowpath.run.engine import build as toolchain
 from slowpath.run.engine.build import engine_for
-from slowpath.run.engine.cache import engine_key, list_engines, source_hash
+from slowpath.run.engine.cache import engine_key, list_engines, source_hash, usable_engine
 from slowpath.run.engine.describe import describe
-from slowpath.run.engine.usable import usable_engine
 
 CMAKE = """#!/bin/sh
 # Counts its builds in $COUNT; --build makes an engine unless $BROKEN is set.

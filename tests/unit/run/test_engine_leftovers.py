@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.mpi.probe import ask, output_of
-from slowpath.run.engine.workplace import LOCK, remove_abandoned, workplace
+from slowpath.run.engine.build import LOCK, remove_abandoned, workplace
 from watchdog import WATCHDOG_S
 
 # Like make: it starts a compiler, which neither ends with it nor closes the pipe that it inherited.

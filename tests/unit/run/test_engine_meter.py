@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.cli.options import TerminalLines, teller
-from slowpath.run.engine.meter import PLAIN_EVERY_S, BuildMeter, share_done
+from slowpath.run.engine.build import PLAIN_EVERY_S, BuildMeter, share_done
 
 
 class Clock:

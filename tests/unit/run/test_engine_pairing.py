@@ -14,11 +14,8 @@ from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.build import engine_for, engine_of_standard, kept_engine
-from slowpath.run.engine.cache import EngineNote, source_hash
-from slowpath.run.engine.elf import dynamic
-from slowpath.run.engine.pairing import interface_of, require_pair, why_not
-from slowpath.run.engine.usable import seal
+from slowpath.run.engine.build import engine_for, engine_of_standard, interface_of, kept_engine, require_pair, why_not
+from slowpath.run.engine.cache import EngineNote, dynamic, seal, source_hash
 
 SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-5": "libmpi_abi.so.1"}
 

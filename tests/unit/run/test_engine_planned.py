@@ -15,10 +15,9 @@ from slowpath.core.owners import make_place
 from slowpath.core.resources import data_folder
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.blas import processor_features
-from slowpath.run.engine.cache import PROGRAM, Engine, EngineNote, engines_folder, source_hash
+from slowpath.run.engine.build import processor_features
+from slowpath.run.engine.cache import PROGRAM, Engine, EngineNote, engines_folder, seal, source_hash
 from slowpath.run.engine.describe import PLACE, UnbuiltEngine, checker, describe, planned_engine
-from slowpath.run.engine.usable import seal
 from slowpath.run.prepare import command_lines, prepare
 
 # Each call but a question is a line in $STARTED.

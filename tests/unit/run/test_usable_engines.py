@@ -15,9 +15,11 @@ import pytest
 from slowpath.core import owners as trust
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.owners import make_place, why_not_trusted
-from slowpath.run.engine import usable
-from slowpath.run.engine.cache import NOTE, PROGRAM, EngineNote
-from slowpath.run.engine.usable import (
+from slowpath.run.engine import cache as usable
+from slowpath.run.engine.cache import (
+    NOTE,
+    PROGRAM,
+    EngineNote,
     built_for,
     discard,
     kept_now,

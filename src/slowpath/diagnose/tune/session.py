@@ -33,7 +33,7 @@ from slowpath.diagnose.tune.shown import factors, trials
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.tuning import Measured, Pick
 from slowpath.report.write import rebuild
-from slowpath.run.engine.meter import Tell
+from slowpath.run.engine.build import Tell
 from slowpath.run.measure import create, measure_prepared, resume
 from slowpath.run.prepare import PreparedRun, allocated_nodes, prepare
 from slowpath.run.progress import choose, duration

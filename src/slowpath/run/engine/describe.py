@@ -24,11 +24,8 @@ from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import Answer, ask, output_of
 from slowpath.record.plan_files import engine_cells_text
-from slowpath.run.engine.blas import processor_features
-from slowpath.run.engine.build import chosen_engine
-from slowpath.run.engine.cache import CHOICE, Engine, UsableEngine, source_hash
-from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.usable import built_for, checksum
+from slowpath.run.engine.build import Tell, chosen_engine, processor_features
+from slowpath.run.engine.cache import CHOICE, Engine, UsableEngine, built_for, checksum, source_hash
 
 # Asking a program of ours, with one error for all that keeps it from answering.
 

@@ -30,7 +30,7 @@ from slowpath.core.files import json_bytes, write_atomically
 from slowpath.core.plan import Launch, Plan
 from slowpath.core.units import format_time, ratio_words
 from slowpath.experiments.measured import LaunchRecord, load_launches
-from slowpath.run.engine.meter import Tell
+from slowpath.run.engine.build import Tell
 from slowpath.run.measure import create, measure_prepared, resume, state_of
 from slowpath.run.prepare import PreparedRun, nodes_at_hand, prepare_on
 from slowpath.run.progress import Progress

@@ -36,8 +36,7 @@ from slowpath.core.owners import make_place, require_place, why_not_trusted
 from slowpath.mpi.launchers import identify
 from slowpath.mpi.probe import Child, output_of
 from slowpath.run.engine.cache import VARIABLE as CACHE
-from slowpath.run.engine.cache import engines_folder
-from slowpath.run.engine.elf import dynamic
+from slowpath.run.engine.cache import dynamic, engines_folder
 from slowpath.run.starting import start_users
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher
 

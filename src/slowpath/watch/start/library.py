@@ -16,13 +16,9 @@ from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.core.owners import make_place, require_place, shut, why_not_trusted
 from slowpath.core.resources import data_folder
 from slowpath.mpi.probe import ask
-from slowpath.run.engine.cache import CHOICE, Engine, engine_at, engines_folder, source_hash
+from slowpath.run.engine.build import BUILD_LIMIT_S, Compiler, Tell, find_cmake, find_compiler, workplace
+from slowpath.run.engine.cache import CHOICE, Engine, engine_at, engines_folder, source_hash, usable_engines
 from slowpath.run.engine.cache import VARIABLE as CACHE
-from slowpath.run.engine.compile import BUILD_LIMIT_S
-from slowpath.run.engine.meter import Tell
-from slowpath.run.engine.toolchain import Compiler, find_cmake, find_compiler
-from slowpath.run.engine.usable import usable_engines
-from slowpath.run.engine.workplace import workplace
 
 LIBRARY = "libslowpath-watch.so"
 _TARGET = "slowpath-watch"

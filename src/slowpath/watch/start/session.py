@@ -27,8 +27,8 @@ from slowpath.core.files import cannot, inside, require_utf8
 from slowpath.core.version import __version__
 from slowpath.mpi.libraries import abi_of_soname, library_named
 from slowpath.mpi.own_settings import recorded_variables
-from slowpath.run.engine.elf import dynamic
-from slowpath.run.engine.meter import Tell
+from slowpath.run.engine.build import Tell
+from slowpath.run.engine.cache import dynamic
 from slowpath.run.machine import place_here
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, WatchLauncher, read_watch, record_files, write_watch
 from slowpath.watch.place import started_in
