@@ -19,9 +19,12 @@ from slowpath.core.guard import drawn_on, text
 from slowpath.core.guard import line as one_line
 
 if TYPE_CHECKING:
+    from slowpath.core.results import Results
+
     FloatParameter = click.ParamType[float]
     CountsParameter = click.ParamType[tuple[int, ...]]
-    from slowpath.core.results import Results
+else:
+    FloatParameter = CountsParameter = click.ParamType
 
 
 UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
