@@ -56,12 +56,6 @@ def test_no_mpi_at_all(slowpath: Slowpath, tmp_path: Path) -> None:
     assert "SLOWPATH_MPI" in done.stderr
 
 
-def test_option_by_variable(slowpath: Slowpath) -> None:
-    done = slowpath("run", env={"SLOWPATH_RUN_BUDGET": "soon"})
-    assert done.returncode == 2
-    assert "soon" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
@@ -114,12 +108,6 @@ sys.meta_path.insert(0, Finder())
 """
     code, said = started(tmp_path, before, "run", "--list")
     assert (code, said.strip()) == (130, "slowpath: error: interrupted")
-
-
-@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_an_interrupt_at_its_end_changes_nothing(number: str, tmp_path: Path) -> None:
-    before = f"import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.{number})"
-    assert started(tmp_path, before, "run", "--list") == (0, "")
 
 
 def test_an_interrupt_within_exec_ends_with_130_and_not_by_sigint(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ Each command of `slowpath` goes through the same `main`, so commands of a toy mo
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -116,22 +115,6 @@ def test_head_takes_a_line_of_a_long_table(start: Start, tmp_path: Path) -> None
     assert not (tmp_path / "kept").exists(), "it printed on for nobody"
 
 
-@pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full", "2>&- <&-"])
-def test_lost_progress_changes_nothing(start: Start, tmp_path: Path, shell: str) -> None:
-    assert ended(start("toy", "measure", shell=shell)) == (3, "", "")
-    assert (tmp_path / "kept").read_text() == "measured"
-
-
-def test_progress_reader_that_goes_away_changes_nothing(start: Start, tmp_path: Path) -> None:
-    process = start("toy", "measure")
-    assert process.stderr is not None
-    process.stderr.readline()
-    process.stderr.close()
-    process.stderr = None
-    assert ended(process)[0] == 3
-    assert (tmp_path / "kept").read_text() == "measured"
-
-
 def test_progress_into_a_full_pipe_that_does_not_block_is_dropped(start: Start, tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -147,17 +130,6 @@ def test_progress_into_a_full_pipe_that_does_not_block_is_dropped(start: Start, 
     os.close(reader)
 
 
-def test_results_wait_for_the_reader_of_a_pipe_that_does_not_block(start: Start) -> None:
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    process = start("toy", "print", stdout=writer)
-    os.close(writer)
-    time.sleep(0.3)  # it fills the pipe meanwhile
-    with os.fdopen(reader, "rb") as file:
-        assert len(file.read().splitlines()) == 20000
-    assert ended(process)[::2] == (0, "")
-
-
 @pytest.mark.parametrize(("shell", "why"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")])
 @pytest.mark.parametrize("arguments", [["toy", "print"], ["--help"], ["--version"]])
 def test_results_that_can_not_be_written_are_one_line(start: Start, shell: str, why: str, arguments: list[str]) -> None:
@@ -165,19 +137,6 @@ def test_results_that_can_not_be_written_are_one_line(start: Start, shell: str, 
     assert code == 4
     assert said.startswith(f"slowpath: error: stdout can't be written: {why}; the output is not whole")
     assert said.count("\n") == 1
-
-
-def test_all_closed_at_once(start: Start, tmp_path: Path) -> None:
-    assert ended(start("toy", "measure", shell="<&- >&- 2>&-")) == (3, "", ""), "nothing was to be printed"
-    assert ended(start("toy", "print", shell="<&- >&- 2>&-")) == (4, "", "")
-
-
-def test_another_failure_goes_before_a_lost_reader(start: Start) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    process = start("toy", "fail", stdout=writer)
-    os.close(writer)
-    assert ended(process) == (4, "", "slowpath: error: no MPI here\n")
 
 
 def test_a_full_disk_is_one_line_wherever_it_strikes(start: Start) -> None:
@@ -201,27 +160,6 @@ def test_stopped_by_signals(start: Start, tmp_path: Path, numbers: list[int]) ->
     code, _, said = ended(process)
     assert (code, said.strip()) == (130, "slowpath: error: interrupted")
     assert (tmp_path / "kept").read_text() == "kept"
-
-
-def test_terminal_that_goes_away(start: Start, tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    process = start("toy", "wait", shell="", stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
-    os.close(theirs)
-    _until_exists(tmp_path / "begun")
-    os.close(ours)  # not its controlling terminal: writing to it is EIO
-    process.send_signal(signal.SIGHUP)
-    assert ended(process)[0] == 130
-    assert (tmp_path / "kept").read_text() == "kept"
-
-
-def test_nohup_is_respected(start: Start, tmp_path: Path) -> None:
-    process = start("toy", "wait", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-    _until_exists(tmp_path / "begun")
-    process.send_signal(signal.SIGHUP)
-    time.sleep(0.2)
-    assert not (tmp_path / "stopped").exists()
-    process.send_signal(signal.SIGTERM)
-    assert ended(process)[0] == 130
 
 
 def _until_exists(path: Path) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ import pytest
 from ranks import Event, Ranks, described, ends_of_cells, events_in
 
 from slowpath.experiments.cannon.experiment import FLOPS_PER_S
-from slowpath.experiments.cannon.runs import ACROSS_NODES, ALONE, CEILING, PARTS, TOTAL
+from slowpath.experiments.cannon.runs import ALONE, CEILING, PARTS, TOTAL
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.run.engine.build import PACKAGED, PLUGIN
@@ -23,7 +22,6 @@ from slowpath.run.engine.cache import Engine
 
 pytestmark = pytest.mark.needs("minutes")
 
-PAGE = Path(__file__).parents[2] / "docs" / "results" / "cannon.md"
 FAULTS = Path(__file__).parents[2] / "engine" / "studies" / "cannon" / "tests"
 # Short, and no waiting for a quiet machine: it is the products that count.
 QUICK = "repetitions=2 quiet_wait_s=0"
@@ -133,14 +131,6 @@ def test_every_variant_is_right_on_a_grid_that_is_not_square(cannon: Cannon, var
     assert grids[0] == {"rows": 2, "columns": 3, "steps": 6}
 
 
-def test_the_analysis_and_the_page_know_every_variant(variants: list[str]) -> None:
-    assert list(ACROSS_NODES) == variants
-    _, styles = PAGE.read_text().split("`variant` | in each step")
-    rows = re.findall(r"^`(\w+)` \| (.*)$", styles, re.MULTILINE)
-    assert [variant for variant, _ in rows] == variants
-    assert [variant for variant, row in rows if "(one node)" in row] == [v for v in variants if not ACROSS_NODES[v]]
-
-
 @pytest.mark.parametrize("fault", ["drop", "off_by_one", "float"])
 def test_a_wrong_multiplication_fails(cannon: Cannon, faulty_blas: Path, fault: str) -> None:
     """The fault is in the first multiplication of a process, so each variant has a launch of its own."""
@@ -154,13 +144,6 @@ def test_a_wrong_multiplication_fails(cannon: Cannon, faulty_blas: Path, fault: 
         assert done.cells[0]["status"] == "failed"
         assert "wrong product: row " in done.cells[0]["reason"]
         assert done.cells[0]["wrong_bytes"] > 0
-
-
-def test_changed_inputs_fail(cannon: Cannon, faulty_blas: Path) -> None:
-    """With one rank the change comes after the last use, so that the product is right all the same."""
-    done = cannon([f"variant=shared_direct n={N} {QUICK}"], 1, {"SLOWPATH_FAULT": "input"}, faulty_blas)
-    assert done.cells[0]["status"] == "failed"
-    assert "the inputs of rank 0 were changed" in done.cells[0]["reason"]
 
 
 @pytest.mark.parametrize("variant", ["sendrecv_replace", "put_fence", "pscw", "put_flag", "get_from_home"])
@@ -192,20 +175,6 @@ def test_the_record_holds_every_interval(cannon: Cannon) -> None:
             assert len(told["clock_hz"]) == 2
             assert all(hz is None or hz > 0 for hz in told["clock_hz"])
             inside_the_total(done, cell, rank)
-
-
-def test_one_core_alone_multiplies_while_the_others_have_nothing_to_do(cannon: Cannon) -> None:
-    done = cannon([f"variant={v} n={N} {QUICK}" for v in (ALONE, CEILING)], 4)
-    assert intervals_of(done, 0, 0) == {"total": 1, "dgemm": 2, "generate": 1}
-    assert [intervals_of(done, 0, rank) for rank in (1, 2, 3)] == [{"total": 1, "generate": 1}] * 3
-    assert [intervals_of(done, 1, rank) for rank in range(4)] == [{"total": 1, "dgemm": 2, "generate": 1}] * 4
-
-
-def test_what_an_interval_costs_is_told(cannon: Cannon) -> None:
-    done = cannon([f"variant=sendrecv n={N} {QUICK}"], 2)
-    [told] = [event["interval_ns"] for event in done.of("note", 0) if "interval_ns" in event]
-    whole = [i for i in done.index.select(cell=0, phase="steady") if done.index.headers["part"][i] == TOTAL]
-    assert 1 < told < min(read(done.index, int(i)).duration_ns.min() for i in whole)
 
 
 def intervals_of(done: Done, cell: int, rank: int) -> dict[str, int]:
@@ -298,14 +267,6 @@ def test_without_a_blas_cells_are_skipped(cannon: Cannon, engine: Engine, tmp_pa
         assert end["status"] == "skipped"
         assert "no BLAS" in end["reason"]
         assert "pip install 'slowpath[blas]'" in end["reason"]
-
-
-def test_an_order_that_the_grid_does_not_divide_is_skipped(cannon: Cannon) -> None:
-    [end] = cannon(["n=50 variant=sendrecv"], 4).cells
-    assert end["status"] == "ok"
-    [end] = cannon(["n=49 variant=sendrecv"], 4).cells
-    assert end["status"] == "skipped"
-    assert "n=49 is no multiple of the 2 steps of 2 x 2 ranks; take n=50" in end["reason"]
 
 
 @pytest.mark.parametrize(

@@ -54,20 +54,6 @@ def test_each_refused_cell_has_its_reason(engine: Engine, where: Path | None) ->
     assert lines[4]["reason"].endswith("take n=512")
 
 
-def test_without_ranks_no_job_is_judged(engine: Engine, where: Path | None) -> None:
-    code, lines = check(engine, where, ["p2p peer=2", "cannon n=511"])
-    assert code == 0
-    assert all("metrics" in line for line in lines)
-
-
-def test_what_is_no_plan_is_refused_as_a_whole(engine: Engine) -> None:
-    argv = [str(engine.program), "check", "--plan", "-"]
-    done = subprocess.run(argv, input="cell 0 p2p\n", capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "plan line 1" in done.stderr
-
-
 def test_a_description_that_can_not_be_written_is_no_success(engine: Engine) -> None:
     for action in (["describe", "--json"], ["describe"], ["--help"]):
         with open("/dev/full", "w") as full:

@@ -147,63 +147,6 @@ def test_ranks_that_are_not_alike_agree(
     }[lacks]
 
 
-def test_columns_of_all_ranks_need_no_room_side_by_side(replaced: Run) -> None:
-    """Their blocks in one array, a rank's behind another's, would lie among each other."""
-    by = {
-        **dict.fromkeys(("allreduce", "scan", "exscan"), "allgather+reduce_local"),
-        **{"scatter": "bcast", "gather": "allgather", "allgather": "alltoall"},
-    }
-    table = [{"collective": collective, "mockup": mockup, **EVERYTHING} for collective, mockup in by.items()]
-    done, report = replaced("columns.c", table, ranks_of_it=3)
-    assert done.stdout == "wrong: 0\n"
-    assert [row["calls"] for row in report["rows"]] == [6] * len(by)
-
-
-# Each of these stands in for a call of blocks of one length.
-OF_BLOCKS: dict[str, tuple[str, ...]] = {
-    "gather": ("allgather", "gatherv", "reduce", "nonblocking"),
-    "scatter": ("bcast", "scatterv", "nonblocking"),
-    "allgather": ("allgatherv", "allreduce", "alltoall", "gather+bcast", "circulant", "nonblocking"),
-    "alltoall": ("alltoallv", "copy+alltoall", "sendrecv", "nonblocking"),
-}
-
-
-# A turn takes each collective by one of its ways; `make test` takes two turns, each with a way for every collective.
-TURNS = [0, 1, *(pytest.param(turn, marks=pytest.mark.needs("minutes")) for turn in (2, 3, 4, 5))]
-
-
-@pytest.mark.parametrize("turn", TURNS)
-def test_blocks_arrive_in_another_datatype_than_they_were_sent_in(replaced: Run, turn: int) -> None:
-    """Intel MPI's own MPI_Allgather gives wrong data there: no mock-up of another call may be made of it so."""
-    table: Table = [
-        {"collective": name, "mockup": mockups[turn % len(mockups)], **EVERYTHING}
-        for name, mockups in OF_BLOCKS.items()
-    ]
-    done, report = replaced("lengths_sent.c", table, ranks_of_it=3)
-    assert done.stdout == "gather 0, scatter 0, allgather 0, alltoall 0\n"
-    assert [row["calls"] for row in report["rows"]] == [10800, 10800, 3600, 3600]
-
-
-@pytest.mark.parametrize("mockup", ["allgatherv", "alltoall", "gather+bcast", "allreduce", "circulant"])
-def test_ranks_with_datatypes_of_their_own_do_not_wait_for_each_other(replaced: Run, mockup: str) -> None:
-    done, report = replaced(
-        "unlike_types.c", [{"collective": "allgather", "mockup": mockup, **EVERYTHING}], ranks_of_it=3
-    )
-    assert (done.returncode, done.stdout) == (0, "wrong: 0\n")
-    assert report["rows"][0]["calls"] == 27
-
-
-def test_a_datatype_that_is_refused_to_a_mock_up_is_an_error_of_the_call_s_communicator(replaced: Run) -> None:
-    table: Table = [{"collective": "allgather", "mockup": "alltoall", **EVERYTHING}]
-    done, report = replaced("refused_types.c", table)
-    assert done.stdout.splitlines() == [
-        "error, handled: 1, right: 0",
-        "ok, handled: 1, right: 1",
-        "the world's is as before: 1",
-    ]
-    assert report["rows"][0]["calls"] == 4
-
-
 @pytest.mark.parametrize("is_local", [False, True])
 @pytest.mark.parametrize("watch_first", [True, False])
 def test_a_watch_may_stand_before_it_or_behind(

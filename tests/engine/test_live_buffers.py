@@ -115,14 +115,3 @@ def test_messages_take_the_buffers_in_turn(ranks: Ranks, blankless: Path, tmp_pa
         assert len(later) >= 2 * LIVE
         assert list(later) == [i % LIVE for i in range(len(later))]
         assert list(positions[-LIVE:]) == list(range(LIVE)), "one more message from each, with new content"
-
-
-def test_what_cannot_be_had_is_said(ranks: Ranks, tmp_path: Path) -> None:
-    over = ranks.run_engine("p2p", "--pattern", "one_way", "--live-buffers", "65536", "--messages", "2000")
-    assert over.returncode == 2
-    assert "live_buffers 65536" in over.stderr
-    much = ["--pattern", "one_way", "--live-buffers", "3", "--buffer-bytes", str(2**46), "--touch", "none"]
-    skipped = ranks.run_engine("p2p", *much, "--validate", "off")
-    assert skipped.returncode == 0, skipped.stderr
-    assert "skipped: allocation 0:" in skipped.stdout
-    assert "of 3 live_buffers were there" in skipped.stdout

@@ -147,25 +147,6 @@ def test_the_three_parts_of_overlap(ranks: Ranks, tmp_path: Path) -> None:
 WINDOWS = ["--pattern", "windowed", "--in-flight", "4", "--message-bytes", "8,64KiB", "--samples", "8"]
 
 
-def test_a_window_may_arrive_in_one_place_which_holds_its_payload(ranks: Ranks, tmp_path: Path) -> None:
-    """The receiver compares the one message that stands in its buffer: the first, the last, and new bytes."""
-    words = ["--direction", "forward,both", "--places", "one", "--time-limit-s", "0.01", "--out", str(tmp_path)]
-    ran(ranks, [*WINDOWS, *words])
-    ends = [event for event in events_in(tmp_path) if event["event"] == "cell_end"]
-    assert [event["status"] for event in ends] == ["ok"] * 4
-    assert sorted(event["validated_bytes"] // 65536 for event in ends) == [0, 0, 3, 6]
-
-
-def test_windows_both_ways_carry_the_payload_of_both_ends(ranks: Ranks, tmp_path: Path) -> None:
-    """Each end compares the 4 messages that it receives, in three windows: the first, the last, and new bytes."""
-    ran(ranks, [*WINDOWS, "--direction", "both", "--time-limit-s", "0.01", "--out", str(tmp_path)])
-    ends = [event for event in events_in(tmp_path) if event["event"] == "cell_end"]
-    assert [event["status"] for event in ends] == ["ok", "ok"]
-    assert ends[1]["validated_bytes"] >= 2 * 3 * 4 * 65536
-    index = scan(tmp_path / "samples.blk")
-    assert set(index.headers["rank"].tolist()) == {0}, "the first rank of the pair keeps the time of both directions"
-
-
 def test_threads_have_windows_of_their_own_and_need_the_level(ranks: Ranks, tmp_path: Path) -> None:
     words = [*WINDOWS, "--threads", "2", "--time-limit-s", "0.01", "--out"]
     ran(ranks, [*words, str(tmp_path / "without")], {"SLOWPATH_THREAD_LEVEL": "single"})
@@ -181,12 +162,3 @@ def test_threads_have_windows_of_their_own_and_need_the_level(ranks: Ranks, tmp_
         ends = [event for event in events_in(tmp_path / "with") if event["event"] == "cell_end"]
         assert [event["status"] for event in ends] == ["ok", "ok"]
         assert ends[1]["validated_bytes"] >= 3 * 2 * 4 * 65536  # received by one end: 4 messages of each thread
-
-
-@pytest.mark.parametrize("asked", [None, "multiple"])
-def test_thread_level_in_the_record(ranks: Ranks, tmp_path: Path, asked: str | None) -> None:
-    words = ["--samples", "8", "--warmup-s", "0", "--time-limit-s", "0", "--out", str(tmp_path)]
-    ran(ranks, words, {"SLOWPATH_THREAD_LEVEL": asked} if asked else None)
-    level = event(tmp_path, "launch_begin")["thread_level"]
-    assert level["asked"] == asked
-    assert level["provided"] in ("single", "funneled", "serialized", "multiple")

@@ -35,7 +35,6 @@ int main(int argc, char** argv) {
 }
 """
 NO_COPY = (sys.executable, str(Path(__file__).parent.parent / "support" / "no_single_copy.py"))
-SMALL_SHM = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"', "sh")
 NAMESPACE = ("unshare", "-Ur")
 
 
@@ -89,13 +88,6 @@ def test_a_filter_that_refuses_the_copy(mpi: Mpi, program: Path, watch_library: 
     if mpi.name == "mpich":  # Open MPI asks once, before the record begins
         each = verdict(mpi, program, watch_library, tmp_path / "each", each=NO_COPY)
         assert said_first(each, "A seccomp filter refuses a copy from another rank's memory (EPERM)")
-
-
-@pytest.mark.needs("root")
-def test_too_small_shared_memory(mpi: Mpi, program: Path, watch_library: Path, tmp_path: Path) -> None:
-    assert said_first(
-        verdict(mpi, program, watch_library, tmp_path / "w", SMALL_SHM), "/dev/shm has 64 KiB and 2 ranks"
-    )
 
 
 @pytest.fixture

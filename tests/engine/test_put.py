@@ -64,15 +64,6 @@ def test_the_origin_stores_whole_bursts_and_their_parts(recorded: Recorded, sync
     assert set(index.headers["allocation"][index.select(phase="warmup")]) == {0}
 
 
-@pytest.mark.parametrize("order", ["same", "sequential", "random"])
-def test_more_puts_may_be_counted_than_a_burst_has(recorded: Recorded, order: str) -> None:
-    _, events = recorded(
-        f"puts=1 instructions=4 order={order} {QUICK}", f"design=complex puts=2 instructions=5 order={order} {QUICK}"
-    )
-    for cell in (0, 1):
-        assert of(events, "cell_end", cell)[0]["status"] == "ok", of(events, "cell_end", cell)[0]["reason"]
-
-
 def test_short_bursts_are_batched_to_ten_microseconds_and_no_further(recorded: Recorded, tmp_path: Path) -> None:
     """Judged by the recorded warm-up, as the engine judges it."""
     index, _ = recorded(f"design=small_args puts=100 instructions=0 {QUICK}", f"puts=20000 instructions=0 {QUICK}")
@@ -101,40 +92,12 @@ def test_puts_and_their_synchronisation_are_counted_apart(recorded: Recorded) ->
     assert flush["stepped"][0] > 5
 
 
-def test_what_opens_a_burst_and_what_ends_it_are_one_synchronisation(recorded: Recorded) -> None:
-    _, events = recorded(f"synchronise=lock instructions=2 {QUICK}")
-    lock = counts(events, "synchronisation")
-    assert len(lock["stepped"]) == 1
-    named = {share["function"].removeprefix("P") for share in lock["shares"]}
-    assert {"MPI_Win_lock", "MPI_Win_unlock"} <= named
-
-
 def test_layers_do_less_and_less(recorded: Recorded) -> None:
     designs = ["mpi", "complex", "simple", "small_args", "empty_call_5"]
     _, events = recorded(*(f"design={design} instructions=4 {QUICK}" for design in designs))
     each = [np.mean(counts(events, "put", cell)["stepped"]) for cell in range(len(designs))]
     assert each == sorted(each, reverse=True)
     assert len(set(each)) == len(each)
-
-
-def test_an_inlined_put_is_no_call(recorded: Recorded) -> None:
-    """Nor is it much more than a loop that moves the data: it looks up where the target's part lies."""
-    inlined = ["small_args", "shmem_put", "shmem_p"]
-    _, events = recorded(
-        *(f"design={design} call=inlined checks=off instructions=512 {QUICK}" for design in inlined),
-        f"design=load_store instructions=512 {QUICK}",
-    )
-    bare = counts(events, "put", len(inlined))["region_instructions"] / 512
-    assert 5 < bare < 20
-    for cell in range(len(inlined)):
-        put = counts(events, "put", cell)
-        assert put["stepped"] == put["retired"] == []
-        assert bare <= put["region_instructions"] / 512 <= bare + 1.1  # what precedes the loop is shared by 512 puts
-
-
-def test_no_count_was_asked_for(recorded: Recorded) -> None:
-    _, events = recorded(f"instructions=0 {QUICK}")
-    assert of(events, "instructions") == []
 
 
 def test_what_the_library_keeps_of_an_info_key_is_noted(recorded: Recorded, mpi: Mpi) -> None:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from slowpath.core.engine_description import CheckCells
-from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
 from slowpath.plan.campaign import decode, load, shipped
 from slowpath.plan.expand import MpiInUse, expand
@@ -166,25 +164,3 @@ def test_a_contrast_is_of_a_metric_that_its_cells_yield(
 def test_the_engine_takes_every_shipped_campaign(name: str, description: Json, check: CheckCells) -> None:
     mpis = [MpiInUse(mpi, mpi, lambda setting: ({"X": "1"}, None)) for mpi in ("mpich", "openmpi")]
     assert expand(load(name), description, mpis, 1, check=check).cells
-
-
-def test_an_engine_that_does_not_answer_is_a_failure_and_no_refusal(tmp_path: Path, plan_of: PlanOf) -> None:
-    cells = plan_of("p2p", "").cells
-    broken = tmp_path / "slowpath-engine"
-    for content, why in (
-        ("#!/bin/sh\nexit 0\n", "exit code 0"),
-        ("#!/bin/sh\necho no >&2; exit 2\n", ": no; rebuild it"),
-    ):
-        broken.write_text(content)
-        broken.chmod(0o755)
-        with pytest.raises(EnvironmentFailure, match=why):
-            checker(Broken(broken), os.environ)(cells, 2)
-    with pytest.raises(EnvironmentFailure, match="No such file"):
-        checker(Broken(tmp_path / "none"), os.environ)(cells, 2)
-
-
-@dataclass(frozen=True)
-class Broken:
-    """What stands where an engine should."""
-
-    program: Path

@@ -102,11 +102,3 @@ def check_variables(mpi: Mpi, folder: Path) -> None:
         assert isinstance(by_name["btl_tcp_eager_limit"].value, int)
     assert all(one.reason for one in read.variables if one.value is None), "what is null says why"
     assert json.loads((folder / PERFORMANCE_VARIABLES).read_text())["reason"] is None
-
-
-def test_timed_launches_have_none_of_it(start: Start, tmp_path: Path) -> None:
-    events = start(witnessed=False)
-    assert events.begin is not None
-    assert not events.begin.witnessed
-    assert not events.calls(0)
-    assert not (tmp_path / CONTROL_VARIABLES).exists()

@@ -33,7 +33,6 @@ from slowpath.core.results import (
     LawResult,
     Leg,
     Legs,
-    Line,
     MpiResult,
     PlacementResult,
     RankPlace,
@@ -169,11 +168,6 @@ def a_contrast(name: str = "c1", ratio: float | None = 2.0, **changes: Any) -> C
             within_launch=False,
         )
     return replace(contrast, **changes)
-
-
-def a_line(text: str = "path: undecided.", **changes: Any) -> Line:
-    """Of the verdict, resting on no contrast."""
-    return replace(Line(level="info", text=text, contrast=None), **changes)
 
 
 def a_leg(state: str = "shown", text: str = "8 of 8 launches.", evidence: Sequence[str] = ()) -> Leg:

@@ -84,18 +84,6 @@ def test_rows_are_flat_and_complete(run: Run) -> None:
     assert (rows[0]["value"], rows[0]["samples"]) == (estimate["value"], estimate["samples"])
 
 
-def test_contrasts_have_their_two_sides(run: Run) -> None:
-    for contrast, row in zip(run.contrasts, run.contrast_rows(), strict=True):
-        assert contrast.a.cell.number == row["a_cell"]
-        assert (contrast.b.value, contrast.b.value_s) == (row["b_value"], row["b_time_s"])
-        assert row["a_message_bytes"] == int(contrast.a.cell.parameters["message_bytes"])
-        assert {contrast.a.phase, contrast.b.phase} <= {"first", "steady"}
-
-
-def test_findings_are_those_of_results_json(run: Run) -> None:
-    assert run.findings == run.results.findings
-
-
 def test_a_data_frame_takes_pandas_or_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = ModuleType("pandas")
     fake.DataFrame = list  # type: ignore[attr-defined]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 from slowpath.core.brief import MOST_LINES, Brief
-from slowpath.core.results import Verdict
 
 
 def test_a_healthy_machine_gets_one_line() -> None:
@@ -23,11 +22,3 @@ def test_what_is_cut_is_marked_as_cut() -> None:
     assert lines[-1].endswith(" ...")
     assert lines[1].startswith("  1. ")
     assert lines[2].startswith("     ")
-
-
-def test_the_profile_is_counted() -> None:
-    for number, words in ((1, "1 row in"), (2, "2 rows in")):
-        verdict = Verdict(headline="Fine.", lines=[], answer="Fine.", properties=number, state="clear")
-        assert words in Brief.of(verdict, None).lines()[1]
-    verdict = Verdict(headline="Fine.", lines=[], answer="Fine.", properties=0, state="clear")
-    assert Brief.of(verdict, None).lines() == ["Fine."]

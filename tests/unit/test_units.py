@@ -17,13 +17,9 @@ from slowpath.core.units import (
     format_rate,
     format_ratio,
     format_time,
-    of_ratio,
     parse_bytes,
-    parse_count,
-    parse_seconds,
     ratio_words,
     share_words,
-    spell_bytes,
 )
 
 
@@ -107,23 +103,6 @@ def test_lists_and_ranges(text: str, values: list[int]) -> None:
 def test_wrong_ranges(text: str, hint: str) -> None:
     with pytest.raises(UsageError, match=hint):
         expand_values(text)
-
-
-@pytest.mark.parametrize("text", ["-1", "1.5", "", "1KiB", "9" * 40])
-def test_wrong_counts(text: str) -> None:
-    with pytest.raises(UsageError):
-        parse_count(text)
-
-
-@pytest.mark.parametrize("text", ["-1", "nan", "inf", "", "1s", "1_0"])
-def test_wrong_seconds(text: str) -> None:
-    with pytest.raises(UsageError):
-        parse_seconds(text)
-
-
-@given(st.integers(0, MAX_BYTES) | st.integers(0, 2**13).map(lambda n: n * 2**30 + n))
-def test_spelling_is_read_back(count: int) -> None:
-    assert parse_bytes(spell_bytes(count)) == count
 
 
 @given(st.integers(0, MAX_BYTES))
@@ -227,12 +206,3 @@ def test_a_share_whose_excess_nearly_vanished_is_said_by_the_end_that_decides(
     share: float, interval: tuple[float, float] | None, words: str
 ) -> None:
     assert share_words(share, interval) == words
-
-
-def test_times_next_to_a_ratio_have_that_ratio() -> None:
-    """2.71x stood next to 272 us and 114 us: medians over launches that drift together are of no one pair."""
-    slow, fast = of_ratio(272e-6, 114e-6, 2.71)
-    assert slow / fast == pytest.approx(2.71)
-    assert slow * fast == pytest.approx(272e-6 * 114e-6)
-    assert of_ratio(2.01, 1.0, 2.0) == (2.01, 1.0)
-    assert of_ratio(0.0, 1.0, 2.0) == (0.0, 1.0)

@@ -40,9 +40,3 @@ def launch(number: int, begin_s: float, end_s: float, wall_s: float | None = Non
 def test_launches_at_the_same_time_are_named() -> None:
     (note,) = _at_once([launch(1, 0, 10), launch(2, 10, 20), launch(3, 12, 18), launch(4, 21, 30)])
     assert note.startswith("launches 2 and 3 ran at the same time, so two processes measured into this folder")
-
-
-def test_launches_of_one_turn_and_those_after_a_set_clock_are_not() -> None:
-    assert not _at_once([launch(1, 0, 10), launch(2, 0, 5), launch(3, 10.5, 12)])
-    assert not _at_once([launch(1, 0, 3610, wall_s=10), launch(2, 11, 20)])
-    assert not _at_once([LaunchInfo(1, 0, "e", "p"), LaunchInfo(2, 0, "e", "p", started="no time", wall_s=1.0)])

@@ -90,15 +90,6 @@ def test_times_of_witnessed_launches_are_never_used(run: Path) -> None:
     assert alone.witness["steady"]["send"].calls["process_vm_readv"].calls_per_op == 1
 
 
-def test_cells_without_calls_say_why(run: Path, tmp_path: Path) -> None:
-    assert "no witnessed launch" in cell(build_results(run), 1).calls_reason
-    for witnessed, reason in ((False, "did not reach the ranks"), (True, "counts no calls")):
-        folder = launch_folder(run, LAUNCH)
-        folder.rename(tmp_path / f"aside-{witnessed}")
-        witness(run, [], witnessed)
-        assert reason in cell(build_results(run), 0).calls_reason
-
-
 def test_variables_of_the_library(run: Path) -> None:
     folder = launch_folder(run, LAUNCH)
     rows = [

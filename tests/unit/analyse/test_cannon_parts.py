@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import cast
 import numpy as np
 import pytest
 
-from slowpath.core.cannon_results import CannonComputation, CannonGrid, Value
+from slowpath.core.cannon_results import CannonComputation, Value
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Cell
 from slowpath.experiments.cannon.critical import crossing
 from slowpath.experiments.cannon.entry import advice, kernels
 from slowpath.experiments.cannon.experiment import MEANINGS
-from slowpath.experiments.cannon.observed import MOST_INTERVALS, computation, of_launch, timeline
+from slowpath.experiments.cannon.observed import computation, of_launch, timeline
 from slowpath.experiments.cannon.points import groups
 from slowpath.experiments.cannon.runs import ACROSS_NODES, PARTS, Disturbance, Runs, disturbance, read_runs
 from slowpath.experiments.measured import Absent, LaunchContext, Reduced, SampleBlock, why_cores_are_shared
@@ -71,30 +70,10 @@ def test_ranks_that_share(placed: list[Rank], why: str) -> None:
     assert why in found
 
 
-def test_many_ranks_that_all_have_to_move() -> None:
-    count = 300
-    chain = [f"{i}-{i + 1}" for i in range(count)]
-    assert why_cores_are_shared(ranks(*chain, "0")) is None
-    assert why_cores_are_shared(ranks(*chain, "0", "0")) is not None
-
-
 def block(rank: int, part: int, durations: list[int], start: int | None = 0) -> SampleBlock:
     values = np.array(durations, dtype=np.int64)
     begin = None if start is None else start + np.arange(values.size) * 1000
     return SampleBlock(rank, "steady", 0, 1, 0, values, begin, part)
-
-
-def test_repetitions_are_distinguished() -> None:
-    runs = read_runs([block(0, 0, [10, 20]), block(0, 1, [1, 2, 3, 4])], LaunchContext(1, True))
-    assert isinstance(runs, Runs)
-    assert runs.spent_s(0, 1) == pytest.approx([3e-9, 7e-9])
-    assert runs.mean_s(4) is None
-
-
-def test_a_rank_without_a_part_counts_as_zero_in_its_mean() -> None:
-    runs = read_runs([block(0, 0, [10]), block(1, 0, [10]), block(1, 9, [6])], LaunchContext(2, True))
-    assert isinstance(runs, Runs)
-    assert runs.mean_s(9) == pytest.approx([3e-9])
 
 
 @pytest.mark.parametrize(
@@ -139,17 +118,6 @@ def test_what_disturbs_a_repetition() -> None:
     assert found.clean.tolist() == [True, False, False, True, True, False]
 
 
-def test_what_was_not_told_disturbs_nothing_and_is_not_zero() -> None:
-    length_s = np.array([0.001, 0.001])
-    found = disturbance(length_s, [said(0, 1, other_s=(None, None))], False)
-    assert isinstance(found, Disturbance)
-    assert found.loaded is None
-    assert found.clean is not None
-    assert found.clean.tolist() == [True, False]
-    assert disturbance(length_s, [], False) == "the engine did not say what disturbed the repetitions"
-    assert "another number of repetitions" in str(disturbance(length_s, [said(0)], False))
-
-
 def test_ranks_that_take_turns_do_not_disturb_each_other() -> None:
     length_s = np.array([0.001, 0.001])
     found = disturbance(length_s, [said(0, 1, other_s=(1.0, 0.0))], True)
@@ -169,19 +137,6 @@ def test_where_exposed_over_computed_falls_as_one_over_n_the_crossing_is_exact()
     curve = [(n, 100 / n / (1 + 100 / n)) for n in (32, 128, 512, 2048)]
     assert crossing(curve, 0.5) == pytest.approx(100)
     assert crossing(curve, 0.1) == pytest.approx(900)
-
-
-def test_a_curve_that_does_not_cross_says_why() -> None:
-    assert "below already at n = 128, the smallest: 40 %" in str(crossing([(128, 0.4), (256, 0.2)], 0.5))
-    assert "still 60 % at n = 256, the largest" in str(crossing([(128, 0.9), (256, 0.6)], 0.5))
-    assert "was not measured" in str(crossing([], 0.5))
-
-
-def test_the_first_of_several_crossings_counts() -> None:
-    found = crossing([(128, 0.6), (256, 0.4), (512, 0.6), (1024, 0.1)], 0.5)
-    assert isinstance(found, float)
-    assert 128 < found < 256
-    assert math.isclose(found, 181.02, rel_tol=1e-3)
 
 
 def cell(number: int, variant: str, n: int, mpi: str = "mpich", **changed: str) -> Cell:
@@ -218,14 +173,6 @@ def test_the_timeline_is_of_the_median_of_what_stands_for_the_launch() -> None:
     assert timeline(runs, job, 0, np.array([True, False, False, False, True])).repetition == 2  # two are too few
 
 
-def test_a_timeline_that_can_not_be_shown_says_why() -> None:
-    runs, job = runs_of([5], intervals=MOST_INTERVALS)
-    assert timeline(runs, job, 0, None).intervals == []
-    assert "4001 intervals are too many to show" in str(timeline(runs, job, 0, None).reason)
-    runs, _ = runs_of([5])
-    assert "did not say which step" in str(timeline(runs, LaunchContext(1, True), 0, None).reason)
-
-
 def spoken(best: list[tuple[int, str, list[str]]], gains: dict[tuple[str, int], float]) -> str:
     """Advice where the interval of a speed-up is 1 % to both sides, and no variant runs on several nodes."""
     points = {
@@ -255,22 +202,6 @@ def test_the_longest_range_wins_and_in_it_the_fastest() -> None:
     text = spoken(best, gains)
     assert text.startswith("Take pscw from n = 128 on, the smallest measured: it is 1.30")
     assert "can't be distinguished from sendrecv, put_flag" in text
-
-
-def test_without_the_reference_no_gain_is_claimed() -> None:
-    best = [(512, "pscw", [])]
-    grid = CannonGrid(rows=2, columns=2, steps=2)
-    text, _ = advice([a_best(*one) for one in best], [], {("pscw", 512): a_point()}, grid)
-    assert text == (
-        "Take pscw from n = 512 on (blocks of 256 x 256), the smallest measured: it is the fastest of those measured, "
-        "sendrecv_replace was not among them."
-    )
-
-
-def test_nothing_measured_is_said() -> None:
-    text, why = advice([a_best(512, None)], [], {}, None)
-    assert text is None
-    assert why == "no communicating variant was measured at the largest n"
 
 
 def test_parts_are_those_of_the_engine() -> None:
@@ -316,30 +247,6 @@ def test_computation_that_follows_the_clock() -> None:
     assert one.interval[1] < -0.9
     assert one.spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
     assert one.clock_spread_ratio == pytest.approx(1.35 * 0.05, rel=0.5)
-
-
-def test_computation_that_does_not_follow_it() -> None:
-    one = varied(0.0)
-    assert one.interval is not None
-    assert abs(one.correlation or 1.0) < 0.4
-
-
-def test_a_clock_that_can_not_be_read_has_a_reason() -> None:
-    one = varied(-1.0, read=False)
-    assert (one.correlation, one.interval, one.clock_spread_ratio, one.follows) == (None, None, None, False)
-    assert one.reason == "no cpufreq, no counted loop"
-    few = varied(-1.0, launches=2)
-    assert few.interval is None
-    assert few.reason == "2 launches: an interval needs 3"
-
-
-def test_ranks_that_share_cores_get_no_advice() -> None:
-    points = {("pscw", 512): a_point(512, 0.5, speed_up=a_value(2.0))}
-    text, why = advice([a_best(512, "pscw")], [], points, None, "2 ranks can run on 1 processor")
-    assert text is None
-    assert (
-        why == "ranks share cores, so times are the scheduler's and no style is advised: 2 ranks can run on 1 processor"
-    )
 
 
 def test_computation_over_compiler_options() -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import planted
 import planted_cannon as truth
 import pytest
 from planted_cannon import Machine
 
 from slowpath.analyse.build import build_results
-from slowpath.core.cannon_results import CannonGrid, CannonGroup, CannonPoint
+from slowpath.core.cannon_results import CannonGroup, CannonPoint
 from slowpath.core.cell_results import MetricEstimate, RepetitionCounts
 from slowpath.core.resources import data_folder
 from slowpath.core.results import Line, Results
@@ -78,19 +77,6 @@ def test_a_multiplication_lasts_from_the_first_start_to_the_last_end(results: Re
     assert found.interval[0] < compute_s(128) + truth.LATE_NS * NS < found.interval[1]
 
 
-def test_ranks_on_two_nodes_last_as_long_as_the_longest(tmp_path: Path) -> None:
-    results = built(tmp_path, hosts=("n1", "n2"), processors=("0", "0"), load_told=False)
-    found = estimate(results, "compute_only", 128)
-    alone = estimate(results, "compute_only", 128, "dgemm_s").launch_values
-    wanted = [dgemm * (1 + truth.EXPOSED["compute_only"][128]) for dgemm in alone]
-    assert found.launch_values == pytest.approx(wanted, rel=1e-5)
-    shown = group(results).timelines[0]
-    assert not shown.one_clock
-    assert [i.begin_s for i in shown.intervals if i.part == "total"] == [0, 0]
-    assert group(results).ranks_have_cores
-    assert follows_the_schema(results)
-
-
 def test_parts_are_sums_over_a_repetition_and_means_over_ranks(results: Results) -> None:
     dgemm = estimate(results, "sendrecv_replace", 256, "dgemm_s").value
     assert dgemm == pytest.approx(compute_s(256), rel=0.15)
@@ -149,27 +135,6 @@ def test_disturbed_repetitions_are_counted_and_left_out_of_the_value(results: Re
     assert found.by_repetitions.all_value > found.value
 
 
-def test_too_few_clean_repetitions_leave_the_value_to_all_of_them(results: Results) -> None:
-    cell = results.cells[truth.POOR_CELL]
-    assert cell.repetitions.launches_of_clean == truth.ROUNDS - 1
-    found = estimate(results, "sendrecv_replace", 128)
-    assert found.by_repetitions.launches_of_clean == truth.ROUNDS - 1
-    poor = found.launch_values.pop(truth.POOR_LAUNCH)
-    assert poor > 2 * max(found.launch_values)
-
-
-def test_in_long_repetitions_a_switch_counts_for_nothing(results: Results) -> None:
-    counts = results.cells[CELL["put_flag", 512]].repetitions
-    assert (counts.switched, counts.loaded) == (0, truth.ROUNDS)
-
-
-def test_load_that_was_not_told_is_not_zero(tmp_path: Path) -> None:
-    cell = built(tmp_path, load_told=False).cells[CELL["put_flag", 128]]
-    assert cell.repetitions.loaded is None
-    assert cell.repetitions.clean == truth.ROUNDS * 6
-    assert cell.repetitions_reason == "what other processes used was not reported"
-
-
 @pytest.mark.parametrize("variant", ["put_flag", "shared_direct", "sendrecv_replace"])
 def test_ratios_are_of_the_same_launches(results: Results, variant: str) -> None:
     """So the drift of the machine from launch to launch, ten times as large as the intervals, is in none of them."""
@@ -189,13 +154,6 @@ def test_ratios_are_of_the_same_launches(results: Results, variant: str) -> None
         assert found.speed_up.value == pytest.approx(blocking / own, rel=0.005)
 
 
-def test_the_rate_is_the_time_turned_over(results: Results) -> None:
-    found = point(results, "shared_direct", 512)
-    time, rate = found.multiply_s, found.rate_flops_per_s
-    assert rate.value == pytest.approx(2 * 512**3 / time.value)
-    assert rate.interval == pytest.approx([2 * 512**3 / time.interval[1], 2 * 512**3 / time.interval[0]])
-
-
 def test_the_rate_over_that_of_cores_alone(results: Results) -> None:
     """dgemm_alone is faster by ALONE_RATIO, so that is what two ranks at once keep of it, less what they expose."""
     late = truth.LATE_NS / truth.COMPUTE_NS[512]
@@ -206,12 +164,6 @@ def test_the_rate_over_that_of_cores_alone(results: Results) -> None:
     assert point(results, "shared_direct", 256).of_cores is None
     assert "dgemm_alone was not measured" in point(results, "shared_direct", 256).of_cores_reason
     assert "dgemm_alone" not in {entry.variant for entry in group(results).best}
-
-
-def test_no_rate_over_cores_where_ranks_share_one(tmp_path: Path) -> None:
-    shared = point(built(tmp_path, processors=("0", "0")), "shared_direct", 512)
-    assert shared.of_cores is None
-    assert "1 processor at a time" in shared.of_cores_reason
 
 
 def test_what_the_tool_itself_costs(results: Results, tmp_path: Path) -> None:
@@ -327,41 +279,6 @@ def test_advice_says_from_where_on_and_how_much(results: Results) -> None:
     assert line == Line(level="info", text=f"cannon, source=in_place, 2 ranks: {advice}", contrast=None)
 
 
-def test_a_busy_machine_is_told_of(results: Results) -> None:
-    (line,) = [one for one in results.verdict.lines if "disturbed" in one.text]
-    assert line.level == "warning"
-    assert "1 of 90 values of cells in launches had fewer than 3 clean ones" in line.text
-    assert results.verdict.count.startswith("1 difference without a name; 1 question answered")
-
-
-def test_a_variant_that_does_not_run_here_says_why(results: Results) -> None:
-    (found,) = [one for one in group(results).variants if one.variant == "pscw"]
-    assert found.points == []
-    assert [(one.n, one.reason) for one in found.missing] == [(n, "no MPI_Psend_init here") for n in truth.SIZES]
-
-
-def test_setup_is_told_or_says_that_it_is_not(results: Results, tmp_path: Path) -> None:
-    found = group(results)
-    assert found.grid == CannonGrid(rows=1, columns=2, steps=2)
-    assert found.blas.name == "Planted BLAS"
-    assert found.setup_reason is None
-    silent = built(tmp_path, setup_told=False)
-    assert group(silent).grid is None
-    assert group(silent).setup_reason == "the engine did not report its grid and BLAS"
-    assert group(silent).advice.startswith("Take shared_direct from n = 256 on: ")
-    assert follows_the_schema(silent)
-
-
-def test_one_launch_gives_times_and_no_advice(tmp_path: Path) -> None:
-    results = built(tmp_path, rounds=1)
-    found = group(results)
-    assert found.advice is None
-    assert found.advice_reason == "1 launch: variants can be distinguished from 3 rounds on"
-    assert point(results, "put_flag", 128).speed_up.interval is None
-    assert set(found.best[0].same) == {"sendrecv_replace", "shared_direct"}
-    assert follows_the_schema(results)
-
-
 def test_timelines_show_a_usual_repetition(results: Results) -> None:
     shown = {(one.variant, one.n): one for one in group(results).timelines}
     assert set(shown) == {(variant, n) for variant in truth.EXPOSED for n in (256, 512)} | {truth.ALONE}
@@ -377,14 +294,6 @@ def test_timelines_show_a_usual_repetition(results: Results) -> None:
     assert first.begin_s == 0
     assert second.begin_s == pytest.approx(truth.LATE_NS * NS)
     assert second.end_s == pytest.approx(found.multiply_s)
-
-
-def test_a_run_without_cannon_has_none(tmp_path: Path) -> None:
-    results = build_results(planted.make_run(tmp_path / "run"))
-    assert results.cannon is None
-    assert not any("cannon" in line.text for line in results.verdict.lines)
-    assert results.cells[0].repetitions_reason == "experiment p2p does not tell disturbed repetitions apart"
-    assert results.cells[0].metrics["half_round_trip_latency_s"].phases["steady"].by_repetitions is None
 
 
 def test_it_renders(results: Results) -> None:

@@ -14,9 +14,9 @@ from slowpath.core.cannon_results import CannonGroup, CannonPoint, CannonScaling
 from slowpath.core.plan import Placement
 from slowpath.experiments.cannon.critical import scaling
 from slowpath.experiments.cannon.points import CellGroup, Measured
-from slowpath.experiments.cannon.runs import NOT_REPORTED, clock_of, over_repetitions
+from slowpath.experiments.cannon.runs import clock_of, over_repetitions
 from slowpath.record.events import Repetitions
-from slowpath.report.cannon import scaling_answer, scaling_figures, scaling_lines, scaling_note
+from slowpath.report.cannon import scaling_answer, scaling_figures
 from slowpath.report.figure import Plot, Quantity
 
 ORDERS = (192, 384)
@@ -77,27 +77,10 @@ def test_weak_scaling_compares_equal_blocks_alone() -> None:
     assert weak.points[1].efficiency.value == pytest.approx(1 / OVERHEAD[4], rel=0.004)
 
 
-def test_more_ranks_than_cores_claim_nothing() -> None:
-    (first, *_) = planted(cores=2)
-    last = first.points[-1]
-    assert (last.ranks, last.oversubscribed, last.efficiency, last.speed_up) == (4, True, None, None)
-    assert last.reason == SHARED
-    assert first.points[1].efficiency is not None
-    assert "Oversubscribed with 4 ranks" in scaling_note([first])
-    assert "4: " in scaling_lines([first])[1]
-    assert "(oversubscribed)" in scaling_lines([first])[1]
-
-
 def test_the_answer_is_of_most_ranks_that_have_a_core_each() -> None:
     assert ", 4 ranks: efficiency " in scaling_answer(planted())[0]
     assert ", 2 ranks: efficiency " in scaling_answer(planted(cores=2))[0]
     assert scaling_answer([]) == []
-
-
-def test_one_number_of_ranks_is_no_curve() -> None:
-    assert planted(counts=(2,)) == []
-    assert scaling_figures([]) == []
-    assert scaling_lines([]) == []
 
 
 def test_panels_have_named_axes_and_no_efficiency_beyond_the_cores() -> None:
@@ -132,9 +115,3 @@ def test_clocks_over_ranks_and_repetitions() -> None:
     assert found.source == "counted loop"
     assert over_repetitions(events, 0) == 3e9
     assert over_repetitions(events, 1) == 2e9
-
-
-def test_a_clock_that_is_not_known_says_why() -> None:
-    assert clock_of([]) == clock_of([said((), None)]) == NOT_REPORTED
-    assert clock_of([said((None, None), "no counted loop is known")]) == "no counted loop is known"
-    assert over_repetitions([said((None,), "why")], 0) is None

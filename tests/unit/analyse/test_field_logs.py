@@ -51,12 +51,6 @@ def test_first_message_with_over_allocation_over_first_without(
     assert "within one launch" in found.interval_kind
 
 
-@pytest.mark.parametrize("log", ["overalloc-1B", "overalloc-64KiB", "overalloc-2MiB", "overalloc-1B-full-buffer"])
-def test_later_messages_show_no_slow_path(results: Results, log: str) -> None:
-    found = find(results, f"{log}, without overalloc", f"{log}, with overalloc", "steady")
-    assert found.verdict in ("same", "undecided")
-
-
 @pytest.mark.parametrize(
     ("a", "b", "ratio"),
     [
@@ -70,17 +64,3 @@ def test_steady_state_between_files(results: Results, a: str, b: str, ratio: flo
     found = find(results, a, b, "steady")
     assert found.ratio == pytest.approx(ratio, abs=0.005)
     assert found.interval[0] <= found.ratio <= found.interval[1]
-
-
-def test_the_suspect_value_is_flagged_and_kept(results: Results) -> None:
-    without = find(results, "overalloc-64KiB, without overalloc", "overalloc-64KiB, with overalloc", "steady")
-    assert any("1.7855e-06" in text for text in without.suspect)
-    cell = next(c for c in results.cells if c.label == "overalloc-64KiB, without overalloc")
-    steady = cell.metrics["send_barrier_s"].phases["steady"]
-    assert steady.samples == 10
-    assert steady.min == pytest.approx(1.7855e-06, abs=1e-9)
-
-
-def test_lines_of_others_are_kept_as_notes(results: Results) -> None:
-    assert any("MPICH_NO_LOCAL is set to 1" in note for note in results.notes)
-    assert len(results.notes) == len(set(results.notes))

@@ -12,14 +12,12 @@ import pytest
 
 from slowpath.analyse.floors import (
     NOT_MEASURED,
-    OLD,
     WAYS,
     CellFloors,
     TimedMessage,
     floors,
     lowest,
     message_of,
-    put_of,
 )
 from slowpath.core.plan import Cell
 from slowpath.core.twins import Twins
@@ -118,21 +116,6 @@ def test_a_put_has_the_floor_of_the_message_that_would_carry_its_bytes() -> None
     assert judged(longer, launches, [16e-6] * 6, "time_per_put_s").reason == NOT_MEASURED
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"design": "store"}, "no library"),
-        ({"operation": "accumulate"}, "more than carry"),
-        ({"target_busy_s": "1e-05"}, "computes meanwhile"),
-        ({"message_bytes": "0"}, "empty"),
-    ],
-)
-def test_other_puts_have_no_floor(change: dict[str, str], why: str) -> None:
-    found = put_of({"message_bytes": "8", **change}, (0, None))
-    assert isinstance(found, str)
-    assert why in found
-
-
 def test_launches_that_others_disturb_do_not_count_for_the_fastest() -> None:
     busy = FixedWork(1, 0, 8192, 0, (4,), (0, 1, 2, 3), (10, 10, 10, 4000))
     calm = FixedWork(1, 0, 8192, 0, (4,), (0, 1, 2, 3), (10, 10, 10, 12))
@@ -147,20 +130,6 @@ def test_launches_that_others_disturb_do_not_count_for_the_fastest() -> None:
     assert (none_calm.fastest_ratio, none_calm.calm_launches) == (None, 0)
 
 
-def test_a_way_that_is_forbidden_has_its_reason_and_is_no_floor() -> None:
-    why = "process_vm_readv: Operation not permitted"
-    one = launch(
-        0,
-        yardstick("flag", 60, 0),
-        yardstick("copy_across", 900),
-        yardstick("process_vm_readv", 1, samples_ns=(), reason=why),
-    )
-    found = judged(cell(), [one], [2.7e-6])
-    assert found.over is not None
-    assert (found.over.floor, found.over.interval) == ("copy_across", None)
-    assert {f.name: f.reason for f in found.floors}["process_vm_readv"] == why
-
-
 @pytest.mark.parametrize(
     ("parameters", "why"),
     [
@@ -173,15 +142,6 @@ def test_a_way_that_is_forbidden_has_its_reason_and_is_no_floor() -> None:
 def test_what_has_no_floor_says_why(parameters: dict[str, str], why: str) -> None:
     found = judged(cell(**parameters), [launch(0, yardstick("flag", 60, 0))], [1e-6])
     assert (found.floors, found.over, found.reason) == ([], None, why)
-
-
-def test_missing_has_a_reason() -> None:
-    old = judged(cell(), [launch(0)], [1e-6])
-    assert (old.over, old.reason) == (None, OLD)
-    apart = launch(0, yardstick("flag", 1, 0, samples_ns=(), reason="ranks 0 and 1 are on different nodes"))
-    assert judged(cell(), [apart], [1e-6]).reason == "ranks 0 and 1 are on different nodes"
-    another_length = launch(0, yardstick("flag", 60, 0), yardstick("copy_across", 9, 8))
-    assert judged(cell(), [another_length], [1e-6]).reason == NOT_MEASURED
 
 
 def test_the_ways_follow_the_memory_of_both_ends() -> None:

@@ -10,9 +10,6 @@ import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.core.results import ContrastResult, Results
-from slowpath.record.imports.choose import import_files
-from slowpath.report.run_page import render_html
-from slowpath.report.text import render_text
 
 pytestmark = pytest.mark.needs("minutes")
 
@@ -106,33 +103,9 @@ def test_the_allocation_that_is_mapped_by_the_other_side_is_the_one_that_counts(
         assert find(results["overalloc"], group, b, environment=environment).ratio < 1.5
 
 
-def test_between_gpus_the_first_message_is_slow_without_a_remainder(results: Runs) -> None:
-    found = find(results["gpu-pages"], "other GPU, first message", "0:1", buffer_bytes=str(2**30), overalloc_bytes="0")
-    assert found.interval[0] > 4
-
-
 def test_single_copy_loses_at_128_mib_and_wins_at_1_mib(results: Runs) -> None:
     for size, faster in ((1 << 27, True), (1 << 20, False)):
         found = find(
             results["pinned-host"], "single copy", "no single copy", message_bytes=str(size), memory="pinned_host"
         )
         assert (found.interval[1] < 0.9) if faster else (found.interval[0] > 1.1)
-
-
-def test_the_reproducers_own_logs_show_the_same(tmp_path: Path) -> None:
-    results = build_results(import_files(sorted((RUNS / "logs").glob("*.txt")), tmp_path / "logs"))
-    ratios = {
-        c.b.label.removesuffix(", with overalloc").removeprefix("log-overalloc-"): c
-        for c in results.contrasts
-        if c.group == "over-allocation, the first message"
-    }
-    assert ratios["1-default"].interval[0] > 4
-    assert ratios["1-default"].ratio > ratios["65536-default"].ratio > 4
-    assert ratios["2097152-default"].verdict == "same"
-    assert ratios["1-receiver-fetches-padded"].verdict != "slower"
-
-
-def test_they_render(results: Runs) -> None:
-    for run in results.values():
-        assert run.verdict.headline in " ".join(render_text(run).split())
-        assert "<svg" in render_html(run)

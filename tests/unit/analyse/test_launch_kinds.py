@@ -44,13 +44,3 @@ def test_a_slow_half_of_the_run_is_not_named() -> None:
     kinds = lottery(BASES, 2e-5, slow=range(12, 24))
     assert kinds
     assert not named(kinds)
-
-
-def test_without_fixed_work_nothing_is_named() -> None:
-    kinds = lottery(BASES, 2e-5, slow=SLOW, work_s=[])
-    assert kinds[0].fixed_work_ratio is None
-    assert not named(kinds)
-
-
-def test_equal_launches_have_no_entry() -> None:
-    assert [lottery(BASES, 0.0, seed=seed) for seed in range(40)] == [[]] * 40

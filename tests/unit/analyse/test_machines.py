@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
-from slowpath.core.machine_kind import differing, groups
+from slowpath.core.machine_kind import differing
 from slowpath.core.results import Results
 from slowpath.record.folder import read_launches, read_run, write_launch, write_run
 
@@ -48,24 +48,11 @@ def test_only_launches_of_the_machine_with_most_of_them_count(tmp_path: Path) ->
     )
 
 
-def test_the_other_machine_speaks_where_it_measured_more(tmp_path: Path) -> None:
-    found = resumed(tmp_path / "r", B, 5)
-    assert launches(found) == 5
-    assert found.run.machine == B
-    assert "not the 6 on a (Old" in found.verdict.lines[0].text
-
-
 def test_another_node_of_the_same_kind_stands_with_the_first_and_is_noted(tmp_path: Path) -> None:
     found = resumed(tmp_path / "r", {**A, "host": "b", "processors_allowed": "4-7"}, 3)
     assert launches(found) == planted.ROUNDS
     assert "6 launches ran on b, a machine of the same kind as a" in found.notes
     assert all("Measured on" not in line.text for line in found.verdict.lines)
-
-
-def test_a_run_of_one_machine_is_as_it_was(tmp_path: Path) -> None:
-    found = resumed(tmp_path / "r", B, 0)
-    assert launches(found) == planted.ROUNDS
-    assert found.run.machine == A
 
 
 @pytest.mark.parametrize(
@@ -87,16 +74,3 @@ def test_a_run_of_one_machine_is_as_it_was(tmp_path: Path) -> None:
 )
 def test_what_makes_machines_unlike(change: dict[str, Any], differs: list[str]) -> None:
     assert [one.what for one in differing(A, {**A, **change})] == differs
-
-
-def test_another_build_of_the_engine_is_another_machine() -> None:
-    one, other = ({**A, "engines": {"mpich": key}} for key in ("1", "2"))
-    assert [found.what for found in differing(one, other)] == ["engine"]
-    assert groups([one, other, B, {**one, "host": "c"}]) == [0, 1, 2, 0]
-
-
-def test_a_number_that_run_json_does_not_have_is_the_first_machine(tmp_path: Path) -> None:
-    run = planted.make_run(tmp_path / "r")
-    for info in read_launches(run):
-        write_launch(run, replace(info, machine=7 if info.round else 1))
-    assert launches(build_results(run)) == planted.ROUNDS

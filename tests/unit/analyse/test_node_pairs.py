@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
 from slowpath.analyse.contrasts import node_pairs, pair_lines
 from slowpath.core.plan import Cell, Environment, Placement, Plan
 from slowpath.core.results import NodePairs
 from slowpath.report.cells import pairs_matrix
-from slowpath.report.figure import Shown
 
 METRIC = "half_round_trip_latency_s"
 
@@ -90,13 +88,3 @@ def test_the_picture_frames_the_bad_link_and_numbers_every_pair() -> None:
     assert len(matrix.squares) == 12
     assert matrix.table is not None
     assert (matrix.table.rows[0][0], matrix.table.rows[0][-1]) == ("n2 and n4", "slower")
-
-
-def test_an_unmeasured_pair_is_a_gap_and_not_a_zero() -> None:
-    found = planted(4, {})
-    nothing = {"ratio": None, "value_s": None, "interval": None, "verdict": None, "reason": "not measured"}
-    found[0].pairs[0] = replace(found[0].pairs[0], **nothing)
-    matrix = pairs_matrix(found[0])
-    assert matrix.squares[0, 1].words == "–"
-    assert matrix.table is not None
-    assert matrix.table.rows[-1][2] == Shown("–", "not measured")

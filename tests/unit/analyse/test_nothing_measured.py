@@ -14,11 +14,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "compare"))
 
 import planted_runs
 
-from slowpath.analyse.build import build_results, run_facts
+from slowpath.analyse.build import run_facts
 from slowpath.cli.main import exit_code
 from slowpath.core.results import nothing_measured
 from slowpath.findings.conclude import conclude
-from support.results import LaunchCounts, a_cell, a_contrast, a_run, a_skipped_row, a_witness, results
+from support.results import LaunchCounts, a_cell, a_contrast, a_run, a_skipped_row, results
 
 
 def test_the_reason_is_what_happened_most() -> None:
@@ -34,13 +34,6 @@ def test_the_reason_is_what_happened_most() -> None:
     assert nothing_measured(results(dead)) == "the launches hold no samples"
     assert nothing_measured(results([])) == "there is no cell"
     assert nothing_measured(results([*dead, a_cell(9)])) is None
-
-
-def test_counts_without_times_are_measured_and_a_witness_of_times_that_are_gone_is_not() -> None:
-    counted = a_cell(metrics={}, witnessed=True, witness={"steady": {"send": a_witness()}})
-    assert nothing_measured(results([counted])) is None
-    gone = a_cell(metrics={}, witness={"steady": {"send": a_witness()}})
-    assert nothing_measured(results([gone])) is not None
 
 
 @pytest.mark.parametrize("asked", [True, False])
@@ -84,12 +77,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for samples in (parent / "empty").rglob("samples.blk"):
         samples.unlink()
     return parent
-
-
-def test_in_run_folders_too(folders: Path) -> None:
-    assert nothing_measured(build_results(folders / "good")) is None
-    assert nothing_measured(build_results(folders / "nothing")) == "no launch ended well"
-    assert nothing_measured(build_results(folders / "empty")) == "the launches hold no samples"
 
 
 @pytest.mark.parametrize("bad", ["nothing", "empty"])

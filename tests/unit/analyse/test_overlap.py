@@ -10,7 +10,6 @@ from slowpath.experiments.measured import Absent, Derived, LaunchContext, Sample
 from slowpath.experiments.p2p import P2P
 
 BATCH = 4
-LATE = {"pattern": "one_way", "posted": "after"}
 
 
 def block(rank: int, part: int, ns: list[int], phase: str = "steady", seq0: int = 5, start: int = 0) -> SampleBlock:
@@ -57,12 +56,6 @@ def test_hidden_communication_is_no_zero() -> None:
     assert values(found, "overlapped_s")
 
 
-def test_an_end_is_missing() -> None:
-    one_end = [b for b in launch(1000, 1000, 1500) if b.rank == 0]
-    found = P2P.derive({"pattern": "overlap"}, one_end, LaunchContext(2, True))
-    assert all(isinstance(one, Absent) for one in found.values())
-
-
 def test_the_peer_is_asked() -> None:
     parameters = {"pattern": "overlap", "peer": "1"}
     found = P2P.derive(parameters, launch(1000, 1000, 1500), LaunchContext(4, True))
@@ -73,10 +66,3 @@ def test_the_peer_is_asked() -> None:
     assert values(near, "one_way_s") == pytest.approx([100e-9])
     far = P2P.derive({"pattern": "one_way", "peer": "3"}, pair, LaunchContext(4, False, hosts=hosts))
     assert isinstance(far["one_way_s"], Absent)
-
-
-def test_a_late_receiver_has_its_own_time_alone() -> None:
-    found = P2P.derive(LATE, [block(0, 0, [50]), block(1, 0, [70])], LaunchContext(2, True))
-    assert isinstance(found["one_way_s"], Absent)
-    assert isinstance(found["send_s"], Absent)
-    assert values(found, "receive_s") == pytest.approx([70e-9 / BATCH])

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.analyse.build import MOST_LINES, differences, groups_of, placement_lines
+from slowpath.analyse.build import differences, groups_of
 from slowpath.core.plan import Placement
 from slowpath.record.events import Rank
-from support.results import a_placement
 
 # Two sockets of two core groups of two cores with one thread each.
 GROUPS = groups_of(
@@ -65,22 +64,3 @@ def test_as_asked(placement: Placement, there: list[Rank]) -> None:
 def test_not_as_asked(placement: Placement, there: list[Rank], text: str) -> None:
     (found,) = differences(placement, there, GROUPS)
     assert text in found
-
-
-def test_a_run_of_an_older_slowpath_is_judged_by_its_hosts_alone() -> None:
-    placement = Placement("p", nodes=2)
-    assert len(differences(placement, ranks("n1:0-7", "n1:0-7"), groups_of({}))) == 1
-
-
-def test_few_lines_for_many_differences() -> None:
-    placements = [a_placement(f"pair {i}", differs=[f"rank {i} may use 0-7"]) for i in range(9)]
-    lines = placement_lines(placements)
-    assert len(lines) == MOST_LINES
-    assert {line.level for line in lines} == {"warning"}
-    assert lines[-1].text.startswith("6 more")
-    assert len(placement_lines(placements[:MOST_LINES])) == MOST_LINES
-
-
-def test_what_several_placements_have_in_common_is_said_once() -> None:
-    (line,) = placement_lines([a_placement(f"pair {i}", differs=["2 nodes were asked for"]) for i in range(3)])
-    assert line.text == "placement 'pair 0' and 2 more: 2 nodes were asked for."

@@ -4,22 +4,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import jsonschema
-import numpy as np
 import planted_put as planted
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.analyse.cells import estimate
 from slowpath.core.cell_results import Distribution, FunctionShare, InstructionTotal, MetricEstimate
-from slowpath.core.errors import RecordError
 from slowpath.core.resources import data_folder
-from slowpath.core.results import MpiResult, Results
-from slowpath.experiments.experiment import Rates, rates
-from slowpath.experiments.measured import LaunchContext, MetricSamples, reduce
-from slowpath.experiments.registry import METRICS, experiment_named
+from slowpath.core.results import Results
 from slowpath.report.run_page import render_html
 from slowpath.report.text import render_text
 from support.results import as_json
@@ -74,57 +67,6 @@ def test_rates_are_the_time_turned_over_with_its_interval(results: Results) -> N
     assert estimate_of(results, planted.MPI_CELL, "synchronisation_s").message_rate_per_s is None
 
 
-def test_an_empty_call_has_a_rate_and_moves_nothing(results: Results) -> None:
-    found = estimate_of(results, planted.EMPTY_CELL, "time_per_put_s")
-    assert found.message_rate_per_s == pytest.approx(1 / found.value)
-    assert found.bandwidth_bytes_per_s is None
-    assert found.bandwidth_interval is None
-
-
-def test_an_empty_message_has_a_rate_and_no_bandwidth() -> None:
-    found = rates(METRICS["time_per_message_s"], {"message_bytes": "0"}, 2.0, None)
-    assert found.bandwidth_bytes_per_s is None
-    assert found.message_rate_per_s == 0.5
-    assert rates(METRICS["send_s"], {"message_bytes": "8"}, 2.0, (1.0, 3.0)) == Rates()
-
-
-def test_one_launch_has_the_interval_of_that_quantile() -> None:
-    rng = np.random.default_rng(1)
-    samples = rng.exponential(1.0, 2000) + 1.0
-    reduced = reduce(MetricSamples(samples, 4, 100, location=0.25))
-    assert reduced is not None
-    found = estimate([reduced], None)
-    truth = 1.0 - np.log(0.75)
-    assert found.interval[0] < truth < found.interval[1]
-    assert found.interval[1] < np.median(samples)
-    assert found.interval_kind == "order statistics of the 25 % quantile within one launch"
-    few = reduce(MetricSamples(samples[:100], 4, 100, location=0.25))
-    assert few is not None
-    assert estimate([few], None).interval is None
-    assert estimate([few], None).interval_kind == "one launch, 100 samples < 130, no interval"
-
-
-def test_a_part_that_is_shorter_than_the_clocks_step_is_absent_and_says_so(tmp_path: Path) -> None:
-    cell = build_results(planted.make_run(tmp_path / "run", empty_flush_ns=0)).cells[planted.EMPTY_CELL]
-    assert "synchronisation_s" not in cell.metrics
-    assert "shorter than a step of the clock" in cell.absent["synchronisation_s"]
-    assert "time_per_put_s" in cell.metrics
-    assert "time_per_put_s" not in cell.absent
-
-
-def test_an_unknown_experiment_is_one_line() -> None:
-    with pytest.raises(RecordError, match="experiment 'dance' with pattern 'waltz' is unknown to this slowpath"):
-        experiment_named("dance").derive({"pattern": "waltz"}, [], LaunchContext(2, True))
-
-
-def test_the_witness_of_split_bursts_counts_once(results: Results) -> None:
-    """Both parts of the same bursts carry it."""
-    witness = results.cells[planted.MPI_CELL].witness["steady"]["send"]
-    assert witness.involuntary_switches == 5 * planted.ROUNDS
-    assert witness.operations == planted.SAMPLES * planted.ROUNDS
-    assert witness.minor_faults_per_op == pytest.approx(3 / planted.SAMPLES)
-
-
 def test_instructions_of_a_library_that_allocates_now_and_then(results: Results) -> None:
     cell = results.cells[planted.MPI_CELL]
     put = cell.instructions.put
@@ -144,35 +86,6 @@ def test_instructions_of_a_library_that_allocates_now_and_then(results: Results)
     ]
     assert cell.instructions.synchronisation.total == InstructionTotal(stepped=45.0, retired=45.0)
     assert cell.instructions_reason is None
-
-
-def test_launches_that_disagree_are_distinguished(results: Results) -> None:
-    """Launch 1 is beta's first."""
-    cell = results.cells[2]
-    put = cell.instructions.put
-    assert put.identical_over_launches is False
-    assert [one.stepped for one in put.by_launch][:2] == [{"251": 15, "252": 1}, {"251": 16}]
-    assert [one.launch for one in put.by_launch][:2] == [1, 3]
-    assert cell.instructions.synchronisation is None
-    assert cell.instructions_reason == "synchronisation: single-stepping is not allowed here"
-
-
-def test_what_could_not_be_counted_says_why(results: Results) -> None:
-    cell = results.cells[planted.EMPTY_CELL]
-    assert cell.instructions is None
-    assert cell.instructions_reason == "single-stepping is not allowed here"
-
-
-def test_each_mpi_is_named(results: Results) -> None:
-    run = results.run
-    assert run.mpis[:2] == [
-        MpiResult(mpi=mpi, unavailable=None, name=f"lib{mpi}", version="1.0", library=f"Library {mpi}", standard=None)
-        for mpi in planted.MPIS
-    ]
-    assert run.mpis[2] == MpiResult(mpi="gamma", unavailable="no gamma here")
-    assert (run.mpi.name, run.mpi.library) == ("libalpha", "Library alpha")
-    assert [cell.mpi for cell in results.cells] == ["alpha", "alpha", "beta", "beta"]
-    assert results.cells[2].reproduce.startswith("/beta/mpiexec -n 2 /x/slowpath-engine put --pattern burst")
 
 
 def test_two_mpis_are_compared_launch_by_launch_of_a_round(results: Results) -> None:

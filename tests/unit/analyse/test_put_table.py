@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from slowpath.core.put_results import PutResults, PutRow
 from slowpath.core.results import Results
-from slowpath.experiments.put import build_put
 from support import report_studies
-from support import results as model
 
 
 @pytest.fixture(scope="module")
@@ -67,25 +64,7 @@ def test_rate_over_the_empty_call_is_the_contrast(document: Results) -> None:
     assert row(document, "empty_call", "mpich").of_empty is None
 
 
-def test_without_a_contrast_the_ratio_is_of_two_values(document: Results) -> None:
-    share = row(document, "shmem_p", "mpich").of_empty
-    values = [
-        document.cell(row(document, name, "mpich").cell).metrics["time_per_put_s"].phases["steady"].value
-        for name in ("empty_call_5", "shmem_p")
-    ]
-    assert share is not None
-    assert (share.ratio, share.interval) == (pytest.approx(values[0] / values[1]), None)
-
-
 def test_shares_of_a_call_add_up(found: PutResults) -> None:
     assert [(one.design, one.mpi) for one in found.splits] == [("mpi", "mpich"), ("mpi", "openmpi")]
     for split in found.splits:
         assert sum(part.ratio or 0.0 for part in split.parts) == pytest.approx(1)
-
-
-def test_copies_and_other_experiments_are_left_out(document: Results) -> None:
-    assert build_put([model.a_cell()], []) is None
-    copies = [replace(cell, copy=2) for cell in document.cells]
-    found = build_put(copies, [])
-    assert found is not None
-    assert found.conditions == []

@@ -43,10 +43,3 @@ def test_each_environment_has_the_paths_of_its_own_witnessed_launch(tmp_path: Pa
         ("tcp, witnessed", "btl tcp", [(0, 1), (1, 0)]),
     ]
     assert reported_by_library(launches[:1], names, "openmpi").paths is None
-
-
-def test_a_launch_that_printed_nothing_has_a_path_that_is_missing_with_a_reason(tmp_path: Path) -> None:
-    silent = launch(tmp_path / "own", "default, witnessed", True, "")
-    paths = reported_by_library([silent], ["default, witnessed"], "openmpi").paths
-    assert paths is not None
-    assert [(path.layer, bool(path.reason)) for path in paths] == [(None, True)]

@@ -44,19 +44,6 @@ def test_the_tail_falls_from_the_median_to_the_slowest() -> None:
     assert simulated({8: 1e-6}, messages=50)[8].tail == []
 
 
-def test_a_launch_is_drawn_only_where_there_is_a_shape() -> None:
-    drawn = simulated({8: 1e-6}, every(64, 1e-4))[8].drawn
-    assert drawn is not None
-    slow = [number for number, time in zip(drawn.numbers, drawn.times_s, strict=True) if time > 5e-5]
-    assert {number % 64 for number in slow} == set(drawn.slow_places)
-    assert simulated({8: 1e-6}, nothing)[8].drawn is None
-
-
-def test_two_launches_are_too_few_for_a_period() -> None:
-    assert simulated({8: 1e-6}, every(64, 1e-4), launches=2)[8].period is None
-    assert simulated({8: 1e-6}, every(64, 1e-4), launches=3)[8].period is not None
-
-
 @pytest.mark.needs("minutes")
 def test_clean_runs_have_no_period() -> None:
     """60 runs of three cells on a machine with bursts of a millisecond."""
@@ -66,10 +53,3 @@ def test_clean_runs_have_no_period() -> None:
         for shapes in simulated(LENGTHS, nothing, seed=seed, messages=199, burst_s=1e-3).values()
     ]
     assert found == [None] * 180
-
-
-@pytest.mark.parametrize("name", ["live_buffers", "allocations"])
-def test_of_several_buffers_no_shape_is_taken(name: str) -> None:
-    """A second use that is slow would come back with each buffer, and is no stall of the library's."""
-    assert simulated({8: 1e-6}, parameters={name: "1"}).keys() == {8}
-    assert simulated({8: 1e-6}, parameters={name: "3"}) == {}

@@ -13,7 +13,7 @@ from slowpath.core.law_results import LawForecast, LawPoint
 from slowpath.core.results import Results
 from slowpath.watch.conclude import asking, concluded
 from slowpath.watch.messages import Load, p2p_parameters
-from slowpath.watch.prices import PriceSource, excess
+from slowpath.watch.prices import PriceSource
 from slowpath.watch.results import MessageClass, WatchResults
 from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import results as engine
@@ -96,73 +96,16 @@ def test_cells_of_another_kind_price_nothing() -> None:
         assert any("no cell of this kind" in one for one in found.unpriced)
 
 
-def test_no_message_saves_more_than_it_takes() -> None:
-    quick = small_pages(transfer_s=COUNT * 0.2e-3 / RANKS)
-    (finding,) = concluded(program(quick), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {}).findings
-    assert finding.prices[0].per_message_s == pytest.approx(0.2e-3)
-    assert "limited to" in finding.prices[0].source
-
-
 def test_a_difference_that_holds_zero_is_no_finding_and_is_said() -> None:
     found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1e-3))), {})
     assert not found.findings
     assert any("no difference" in one for one in found.unpriced)
 
 
-def test_a_message_that_is_far_slower_than_its_cell_is_undecided() -> None:
-    """Real case 39: blocks with unequal gaps took 9 ms, and those of the cell, whose gaps are equal, 0.1 ms."""
-    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 0.1e-3, 0.12e-3))), {})
-    assert not found.findings
-    (said,) = [one for one in found.unpriced if "SP008 small pages" in one]
-    assert "undecided" in said
-    assert "the cell lacks the cause" in said
-    assert "no difference" not in said
-
-
-def test_a_remedy_that_costs_more_than_the_fault_is_said_to() -> None:
-    found = concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1.4e-3))), {})
-    (said,) = [one for one in found.unpriced if "SP008 small pages" in one]
-    assert "the remedy makes messages slower here" in said
-
-
-def test_a_faster_faulty_side_is_no_finding() -> None:
-    assert not concluded(program(small_pages()), None, by(replayed((2 * MIB, 1e-3, 1.4e-3))), {}).findings
-
-
 def test_messages_that_cost_less_than_a_hundredth_of_the_run_are_not_asked_for() -> None:
     few = small_pages(count=100, bytes=200 * MIB, transfer_s=0.1 / RANKS, time_s=0.1 / RANKS)
     assert not asking(program(few), None, {}).questions
     assert asking(program(small_pages()), None, {}).questions
-
-
-def test_errors_of_prices_do_not_average_out() -> None:
-    """Two classes priced by one cell have the relative width of one."""
-    source = by(replayed((2 * MIB, 1e-3, 0.4e-3)))
-    one = concluded(program(small_pages()), None, source, {}).findings[0]
-    two = concluded(program(small_pages(), small_pages(1, site=1)), None, source, {}).findings[0]
-
-    def width(interval: tuple[float, float], value: float) -> float:
-        return (interval[1] - interval[0]) / value
-
-    assert two.seconds == pytest.approx(2 * one.seconds)
-    assert width(two.interval, two.seconds) == pytest.approx(width(one.interval, one.seconds))
-    assert set(two.sites) == {0, 1}
-
-
-def test_an_unexplained_rest_claims_nothing() -> None:
-    ranks = tuple(watched.a_rank(rank, unexplained_s=4.0, mpi_s=10.0) for rank in range(RANKS))
-    found = concluded(replace(program(small_pages()), ranks=ranks), None, by(replayed((2 * MIB, 1e-3, 0.4e-3))), {})
-    assert not found.findings
-    assert "unexplained" in found.verdict[0]
-    assert found.saved_s is None
-
-
-def test_first_uses_on_one_side_alone_are_not_priced() -> None:
-    sender, receiver = small_pages(first=True), small_pages(1, side="receive", call="MPI_Recv", first=False)
-    pairs = np.tile([[0, 1]], (10, 1))
-    kept = KeptOrder(nothing(), pairs)
-    left = asking(program(sender, receiver), kept, {}).left
-    assert any("SP005" in one and "only one side has the fault" in one for one in left)
 
 
 def nothing() -> CallOrder:
@@ -187,41 +130,6 @@ def test_both_sides_of_a_message_are_its_cell() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("sent", "received", "datatype"), [(8, None, "vector:contiguous"), (None, 8, "contiguous:vector")]
-)
-def test_blocks_on_one_side_alone_are_priced_by_such_a_cell(
-    sent: int | None, received: int | None, datatype: str
-) -> None:
-    """A sender of an indexed datatype whose receiver has one piece was not priced before (real case 39)."""
-    sender = small_pages(block_bytes=sent)
-    receiver = small_pages(1, side="receive", call="MPI_Recv", block_bytes=received)
-    questions = asking(program(sender, receiver), KeptOrder(nothing(), np.tile([[0, 1]], (10, 1))), {}).questions
-    (question,) = [one for one in questions if one.row.rule == "SP015"]
-    assert (question.slow["datatype"], question.slow["block_bytes"]) == (datatype, "8")
-    assert (question.axis, question.fast["pack"]) == ("pack", "loop")
-    assert question.row.remedy is not None
-    assert question.row.remedy.name == "packing loop"
-
-
-def test_blocks_in_memory_of_a_gpu_are_packed_by_mpi() -> None:
-    """No loop of a processor reads them."""
-    blocks = small_pages(block_bytes=8, memory="device memory", page_bytes=None)
-    questions = asking(program(blocks), None, {}).questions
-    (question,) = [one for one in questions if one.row.rule == "SP015"]
-    assert (question.axis, question.fast["pack"]) == ("pack", "mpi_pack")
-
-
-@pytest.mark.parametrize(("is_uneven", "datatype"), [(False, "vector:contiguous"), (True, "indexed_uneven:contiguous")])
-def test_a_datatype_without_a_stride_is_priced_by_one_without(is_uneven: bool, datatype: str) -> None:
-    """Open MPI moves blocks at one stride like a vector and walks over others: 0.1 ms and 9 ms (real case 39)."""
-    sender = small_pages(block_bytes=8, is_uneven=is_uneven)
-    receiver = small_pages(1, side="receive", call="MPI_Recv")
-    questions = asking(program(sender, receiver), KeptOrder(nothing(), np.tile([[0, 1]], (10, 1))), {}).questions
-    (question,) = [one for one in questions if one.row.rule == "SP015"]
-    assert question.slow["datatype"] == datatype
-
-
 def test_matched_messages_are_shared_out_by_their_receivers() -> None:
     sender = small_pages()
     receivers = [
@@ -230,13 +138,6 @@ def test_matched_messages_are_shared_out_by_their_receivers() -> None:
     pairs = np.array([[0, 1]] * 3 + [[0, 2]])
     loads = asking(program(sender, *receivers), KeptOrder(nothing(), pairs), {}).loads
     assert [(one.receiver.id if one.receiver else None, one.count) for one in loads] == [(1, 15_000), (2, 5_000)]
-
-
-def test_collectives_are_no_messages_from_rank_to_rank() -> None:
-    call = watched.CallCount(name="MPI_Allreduce", family="collective", calls=9, time_s=1.0, bytes=9)
-    one = small_pages(call="MPI_Allreduce", side="both")
-    found = replace(program(one), calls=(call,))
-    assert not asking(found, None, {}).loads
 
 
 def law(predicted: str, **changes: Any) -> Results:
@@ -262,21 +163,6 @@ def test_a_law_that_was_predicted_prices_up_to_where_it_was_tried() -> None:
     assert finding.prices[0].basis == "diagnosis"
     beyond = concluded(program(small_pages(bytes=COUNT * 8 * MIB)), None, source, {})
     assert not beyond.findings
-
-
-def test_a_law_that_was_not_predicted_prices_nothing() -> None:
-    for state in ("failed", "undecided", "not made"):
-        found = concluded(program(small_pages()), None, [PriceSource(law(state), "diagnosis", "diagnosis")], {})
-        assert not found.findings
-        assert any("predicted" in one or "kind" in one for one in found.unpriced)
-
-
-def test_too_few_pairs_have_no_interval() -> None:
-    assert excess(((1.0, 2.0), (1.0, 2.1)), slow_is_b=True) is None
-    found = excess(((1.0, 2.0), (1.0, 2.1), (1.0, 1.9)), slow_is_b=True)
-    assert found is not None
-    assert found[0] == pytest.approx(1.0)
-    assert found[1][0] < 1.0 < found[1][1]
 
 
 def test_the_saving_of_the_run_is_replayed_and_scaled_to_all_messages() -> None:

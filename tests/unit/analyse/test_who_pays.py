@@ -11,8 +11,7 @@ import planted
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.experiments.measured import LaunchContext
-from slowpath.experiments.messages import MessageMetrics, split, splits, statement
+from slowpath.experiments.messages import MessageMetrics, split, statement
 
 
 def messages(send: tuple[int, int], receive: tuple[int, int]) -> MessageMetrics:
@@ -39,20 +38,6 @@ def test_the_four_parts(
     assert found.sender_after_s == pytest.approx((send[1] - receive[1]) * 1e-9)
 
 
-def test_the_parts_of_random_messages_add_up() -> None:
-    rng = np.random.default_rng(1)
-    begin, length = rng.integers(0, 1000, (2, 500)), rng.integers(1, 2000, (2, 500))
-    end = np.maximum(begin[1] + length[1], begin[0] + 1)
-    found = split(MessageMetrics(begin[0], begin[0] + length[0], begin[1], end))
-    assert found is not None
-    assert sum(astuple(found)[:4]) == pytest.approx(1.0)
-    assert min(astuple(found)[:4]) >= 0
-
-
-def test_an_end_before_its_begin_is_not_judged() -> None:
-    assert split(messages((100, 110), (0, 90))) is None
-
-
 def test_the_statement_counts_every_launch_and_names_both_sides() -> None:
     found = [split(messages((0, 10), (0, 100))), split(messages((0, 30), (0, 100)))]
     said = statement([one for one in found if one], 1e-3)
@@ -75,11 +60,3 @@ def test_planted_messages(tmp_path: Path) -> None:
     assert cells[3].who_pays_reason is None
     assert cells[0].who_pays is None
     assert cells[0].who_pays_reason == "only pattern=one_way times both sides of a message"
-
-
-def test_why_there_is_none(tmp_path: Path) -> None:
-    cells = build_results(planted.make_run(tmp_path / "run", hosts=("n1", "n2"))).cells
-    assert cells[3].who_pays is None
-    assert "different nodes" in cells[3].who_pays_reason
-    inside = splits({"pattern": "one_way", "synchronise": "inside"}, [], LaunchContext(2, True))
-    assert "synchronise=inside" in getattr(inside, "reason", "")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,50 +90,11 @@ def test_counted_calls_keep_their_numbers() -> None:
     assert found[WORK].order.number.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [[block(1, [1], [600])], [], [block(1, [1, 2], [6, 6], seq0=1)], [block(1, [1, 2], [6, 6], allocation=1)]],
-    ids=["fewer calls", "no block", "other numbers", "another communicator"],
-)
-def test_calls_of_which_a_rank_is_missing_have_no_time(other: list[SampleBlock]) -> None:
-    found = derived([block(0, [1, 2], [400, 800]), *other])
-    assert set(found.values()) == {Absent("the blocks of the ranks do not match")}
-
-
-@pytest.mark.parametrize("pattern", ["calls", "counted", "communicators"])
-def test_no_warm_up_is_looked_for(pattern: str) -> None:
-    """It takes longer than all else of the analysis, and each call stands by itself behind a deadline."""
-    found = derived([block(rank, [1, 2, 3], [90, 40, 40]) for rank in (0, 1)], pattern=pattern)
-    assert not any(isinstance(one, Absent) or one.consecutive for one in found.values())
-
-
-def test_ranks_that_wait_outside_are_not_missed() -> None:
-    found = derived([block(0, [1], [400]), block(1, [1], [500])], ranks=4, members="2")
-    assert values(found[OWN]) == [500]
-
-
 def test_on_several_nodes_only_what_needs_no_common_clock() -> None:
     blocks = [block(rank, [1000 + 10**9 * rank], [400 + rank]) for rank in range(3)]
     found = derived(blocks, job=TWO_NODES)
     why = Absent("the ranks are on several nodes, whose clocks are not compared")
     assert (found[WORK], found[SPAN], values(found[OWN])) == (why, why, [402])
-
-
-def test_nodes_that_are_containers_of_one_machine_have_one_clock() -> None:
-    blocks = [block(rank, [1000 + 50 * rank], [400]) for rank in range(3)]
-    found = derived(blocks, job=replace(TWO_NODES, shares_clock=True))
-    assert (values(found[WORK]), values(found[SPAN]), values(found[OWN])) == ([400], [500], [400])
-
-
-def test_members_that_share_a_node_of_several_have_one_clock() -> None:
-    found = derived([block(rank, [1000], [400 + rank]) for rank in (0, 1)], job=TWO_NODES, members="2")
-    assert values(found[WORK]) == [401]
-
-
-def test_without_entries_there_is_the_slowest_rank() -> None:
-    found = derived([block(0, None, [400]), block(1, None, [500])])
-    assert isinstance(found[WORK], Absent)
-    assert values(found[OWN]) == [500]
 
 
 def test_a_call_that_a_rank_came_late_to_is_not_clean() -> None:
@@ -168,12 +128,6 @@ def test_a_launch_stands_by_its_lower_quartile() -> None:
     assert (reduced.centre_s, reduced.location) == (pytest.approx(100e-9), 0.25)
 
 
-def test_where_lateness_was_not_recorded_calls_are_not_distinguished() -> None:
-    found = derived([block(0, [1], [4]), block(1, [1], [5]), late(0, [0])])
-    assert isinstance(found[OWN], MetricSamples)
-    assert found[OWN].clean is None
-
-
 def test_late_starts_are_counted_over_launches() -> None:
     assert COLL.observer is not None
     observer = COLL.observer()
@@ -194,22 +148,6 @@ def test_late_starts_are_counted_over_launches() -> None:
 def test_cost_follows_the_parameters(more: dict[str, str]) -> None:
     assert COLL.seconds(CELL, 4) < COLL.seconds({**CELL, **more}, 4)
     assert COLL.seconds(CELL, 4) < COLL.seconds(CELL, 8)
-
-
-@pytest.mark.parametrize("pattern", ["calls", "counted", "communicators"])
-def test_what_a_cell_takes_ends_at_its_limit(pattern: str) -> None:
-    cell = {**CELL, "pattern": pattern, "calls": "750", "message_bytes": "8", "time_limit_s": "0.001", "warmup_s": "0"}
-    limit_s = 0.001 * (750 if pattern == "communicators" else 1)
-    assert COLL.seconds(cell, 1024) < limit_s + 0.1
-    assert COLL.seconds({**cell, "time_limit_s": "9"}, 1024) > COLL.seconds(cell, 1024)
-    assert COLL.across_s(cell, 4, 2) > 0
-    assert COLL.across_s(cell, 4, 1) == 0
-
-
-def test_a_record_is_not_longer_than_estimated() -> None:
-    """60 calls, of each the call and its lateness on each of 4 ranks, in blocks of 128 bytes."""
-    assert COLL.recorded_bytes(CELL, 4) >= 4 * 2 * (60 * 16 + 128)
-    assert COLL.recorded_bytes({**CELL, "pattern": "communicators"}, 4) >= 4 * 2 * 16 * (60 * 16 + 128)
 
 
 @pytest.mark.parametrize("pattern", ["after_barrier", "back_to_back"])

@@ -35,11 +35,3 @@ def test_computation_stays_and_communication_is_slower(tmp_path: Path, monkeypat
     assert re.search(r"\d+ slower.*; B over A", lines[2])
     for text in (render_comparison(found), render_comparison_brief(found)):
         assert "Cannon, communication of all styles" in " ".join(text.split())
-
-
-def test_other_comparisons_take_one_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    a = read_source(truth.make_run(tmp_path / "a"))
-    monkeypatch.setattr(truth, "COMPUTE_NS", {n: 2 * length_ns for n, length_ns in truth.COMPUTE_NS.items()})
-    found = compare(a, read_source(truth.make_run(tmp_path / "b")), 0.3)
-    assert {row.metric for row in found.rows} == {"multiply_s"}
-    assert part_lines(found) == []

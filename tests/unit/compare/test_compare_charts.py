@@ -54,20 +54,6 @@ def test_each_style_has_a_panel_with_both_curves() -> None:
     assert [row[-1] for row in rows(found[1])] == ["slower"] * 3
 
 
-def test_messages_are_drawn_over_their_length() -> None:
-    a, b = p2p("a", 1), p2p("b", 2)
-    found = figures(compare(a, b, 0.03), a.results, b.results)
-    assert found[0].title == "Half round-trip latency"
-    assert [series.label for series in found[0].series] == ["A", "B"]
-    assert [row[0] for row in rows(found[0])] == ["8 B", "16 B", "32 B", "64 B"]
-
-
-def test_one_point_is_no_curve() -> None:
-    rng = np.random.default_rng(3)
-    a, b = source("a", [cell(1, values(rng))]), source("b", [cell(1, values(rng))])
-    assert figures(compare(a, b, 0.03), a.results, b.results) == []
-
-
 def test_the_page_has_every_row_and_what_differs() -> None:
     a, b = cannon("before", 1), cannon("after", 2, slow=2.0)
     b = RunSource(b.path, replace(b.results, run=replace(b.results.run, machine={"host": "n2"})))

@@ -38,23 +38,3 @@ def test_the_allocator_explains_the_difference() -> None:
     assert "rank 0: 734.0 instructions a call here, 586.0 in its cell" in line
     assert "+148.0, made of malloc (libc.so) +90.0, functions without a name (libc.so) +58.0." in line
     assert line.endswith("the number depends on what the program's heap holds")
-
-
-def test_another_cause_is_not_called_the_heap() -> None:
-    then = {(LIBRARY, "MPI_Put"): 500.0, ("libc.so.6", "malloc"): 41.0}
-    now = {(LIBRARY, "MPI_Put"): 700, ("libc.so.6", "malloc"): 45}
-    [line] = bridge_lines([program(now)], campaign(then))
-    assert "+204.0, made of MPI_Put (libmpi.so) +200.0, malloc (libc.so) +4.0" in line
-    assert "heap" not in line
-
-
-def test_equal_counts_and_missing_ones_say_so() -> None:
-    same = {(LIBRARY, "MPI_Put"): 500}
-    [line] = bridge_lines([program(same)], campaign({(LIBRARY, "MPI_Put"): 500.0}))
-    assert line.endswith("no function differs")
-    [line] = bridge_lines([count([])], campaign({(LIBRARY, "MPI_Put"): 500.0}))
-    assert "no call of MPI_Put was counted" in line
-    nothing = report_studies.put_results()
-    assert nothing.put is not None
-    [line] = bridge_lines([program(same)], replace(nothing, put=replace(nothing.put, splits=[])))
-    assert "counted no MPI_Put function by function" in line

@@ -13,8 +13,6 @@ from slowpath.core.errors import RecordError, UsageError
 from slowpath.studies.counting.report import (
     EXIT_CODES,
     CountComparison,
-    as_json,
-    as_text,
     compare_counts,
     comparison_text,
     read_earlier,
@@ -78,11 +76,6 @@ def test_processes_meet_by_rank() -> None:
     assert found.outcome == "more"
 
 
-def test_processes_without_a_rank_meet_in_order() -> None:
-    old, new = ([count([first], rank=None), count([9], rank=None)] for first in (100, 50))
-    assert [one.change_ratio for one in compare_counts(old, new, "MPI_Put", 0.01).processes] == [-0.5, 0]
-
-
 def test_a_process_that_is_missing_is_undecided() -> None:
     found = compare_counts([count([100])], [count([], rank="0")], "MPI_Put", 0.01)
     assert found.outcome == "undecided"
@@ -111,19 +104,6 @@ def test_text_says_the_verdict_first() -> None:
     assert "rank 0: 251 -> 251 instructions a call, the same" in comparison_text(compared([251], [251]))
 
 
-def test_what_else_differs_is_noted() -> None:
-    other = replace(count([100]), host="n1", skip=0)
-    notes = compare_counts([count([100])], [other], "MPI_Put", 0.01).notes
-    assert [note.partition(":")[0] for note in notes] == ["counted on n0 then, n1 now", "calls let through before"]
-
-
-def test_what_was_printed_is_read_back(tmp_path: Path) -> None:
-    first, second = count([100], rank="0"), count([200], rank="1")
-    kept = tmp_path / "counts.json"
-    kept.write_text("\n".join(as_json([one], "MPI_Put", 0) for one in (first, second)) + "\n")
-    assert read_earlier(kept, "MPI_Put") == [first, second]
-
-
 @pytest.mark.parametrize(
     ("text", "kind", "words"),
     [
@@ -140,10 +120,3 @@ def test_what_is_no_earlier_count_is_refused(tmp_path: Path, text: str | None, k
         kept.write_text(text)
     with pytest.raises(kind, match=words):
         read_earlier(kept, "MPI_Put")
-
-
-def test_a_stripped_library_says_where_its_names_are() -> None:
-    text = as_text([count([100], {"MPI_Put": 75, f"{LIBRARY}+0x10": 20, f"{LIBRARY}+0x90": 5})])
-    assert f"note: {LIBRARY}: 2 functions without a name, 25% of the instructions" in text
-    assert "debuginfod-find" in text
-    assert "without a name" not in as_text([count([100])])

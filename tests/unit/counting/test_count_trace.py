@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from test_count_compare import count
 
-from slowpath.core.errors import EnvironmentFailure, UsageError
+from slowpath.core.errors import EnvironmentFailure
 from slowpath.studies.counting.report import as_json, as_text
 from slowpath.studies.counting.trace import Call, ProcessCount, Wish, count_calls, decoded, exit_code
 
@@ -106,13 +106,6 @@ def test_gives_up_with_a_reason(command: list[str]) -> None:
     assert (chosen.calls, "STT_GNU_IFUNC" in chosen.troubles[0].reason) == ((), True)
 
 
-def test_the_program_gets_its_environment() -> None:
-    wish = Wish("no_such", 1, 0, 10)
-    assert count_calls(wish, ["/bin/sh", "-c", 'exit "$CODE"'], {"CODE": "3", "PATH": "/bin"}, True) == (3, [])
-    with pytest.raises(UsageError, match="no such program"):
-        count_calls(wish, ["no-such-program"], {"PATH": "/bin"}, output_to_stderr=True)
-
-
 def test_repeated_instructions_and_system_calls_are_known() -> None:
     for code in ("f3a4", "f348a5", "f2ae", "66f3ab"):
         assert decoded(bytes.fromhex(code)).repeated
@@ -133,14 +126,3 @@ def test_nothing_counted_has_a_reason() -> None:
     with pytest.raises(EnvironmentFailure, match="no call of MPI_Put could be counted"):
         exit_code([never, given_up], "MPI_Put", 0)
     assert exit_code([given_up, count([9])], "MPI_Put", 0) == 0
-
-
-@pytest.mark.parametrize(("ended", "text"), [(3, "exit code 3"), (-11, "SIGSEGV"), (-99, "signal 99")])
-def test_a_program_that_fails_is_told(ended: int, text: str) -> None:
-    with pytest.raises(EnvironmentFailure, match=text):
-        exit_code([count([9])], "MPI_Put", ended)
-
-
-def test_no_process_is_told() -> None:
-    with pytest.raises(EnvironmentFailure, match="no process"):
-        exit_code([], "MPI_Put", 0)

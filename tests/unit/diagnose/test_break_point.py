@@ -49,19 +49,6 @@ def test_no_limit_is_invented_on_a_smooth_curve(seed: int) -> None:
     assert found.bracket == bracket
 
 
-def test_points_hold_the_ends_and_anchors_on_both_sides() -> None:
-    values = points(Bracket("message_bytes", 4096.0, 8192.0))
-    assert {4096, 8192} <= set(values)
-    assert sum(v <= 4096 for v in values) >= 3
-    assert sum(v >= 8192 for v in values) >= 3
-    assert values == tuple(sorted(set(values)))
-
-
-def test_too_few_anchors_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 on each side"):
-        narrow(Bracket("message_bytes", 10.0, 12.0), [9, 10, 11, 12, 13], np.ones((3, 5)))
-
-
 @pytest.mark.parametrize("limit", [2, 3, 7, 40])
 def test_a_limit_of_few_buffers_is_confirmed_with_anchors_or_left_unclear(limit: int) -> None:
     """There are no numbers of buffers below 1: limits of 4 and more have enough below them."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from made_results import METRIC, cell, finding, law, results, step
+from made_results import cell, finding, law, results, step
 from msgspec.structs import replace
 from planted_switch import CELL, CMA, asked, state
 
@@ -19,14 +19,12 @@ from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.limits.attribution import AND, TOGETHER, attribution
-from slowpath.diagnose.limits.break_point import narrow
 from slowpath.diagnose.page.words import limit_words
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.attribute import propose as propose_moves
 from slowpath.diagnose.steps.attribute import propose_other_limits as propose_others
 from slowpath.diagnose.steps.trial import propose_attributed
-from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask
-from slowpath.stats.laws.law import Bracket
+from slowpath.diagnose.tasks import AttributeTask, SurveyTask
 
 HEADER = 80
 FOUND = LimitBracket(covariate="message_bytes", above=8112, up_to=8113, rising=True, confirmed=True)
@@ -167,85 +165,3 @@ def test_the_higher_of_two_coinciding_limits_moves_with_both_together(
     trial = next(propose_attributed(current[0], state(current, steps)))
     assert f"{CELL} = " in campaign_toml(trial.campaign)
     assert f"{CMA} = " in campaign_toml(trial.campaign)
-
-
-def test_what_neither_moves_alone_nor_together_is_no_cause(known: tuple[Finding, list[MeasuredStep]]) -> None:
-    _, steps = known
-    proposed = []
-    for number in range(2, 9):
-        current = conclude(steps, []).findings
-        proposal = next(propose_moves(current[0], state(current, steps)), None)
-        if proposal is None:
-            break
-        proposed.append(proposal.task)
-        steps.append(MeasuredStep(step(number, proposal.task), measured(asked(proposal), latency_s)))
-    assert [bool(one.together) for one in proposed if isinstance(one, AttributeTask)] == [False, False, True]
-    found = conclude(steps, []).findings[0]
-    assert found.law is not None
-    assert (found.law.brackets[0].attributed_to, found.law.brackets[0].movers) == (None, ())
-
-
-def test_a_limit_that_comes_into_play_only_when_lowered_is_no_cause(known: tuple[Finding, list[MeasuredStep]]) -> None:
-    start, steps = known
-    proposal = next(propose_moves(start, state([start], steps)))
-    task = proposal.task
-    assert isinstance(task, AttributeTask)
-
-    def both(length: float) -> float:
-        jump = 1.5e-6 if length > 8112 else 0.0
-        return 1.9e-6 + jump + (1.5e-6 if length > task.expected_bytes else 0.0)
-
-    seen = attribution(task, measured(asked(proposal), both))
-    assert seen is not None
-    assert not seen.moved
-    assert f"adds a switch at {task.expected_bytes} B but leaves the old one at 8112 B" in seen.text
-    assert seen.applied(start).cause == start.cause
-
-
-def test_after_a_refinement_both_brackets_and_the_times_next_to_the_switch_are_there(survey: Results) -> None:
-    wide = LimitBracket(covariate="message_bytes", above=6144, up_to=8192)
-    start = finding(law=replace(law(), brackets=[wide]))
-    task = RefineTask(
-        finding=start.id, covariate="message_bytes", above=6144, up_to=8192, metric=METRIC, phase="steady"
-    )
-    lengths = [5200, 5500, 5800, *range(6144, 8193, 128), 8500, 8800, 9200]
-    steps = [
-        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
-        MeasuredStep(step(2, task), measured(lengths, latency_s)),
-    ]
-    found = conclude(steps, []).findings[0]
-    assert found.law is not None
-    limit = found.law.brackets[0]
-    assert (limit.above, limit.up_to, limit.first_seen) == (8064, 8192, (6144, 8192))
-    assert limit_words(limit) == "message_bytes: limit between 8064 B and 8 KiB (at first seen between 6 KiB and 8 KiB)"
-    assert found.text.startswith("At the protocol switch between 8064 B and 8 KiB ")
-    assert found.text.endswith("Before refinement it was seen between 6 KiB and 8 KiB.")
-    assert found.ratio == pytest.approx(latency_s(8500) / latency_s(7936), rel=0.03)
-    assert found.interval is not None
-    assert found.interval[0] < found.ratio < found.interval[1]
-
-
-def test_a_switch_that_more_lengths_do_not_show_is_said_not_to_show(survey: Results) -> None:
-    wide = LimitBracket(covariate="message_bytes", above=6144, up_to=8192)
-    start = finding(law=replace(law(), brackets=[wide]))
-    task = RefineTask(
-        finding=start.id, covariate="message_bytes", above=6144, up_to=8192, metric=METRIC, phase="steady"
-    )
-    lengths = [5200, 5500, 5800, *range(6144, 8193, 128), 8500, 8800, 9200]
-    steps = [
-        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
-        MeasuredStep(step(2, task), measured(lengths, lambda length: 1e-6 + length * 2e-10)),
-    ]
-    found = conclude(steps, []).findings[0]
-    assert found.text.endswith("show no switch: the time grows there without a jump.")
-    assert found.doubts
-
-
-def test_a_break_beside_the_bracket_is_seen_where_it_is() -> None:
-    values = [7168.0, 7424.0, 7680.0, 7936.0, 8112.0, 8128.0, 8192.0, 8320.0, 8448.0, 8704.0, 8960.0, 9216.0, 9700.0]
-    times_s = np.array([[latency_s(one) for one in values]] * 4) * np.random.default_rng(1).normal(1, 0.01, (4, 13))
-    found = narrow(
-        Bracket("message_bytes", 8192, 9216), [*values, 10000.0, 10300.0], np.hstack([times_s, times_s[:, -2:]])
-    )
-    assert found.seen
-    assert (found.bracket.above, found.bracket.up_to) == (8112, 8128)

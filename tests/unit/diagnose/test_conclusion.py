@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from made_results import METRIC, cell, environment, finding, planted_contrast, remedy, results, step
+from made_results import cell, environment, finding, planted_contrast, remedy, results, step
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CallCounts, RoleWitness
@@ -15,12 +15,11 @@ from slowpath.diagnose.conclusion import advance, conclude
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.witness import with_counts
-from slowpath.diagnose.tasks import AttributeTask, RepeatTask, SingleTask, SurveyTask, TrialTask
+from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER, UserState
 from slowpath.mpi.settings import Forced
 from slowpath.slowpaths.evaluate import facts_of
-from support.remedies import find_remedy
 
 
 def counted(system_s: float, operations: int, calls: dict[str, CallCounts] | None = None) -> Results:
@@ -66,39 +65,6 @@ def test_a_trial_s_outcome_makes_a_finding_proven(survey: Results) -> None:
     assert advance(StepConclusion([start]), steps, []).findings == [found]
 
 
-def test_a_trial_of_a_remedy_that_is_not_listed_brings_its_lines_to_copy(survey: Results) -> None:
-    start = finding("SP009")
-    task = TrialTask(
-        finding=start.id, remedy="bind to cores", axis="placement", slow="unbound", remedied="bound", metric=METRIC,
-        phase="steady", control="short",
-    )  # fmt: skip
-    pairs = [planted_contrast("remedy", 1e-3, 3e-3), planted_contrast("remedy again", 1e-3, 3e-3, seed=2)]
-    steps = [
-        MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])),
-        MeasuredStep(step(2, task), results(contrasts=pairs)),
-    ]
-    tried = conclude(steps, []).findings[0].remedies[0]
-    assert tried.verdict == "partial"
-    assert tried.text == find_remedy("bind to cores").text
-    assert tried.snippet.shell == "mpiexec -bind-to core"
-    cma = AttributeTask(
-        finding=start.id, variable="X", effect="e", value_bytes=5, value_source="MPI_T", moved_bytes=7, limit_bytes=4,
-        expected_bytes=6, rising=True, metric=METRIC, phase="steady", is_main_limit=True, set_by_user=False,
-    )  # fmt: skip
-    steps[1:] = [
-        MeasuredStep(step(2, cma), results()),
-        MeasuredStep(step(3, replace(task, remedy="set X")), results(contrasts=pairs)),
-    ]
-    assert conclude(steps, []).findings[0].remedies[0].snippet.shell == "export X=7"
-
-
-def test_a_repeated_contrast_adds_what_the_survey_could_not_see(survey: Results) -> None:
-    start, fresh = finding("SP008"), finding("SP009")
-    again = MeasuredStep(step(2, RepeatTask(contrast="c1", sides=["a", "b"])), replace(survey, findings=[start, fresh]))
-    found = conclude([MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start])), again], [])
-    assert found.findings == [start, replace(fresh, run="02-repeat")]
-
-
 def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch, survey: Results) -> None:
     seen = []
 
@@ -120,17 +86,3 @@ def test_the_user_s_forced_state_is_named_as_one(monkeypatch: pytest.MonkeyPatch
     assert [evidence.as_found(one) for one in (own, without)] == [False, True]
     assert found[0].affects_default is True
     assert "your environment sets X=0" in found[0].text
-
-
-def test_a_later_step_names_nothing_that_messages_of_two_kinds_explain() -> None:
-    kinds = finding("SP073", excess_s=4.6e-4, metric="one_way_s")
-    contrast = finding("SP064", excess_s=6.6e-4, metric="one_way_s", axis="completion")
-    steps = [
-        MeasuredStep(step(1, SurveyTask()), replace(results(), findings=[kinds])),
-        MeasuredStep(step(2, SingleTask(factors=["completion"])), replace(results(), findings=[contrast])),
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("survey", "single"):
-            patch.setattr(f"slowpath.diagnose.steps.{name}.judged", lambda of, _: of.findings)
-        (only,) = conclude(steps, []).findings
-    assert (only.rule, only.merged) == ("SP073", [contrast.id])

@@ -38,8 +38,3 @@ def test_one_that_crashes_is_diagnosed_without_and_says_so(monkeypatch: pytest.M
         "GPU memory is left out: mpich 5.0.2 can't send it here (crashed by SIGSEGV, without a message); "
         "see slowpath doctor --gpu"
     ]
-
-
-def test_nothing_is_started_without_a_gpu_or_in_a_dry_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert taken(monkeypatch, 0, None) == (0, [])
-    assert taken(monkeypatch, 1, None, dry=True) == (1, [])

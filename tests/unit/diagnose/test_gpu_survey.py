@@ -26,16 +26,15 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose import session
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.bench import known_patterns
-from slowpath.diagnose.clock import EACH_S, BudgetClock
+from slowpath.diagnose.clock import BudgetClock
 from slowpath.diagnose.gpu_survey import GPU_PACE, GPU_SURVEY_S, GPUS_SURVEY_S, GROUPS, LAST_ROUND, OWN, SIDES
 from slowpath.diagnose.records import SCHEMA, Diagnosis
 from slowpath.diagnose.session import Session
 from slowpath.diagnose.state import EVERYTHING, LibraryFacts, MeasuredStep, State
-from slowpath.diagnose.steps.own_state import FEWEST_RANKED, state_campaign
 from slowpath.diagnose.steps.survey import within_budget
 from slowpath.diagnose.tasks import TrialTask
 from slowpath.findings.facts import WITHOUT_USER
-from slowpath.mpi.own_settings import OwnSetting, may_concern_gpus
+from slowpath.mpi.own_settings import OwnSetting
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.cost import estimate
@@ -113,36 +112,6 @@ def test_the_user_s_settings_are_compared_again_where_one_may_concern_gpus(
     assert ("your settings, GPU memory" in {one.name for one in kept.campaign.cells}) == stays
     roomy = within_budget(state(description, 2, settings=[own], left_s=1e4, budget_s=1e4, size=lambda _: Size(0.0, 0)))
     assert WITHOUT_USER in {one.name for one in roomy.campaign.environments}
-
-
-@pytest.mark.parametrize(
-    ("name", "concerns"),
-    [
-        ("UCX_TLS", True),
-        ("MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD", True),
-        ("OMPI_MCA_btl_smcuda_use_cuda_ipc", True),
-        ("OMPI_MCA_pml", True),
-        ("FI_PROVIDER", True),
-        ("MPIR_CVAR_ASYNC_PROGRESS", False),
-        ("OMPI_MCA_btl_sm_eager_limit", False),
-        ("NCCL_NVLS_ENABLE", False),
-    ],
-)
-def test_a_setting_concerns_gpus_by_its_name(name: str, concerns: bool) -> None:
-    assert may_concern_gpus(OwnSetting(name, "1")) == concerns
-
-
-@pytest.mark.parametrize("left_s", [20.0, 100.0, 1e4])
-def test_without_gpus_the_survey_does_not_depend_on_what_a_trial_takes(left_s: float, description: Json) -> None:
-    plain = state(description, 0, settings=[OF_GPUS])
-    there = replace(plain, left_s=left_s, size=None)
-    assert recorded(within_budget(there).campaign) == recorded(within_budget(plain).campaign)
-    assert within_budget(there).left_out == within_budget(plain).left_out
-
-
-def test_with_gpus_the_user_s_state_takes_as_few_launches_as_decide() -> None:
-    assert state_campaign([HARMLESS], False, 2, with_gpus=True).rounds == FEWEST_RANKED
-    assert state_campaign([HARMLESS], False, 2).rounds == FEWEST_RANKED + 1
 
 
 @dataclass
@@ -244,7 +213,3 @@ def test_padding_is_tried_right_after_the_survey_and_fits(
     assert limit_s is not None
     assert machine.took_s["trial"] * 0.8 <= limit_s, "the pairs of a proof are measured"
     assert machine.now_s[0] <= BUDGET_S
-
-
-def test_conclusions_are_kept_back_as_the_clock_counts_them() -> None:
-    assert pytest.approx(CONCLUSION_S, rel=0.1) == EACH_S

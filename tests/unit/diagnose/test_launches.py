@@ -18,7 +18,7 @@ from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps import launches
 from slowpath.diagnose.steps.order import proposals
-from slowpath.diagnose.tasks import LaunchesTask, SurveyTask
+from slowpath.diagnose.tasks import SurveyTask
 
 
 def survey(slow: Sequence[int], cells: int = 3, more_s: float = 1e-4) -> Results:
@@ -46,18 +46,8 @@ def test_launches_that_several_cells_call_slow_are_started_again() -> None:
     assert campaign["cells"][0]["parameters"]["message_bytes"] == list(launches.LENGTHS)
 
 
-def test_two_cells_and_clean_launches_are_no_reason() -> None:
-    assert kinds(survey([1, 3], cells=2)) == []
-    assert kinds(survey([])) == []
-
-
 def test_who_asks_for_the_rule_gets_its_launches() -> None:
     surveyed = [MeasuredStep(step(1, SurveyTask()), survey([]))]
     for rule, expected in (("SP029", ["launches"]), ("SP064", [])):
         asked = dataclasses.replace(state([], surveyed), asked=Asked(frozenset({rule})))
         assert [one.task.kind for one in proposals(asked)] == expected
-
-
-def test_only_once() -> None:
-    done = MeasuredStep(step(2, LaunchesTask()), results())
-    assert kinds(survey([1, 3]), done) == []

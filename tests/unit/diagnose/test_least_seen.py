@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from slowpath.core.cell_results import CellResult, MetricResult
-from slowpath.diagnose.page.text import MOST, NOTHING, unseen_paragraph, unseen_rows
+from slowpath.diagnose.page.text import NOTHING, unseen_paragraph, unseen_rows
 from slowpath.findings.facts import ratio_of
 from slowpath.findings.finding import LeastSeen, least_seen
 
@@ -41,32 +41,6 @@ def test_a_difference_of_that_size_is_decided_95_times_of_100(spread: float) -> 
         b = ratio * np.exp(spread * source.standard_normal(launches))
         decided += ratio_of(b, a, EFFECT).beyond
     assert 0.91 <= decided / 400 <= 0.99
-
-
-def test_groups_stand_apart_and_what_has_no_spread_is_left_out() -> None:
-    noise = np.exp(0.05 * np.random.default_rng(1).standard_normal((5, 3)))
-    found = least_seen([*cells(2e-6 * noise), *cells(1e-3 * noise, "pages", "first")], EFFECT)
-    assert [(one.group, one.phase, one.launches) for one in found] == [("lengths", "steady", 5), ("pages", "first", 5)]
-    assert found[0].ratio == pytest.approx(found[1].ratio)
-    assert found[1].excess_s == pytest.approx((found[1].ratio - 1) * float(np.median(1e-3 * noise, axis=0).min()))
-    assert least_seen(cells(np.ones((5, 3))), EFFECT) == []
-    assert least_seen(cells(noise[:2]), EFFECT) == []
-    assert least_seen(cells(noise[:, :1]), EFFECT) == []
-
-
-def test_the_coarsest_groups_are_named_first() -> None:
-    many = [
-        LeastSeen(group=f"g{i}", phase="steady", metric="one_way_s", ratio=1.1 + i / 10, excess_s=1e-7, launches=5)
-        for i in range(MOST + 2)
-    ]
-    assert unseen_rows(many)[0] == (f"g{MOST + 1}", "1.80x (100 ns)")
-    said = unseen_paragraph(many)
-    assert said is not None
-    assert said.startswith(
-        "Given its spread, this diagnosis could not detect medians that differ by less than 1.80x (100 ns) in g7; "
-    )
-    assert said.endswith("1.20x or less in 2 other groups.")
-    assert unseen_paragraph([]) is None
 
 
 def test_where_nothing_could_have_been_seen_no_ratio_is_named() -> None:

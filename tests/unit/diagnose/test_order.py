@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import get_args
 
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 from planted_switch import state
 
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
+from slowpath.diagnose.state import MeasuredStep, Proposal, State
 from slowpath.diagnose.steps import single
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import KINDS
@@ -45,12 +44,6 @@ def trial_of(one: Finding, remedy: str = "huge pages") -> TrialTask:
         finding=one.id, remedy=remedy, axis="pages", slow="small", remedied="huge", metric=one.metric,
         phase="steady", control="it is short", fast_side="remedied",
     )  # fmt: skip
-
-
-def test_the_survey_is_the_first_step_whatever_the_budget() -> None:
-    found = list(proposals(State([], [], LibraryFacts("mpich", "5.0.2"), {})))
-    assert [one.task.kind for one in found] == ["survey"]
-    assert found[0].campaign.name == "survey"
 
 
 def test_what_is_the_user_s_own_and_costs_most_goes_first(small_pages: Results) -> None:
@@ -93,14 +86,6 @@ def test_a_fault_that_was_screened_is_measured_alone_before_a_remedy_of_another_
     assert isinstance(tasks[0], SingleTask if kind == "fault" else TrialTask)
 
 
-def test_nothing_is_tried_twice_and_nothing_that_is_proven(small_pages: Results) -> None:
-    one = finding("SP008")
-    done = MeasuredStep(step(3, trial_of(one)), results())
-    assert set(kinds(after(small_pages, [one]))) == {"trial"}
-    assert kinds(after(small_pages, [one], done)) == []
-    assert kinds(after(small_pages, [replace(one, status="proven")])) == []
-
-
 def test_name_only_asks_for_own_settings_and_for_nothing_else(survey: Results) -> None:
     apart = [(1e-3, 1.5e-3), (1e-3, 1.4e-3)]
     own = contrast("your settings", apart, verdict="undecided")
@@ -115,19 +100,6 @@ def test_name_only_asks_for_own_settings_and_for_nothing_else(survey: Results) -
         other.id,
         own.id,
     ]
-
-
-@pytest.mark.parametrize(("gpus", "first"), [(0, "repeat"), (2, "trial")])
-def test_with_gpus_a_remedy_is_tried_before_anything_else(gpus: int, first: str, small_pages: Results) -> None:
-    """Its survey left just the time for it: more pairs of the user's settings were measured in its place."""
-    own = contrast("your settings", [(1e-3, 1.5e-3), (1e-3, 1.4e-3)], verdict="undecided")
-    own = replace(own, a=replace(own.a, value=WITHOUT_USER), b=replace(own.b, value="default"))
-    found = finding("SP008", kind="opportunity")
-    of = dataclasses.replace(after(replace(small_pages, contrasts=[own]), [found]), gpus=gpus)
-    assert kinds(of)[0] == first
-    tried = MeasuredStep(step(3, trial_of(found)), results())
-    later = dataclasses.replace(after(replace(small_pages, contrasts=[own]), [found], tried), gpus=gpus)
-    assert kinds(later)[0] == "repeat"
 
 
 def noisy_trial(seed: int, noise: float = 0.3) -> Results:

@@ -18,23 +18,17 @@ from slowpath.diagnose.own_settings.named import named
 from slowpath.diagnose.own_state import first_by_cost, set_aside
 from slowpath.diagnose.ranks.job import Job
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, NodeProcessors, State
-from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.own_state import (
     EVERYWHERE,
-    MOST_S,
     STARTED,
-    against,
-    by_ranks,
     state_campaign,
-    summary,
 )
-from slowpath.diagnose.steps.registry import kind_of
-from slowpath.diagnose.tasks import SettingsTask, StateTask, SurveyTask
+from slowpath.diagnose.tasks import SettingsTask, StateTask
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.mpi.settings import Forced, resolver
+from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import decode
 from slowpath.plan.cost import estimate
 from slowpath.plan.expand import MpiInUse, expand
@@ -108,16 +102,6 @@ def test_its_cells_stand_in_every_state_and_each_contrast_differs_in_one_thing(
     assert {placements[one.a.cell] for one in of_settings} <= {EVERYWHERE if masked else STARTED}
 
 
-def test_launches_are_held_against_the_clean_state() -> None:
-    held = against(StateTask(settings=[ASYNC], inherited="0", granted="0-1"))
-    assert held is not None
-    assert (held.environment, held.placement) == (WITHOUT_USER, EVERYWHERE)
-    assert held.limit_s([0.5, 0.6]) == pytest.approx(8 * 0.6)
-    assert held.limit_s([]) < MOST_S / 2
-    assert against(StateTask(others=LOAD)) is None
-    assert kind_of(StateTask()).most_s == MOST_S
-
-
 def test_one_setting_is_named_at_once_and_speaks_first() -> None:
     first = of_settings(12.0)
     found = conclude([first], []).findings
@@ -130,13 +114,6 @@ def test_one_setting_is_named_at_once_and_speaks_first() -> None:
     assert path.kind == "fault"
     dear = finding("SP008", 1.0, number=7)
     assert first_by_cost([dear, *found], [first])[0] == found[0]
-
-
-def test_the_proof_goes_before_the_survey_unless_names_alone_are_asked_for() -> None:
-    first = of_settings(12.0)
-    assert kinds(state([first], settings=[ASYNC])) == ["trial", "survey"]
-    assert kinds(state([first], settings=[ASYNC]), name_only=True) == ["survey"]
-    assert kinds(state([of_settings(1.0)], settings=[ASYNC])) == ["survey"]
 
 
 def test_which_of_several_it_is_is_searched_before_the_survey() -> None:
@@ -156,40 +133,6 @@ def test_which_of_several_it_is_is_searched_before_the_survey() -> None:
     assert set(map(tuple, ways[0].task.taken.values())) == {(0,), (1,), (2,)}
     assert {one.bind for one in ways[0].campaign.placements} == {"inherited"}
     assert ways[-1].task.kind == "survey"
-
-
-def test_a_long_message_that_is_a_little_slower_does_not_hide_a_short_one_that_is_many_times_slower() -> None:
-    (found,) = conclude([of_settings(5.0, long=1.15)], []).findings
-    assert "8 B messages" in found.text
-    assert found.interval is not None
-    assert found.interval[0] > 4
-
-
-@pytest.mark.parametrize("ratio", [0.1, 1.0, 1.1, 1.2])
-def test_a_small_difference_or_a_gain_is_no_fault_and_one_line_says_so(ratio: float) -> None:
-    first = of_settings(ratio)
-    concluded = conclude([first], [])
-    assert concluded.findings == []
-    said = summary(StateTask(settings=[ASYNC]), StepConclusion(), concluded)
-    assert said == "nothing takes 1.25 times as long as in a clean state"
-
-
-def test_a_busy_machine_that_spoils_clean_launches_does_not_hide_what_is_many_times_slower() -> None:
-    """Clean launches of which half are disturbed: 0.8 us and 1 ms, against 6 ms. In pairs that is [0.7, 135547]."""
-    clean, slow = [7.8e-7, 1.09e-3, 2.7e-4, 7.7e-7], [6.3e-3, 6.0e-3, 7.2e-3, 6.3e-3]
-    first = of_settings(12.0)
-    pairs = list(zip(clean, slow, strict=True))
-    undecided = contrast("noisy", pairs, a=0, b=1)
-    assert undecided.verdict == "undecided"
-    judged = by_ranks(undecided)
-    assert (judged.verdict, judged.interval) == ("slower", pytest.approx((6.0e-3 / 1.09e-3, 7.2e-3 / 7.7e-7)))
-    made = replace(first.results, contrasts=[undecided])
-    (found,) = conclude([measured_step(StateTask(settings=[ASYNC]), made)], []).findings
-    assert found.cause == "MPIR_CVAR_ASYNC_PROGRESS=1 makes messages slower."
-    mixed = contrast("mixed", [*pairs[:3], (7e-3, 6.3e-3)], a=0, b=1)
-    assert by_ranks(mixed) == mixed
-    few = contrast("few", pairs[:3], a=0, b=1)
-    assert by_ranks(few) == few
 
 
 def test_ranks_that_share_a_core_where_they_are_started_are_named_so() -> None:
@@ -245,24 +188,3 @@ def test_settings_with_which_no_launch_starts_are_said_first_and_the_survey_goes
     (of_two,) = conclude([several], []).findings
     assert set_aside([of_two], [several]) == (ASYNC.name, TCP.name)
     assert set_aside([found], [where_none_starts([TCP])]) == (TCP.name,)
-
-
-def test_a_cell_that_fails_while_others_are_measured_is_not_a_launch_that_does_not_start() -> None:
-    found = conclude([where_none_starts([TCP], fails=False)], []).findings
-    assert found
-    assert not any("No launch" in one.text for one in found)
-
-
-def test_a_survey_does_not_say_it_again() -> None:
-    """Neither by its own contrasts of the settings nor by the slow state that the variable is known to force."""
-    first = of_settings(12.0, [TCP])
-    forced = [Forced("network_path", "UCX_TLS", "tcp")]
-    again = finding("SP035", number=1, axis="environment", about="your settings, host")
-    network = finding("SP010", number=2, affects_default=True)
-    other = finding("SP008", number=3)
-    survey = MeasuredStep(step(2, SurveyTask(settings=[TCP])), results(findings=[again, network, other]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("slowpath.diagnose.steps.survey.judged", lambda results, history: list(results.findings))
-        found = conclude([first, survey], forced).findings
-    assert [one.rule for one in found] == ["SP035", "SP008"]
-    assert {network.id, again.id} <= set(found[0].merged)

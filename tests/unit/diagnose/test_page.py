@@ -5,20 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-from made_results import METRIC, MPICH, cell, contrast, finding, law, leg, remedy, results, step
+from made_results import METRIC, MPICH, cell, contrast, finding, remedy, results, step
 from msgspec.structs import replace
 
 from slowpath.core.results import PlacementResult, RankPlace, Results, Snippet, Verdict
 from slowpath.diagnose.page.files import page, sections_of, trials_of
 from slowpath.diagnose.page.text import render, render_brief
-from slowpath.diagnose.page.words import leg_words
 from slowpath.diagnose.records import Diagnosis
 from slowpath.diagnose.tasks import SurveyTask, TrialTask
 from slowpath.diagnose.trials.fast_side import EFFECT
 from slowpath.diagnose.trials.fast_side import FAST as FAST_SIDE
-from slowpath.findings.finding import LeastSeen
-from slowpath.report.figure import Block, Card, Copied, Plot, Row, Rows, Text
+from slowpath.report.figure import Block, Card, Copied, Plot, Row, Rows
 from support.blocks import every
 
 SLOW, REMEDIED, FAST = (4e-6, 4.1e-6, 3.9e-6), (1e-6, 1.1e-6, 0.9e-6), (1.2e-6, 1.3e-6, 1.1e-6)
@@ -91,30 +88,6 @@ def test_the_card_of_a_proven_finding_leads_with_its_trial_and_its_lines() -> No
     assert [leg.word for leg in card.legs] == ["yes", "not yet", "not yet"]
 
 
-def test_a_remedy_that_failed_leads_nothing() -> None:
-    refuted = replace(PROVEN, remedies=[remedy(HUGE.name, "no effect")], slow_cells=[0], fast_cells=[1], ratio=4.0)
-    (card,) = cards(diagnosis(findings=[refuted]))
-    assert card.do.endswith("; no remedy is proven")
-    assert not card.blocks
-    assert (names(card.side), names(card.more)) == (["sides"], ["trial"])
-
-
-def test_every_remedy_that_was_tried_has_a_row_and_no_invented_share() -> None:
-    (figure,) = every(next(one for one in sections_of(diagnosis(), RUNS) if one.id == "trials"), Rows)
-    assert [(row.label, row.value, row.note, bool(row.marks)) for row in figure.rows] == [
-        ("huge <pages> (SP008)", "98 %", "proven", True),
-        ("more (SP008)", "no effect", "", False),
-    ]
-    assert "trials" not in [one.id for one in sections_of(diagnosis(findings=[]), RUNS)]
-
-
-def test_steps_follow_one_another_on_one_axis() -> None:
-    (figure, *_) = every(next(one for one in sections_of(diagnosis(), RUNS) if one.id == "steps"), Rows)
-    (first,), (second,) = ([mark.values for mark in row.marks] for row in figure.rows)
-    assert first[1] == second[0] > first[0] == 0
-    assert figure.rows[0].href == "01-survey/report.html"
-
-
 def test_the_page_has_it_all_in_order_and_escaped() -> None:
     shown = page(diagnosis(), RUNS)
     ids = [
@@ -130,25 +103,6 @@ def test_the_page_has_it_all_in_order_and_escaped() -> None:
     assert "n001" in shown
     assert "huge &lt;pages&gt;" in shown
     assert "<pages>" not in shown
-
-
-@pytest.mark.parametrize("runs", [RUNS, {}])
-def test_the_page_stands_without_its_runs_and_without_findings(runs: dict[str, Results]) -> None:
-    assert "</html>" in page(diagnosis(), runs)
-    assert "Diagnosis of mpich 5.0.2" in page(diagnosis(findings=[], steps=[]), runs)
-
-
-def test_limits_that_were_narrowed_are_in_words() -> None:
-    (card,) = cards(diagnosis(findings=[replace(PROVEN, law=law((8112.0, 8113.0)))]))
-    (limit,) = [block.words for block in card.more if isinstance(block, Text) and block.name == "Limit"]
-    assert "exactly at" in limit
-
-
-def test_a_leg_without_a_trial_says_what_would_give_one() -> None:
-    untried = replace(leg(text="another sentence"), untried=True)
-    assert "--resume" in leg_words(untried, "budget")
-    assert "no remedy that a trial can toggle" in leg_words(untried, "settled")
-    assert leg_words(leg("shown", "it helps"), "settled") == "it helps"
 
 
 VERDICT = Verdict(
@@ -186,11 +140,6 @@ def test_a_diagnosis_has_the_headline_and_the_counts_of_a_run() -> None:
     assert "<ol" in page(made, {})
 
 
-def test_what_the_budget_left_out_is_named_with_the_command_that_goes_on() -> None:
-    made = diagnosis(status="budget", next=["try huge pages", "try padding"], verdict=VERDICT)
-    assert "2 steps not made; continue with: slowpath diagnose --resume d --budget 5m." in render_brief(made, "d")
-
-
 def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> None:
     cells = [cell(number, {}, [time_s] * 8) for number, time_s in enumerate((45e-9, 26e-9, 36e-9, 19e-9))]
     pairs = [contrast("remedy", [(26e-9, 45e-9)] * 8, 1, 0), contrast("fast side", [(19e-9, 36e-9)] * 8, 3, 2)]
@@ -206,23 +155,3 @@ def test_trials_show_the_fast_side_with_the_remedy_where_it_changes_that() -> No
         "the fast side",
         "the fast side with it",
     ]
-
-
-def test_what_could_not_have_been_seen_is_in_text_and_page() -> None:
-    least = LeastSeen(group="pages", phase="first", metric=METRIC, ratio=1.25, excess_s=2e-6, launches=5)
-    said = "by less than 1.25x (2.00 us) in pages, first messages."
-    text = " ".join(render(diagnosis(least=[least]), "d").split())
-    assert said in text
-    shown = page(diagnosis(least=[least]), RUNS)
-    assert "What this diagnosis could not have seen" in shown
-    assert "<dt>pages, first messages</dt><dd>1.25× (2.00 µs)" in shown
-    assert "could not detect" not in render(diagnosis(), "d") + page(diagnosis(), RUNS)
-
-
-def test_what_carries_messages_is_in_text_and_page() -> None:
-    said = "messages between ranks 0 and 1 go by pml ob1, btl <sm>"
-    assert said in " ".join(render(diagnosis(paths=[said]), "d").split())
-    shown = page(diagnosis(paths=[said]), RUNS)
-    assert "go by pml ob1, btl &lt;sm&gt;" in shown
-    assert "btl <sm>" not in shown
-    assert "Paths" not in render(diagnosis(), "d") + page(diagnosis(), RUNS)

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 from made_results import cell, finding, results
-from msgspec.structs import replace
 
-from slowpath.core.place import PlaceFault
 from slowpath.core.plan import Cell
 from slowpath.diagnose.asked import with_groups_alone
-from slowpath.diagnose.program import ProgramSpent, ProgramUse, priced, program_line, with_groups, with_program
+from slowpath.diagnose.program import ProgramSpent, ProgramUse, priced, with_groups
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.findings.conclude import RunFacts, conclude
 from slowpath.findings.finding import by_cost
@@ -69,42 +67,6 @@ def test_a_finding_costs_at_most_what_the_program_spends_on_its_messages() -> No
     assert priced(without_ratio, program(LONG), seen).program_s == pytest.approx(0.3)
 
 
-def test_between_slow_lengths_and_beyond_the_longest_it_costs_and_below_it_does_not() -> None:
-    seen = results([cell(n, {"message_bytes": str(size << 20), "memory": "host"}) for n, size in enumerate((2, 4))])
-    found = finding(cells=[0, 1], slow_cells=[0, 1], ratio=2.0, interval=None)
-    longer = ProgramSpent(experiment="p2p", seconds=0.5, low_bytes=1 << 24, high_bytes=1 << 24)
-    assert priced(found, program(LONG), seen).program_s == 0.0
-    assert priced(found, program(longer), seen).program_s == pytest.approx(0.25)
-
-
-def test_what_the_program_does_not_do_is_no_opportunity_of_its_own() -> None:
-    found = finding(kind="opportunity", status="proven", program_s=0.0)
-    verdict = conclude([], [found], RunFacts(is_check=True)).verdict
-    assert (verdict.actions, verdict.opportunities) == ([], 0)
-
-
-def test_a_fault_of_the_machine_is_one_whatever_the_program_does() -> None:
-    found = finding(kind="fault", ratio=None, interval=None, program_s=0.0)
-    verdict = conclude([], [found], RunFacts(is_check=True)).verdict
-    assert verdict.faults == 1
-    assert verdict.answer.startswith("Something is wrong")
-
-
-def test_first_messages_are_priced_by_first_messages() -> None:
-    seen = results([cell(0, {"message_bytes": "1048576", "memory": "host"})])
-    found = finding(cells=[0], slow_cells=[0], ratio=2.0, interval=None, phase="first")
-    first = ProgramSpent(experiment="p2p", seconds=0.1, low_bytes=1 << 20, high_bytes=1 << 20, is_first=True)
-    assert priced(found, program(LONG, first), seen).program_s == pytest.approx(0.05)
-
-
-def test_the_place_of_its_ranks_goes_before_that_of_the_diagnosis() -> None:
-    spaces = PlaceFault(check="single copy", text="ranks are in 2 user namespaces", do="put them in one")
-    same = PlaceFault(check="single copy", text="the kernel refuses it", do="allow it")
-    other = PlaceFault(check="/dev/shm", text="/dev/shm has 64 KiB", do="enlarge it")
-    assert with_program(replace(program(LONG), place=[spaces]), [other, same]) == [spaces, other]
-    assert with_program(program(LONG), [same]) == with_program(None, [same]) == [same]
-
-
 def test_what_costs_the_program_most_comes_first_and_says_so() -> None:
     small = finding(number=1, excess_s=1.0, program_s=0.01, concerns="MPI_Put", kind="fault")
     large = finding(number=2, excess_s=1e-6, program_s=0.4, concerns="MPI_Put", kind="fault")
@@ -112,8 +74,3 @@ def test_what_costs_the_program_most_comes_first_and_says_so() -> None:
     verdict = conclude([], [large], RunFacts(is_check=True)).verdict
     assert verdict.actions[0].endswith("Your program can save at most 400 ms a rank in these calls.")
     assert not verdict.actions[0].startswith("If your programs use")
-
-
-def test_the_program_and_what_is_asked_about_it_are_one_line(plan_cells: list[Cell]) -> None:
-    line = program_line(with_groups(program(PUTS), plan_cells))
-    assert line.startswith("For heat (2 ranks, 1.00 s of 3.00 s in MPI a rank), asked about: ")

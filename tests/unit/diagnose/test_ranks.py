@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from slowpath.core.campaign import Campaign, EnvironmentTable
+from slowpath.core.campaign import Campaign
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
 from slowpath.diagnose.bench import known_patterns
 from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.ranks import parts as table
-from slowpath.diagnose.ranks.job import A_PAIR, Job, crowded_lines, require_possible
-from slowpath.diagnose.ranks.parts import Part, parts
+from slowpath.diagnose.ranks.job import A_PAIR, Job, require_possible
+from slowpath.diagnose.ranks.parts import parts
 from slowpath.diagnose.ranks.shipped import GROUPS, shipped_parts
-from slowpath.diagnose.ranks.survey import Kept, shortened, survey_s, with_ranks, within
-from slowpath.diagnose.start import STATED, cost_lines, costs, left_out_line
+from slowpath.diagnose.ranks.survey import survey_s, with_ranks, within
+from slowpath.diagnose.start import STATED
 from slowpath.diagnose.steps.survey import survey_campaign
 from slowpath.mpi.settings import resolver
 from slowpath.plan.campaign import Nodes, load
@@ -74,20 +74,6 @@ def test_an_allocation_spreads_ranks_over_all_nodes_and_packs_them_on_the_fewest
     assert dict(Job(7, cores=4, nodes=2).timed_places) == {"7 ranks": LaunchPlace("core", 7)}, "the launcher divides 7"
 
 
-def test_more_ranks_than_cores_are_counted_and_the_times_are_those_of_fewer() -> None:
-    job = Job(16, cores=2)
-    assert (job.is_crowded, job.timed_ranks) == (True, 2)
-    assert job.counted_place == ("16 ranks, counted", LaunchPlace("none", 16))
-    lines = crowded_lines(job)
-    assert lines[0].startswith("16 ranks on 2 cores: ")
-    assert any("measured with 2" in one for one in lines)
-    assert any(one.startswith("kept with 16 ranks: counts of messages") for one in lines)
-    assert crowded_lines(Job(2, cores=2)) == []
-    assert Job(8, cores=None).is_crowded is False
-    assert Job(24, cores=4, nodes=3).counted_place == ("24 ranks, counted", LaunchPlace("none", 24, 3, 8))
-    assert Job(1024, cores=1024).counted_place == ("64 ranks, counted", LaunchPlace("none", 64))
-
-
 @pytest.mark.parametrize(
     ("job", "why"),
     [
@@ -101,12 +87,6 @@ def test_refused_numbers_are_one_line(job: Job, why: str) -> None:
     with pytest.raises(UsageError, match=why) as said:
         require_possible(job)
     assert "\n" not in str(said.value)
-
-
-def test_the_cost_of_any_number_can_be_stated() -> None:
-    require_possible(Job(1024, cores=2), on_paper=True)
-    assert crowded_lines(Job(1024, cores=2))[-1].startswith("more than can be started here: 2 cores hold at most 64")
-    require_possible(Job(64, cores=2))
 
 
 def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json, known: frozenset[str]) -> None:
@@ -124,10 +104,6 @@ def test_pairs_keep_two_ranks_and_collectives_have_all(description: Json, known:
     assert {one.group for one in counted} == {"rounds over ranks"}
     assert {default.ranks_of(one.placement) for one in default.cells if one not in counted} == {2}
     assert [one.name for one in default.placements] == ["bound", "unbound", "8 ranks, counted"]
-
-
-def test_the_survey_without_the_experiment_is_that_of_pairs() -> None:
-    assert within(PAIRS, Job(8, cores=8), {"p2p one_way"}, None, 60.0) == Kept(PAIRS)
 
 
 @pytest.mark.parametrize("ranks", STATED)
@@ -149,51 +125,6 @@ def test_the_budget_is_kept_with_any_number_of_ranks(
         assert seconds(with_ranks(PAIRS, Job(ranks, cores=ranks), before)) > budget_s
 
 
-def test_a_budget_for_pairs_alone_leaves_out_all_else_and_says_so(
-    seconds: Callable[[Campaign], float], known: frozenset[str]
-) -> None:
-    kept = within(PAIRS, Job(8, cores=8), known, seconds, 1.0)
-    assert kept.campaign == PAIRS
-    assert left_out_line(kept.left_out, 20.0, 8)[0].startswith("left out, because the survey may take 15 s of 20 s: al")
-    assert left_out_line((), 1.0, 8) == []
-
-
-def test_costs_are_stated_for_each_number(seconds: Callable[[Campaign], float], known: frozenset[str]) -> None:
-    found = costs((2, 1024), lambda job: within(PAIRS, job, known, seconds, 60.0), seconds)
-    head, *rows = cost_lines(found)
-    assert head.startswith("cost of the survey by ranks")
-    assert [row.split()[0] for row in rows] == ["2", "1024"]
-    assert found[1].left_out
-    assert "without" in rows[1]
-
-
-def test_long_blocks_go_where_each_rank_has_one_for_each_other() -> None:
-    part = Part("a", {"collective": ["alltoall"], "message_bytes": ["8", "65536", "1MiB"]})
-    assert shortened(part, 2) is part
-    assert shortened(part, 16).parameters["message_bytes"] == ["8", "65536"]
-    assert shortened(part, 2**14).parameters["message_bytes"] == ["8"], "the shortest remains"
-    tree = Part("b", {"collective": "bcast", "message_bytes": "8..1MiB*4"})
-    assert shortened(tree, 16) is tree
-
-
-def test_counted_groups_have_all_ranks_and_no_time(description: Json) -> None:
-    under = (EnvironmentTable("counted", witness=True),)
-    grid = {"collective": "scan", "message_bytes": "8"}
-    counted = Part("counts", grid, environments=(), own_environments=under, counted=True, effort={})
-    plan = planned(with_ranks(PAIRS, Job(16, cores=2), [counted]), description)
-    (cell,) = [one for one in plan.cells if one.group == "counts"]
-    assert plan.ranks_of(cell.placement) == 16
-    assert plan.environment(cell.environment, "mpich").witness
-    assert next(one.bind for one in plan.placements if one.name == cell.placement) == "none"
-
-
-def test_rounds_are_counted_from_four_ranks_to_as_many_as_there_are() -> None:
-    members = [one.parameters["members"] for one in parts(2, 10) if one.counted]
-    assert members == [["4", "5", "6", "7", "8", "10"]]
-    assert not any(one.counted for one in parts(2, 2)), "two ranks have no law over ranks"
-    assert parts(2, 10)[2].counted, "with more ranks than cores it is all that they tell"
-
-
 def test_what_opens_and_closes_by_number_is_measured_as_its_rules_were_made_for(known: frozenset[str]) -> None:
     shipped_as = {group.name: group for group in COLL.cells}
     there = {group.name: group for group in everything(A_PAIR, known).cells}
@@ -206,12 +137,6 @@ def test_what_opens_and_closes_by_number_is_measured_as_its_rules_were_made_for(
     assert "collectives: numbered calls" in many
     assert there["paths"].environment == ["default", "no single copy", "network path", "threads"]
     assert "threads" in (there["collectives: thread level"].environment or ())
-
-
-def test_what_the_engine_does_not_know_is_not_asked(known: frozenset[str]) -> None:
-    older = frozenset(one for one in known if not one.startswith("first_use"))
-    assert "windows by length" in names_of(everything(A_PAIR, known))
-    assert "windows by length" not in names_of(everything(A_PAIR, older))
 
 
 def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
@@ -232,11 +157,3 @@ def test_groups_of_the_shipped_campaign_are_taken_over_with_less_effort(
     assert len(set(names)) == len(names)
     mine = next(one for one in plan.cells if one.group == "collectives: lengths")
     assert mine.parameters["samples"] == table.BRIEF["samples"]
-
-
-def test_waits_are_of_all_ranks_where_they_share_cores_and_of_none_elsewhere(known: frozenset[str]) -> None:
-    crowded = everything(Job(8, cores=2), known)
-    waits = next(group for group in crowded.cells if group.name == "collectives: waits")
-    place = next(placement for placement in crowded.placements if placement.name in (waits.placement or ()))
-    assert (place.ranks, place.bind) == (8, "none")
-    assert "collectives: waits" not in names_of(everything(Job(8, cores=8), known))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from slowpath.core.campaign_file import recorded
 from slowpath.core.cell_results import CellResult
-from slowpath.diagnose.places import LaunchPlace
 from slowpath.diagnose.session import replaced_words
 from slowpath.diagnose.sides import Condition, Sides
 from slowpath.diagnose.steps.trial import replaceable
@@ -79,22 +77,6 @@ def test_the_control_is_what_the_table_leaves_alone(
     found = replaceable(REMEDY, sides(description, collective, length), "mpich-5.0.2", 2, PRELOAD).control
     assert found is not None
     assert found.parameters == {"collective": control[0], "message_bytes": str(control[1])}
-
-
-def test_the_row_has_the_ranks_that_call(description: Json) -> None:
-    at = sides(description)
-    assert table(at, ranks=8)["rows"][0]["ranks"] == [8, 8]
-    four = replace(at, slow_under=replace(DEFAULT, at=LaunchPlace("core", 4)))
-    assert table(four)["rows"][0]["ranks"] == [4, 4]
-    assert table(sides(description, members="3"), ranks=8)["rows"][0]["ranks"] == [3, 3]
-
-
-def test_without_the_preload_or_on_another_axis_it_stays_untried(description: Json) -> None:
-    at = sides(description)
-    assert replaceable(REMEDY, at, "mpich-5.0.2", 2, None) is REMEDY
-    assert replaceable(REMEDY, replace(at, fast=None), "mpich-5.0.2", 2, PRELOAD) is REMEDY
-    other = find_remedy("keep communicators")
-    assert replaceable(other, at, "mpich-5.0.2", 2, PRELOAD) is other
 
 
 def test_the_library_s_own_count_says_whether_it_acted(tmp_path: Path) -> None:

@@ -29,11 +29,6 @@ def witnessed(environment_name: str, value: int) -> MeasuredStep:
     return MeasuredStep(step(2, WitnessTask()), replace(seen, run=run))
 
 
-def test_no_settings_no_lines(survey: Results) -> None:
-    assert lines(measured(survey, {"PATH": "/bin"}), "mpich") == []
-    assert lines([], "mpich") == []
-
-
 def test_what_ucx_and_mpi_t_do_not_know(survey: Results) -> None:
     run = replace(survey.run, mpi=replace(survey.run.mpi, unused_variables={"UCX_TLZ": "UCX_TLS"}))
     steps = [*measured(replace(survey, run=run), ENVIRON), witnessed(OWN_WITNESSED, 1)]
@@ -43,14 +38,6 @@ def test_what_ucx_and_mpi_t_do_not_know(survey: Results) -> None:
         "kept, because launches need them or they choose devices or code: HYDRA_LAUNCHER",
         "taken away together: 3",
     ]
-
-
-def test_values_count_only_where_they_are_of_the_user_s_environment(survey: Results) -> None:
-    environ = {"MPIR_CVAR_ASYNC_PROGRESS": "1"}
-    told = lines([*measured(survey, environ), witnessed(OWN_WITNESSED, 0)], "mpich")
-    assert told[0] == "MPIR_CVAR_ASYNC_PROGRESS=1: not taken: the library reads it as 0"
-    told = lines([*measured(survey, environ), witnessed("without your settings, witnessed", 0)], "mpich")
-    assert told == ["taken away together: 1"]
 
 
 def test_settings_that_help_are_said_to(survey: Results) -> None:

@@ -17,14 +17,11 @@ from test_settings_step import settings, surveyed
 from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.own_settings.named import unconfirmed
 from slowpath.diagnose.own_settings.shares import again
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.settings import MOST_STEPS, propose
 from slowpath.findings.conclude import group_of
-from slowpath.findings.facts import are_of_two_kinds
 from slowpath.mpi.own_settings import OwnSetting
-from slowpath.stats.contrast import benjamini_hochberg, judge, paired
 from slowpath.stats.estimate import Floats
 
 Law = Callable[[Generator, int], Floats]
@@ -102,30 +99,6 @@ def test_the_setting_that_doubles_a_time_is_named(law: str, count: int) -> None:
         assert named >= 0.7 * DIAGNOSES
 
 
-def test_what_is_gone_in_launches_of_its_own_is_no_finding_any_more() -> None:
-    assert diagnosed(1, 1.5, lambda _: 1.0, lambda random, launches: np.ones(launches), 1) == []
-
-
-def test_a_survey_alone_would_name_settings_that_do_nothing() -> None:
-    """Why its findings about settings wait for launches of their own: ten contrasts share five launches, and among
-    many true differences the correction leaves each nearly its plain level.
-    """
-    random, diagnoses, alarms = np.random.default_rng(2), 300, 0
-    for _ in range(diagnoses):
-        pairs = LAWS["normal"](random, 10).reshape(5, 2)
-        cells = [pairs * np.exp(OF_A_CELL * random.standard_normal((5, 2))) for _ in range(10)]
-        found = [paired(one[:, 0], one[:, 1], 0.03) for one in cells]
-        true_ones = [1e-5] * 30
-        adjusted = benjamini_hochberg([*(one.p or 1.0 for one in found), *true_ones])[:10]
-        alarms += any(
-            judge(one, float(p)).word == "slower"
-            and (one.low or 0.0) > 1.03
-            and not are_of_two_kinds(times[:, 1], times[:, 0])
-            for one, p, times in zip(found, adjusted, cells, strict=True)
-        )
-    assert 0.01 * diagnoses <= alarms <= 0.06 * diagnoses
-
-
 def test_more_contrasts_need_clearer_pairs() -> None:
     logs = np.array([0.05, 0.11, 0.08, 0.12, 0.07])
     every = np.stack([np.ones(5), np.exp(logs)], axis=1)
@@ -133,9 +106,3 @@ def test_more_contrasts_need_clearer_pairs() -> None:
     assert again(every, 50).seen == "open"
     assert again(every[:, ::-1], 1).seen == "gone"
     assert again(every, 1).words.startswith("separate launches confirm it: ")
-
-
-def test_only_what_is_about_settings_waits() -> None:
-    (about,) = surveyed(settings(1), lambda there, _: 2.0).results.findings
-    assert unconfirmed(about).needs_cause
-    assert not unconfirmed(replace(about, rule="SP008")).needs_cause

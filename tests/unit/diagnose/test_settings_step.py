@@ -16,7 +16,7 @@ from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.finding_results import SettingsWords
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
-from slowpath.diagnose.own_settings.named import named, remedies_of, suspected, without_unread
+from slowpath.diagnose.own_settings.named import remedies_of
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.settings import MOST_STEPS, propose
 from slowpath.diagnose.steps.trial import propose_unset
@@ -24,7 +24,6 @@ from slowpath.diagnose.tasks import SettingsTask, SurveyTask
 from slowpath.findings.facts import WITHOUT_USER
 from slowpath.mpi.own_settings import NO_FILES, OwnSetting
 from slowpath.mpi.settings import Forced
-from slowpath.slowpaths.registry import codes_refined_by
 from slowpath.slowpaths.settings.sp035_own_settings import WORDS
 
 SIZES = ("8", "1024", "4194304")
@@ -121,32 +120,6 @@ def test_the_one_that_no_table_knows_is_named_in_one_campaign(count: int) -> Non
     assert (remedy.unset, dict(remedy.variables)) == ((bad,), {})
 
 
-def test_settings_are_named_whatever_words_the_slow_path_has_for_them() -> None:
-    own = settings(4)
-    (seen,) = surveyed(own, lambda *_: 2.0, SettingsWords(title="Ihre Werte", text="Ihren Werten")).results.findings
-    once = suspected(seen, own)
-    assert (once.title, once.text) == (
-        "Ihre Werte (OMPI_MCA_a00, OMPI_MCA_a01, OMPI_MCA_a02 and 1 more) slow down",
-        "Messages with Ihren Werten (OMPI_MCA_a00, OMPI_MCA_a01, OMPI_MCA_a02 and 1 more) take 2x.",
-    )
-    again = suspected(once, own[:1])
-    assert again.text == "Messages with Ihren Werten (OMPI_MCA_a00) take 2x."
-    one = named(again, [own[1:2]], ["why"])
-    assert (one.title, one.text) == ("Ihre Werte slow down", "Messages with OMPI_MCA_a01=1 take 2x.")
-
-
-def test_a_line_of_a_file_is_named_as_one_and_its_trial_keeps_the_other_lines() -> None:
-    own = settings(9, file_lines=4)
-    bad = own[6]
-    findings, _ = diagnosed(own, lambda there, _: 3.0 if bad.name in there else 1.0)
-    assert findings[0].cause == f"{bad.name}=1 (line 2 of {FILE}) makes messages slower."
-    assert findings[0].remedies[0].text == f"Delete line 2 of {FILE} ({bad.name})."
-    assert findings[0].remedies[0].snippet.shell == f"sed -i '2s/^/# /' {FILE}"
-    (remedy,) = remedies_of(findings[0], own)
-    kept = {one.name: "1" for one in own if one.file and one is not bad}
-    assert (remedy.unset, dict(remedy.variables)) == ((bad.name,), {**kept, **NO_FILES})
-
-
 def test_two_together_and_two_that_each_do_it() -> None:
     own = settings(10)
     one, other = own[2].name, own[7].name
@@ -156,19 +129,6 @@ def test_two_together_and_two_that_each_do_it() -> None:
     findings, _ = diagnosed(own, lambda there, _: 2.0 if {one, other} & there else 1.0)
     assert findings[0].cause == f"{one}=1 and {other}=1 make messages slower, each: both have to go."
     assert [remedy.name for remedy in findings[0].remedies] == [f"unset {one} and {other}"]
-
-
-def test_two_that_slow_different_lengths_are_two_findings() -> None:
-    own = settings(8)
-    short, long = own[1].name, own[5].name
-
-    def slow(there: set[str], length: str) -> float:
-        return 2.0 if (long if length == "4194304" else short) in there else 1.0
-
-    findings, steps = diagnosed(own, slow)
-    assert len(steps) == 2
-    assert {one.remedies[0].name for one in findings} == {f"unset {short}", f"unset {long}"}
-    assert len({one.id for one in findings}) == 2
 
 
 def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
@@ -184,43 +144,6 @@ def test_the_only_setting_is_named_by_launches_of_its_own_and_tried() -> None:
     state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {"OMPI_MCA_a00": "1"})
     trial = next(propose_unset(findings[0], state))
     assert 'unset = ["OMPI_MCA_a00"]' in campaign_toml(trial.campaign)
-
-
-def test_what_another_rule_names_is_not_named_twice() -> None:
-    own = settings(5)
-    forced = [Forced("single_copy_off", own[3].name, "1")]
-
-    def slow(there: set[str], _: str) -> float:
-        return 2.0 if own[3].name in there else 1.0
-
-    steps = [surveyed(own, slow)]
-    twin = finding("SP009", number=9, affects_default=True)
-    seen = replace(steps[0].results, findings=[*steps[0].results.findings, twin])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("slowpath.diagnose.steps.survey.judged", lambda results, history: list(results.findings))
-        steps = [MeasuredStep(steps[0].step, seen)]
-        findings = conclude(steps, forced).findings
-        assert [one.rule for one in findings] == ["SP035", "SP009"]
-        state = State(findings, steps, LibraryFacts("openmpi", "5.0.11"), {one.name: "1" for one in own})
-        proposal = next(propose(state))
-        steps.append(MeasuredStep(step(2, proposal.task), measured(proposal, own, slow)))
-        findings = conclude(steps, forced).findings
-    assert [one.rule for one in findings] == ["SP009"]
-    assert any(name.startswith("SP035") for name in findings[0].merged)
-
-
-def test_noise_that_hides_everything_ends_without_a_name() -> None:
-    own = settings(4)
-    findings, steps = diagnosed(own, lambda there, _: 1.15 if own[2].name in there else 1.0, noise=1.0)
-    assert findings[0].cause is None
-    assert 2 < len(steps) <= MOST_STEPS + 1
-
-
-def test_without_a_finding_nothing_is_proposed() -> None:
-    own = settings(6)
-    seen = surveyed(own, lambda there, _: 2.0)
-    bare = MeasuredStep(seen.step, replace(seen.results, findings=[]))
-    assert list(propose(State([], [bare], LibraryFacts("mpich", "5.0.2"), {}))) == []
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -244,14 +167,3 @@ def test_a_variable_that_nobody_reads_is_no_cause_whatever_the_times_say(count: 
 
     assert ended({}) == [f"{bad}=1 makes messages slower."]
     assert ended({bad: ""}) == []
-
-
-def test_a_trial_knows_more_than_the_list_of_what_is_read() -> None:
-    """MPICH reads MPIR_CVAR_NO_LOCAL, and its MPI_T lists MPIR_CVAR_NOLOCAL: a proven fault was gone from the verdict
-    as soon as a later step had asked for the list.
-    """
-    code = next(iter(codes_refined_by("settings")))
-    setting = OwnSetting("MPIR_CVAR_X", "1")
-    proven = finding(code, status="proven")
-    open_one = finding(code, status="explained")
-    assert without_unread([proven, open_one], ["MPIR_CVAR_X"], [setting]) == [proven]

@@ -18,11 +18,9 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.state import MeasuredStep, Proposal
-from slowpath.diagnose.steps import single
 from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
-from slowpath.diagnose.steps.single import NOT_ALONE
 from slowpath.diagnose.tasks import SingleTask, SurveyTask
 from slowpath.experiments.registry import ROLES
 from slowpath.plan.campaign import decode
@@ -94,27 +92,6 @@ def test_a_clear_factor_is_varied_alone_over_starts_and_lengths(
     assert len(plan.contrasts) == 24
 
 
-def test_several_factors_are_one_campaign_and_nothing_is_asked_twice(screening: Callable[..., Results]) -> None:
-    made = screening(lambda p: off_page(p) * (3.0 if p["idle_s"] != "0" else 1.0))
-    proposal = asked_next(made)
-    assert proposal is not None
-    assert proposal.task == SingleTask(
-        factors=["offset_bytes of the sender", "idle_s"], parameters=["offset_bytes", "idle_s"]
-    )
-    groups = [group["name"] for group in tomllib.loads(campaign_toml(proposal.campaign))["cells"]]
-    assert groups == ["offset_bytes of the sender alone", "idle_s alone", "idle_s alone, 2"]
-    only = asked_next(made, frozenset({"SP032"}))
-    assert only is not None
-    assert only.task == SingleTask(factors=["idle_s"], parameters=["idle_s"])
-    done = MeasuredStep(step(2, proposal.task), results([]))
-    later = state(made.findings, [surveyed(made), done])
-    assert not [one for one in proposals(later) if isinstance(one.task, SingleTask)]
-
-
-def test_a_quiet_survey_asks_for_nothing(screening: Callable[..., Results]) -> None:
-    assert asked_next(screening(lambda _: 1.0)) is None
-
-
 def alone(ping_pong: dict[str, str], ratio: float) -> Results:
     """The sender's start alone, at one length."""
     noise, times = np.random.default_rng(6), {}
@@ -151,14 +128,3 @@ def test_what_shows_alone_takes_the_screening_s_place(
     assert one.run == "02-single"
     assert one.doubts == []
     assert words == "SP031 by itself"
-
-
-def test_what_does_not_show_alone_is_doubted(
-    screening: Callable[..., Results], ping_pong: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, words = concluded(screening, ping_pong, 1.0)
-    assert one.doubts == [NOT_ALONE]
-    assert one.not_alone
-    monkeypatch.setattr(single, "NOT_ALONE", "another sentence")
-    assert concluded(screening, ping_pong, 1.0)[1] == words
-    assert words == "nothing shows by itself; 1 only with others"

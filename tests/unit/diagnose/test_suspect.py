@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from made_results import finding, law, step
+from made_results import step
 from msgspec.structs import replace
 from planted_switch import CMA, LIMIT, asked, proposed, state, times
 
@@ -12,7 +12,6 @@ from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.state import MeasuredStep, State
 from slowpath.diagnose.steps.kind import StepConclusion
-from slowpath.diagnose.steps.order import proposals
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.tasks import RefineTask, SurveyTask
 
@@ -51,20 +50,3 @@ def test_a_variable_that_the_user_set_is_looked_at_where_no_limit_shows(
     again = proposed(after(octaves, seen, findings=tuple(found.findings), **environ)).task
     assert isinstance(again, RefineTask)
     assert again.exact_limit == LIMIT
-
-
-def test_no_jump_at_the_variable_s_value_is_said_and_not_asked_again(
-    octaves: Results, ping_pong: dict[str, str]
-) -> None:
-    proposal = proposed(after(octaves, **{CMA: "50000"}))
-    flat = MeasuredStep(step(2, proposal.task), times(asked(proposal), 10**9, plain=ping_pong))
-    found = conclude([MeasuredStep(step(1, SurveyTask()), octaves), flat], [])
-    assert found.findings == []
-    summary = kind_of(proposal.task).summary(proposal.task, StepConclusion(), found)
-    assert summary == "no protocol switch shows at 50000 B"
-    kinds = [one.task.kind for one in proposals(after(octaves, flat, **{CMA: "50000"}))]
-    assert "suspect" not in kinds
-    near = finding(law=law((49000.0, 51000.0)))
-    kinds = [one.task.kind for one in proposals(after(octaves, findings=(near,), **{CMA: "50000"}))]
-    assert "suspect" not in kinds
-    assert not list(proposals(after(octaves, **{CMA: "99999999"})))

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as changed
-
-import pytest
-from made_results import METRIC, finding, law, results, step
+from made_results import finding, law, results, step
 from msgspec.structs import replace
-from planted_switch import CELL, CMA, LIMIT, asked, law_of, proposed, state, times
+from planted_switch import CMA, LIMIT, asked, law_of, proposed, state, times
 
 from slowpath.core.results import LimitBracket, Results
 from slowpath.diagnose.conclusion import conclude
@@ -17,7 +14,6 @@ from slowpath.diagnose.limits.variables import suspects
 from slowpath.diagnose.sides import sides_of
 from slowpath.diagnose.state import MeasuredStep
 from slowpath.diagnose.steps.attribute import campaign_for, task_for
-from slowpath.diagnose.steps.kind import StepConclusion
 from slowpath.diagnose.steps.registry import kind_of
 from slowpath.diagnose.tasks import AttributeTask, RefineTask, SurveyTask, TrialTask
 from slowpath.mpi.settings import switches_of
@@ -75,42 +71,3 @@ def test_a_variable_that_moves_nothing_is_ruled_out(survey: Results) -> None:
     gone = attribution(task, times(lengths, 10**9))
     assert gone is not None
     assert not gone.moved
-
-
-def test_another_limit_of_the_law_gets_a_finding_of_its_own(survey: Results) -> None:
-    start = finding(law=law((1000.0, 1001.0), (LIMIT, LIMIT + 1)))
-    task = AttributeTask(
-        finding=start.id, variable=CMA, effect="it sets a limit", value_bytes=LIMIT + 1, value_source="MPI_T",
-        moved_bytes=LIMIT - 5498, limit_bytes=LIMIT, expected_bytes=LIMIT - 5499, rising=False, metric=METRIC,
-        phase="steady", is_main_limit=False, set_by_user=False,
-    )  # fmt: skip
-    sides = sides_of(start, survey)
-    assert sides is not None
-    lengths = [float(v) for v in campaign_for(task, sides, 2).cells[0].parameters["message_bytes"]]
-    measured = [MeasuredStep(step(1, SurveyTask()), replace(survey, findings=[start]))]
-    measured.append(MeasuredStep(step(2, task), times(lengths, task.expected_bytes)))
-    before, found = StepConclusion([start]), conclude(measured, [])
-    assert [one.status for one in found.findings] == ["observed", "explained"]
-    own = found.findings[1]
-    assert own.about == f"switch, {CMA}"
-    assert own.law is not None
-    assert [(one.above, one.attributed_to) for one in own.law.brackets] == [(LIMIT, CMA)]
-    assert own.ratio == pytest.approx(27 / 8, rel=0.05)
-    assert own.text.startswith("At the 50020 B protocol switch latency falls 3.")
-    assert own.remedies[0].verdict == "not tried"
-    assert kind_of(task).summary(task, before, changed(found, shown="Two. Sentences")) == "Two. Sentences"
-    summary = kind_of(task).summary(task, before, found)
-    assert f"moves the switch from {LIMIT} B to {task.expected_bytes} B" in summary
-
-
-def test_suspects_are_near_and_the_library_s_own_word_goes_first() -> None:
-    switches = switches_of("mpich", "5.0.2")
-    read = {CMA: 50021.0, "FAR": 70000.0, "OTHER": 50000.0}
-    found = suspects(switches, LIMIT, {}, read, "mpich")
-    assert [(one.switch.variable, one.source) for one in found] == [(CMA, "MPI_T"), ("OTHER", "MPI_T")]
-    assert suspects(switches, 8112, {}, {}, "mpich")[0].source == "not read; default of MPICH 5.0.2, MPI_T"
-    near = {"A_SIZE": 8192.0, "B_SIZE": 8112.0, CELL: 8192.0, CMA: 8192.0}
-    assert {one.switch.variable for one in suspects(switches, 8112, {}, near, "mpich")[:2]} == {CELL, CMA}
-    assert suspects(switches, 1000, {}, {}, "mpich") == []
-    open_mpi = suspects((), 4000, {}, {"btl_sm_eager_limit": 4096.0}, "openmpi")
-    assert open_mpi[0].switch.variable == "OMPI_MCA_btl_sm_eager_limit"

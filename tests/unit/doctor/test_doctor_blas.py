@@ -16,14 +16,6 @@ OPENBLAS = ("OpenBLAS 0.3.34", "SkylakeX", "/opt/lib/libopenblas.so")
 FAULTY = Path(__file__).parents[3] / "engine" / "studies" / "cannon" / "tests" / "faulty_blas.c"
 
 
-def test_name_core_and_file_are_told() -> None:
-    check = blas_check(OPENBLAS, {})
-    assert check.status == "ok"
-    assert check.value == "OpenBLAS 0.3.34, core SkylakeX, /opt/lib/libopenblas.so"
-    unnamed = blas_check(("", "", "/opt/lib/libblis.so.4"), {})
-    assert (unnamed.status, unnamed.value) == ("ok", "libblis.so.4, /opt/lib/libblis.so.4")
-
-
 def test_a_variable_that_chooses_the_code_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     check = blas_check(OPENBLAS, {"OPENBLAS_CORETYPE": "Haswell"})
     assert check.status == "warn"
@@ -37,10 +29,6 @@ def test_a_variable_that_chooses_the_code_is_warned_of(monkeypatch: pytest.Monke
     found = registry.blas()
     assert found.status == "warn"
     assert "BLIS_ARCH_TYPE=0" in found.means
-
-
-def test_the_reference_blas_is_warned_of() -> None:
-    assert blas_check(("", "", "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3"), {}).status == "warn"
 
 
 def test_before_the_engine_is_built() -> None:

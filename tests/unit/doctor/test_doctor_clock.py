@@ -27,7 +27,3 @@ def test_the_quantum_of_a_ticking_clock_is_found(quantum: float) -> None:
 
 def test_a_fine_clock_has_no_steps_to_be_seen() -> None:
     assert quantum_ns(readings(1)) == 1
-
-
-def test_a_clock_that_stands_still_has_none() -> None:
-    assert quantum_ns([5] * 100) is None

@@ -45,22 +45,6 @@ def test_a_network_inside_the_node_is_warned_of(taken: MessagePath) -> None:
     assert conclusion("openmpi", [row(layer="ucx", module="pml ucx", transport="UCX sysv, cma")]).status == "ok"
 
 
-@pytest.mark.parametrize("provider", ["provider psm3", "provider shm", None])
-def test_a_provider_with_shared_memory_of_its_own_is_no_network(provider: str | None) -> None:
-    assert conclusion("intelmpi", [row(layer="ofi", module="fabric ofi", transport=provider)]).status == "ok"
-
-
-def test_ranks_on_two_nodes_say_nothing_of_one() -> None:
-    check = conclusion("openmpi", [row(scope="between_nodes", transport="btl tcp")])
-    assert (check.status, check.means) == ("ok", "the path between ranks of one node is unknown")
-
-
-def test_no_job_is_started_where_none_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "run_job", None)
-    monkeypatch.setattr(registry, "find_mpi", None)
-    assert registry.message_path("none").means == "not measured: starting a job was not allowed"
-
-
 def test_what_is_not_said_is_no_warning_and_a_failed_job_is_one() -> None:
     unknown = row(layer=None, module=None, transport=None, single_copy=None, reason="it does not state")
     assert conclusion("mpich", [unknown]).status == "ok"

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from slowpath.doctor.registry import allocation
@@ -28,17 +26,3 @@ from slowpath.doctor.registry import allocation
 def test_each_batch_system_by_its_name(environ: dict[str, str], value: str) -> None:
     found = allocation(environ)
     assert (found.value, found.status) == (value, "ok")
-
-
-def test_a_host_file_is_no_batch_job(tmp_path: Path) -> None:
-    (tmp_path / "hosts").write_text("n1\nn2\n")
-    found = allocation({"HYDRA_HOST_FILE": str(tmp_path / "hosts")})
-    assert found.value == "host file of a launcher, 2 nodes"
-    assert "batch" not in found.means
-
-
-def test_a_list_of_nodes_that_cannot_be_read_is_no_failure_of_the_check() -> None:
-    found = allocation({"PBS_JOBID": "7", "PBS_NODEFILE": "/nowhere/nodes"})
-    assert (found.value, found.status) == (None, "warn")
-    assert "list of this job's nodes" in found.means
-    assert found.do

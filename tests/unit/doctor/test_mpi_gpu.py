@@ -9,7 +9,7 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.doctor import gpu
-from slowpath.doctor.gpu import DevicePath, conclusion, in_words, mpi_and_gpu_memory
+from slowpath.doctor.gpu import DevicePath, conclusion, mpi_and_gpu_memory
 from slowpath.mpi.mpi import Mpi
 
 IPC = DevicePath(True, "ipc", 5.2e9, 394e9, None)
@@ -34,22 +34,6 @@ def test_the_mpi_in_use_decides() -> None:
     assert "slowpath mpi install cuda" in (none.do or "")
     assert conclusion([(A, None), (B, NO)]).status == "warn"
     assert conclusion([]).status == "missing"
-
-
-def test_numbers_and_reasons_are_said() -> None:
-    value = conclusion([(A, IPC), (B, NO), (CUDA, None)]).value or ""
-    assert "mpich 5: yes, IPC (GPU to GPU), GPU 394 GB/s, host 5.2 GB/s" in value
-    assert "intelmpi 5: no (crashed: Segmentation fault)" in value
-    assert "openmpi 5: not tried" in value
-
-
-def test_the_method_and_the_librarys_own_report_are_said() -> None:
-    judged = DevicePath(True, "ipc", 12.4e9, 373e9, None, "reference", 40.5e9, "zero-copy on cuda_ipc/cuda", True)
-    assert in_words(judged) == (
-        "yes, IPC (GPU to GPU) (judged against the same without IPC), GPU 373 GB/s, without IPC 40.5 GB/s, "
-        "host 12.4 GB/s; UCX reports: zero-copy on cuda_ipc/cuda, which agrees"
-    )
-    assert "judged by bandwidth" in in_words(DevicePath(True, "ipc", 5.2e9, 394e9, None, "bandwidth"))
 
 
 def test_without_a_gpu_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:

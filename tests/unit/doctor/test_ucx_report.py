@@ -51,9 +51,3 @@ def test_what_moves_a_message_to_another_process() -> None:
         "cuda_ipc/cuda"
     )
     assert [p.how for p in moving(protocols(TEXT), 0)] == ["eager short"]
-
-
-def test_what_is_no_report_is_none() -> None:
-    assert protocols("") == []
-    assert protocols("| 1..inf | zero-copy | cuda_ipc/cuda |") == [], "a row without its table"
-    assert in_words([]) is None

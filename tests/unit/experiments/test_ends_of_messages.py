@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from slowpath.experiments.measured import LaunchContext, MetricSamples, SampleBlock
-from slowpath.experiments.messages import allocation_bytes, ends, ends_of, one_way, ping_pong, polling, splits
-from slowpath.experiments.p2p import P2P, p2p_seconds
+from slowpath.experiments.messages import allocation_bytes, ends, one_way, ping_pong, polling, splits
+from slowpath.experiments.p2p import p2p_seconds
 
 JOB = LaunchContext(3, True, hosts=("a", "a", "a"))
 FULL = {
@@ -87,26 +87,8 @@ def test_the_messages_of_a_window_lie_apart_or_in_one_place_of_each_thread() -> 
     assert [allocation_bytes({**one, "direction": "both"}, side) for side in (0, 1)] == [228, 228]
 
 
-def test_the_other_length_is_not_in_the_metrics() -> None:
-    blocks = [block(0, 0, 50), block(2, 0, 60), block(0, 1000, 7, part=1), block(2, 1000, 9, part=1)]
-    found = one_way({"pattern": "one_way", "other_bytes": "8"}, blocks, JOB)
-    assert value_s(found["one_way_s"]) == pytest.approx(60e-9)
-    assert value_s(found["send_s"]) == pytest.approx(50e-9)
-    assert value_s(found["receive_s"]) == pytest.approx(60e-9)
-
-
-def test_a_buffer_has_room_for_the_longer_length_and_the_record_for_both() -> None:
-    assert allocation_bytes({**FULL, "other_bytes": "4096"}, 0) == 4096
-    assert allocation_bytes({**FULL, "other_bytes": "8"}, 1) == 64
-    assert P2P.recorded_bytes({**FULL, "other_bytes": "8"}, 2) > P2P.recorded_bytes(FULL, 2)
-
-
 def test_idle_time_and_lines_are_in_the_estimate() -> None:
     assert p2p_seconds({**FULL, "idle_s": "0.01"}, 2) == pytest.approx(p2p_seconds(FULL, 2) + 0.1)
     assert p2p_seconds({**FULL, "cache": "cold", "message_bytes": "1000000"}, 2) > p2p_seconds(
         {**FULL, "message_bytes": "1000000"}, 2
     )
-
-
-def test_a_record_from_before_there_were_directions() -> None:
-    assert ends_of({}) == (0, None)

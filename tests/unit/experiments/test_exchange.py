@@ -14,7 +14,6 @@ from slowpath.core.resources import data_folder
 from slowpath.experiments.exchange import EXCHANGE, box_points
 from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, SampleBlock
 from slowpath.plan.campaign import load
-from slowpath.plan.cost import estimate
 from slowpath.plan.expand import MpiInUse, expand
 
 CELL = {
@@ -53,16 +52,6 @@ def test_a_batch_is_divided_by_its_exchanges() -> None:
     assert (found.values_s.tolist(), found.batch) == (pytest.approx([200e-9]), 4)
 
 
-@pytest.mark.parametrize("other", [[block(1, [600])], []], ids=["fewer samples", "no block"])
-def test_without_the_times_of_every_rank_there_is_none(other: list[SampleBlock]) -> None:
-    assert steady([block(0, [400, 800]), *other], ranks=2) == Absent("the blocks of the ranks do not match")
-
-
-def test_a_box_of_which_one_side_is_given_is_a_cube() -> None:
-    assert box_points(CELL) == (32, 32, 32)
-    assert box_points({**CELL, "box_z": "5"}) == (32, 32, 5)
-
-
 @pytest.mark.parametrize("more", [{"box_x": "128"}, {"point_bytes": "800"}, {"warmup_s": "0.1"}])
 def test_cost_follows_the_parameters(more: dict[str, str]) -> None:
     assert EXCHANGE.seconds(CELL, 2) < EXCHANGE.seconds({**CELL, **more}, 2)
@@ -85,7 +74,3 @@ def test_the_campaign_holds_each_box_in_each_datatype(campaign: Plan) -> None:
 def test_only_the_datatype_is_accused(campaign: Plan) -> None:
     accused = {(one.a.value, one.b.value) for one in campaign.contrasts if not (one.explains or one.control)}
     assert accused == {("packed", "derived")}
-
-
-def test_the_campaign_takes_seconds(campaign: Plan) -> None:
-    assert 3 < estimate(campaign).wall_s < 30

@@ -54,15 +54,3 @@ def test_effort_is_no_covariate_and_splits_no_sweep() -> None:
     alike = [put(i, message_bytes=length) for i, length in enumerate(lengths)]
     other = [put(i, message_bytes=length, instructions=str(i), samples="9") for i, length in enumerate(lengths)]
     assert varied(alike) == varied(other) == [["message_bytes"]]
-
-
-def test_a_setting_that_a_number_spells_makes_another_sweep() -> None:
-    cells = [put(i, message_bytes=str(8 << i), peer=str(i % 2)) for i in range(6)]
-    assert varied(cells) == [["message_bytes"], ["message_bytes"]]
-
-
-def test_what_no_experiment_has_is_taken_by_its_value() -> None:
-    numbers = [put(i, depth=str(i)) for i in range(3)]
-    words = [put(i, message_bytes=str(8 << i), colour=("red", "blue")[i % 2]) for i in range(6)]
-    assert varied(numbers) == [["depth"]]
-    assert varied(words) == [["message_bytes"], ["message_bytes"]]

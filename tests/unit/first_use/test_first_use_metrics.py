@@ -10,7 +10,7 @@ from slowpath.analyse.cells import by_repetition
 from slowpath.core.plan import Cell
 from slowpath.experiments.experiment import Experiment
 from slowpath.experiments.first_use import FIRST_USE, ORDERS, first_use_seconds, peers_in_order
-from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, Reduced, SampleBlock, reduce
+from slowpath.experiments.measured import LaunchContext, MetricSamples, Reduced, SampleBlock, reduce
 
 ONE_NODE = LaunchContext(2, True, hosts=("a", "a"))
 TWO_NODES = LaunchContext(2, False, one_node=False, hosts=("a", "b"))
@@ -43,20 +43,6 @@ def test_what_a_rank_does_alone_is_the_longest_of_a_rank() -> None:
     found = derived("init", blocks)
     assert values(found["init_s"]) == [800]
     assert values(found["first_duplicate_s"]) == [200]
-
-
-def test_parts_are_the_metrics_of_a_pattern_in_their_order() -> None:
-    blocks = [block(rank, [0], [1000 + part], part) for part in range(3) for rank in range(2)]
-    found = derived("window", blocks)
-    assert [values(found[name]) for name in ("window_use_s", "window_s", "window_touch_s")] == [[1000], [1001], [1002]]
-    without_whole = [one for one in blocks if one.part]
-    assert values(derived("persistent", without_whole)["persistent_start_s"]) == [1002]
-
-
-def test_ranks_that_stored_unlike_many_uses_do_not_match() -> None:
-    found = derived("communicator", [block(0, [0], [10]), block(1, [0, 20], [10, 10])])["communicator_s"]
-    assert isinstance(found, Absent)
-    assert "do not match" in found.reason
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -3,27 +3,22 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
 from pathlib import Path
 from statistics import median
 
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
+from slowpath.core.errors import RecordError, UsageError
 from slowpath.core.plan import Contrast, Plan
 from slowpath.plan.campaign import load
 from slowpath.record.blocks import read, scan
 from slowpath.record.events import CellEnd, Note, read_events
 from slowpath.record.folder import launch_folder, read_launches, read_run
 from slowpath.record.imports.choose import import_files
-from slowpath.record.imports.reproducers import parse_log
 from slowpath.record.plan_files import read_plan
-from slowpath.report.text import render_text
 
 FIELD = sorted((Path(__file__).parents[2] / "data" / "field").glob("*.txt"))
-TIMES = re.compile(r"\[(\d+):(\d+)\] time: (\S+)")
 
 
 @pytest.fixture(scope="module")
@@ -94,19 +89,6 @@ def test_ratios_of_over_allocation(
     assert found["first"].a.value == "0 B"
 
 
-def test_every_file_has_first_over_later_for_each_cell(plan: Plan) -> None:
-    assert len(plan.cells) == 4 * 2 + 5
-    phases = [c for c in plan.contrasts if c.axis == "phase"]
-    assert sorted(c.a.cell for c in phases) == [cell.cell for cell in plan.cells]
-    assert len([c for c in plan.contrasts if c.axis == "environment"]) == 10
-    assert len({c.id for c in plan.contrasts}) == len(plan.contrasts)
-
-
-def test_questions_say_what_the_logs_do_not(plan: Plan) -> None:
-    assert "differ in mem_type (host, pinned_host) and file" in between(plan, "host-bound", "pinned_host-cma").question
-    assert "do not state how they were launched" in between(plan, "pinned_host-cma", "pinned_host-unbound").question
-
-
 def test_stated_conditions_are_kept_and_compared(tmp_path: Path) -> None:
     """The authors' own conditions (docs/how-to/import-logs.md): a pair that differs in the memory alone is named."""
     logs = [path for path in FIELD if not path.name.startswith("overalloc")]
@@ -136,15 +118,6 @@ def test_stated_conditions_are_kept_and_compared(tmp_path: Path) -> None:
     of = {group.name: (group.environment, group.placement) for group in campaign.cells}
     assert of["pinned_host-nic-within-node"] == ("network path", "1 node, bind core")
     assert of["pinned_host-nic-across-nodes"] == ("default", "2 nodes, bind core")
-
-
-def test_without_conditions_no_two_logs_agree(run: Path) -> None:
-    pinned = next(one for one in build_results(run).findings if one.rule == "SP007")
-    assert len(pinned.contrasts) == 1
-    doubt = pinned.doubts[-1]
-    assert doubt.startswith("the logs do not state their nodes, transport, bind")
-    assert doubt.endswith("2 more comparisons of such logs show 1.92x to 3.29x")
-    assert "Doubt: " + doubt.split(":")[0] in render_text(build_results(run))
 
 
 def test_a_warning_in_the_log_states_the_transport(tmp_path: Path) -> None:
@@ -181,22 +154,6 @@ def test_the_first_allocation_of_a_part_is_a_warm_up(run: Path) -> None:
         assert high < 1.1 * (one.ratio or 0.0)
 
 
-def test_headings_of_another_rank_may_come_late(tmp_path: Path) -> None:
-    """Rank 1 prints them: launchers put them anywhere between the lines of rank 0."""
-    text = next(path for path in FIELD if path.name == "overalloc-64KiB.txt").read_text()
-    headings = [line for line in text.splitlines() if line.startswith("Doing")]
-    others = [line for line in text.splitlines() if not line.startswith("Doing")]
-    log = tmp_path / "late.txt"
-    log.write_text("\n".join([*others[:9], headings[0], *others[9:], headings[1], ""]))
-    late, whole = parse_log(log, log.read_bytes()), parse_log(log, text.encode())
-    assert [[time.text for time in one.times] for one in late.sections] == [
-        [time.text for time in one.times] for one in whole.sections
-    ]
-    log.write_text("\n".join([*others, headings[0], ""]))
-    with pytest.raises(RecordError, match=r"a time before the heading"):
-        parse_log(log, log.read_bytes())
-
-
 def test_a_message_longer_than_buffer_size(tmp_path: Path) -> None:
     text = next(path for path in FIELD if path.name == "overalloc-1B-full-buffer.txt").read_text()
     text = text.replace("p2p_size: 1073741824", "p2p_size: 1073741825")
@@ -210,47 +167,6 @@ def test_a_message_longer_than_buffer_size(tmp_path: Path) -> None:
     assert [cell.parameters["message_bytes"] for cell in plan.cells] == ["1073741825", "1073741824"]
     assert "Its messages are longer by 1 B." in next(one.question for one in plan.contrasts)
     load(tmp_path / "run" / "campaign.toml")
-
-
-@pytest.mark.parametrize(
-    ("condition", "said"),
-    [
-        ("nodes=2", "names no log"),
-        ("x.txt:nodes=2", "no log is called 'x.txt'; there are host-bound"),
-        ("host-bound:node=2", "'node=2' is none of nodes=..., transport=..., bind=..."),
-        ("host-bound:nodes=0", "has to be a number of nodes, from 1 on"),
-        ("host-bound:transport=nic", "transport is 'nic' and has to be one of cma, "),
-    ],
-)
-def test_conditions_that_are_none(tmp_path: Path, condition: str, said: str) -> None:
-    log = next(path for path in FIELD if path.name == "host-bound.txt")
-    with pytest.raises(UsageError, match=re.escape(said)):
-        import_files([log], tmp_path / "run", [condition])
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_log_of_other_memory_than_the_gpus_says_so(tmp_path: Path) -> None:
-    text = next(path for path in FIELD if path.name == "overalloc-1B.txt").read_text()
-    log = tmp_path / "host.txt"
-    log.write_text(f"mem_type: host\n{text}")
-    plan = read_plan(import_files([log], tmp_path / "run") / "plan.json")
-    assert {cell.parameters["memory"] for cell in plan.cells} == {"host"}
-    assert 'memory = "host"' in (tmp_path / "run" / "campaign.toml").read_text()
-
-
-def test_the_first_allocation_of_the_1_kib_logs_is_remarked_on(run: Path) -> None:
-    """Its authors did not: 0.88 ms where later allocations of the same length take 3.4 ms."""
-    found = [line for line in build_results(run).verdict.lines if line.text.startswith("first allocation")]
-    assert [(line.level, line.contrast) for line in found] == [("info", None)]
-    assert "4 of 8 cells: 880 us against 3.41 ms to 3.61 ms (overalloc-1B, without overalloc)" in found[0].text
-
-
-def test_every_printed_digit_is_kept(run: Path, plan: Plan, samples: dict[tuple[int, str], list[int]]) -> None:
-    for launch in plan.launches:
-        printed = launch_folder(run, launch.launch).joinpath("stdout").read_text()
-        asked = sorted(round(Decimal(text) * 10**9) for _, _, text in TIMES.findall(printed))
-        kept = sorted(ns for cell in launch.cells for phase in ("first", "steady") for ns in samples[cell, phase])
-        assert kept == asked
 
 
 def test_blocks_are_one_first_and_one_later_for_each_allocation(run: Path, plan: Plan) -> None:
@@ -281,13 +197,6 @@ def test_the_suspect_line_is_flagged_and_kept(run: Path, plan: Plan, samples: di
     assert flagged == {"overalloc-64KiB": [36], "overalloc-1B": [10]}
     cell = next(c.cell for c in plan.cells if c.label == "overalloc-64KiB, without overalloc")
     assert min(samples[cell, "steady"]) == 1786
-
-
-def test_foreign_lines_are_kept_with_their_numbers(run: Path) -> None:
-    notes = [note for note in read_run(run).notes if "not the reproducer's" in note]
-    assert len(notes) == 6
-    assert notes[0].startswith("pinned_host-nic-within-node: line 1, ")
-    assert notes[0].endswith("MPICH_NO_LOCAL is set to 1.")
 
 
 def test_the_folder_is_a_run_like_any_other(run: Path, plan: Plan) -> None:
@@ -338,42 +247,3 @@ def test_files_that_are_not_logs(tmp_path: Path, content: str | bytes, expected:
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "run").exists(), "nothing is written before every log is read"
-
-
-def test_folders_missing_files_and_repeats(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="cannot be read: Is a directory"):
-        import_files([tmp_path])
-    with pytest.raises(RecordError, match="cannot be read: No such file"):
-        import_files([tmp_path / "none"])
-    with pytest.raises(RecordError, match="named twice"):
-        import_files([FIELD[0], FIELD[0]])
-    with pytest.raises(RecordError, match="no log"):
-        import_files([])
-
-
-def test_two_imports_do_not_share_a_folder(run: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match="is not empty"):
-        import_files(FIELD, run)
-
-
-def test_a_log_cut_short_keeps_what_it_has(tmp_path: Path) -> None:
-    path = tmp_path / "cut.txt"
-    path.write_text(GOOD[: GOOD.index("[1:1]")])
-    run = import_files([path], tmp_path / "run")
-    notes = [event.text for event in read_events(launch_folder(run, 1) / "events.jsonl").of(Note)]
-    assert notes == ["the section at line 4 lacks the times [1:1]"]
-    index = scan(launch_folder(run, 1) / "samples.blk")
-    assert [index.phase(i) for i in range(len(index))] == ["init", "first", "steady", "first"]
-
-
-def test_files_of_one_name_and_labelled_ranks(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "x.txt").write_text("".join(f"0: {line}\r\n" for line in GOOD.splitlines()))
-    run = import_files([tmp_path / "a" / "x.txt", tmp_path / "b" / "x.txt"], tmp_path / "run")
-    assert [cell.label for cell in read_plan(run / "plan.json").cells] == ["x", "x (2)"]
-
-
-def test_half_nanoseconds_round_from_the_digits() -> None:
-    log = parse_log(Path("x"), GOOD.replace("1e-6", "1.7855e-06").encode())
-    assert log.sections[0].times[1].ns == 1786

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure, RecordError
@@ -26,13 +24,6 @@ from slowpath.record.folder import (
 )
 
 INFO = RunInfo(RUN_SCHEMA, "id", "checkup", "Check-up", "ab", "0.1.0", machine={"host": "here", "cores": 2})
-
-
-def test_the_default_place_carries_campaign_and_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    now = datetime(2026, 11, 20, 9, 5, 7)
-    assert create_run_folder("checkup", now=now) == Path("slowpath-runs/checkup-20261120-090507")
-    assert create_run_folder("checkup", now=now) == Path("slowpath-runs/checkup-20261120-090507-2")
 
 
 def test_a_folder_is_used_once(tmp_path: Path) -> None:
@@ -101,16 +92,3 @@ def test_run_json_that_cannot_be_read(tmp_path: Path, content: bytes | None, exp
     with pytest.raises(RecordError, match=expected) as error:
         read_run(tmp_path)
     assert "\n" not in str(error.value)
-
-
-def test_what_is_not_a_run_folder(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="does not exist"):
-        read_run(tmp_path / "none")
-    with pytest.raises(RecordError, match="launches: is missing"):
-        read_launches(tmp_path)
-
-
-def test_fields_of_a_later_version_are_ignored(tmp_path: Path) -> None:
-    content = msgspec.to_builtins(INFO) | {"later": 1}
-    (tmp_path / "run.json").write_bytes(msgspec.json.encode(content))
-    assert read_run(tmp_path) == INFO

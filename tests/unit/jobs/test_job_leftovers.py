@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 from wakes import Job, by_own_clock
 
-from slowpath.core.errors import EnvironmentFailure
 from slowpath.run import process
 from slowpath.run.process import MARKER, JobLimits, leftovers_of, run_job
 from slowpath.run.reopen import end_leftovers
@@ -90,21 +88,3 @@ def test_what_a_killed_slowpath_left_is_ended(tmp_path: Path) -> None:
         for started in (rank, other):
             started.kill()
             started.wait()
-
-
-def test_a_run_that_is_being_measured_is_left_alone(tmp_path: Path) -> None:
-    program = (
-        "import os, subprocess;"
-        f"subprocess.run({rank_of(tmp_path)!r}, env={{**os.environ, {MARKER!r}: 'busy{os.getpid()}'}})"
-    )
-    slowpath = subprocess.Popen([sys.executable, "-c", program, "slowpath.cli"])
-    try:
-        assert comes(lambda: leftovers_of(tmp_path))
-        with pytest.raises(EnvironmentFailure, match=f"by process {slowpath.pid}"):
-            end_leftovers(tmp_path, lambda line: None)
-        (job,) = leftovers_of(tmp_path)
-        assert all(runs(pid) for pid in job.processes)
-    finally:
-        for pid in [pid for job in leftovers_of(tmp_path) for pid in job.processes]:
-            os.kill(pid, signal.SIGKILL)
-        slowpath.wait()

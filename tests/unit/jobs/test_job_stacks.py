@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from slowpath.run import process as stacks
-from slowpath.run.process import MARKER, Debugger, JobLimits, innermost, rank_in, run_job, save_stacks
+from slowpath.run.process import MARKER, Debugger, JobLimits, innermost, run_job, save_stacks
 
 GDB = """Thread 2 (Thread 0x7f1 (LWP 12) "async"):
 #0  0x00007f11 in epoll_wait () from /lib/libc.so.6
@@ -30,19 +30,6 @@ Thread 1 (Thread 0x7f0 (LWP 11) "engine"):
 
 def test_innermost_goes_to_the_mpi_call_of_the_first_thread() -> None:
     assert innermost(GDB) == "poll < MPIDI_CH4_progress.isra.0 < MPID_Recv < ... < PMPI_Recv"
-
-
-def test_innermost_without_mpi() -> None:
-    assert innermost("#0  0x00007f30 in nanosleep ()\n#1  main () at x.c:1\n") == "nanosleep < main"
-    assert innermost("nothing here") == "no frame could be read"
-
-
-@pytest.mark.parametrize(
-    ("environ", "rank"),
-    [({"PMI_RANK": "3"}, 3), ({"OMPI_COMM_WORLD_RANK": "0"}, 0), ({"HOME": "/"}, None), ({"PMI_RANK": "x"}, None)],
-)
-def test_rank_in(environ: dict[str, str], rank: int | None) -> None:
-    assert rank_in(environ) == rank
 
 
 @pytest.fixture
@@ -72,32 +59,6 @@ def test_states_and_stacks_are_saved(
     assert "#1  MPI_Recv ()" in text.partition("\n\n")[2]
 
 
-@pytest.mark.parametrize(
-    ("debuggers", "why"),
-    [
-        ((), "is installed"),
-        (shell("sleep 100"), "took more than"),
-        (shell("echo 'ptrace: Operation not permitted.' >&2"), "ptrace: Operation not permitted."),
-        ((Debugger("sh", lambda pid: ["/nonexistent/sh"]),), "No such file"),
-    ],
-)
-def test_no_stack_has_its_reason(
-    debuggers: tuple[Debugger, ...],
-    why: str,
-    rank: subprocess.Popen[bytes],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(stacks, "DEBUGGERS", debuggers)
-    if why == "took more than":
-        monkeypatch.setattr(stacks, "ONE_LIMIT_S", 0.3)
-    save_stacks(f"stacks{os.getpid()}", tmp_path / "stacks")
-    (head, *_) = (tmp_path / "stacks").read_text().splitlines()
-    assert head.startswith(f"rank 1 (process {rank.pid}, ")
-    assert "no stack: " in head
-    assert why in head
-
-
 def test_a_hang_leaves_its_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stacks, "DEBUGGERS", shell("echo '#0  MPI_Send ()'"))
     outcome = run_job(
@@ -111,8 +72,3 @@ def test_a_hang_leaves_its_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
     assert outcome.ended == "hung"
     assert "rank 0 (process " in (tmp_path / "stacks").read_text()
-
-
-def test_an_orderly_end_leaves_none(tmp_path: Path) -> None:
-    run_job(["/bin/true"], {}, tmp_path / "out", tmp_path / "err", [], JobLimits(idle_s=5), tmp_path / "stacks")
-    assert not (tmp_path / "stacks").exists()

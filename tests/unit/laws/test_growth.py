@@ -56,16 +56,6 @@ def test_few_numbers_and_much_noise_leave_the_error_that_the_data_leave(exponent
     assert held >= 18
 
 
-def test_a_law_predicts_the_most_ranks_from_the_fewer() -> None:
-    random = np.random.default_rng(7)
-    for _, law in PLANTS:
-        times = law(RANKS) * np.exp(random.normal(0, NOISE_RATIO, RANKS.size))
-        known = RANKS <= 12
-        value, (low, high) = growth(RANKS[known], times[known], NOISE_RATIO * times[known]).predict(16)
-        assert low <= value <= high
-        assert low * (1 - 3 * NOISE_RATIO) <= times[-1] <= high * (1 + 3 * NOISE_RATIO)
-
-
 @pytest.mark.parametrize(
     ("counts", "formula", "exponent", "at_1024"),
     [
@@ -86,14 +76,6 @@ def test_counts_of_known_algorithms_have_an_exact_law(
     assert found.interval == (None if exponent is None else (exponent, exponent))
     value, (low, high) = found.predict(1024)
     assert value == low == high == pytest.approx(at_1024)
-
-
-def test_counts_without_a_known_formula_get_an_exponent_with_an_interval() -> None:
-    found = growth(RANKS, np.floor(RANKS**1.5))
-    assert not found.is_exact
-    assert found.interval is not None
-    assert found.interval[0] <= 1.5 <= found.interval[1]
-    assert found.interval[1] - found.interval[0] < 0.2
 
 
 def test_what_does_not_grow_has_no_exponent() -> None:

@@ -7,13 +7,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from planting import KIB, MIB
 
 from slowpath.analyse.build import build_results
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.laws import along, sweeps
+from slowpath.findings.laws import sweeps
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.law import Sweep
 
@@ -53,12 +52,6 @@ def test_the_remainder_decides_the_granule_of_a_first_message(sweeps_of: Of) -> 
     assert 180e-9 < by_name["64 KiB granules"] < 300e-9
 
 
-def test_where_the_message_stands_in_the_allocation_does_not_matter(sweeps_of: Of) -> None:
-    choice = choose(first(sweeps_of("gpu-pages"), "one_way_s", "place"))
-    assert choice.winner is not None
-    assert choice.winner.name == "constant"
-
-
 def test_on_another_gpu_clean_lengths_cost_a_constant_from_a_threshold_on(sweeps_of: Of) -> None:
     """Clean lengths from 1 GiB on cost 9 ms there, more than unclean ones: docs/results/gpu.md, exceptions."""
     of_length = [s for s in sweeps_of("gpu-pages") if (s.metric, s.phase, s.label) == ("one_way_s", "first", "length")]
@@ -69,21 +62,3 @@ def test_on_another_gpu_clean_lengths_cost_a_constant_from_a_threshold_on(sweeps
     terms = {term.name: term.value for term in choice.winner.coefficients}
     assert 8e-3 < terms["beyond the threshold"] < 11e-3
     assert 20e-9 < terms["4 KiB granules"] < 35e-9
-
-
-def test_messages_and_remainders_are_swept_one_at_a_time(sweeps_of: Of) -> None:
-    grid = first(sweeps_of("overalloc"), "one_way_s", "both")
-    assert grid.points == 18
-    lines = along(grid, "allocation_bytes")
-    assert [line.points for line in lines] == [6, 6, 6]
-    assert sorted(float(line.covariates["message_bytes"][0]) for line in lines) == [KIB, MIB, 1024 * MIB]
-    assert all(np.ptp(line.covariates["message_bytes"]) == 0 for line in lines)
-    long = [line for line in lines if line.covariates["message_bytes"][0] >= MIB]
-    assert all(choose(line).winner is None or choose(line).winner.name == "granules" for line in long)
-
-
-def test_whose_allocation_counts_is_kept_apart(sweeps_of: Of) -> None:
-    found = [s for s in sweeps_of("overalloc") if s.label == "sender"]
-    assert found
-    assert all("sender_allocation_bytes" in s.varied() for s in found)
-    assert not any("receiver_allocation_bytes" in s.varied() or "allocation_bytes" in s.covariates for s in found)

@@ -154,12 +154,6 @@ def test_its_coefficients_lie_in_their_intervals_and_near(chosen: dict[str, list
     assert inside >= 0.85 * all_of_them
 
 
-def test_the_runner_up_is_always_shown(chosen: dict[str, list[Choice]]) -> None:
-    for name, choices in chosen.items():
-        assert all(c.runner_up is not None or len(c.fits) == 1 for c in choices), name
-        assert all(c.runner_up is not c.winner for c in choices), name
-
-
 def test_limits_are_bracketed(chosen: dict[str, list[Choice]]) -> None:
     expected = {"live buffers": (16, 20), "repetition": (4, 5), "segments": (8192, 16384)}
     for name, ends in expected.items():

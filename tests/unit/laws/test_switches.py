@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from slowpath.stats.laws.choose import choose
-from slowpath.stats.laws.known import BY_BYTE, CONSTANT, FEWEST_SIZES, SEGMENTS, line_costs
-from slowpath.stats.laws.law import BYTE, Bracket, Coefficient, FittedLaw, Sweep, formula_words, make_sweep
+from slowpath.stats.laws.known import BY_BYTE, CONSTANT, FEWEST_SIZES, SEGMENTS
+from slowpath.stats.laws.law import Sweep, make_sweep
 
 LAWS = (CONSTANT, BY_BYTE, SEGMENTS)
 OCTAVES = [float(first * 2**power) for power in range(3, 17) for first in (2, 3)]
@@ -45,23 +45,3 @@ def test_no_stretch_costs_less_than_nothing_and_none_is_shorter_than_four_length
         assert all(term.value >= 0 for term in fit.coefficients)
         ends = [0.0, *(one.up_to for one in fit.brackets), np.inf]
         assert all(((a <= x) & (x < b)).sum() >= FEWEST_SIZES for a, b in pairwise(ends))
-
-
-def test_a_law_is_written_in_the_order_of_its_stretches_whichever_limit_stands_first() -> None:
-    limits = (Bracket("message_bytes", 4096, 8192), Bracket("message_bytes", 64, 128))
-    terms = [
-        Coefficient(f"{name} {number}", per, value, None, "", None, ())
-        for number, start in enumerate((1e-6, 2e-6, 3e-6))
-        for name, per, value in (("constant", None, start), ("transfer", BYTE, 1e-10))
-    ]
-    law = FittedLaw("segments", "", tuple(terms), limits, 0.0, 0.0, None, None, (), 12, 5)
-    words = formula_words(law)
-    places = [words.index(part) for part in ("up to 64 B", "from 128 B up to 4 KiB", "from 8 KiB on")]
-    assert places == sorted(places)
-
-
-def test_costs_keep_their_digits_for_a_few_bytes_at_a_gibibyte() -> None:
-    x = 2.0**30 + np.arange(6.0)
-    costs = line_costs(x, np.array([1.0, 2.0, 1.0, 2.0, 1.0, 2.0]), np.ones(6))
-    assert costs[0, 6] == pytest.approx(1.5, rel=1e-6)  # about 1.5, to within what a slope of 0 to 1.5 / 2^30 changes
-    assert np.isinf(costs[0, 3])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from planting import GIB, KIB, MIB, plant
+from planting import MIB, plant
 
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.fit import NotDetermined, curve, fit_on
@@ -48,15 +48,6 @@ def test_message_and_allocation_of_one_length(truth: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_pages_and_bytes_of_whole_pages(seed: int) -> None:
-    def by_pages(place: dict[str, float]) -> float:
-        return 1e-6 + 0.5e-6 * float(np.ceil(place["message_bytes"] / 4096))
-
-    places = [{"message_bytes": float(n * 4096)} for n in (1, 2, 4, 8, 16, 32, 64, 128)]
-    assert resolved(("bytes", "pages"), by_pages, places, seed) in ("pages", None)
-
-
-@pytest.mark.parametrize("seed", range(5))
 def test_granules_where_all_lengths_have_the_same_remainder(seed: int) -> None:
     lengths = [float(k * 64 * MIB + 1) for k in (1, 2, 4, 8, 16)]
     sweep = plant(seed, {"allocation_bytes": lengths}, [1e-3 + 19e-9 * np.ceil(n / 4096) for n in lengths])
@@ -88,10 +79,3 @@ def test_wrong_laws_are_not_named_over_many_draws() -> None:
         winner = choose(sweep, [find("constant"), find("bytes"), find("allocation")]).winner
         wrong += winner is not None and winner.name == "bytes"
     assert wrong == 0
-
-
-def test_a_clean_and_an_unlike_length_make_granules_and_lengths_differ() -> None:
-    lengths = [float(base + r) for base in (64 * MIB, 256 * MIB, GIB) for r in (0, 1, 64 * KIB)]
-    times = [4e-3 + n * 1e-12 for n in lengths]
-    choice = choose(plant(3, {"allocation_bytes": lengths}, times))
-    assert choice.winner is None or choice.winner.name == "allocation"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from slowpath.analyse.cells import _by_use, _centres
+from slowpath.analyse.cells import _by_use
 from slowpath.core.cell_results import ByRepetition, MetricEstimate, MetricResult, Outliers
 from slowpath.findings.laws import launch_times
 from slowpath.stats.laws.law import Sweep
@@ -32,16 +32,6 @@ def test_later_messages_go_through_the_live_buffers_in_turn() -> None:
     assert _by_use(first, later[:-1], (2, 2, 3)) is None
 
 
-def test_disturbed_buffers_are_left_out_while_others_are_there() -> None:
-    times = np.array([[5.0, 1.0], [9.0, 2.0], [6.0, 3.0]])
-    quiet = np.ones((3, 2), dtype=np.bool_)
-    assert _centres(times, quiet) == [6.0, 2.0]
-    quiet[1, 0] = False
-    assert _centres(times, quiet) == [5.5, 2.0]
-    quiet[:, 0] = False
-    assert _centres(times, quiet) == [5.0, 2.0]
-
-
 def test_first_messages_are_fitted_to_undisturbed_buffers_where_the_launches_match() -> None:
     first, later = (estimate([7.0, 8.0]), estimate([1.0, 2.0]))
     entry = MetricResult(
@@ -55,12 +45,6 @@ def test_first_messages_are_fitted_to_undisturbed_buffers_where_the_launches_mat
     assert list(launch_times(entry, "steady")) == [1.0, 2.0]
     fewer = ByRepetition(repetitions=[1, 2], launches=[0], launch_values=[[5.0, 1.0]])
     assert list(launch_times(replace(entry, by_repetition=fewer), "first")) == [7.0, 8.0]
-
-
-def test_a_part_of_a_sweep_keeps_its_cells() -> None:
-    covariates = {"live_buffers": np.array([1.0, 2.0, 4.0])}
-    sweep = Sweep(covariates, np.ones((2, 3)), np.ones(3, dtype=np.int64), cells=(7, 8, 9))
-    assert sweep.take(np.array([True, False, True])).cells == (7, 9)
 
 
 @pytest.mark.parametrize("strays", [1, 2])

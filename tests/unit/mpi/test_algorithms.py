@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from moved import HEADER_BYTES, Wires, logs_of
+from moved import HEADER_BYTES, logs_of
 from slowpath.mpi import algorithms as s
 from slowpath.mpi.algorithms import (
     ALGORITHMS,
@@ -22,7 +22,6 @@ from slowpath.mpi.algorithms import (
     counted,
     graph_of,
     recognise,
-    without_acknowledgements,
 )
 
 KNOWN = 8
@@ -74,16 +73,6 @@ def test_a_chain_of_rendezvous_is_told_from_a_tree_of_as_many_messages() -> None
     assert (by_peers.chain, by_xor.chain) == (29, 15)
 
 
-def test_ambiguity_is_said_and_what_is_unknown_is_no_algorithm() -> None:
-    two = recognise("bcast", graph_of(s.down(2, s.before), 2), None)
-    assert {"linear", "chain", "binomial tree"} <= set(two.names)
-    assert " or " in two.words
-    odd = graph_of([[GraphMessage(0, 1, 1)], [GraphMessage(1, 0, 1)], [GraphMessage(0, 2, 1)]], 3)
-    assert recognise("bcast", odd, None).names == ()
-    assert "none of the known" in recognise("bcast", odd, None).words
-    assert recognise("alltoallw", odd, None).names == ()
-
-
 def test_other_lengths_or_partners_are_no_exact_fit() -> None:
     gather = graph_of(s.up(8, s.lowest_bit_cleared, subtree=True), 8)
     wrong = Graph(8, tuple(GraphMessage(one.source, one.target, 1) for one in gather.messages), gather.after)
@@ -97,25 +86,6 @@ def test_other_lengths_or_partners_are_no_exact_fit() -> None:
     assert not by_number.exact
 
 
-def test_what_only_chance_ordered_is_no_dependence() -> None:
-    """With no rank ever late, dissemination looks as if ranks waited for more than they do; late ranks show it."""
-    graph = graph_of(s.dissemination(8), 8)
-    wires = Wires(8)
-    for number in range(8):
-        wires.call(number, graph, 8, late=0)
-    assert counted(wires.logs, 0).graph.chain > 3
-    assert counted(logs_of(s.dissemination(8), 8, 8, KNOWN), KNOWN).graph.chain == 3
-
-
-def test_acknowledgements_of_synchronous_sends_are_no_messages() -> None:
-    asked = [[GraphMessage(1, 0, 40)], [GraphMessage(0, 1, 48), GraphMessage(0, 2, 22)]]
-    bare = without_acknowledgements(graph_of(asked, 3), 18, 48)
-    assert bare.messages == (GraphMessage(1, 0, 22), GraphMessage(0, 2, 22))
-    assert bare.after == (frozenset(), frozenset({0}))
-    plain = graph_of(s.dissemination(4), 4)
-    assert without_acknowledgements(plain, 18, 1) == plain
-
-
 def test_logs_that_do_not_tell_are_refused() -> None:
     logs = logs_of(s.down(4, s.before), 4, 8, KNOWN)
     with pytest.raises(NotCounted, match="no call was marked"):
@@ -127,16 +97,3 @@ def test_logs_that_do_not_tell_are_refused() -> None:
     sender = RankLog(logs[0].sockets, [one for call in changing for one in call])
     with pytest.raises(NotCounted):
         counted([sender, *logs[1:]], 0)
-
-
-def test_messages_to_others_than_ranks_and_to_oneself_do_not_count() -> None:
-    logs = logs_of(s.down(4, s.before), 4, 8, KNOWN)
-    first = logs[0]
-    sockets = [*first.sockets, ("192.0.2.1:7", "192.0.2.9:7"), ("192.0.2.1:8", "192.0.2.1:8")]
-    entries = []
-    for entry in first.entries:
-        entries.append(entry)
-        if entry.what == BEGIN:
-            entries += [Entry(SENT, 4, 0, 9), Entry(SENT, 5, entry.begin * 9, 9)]
-    found = counted([RankLog(sockets, entries), *logs[1:]], KNOWN)
-    assert (found.graph.sent, found.to_self) == ((1, 1, 1, 0), 1)

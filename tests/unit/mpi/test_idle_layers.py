@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from slowpath.core.results import MessagePath
 from slowpath.mpi.message_path import Layer
-from slowpath.mpi.own_settings import OwnSetting, idle_settings, is_idle, layer_of, what_chooses
+from slowpath.mpi.own_settings import is_idle, layer_of
 
 
 def path(layer: Layer | None) -> MessagePath:
@@ -35,14 +35,3 @@ def test_a_layer_is_idle_only_where_all_paths_are_known() -> None:
     assert not is_idle("ucx", [path("library"), path("ucx")])
     assert is_idle("ofi", [path("library"), path("ucx")])
     assert not is_idle("ucx", [path("ofi")]), "a provider of libfabric may go through UCX"
-
-
-def test_what_a_finding_blames_is_not_said_to_change_nothing() -> None:
-    settings = [OwnSetting("UCX_TLS", "tcp"), OwnSetting("UCX_NET_DEVICES", "lo"), OwnSetting("MPIR_CVAR_NOLOCAL", "1")]
-    assert idle_settings(settings, [path("library")], {"UCX_TLS"}) == {"ucx": [settings[1]]}
-    assert idle_settings(settings, [path(None)]) == {}
-
-
-def test_what_would_use_the_layer() -> None:
-    assert what_chooses("openmpi", "ucx") == "OMPI_MCA_pml=ucx"
-    assert what_chooses("intelmpi", "ucx") is None

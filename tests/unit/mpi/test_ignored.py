@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.mpi.own_settings import OwnSetting, Value, is_unknown, unused_by_ucx, why_ignored
+from slowpath.mpi.own_settings import OwnSetting, Value, unused_by_ucx, why_ignored
 
 MPICH: dict[str, Value] = {
     "MPIR_CVAR_CH4_CMA_ENABLE": 1,
@@ -68,23 +68,6 @@ def test_where_it_is_not_known_nothing_is_claimed(library: str, name: str) -> No
     assert why(name, None, library) is None
 
 
-def test_mpi_t_that_was_not_read_shows_nothing() -> None:
-    assert why_ignored(OwnSetting("MPIR_CVAR_X", "1"), "mpich", {}, {}) is None
-
-
-@pytest.mark.parametrize(
-    ("library", "name", "text"),
-    [
-        ("mpich", "I_MPI_FABRICS", "ignored: Intel MPI reads it, and this is MPICH"),
-        ("mpich", "OMPI_MCA_btl", "ignored: Open MPI reads it, and this is MPICH"),
-        ("openmpi", "MV2_SMP_USE_CMA", "ignored: MVAPICH reads it, and this is Open MPI"),
-    ],
-)
-def test_what_another_library_reads(library: str, name: str, text: str) -> None:
-    assert why(name, "1", library) == text
-    assert why("OMPI_MCA_btl", "1", "spectrummpi") is None  # it is made from Open MPI
-
-
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
@@ -98,9 +81,3 @@ def test_what_another_library_reads(library: str, name: str, text: str) -> None:
 )
 def test_what_is_read_back_as_something_else(name: str, value: str, text: str | None) -> None:
     assert why(name, value) == text
-
-
-def test_a_prefix_of_no_library_in_use_is_not_known_to_be_read() -> None:
-    assert is_unknown(OwnSetting("MPICH_X", "1"), "openmpi")
-    assert not is_unknown(OwnSetting("MPICH_X", "1"), "mpich")
-    assert not is_unknown(OwnSetting("UCX_TLS", "1"), "mpich")

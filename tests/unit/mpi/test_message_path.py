@@ -32,14 +32,6 @@ Connection summary: (pml)
   on-host:  all connections are ucx=sysv;memory,cma;memory
   off-host: all connections are ucx=rc_mlx5;mlx5_0:1,dc_mlx5;mlx5_0:1
 """
-CM = """\
-[vm:04940] select: component ofi selected
-[vm:04940] selected cm best priority 25
-[vm:04942] selected cm best priority 25
-Connection summary: (pml)
-  on-host:  all connections are ofi
-  off-host: all connections are n/a
-"""
 # MPICH 5.0.2, netmods ucx and ofi.
 MPICH_UCX = """\
 ==== UCX netmod Capability ====
@@ -89,29 +81,10 @@ def test_open_mpi_by_a_btl_for_each_pair() -> None:
     assert path.words == "messages between ranks 0 and 1 go by pml ob1, btl sm (single copy by cma)"
 
 
-def test_open_mpi_whose_pairs_differ() -> None:
-    third = (
-        "[far:7] selected ob1 best priority 20\n"
-        "[far:7] mca: bml: Using self btl for send to [[13259,1],2] on node far\n"
-        "[far:7] mca: bml: Using tcp btl for send to [[13259,1],0] on node vm\n"
-        "[vm:04272] mca: bml: Using tcp btl for send to [[13259,1],2] on node far\n"
-    )
-    near, far = read("openmpi", OB1 + third)
-    assert (near.transport, near.pairs) == ("btl sm", [(0, 1), (1, 0)])
-    assert (far.scope, far.transport, far.pairs) == ("between_nodes", "btl tcp", [(0, 2), (2, 0)])
-    assert far.single_copy is None, "of memory that two nodes do not share"
-
-
 def test_open_mpi_by_ucx_names_transports_and_devices() -> None:
     near, far = read("openmpi", UCX)
     assert (near.layer, near.transport, near.devices) == ("ucx", "UCX sysv, cma", [])
     assert far.words == "messages between nodes go by pml ucx, UCX rc_mlx5, dc_mlx5 (on mlx5_0:1)"
-
-
-def test_open_mpi_by_an_mtl_lacks_its_device() -> None:
-    path = one("openmpi", CM)
-    assert (path.layer, path.module, path.transport) == ("ofi", "pml cm", "mtl ofi")
-    assert path.reason == "the MTL's device is not reported"
 
 
 @pytest.mark.parametrize(
@@ -147,13 +120,6 @@ def test_mpich_by_shared_memory_on_a_node_and_its_netmod_between_nodes() -> None
     assert far.words == "messages between nodes go by ch4, netmod ofi, provider sockets (on 192.0.2.0/24)"
 
 
-def test_mpich_whose_ranks_of_a_node_are_split() -> None:
-    near, _ = read("mpich", MPICH_UCX, {**WHOLE_NODES, "MPIR_CVAR_NOLOCAL": 1})
-    assert (near.scope, near.layer) == ("on_node", "ucx")
-    near, _ = read("mpich", MPICH_UCX, {**WHOLE_NODES, "MPIR_CVAR_NUM_CLIQUES": 2})
-    assert near.layer is None, "some pairs go by memory, some do not"
-
-
 @pytest.mark.parametrize(
     ("text", "variables"),
     [
@@ -178,22 +144,3 @@ def test_intel_mpi_by_the_fabrics_that_it_tuned_for() -> None:
     assert (near.layer, far.layer, far.transport, far.devices) == ("library", "ofi", "provider tcp", ["eth0"])
     near, far = read("intelmpi", INTEL_BOTH.replace("shm-ofi", "ofi"))
     assert (near.layer, far.layer) == ("ofi", "ofi")
-
-
-@pytest.mark.parametrize("text", ["", INTEL_SHM + INTEL_BOTH, INTEL_BOTH.replace("provider: tcp", "provider:")])
-def test_what_intel_mpi_does_not_say_is_missing_with_a_reason(text: str) -> None:
-    found = read("intelmpi", text)
-    assert [path for path in found if path.layer is None and path.reason]
-
-
-def test_a_library_that_nobody_knows_how_to_ask() -> None:
-    assert one("fujitsumpi", OB1).layer is None
-
-
-def test_more_ranks_are_named_as_a_group() -> None:
-    every = [(low, high) for low in range(6) for high in range(6) if low != high]
-    path = one("openmpi", OB1)
-    shown = MessagePath(**{name: getattr(path, name) for name in path.__struct_fields__} | {"pairs": every})
-    assert shown.words.startswith("messages among 6 ranks (0, 1, 2, 3, ...) go by")
-    fewer = MessagePath(**{name: getattr(path, name) for name in path.__struct_fields__} | {"pairs": every[:-1][:7]})
-    assert fewer.words.startswith("messages between ranks 0-1, 0-2, 0-3, 0-4 and ")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,30 +26,8 @@ def test_host_lists(text: str, names: list[str]) -> None:
     assert expand_hostlist(text) == names
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "n[1-",
-        "n]1[",
-        "n[2-1]",
-        "n[a-b]",
-        "n[1-999999999]",
-        "n[]",
-        "n" + "[0-99999]" * 400,
-        "n[" + "0-99999," * 400 + "1]",
-    ],
-)
-def test_damaged_host_lists(text: str) -> None:
-    with pytest.raises(EnvironmentFailure, match="list of hosts"):
-        expand_hostlist(text)
-
-
 def test_host_files() -> None:
     assert names_in_file(["# all", "n1:2", "n2 slots=1", "", "n2", "n3 # last"]) == ["n1", "n2", "n3"]
-
-
-def test_none() -> None:
-    assert find_allocation({}) is None
 
 
 def test_slurm() -> None:
@@ -64,14 +41,6 @@ def test_pbs(tmp_path: Path) -> None:
     assert found == NodeAllocation("pbs", "7.server", 2, ("a", "b"), "aprun")
     with pytest.raises(EnvironmentFailure, match="list of this job's nodes"):
         find_allocation({"PBS_JOBID": "7", "PBS_NODEFILE": str(tmp_path / "gone")})
-
-
-def test_pbs_names_a_node_once_a_chunk(tmp_path: Path) -> None:
-    """PBS_NODEFILE has a line for each MPI process of a chunk, mpiprocs (PBS Professional User's Guide)."""
-    (tmp_path / "nodes").write_text("x1000c0s0b0n0.hsn.example\n" * 4 + "x1000c0s1b0n0.hsn.example\n" * 4)
-    found = find_allocation({"PBS_JOBID": "88.pbs-01", "PBS_NODEFILE": str(tmp_path / "nodes"), "PBS_NUM_NODES": "9"})
-    assert found is not None
-    assert (found.nodes, found.names) == (2, ("x1000c0s0b0n0.hsn.example", "x1000c0s1b0n0.hsn.example"))
 
 
 @pytest.mark.parametrize(
@@ -96,20 +65,6 @@ def test_a_task_of_flux_inside_slurm_is_flux() -> None:
     assert find_allocation(environ) == NodeAllocation("flux", "f2", 3, (), "flux")
 
 
-def test_a_batch_script_of_flux_asks_its_instance() -> None:
-    """flux-environment(7), "Initial program environment": FLUX_JOB_ID and FLUX_JOB_NNODES are unset there."""
-    told = {"hostlist": "tuo[1001-1002,1002]\n", "jobid": "f4sKYEuq\n"}
-
-    def ask(argv: Sequence[str], environ: Mapping[str, str]) -> str | None:
-        assert (argv[:2], environ["FLUX_URI"]) == (["flux", "getattr"], "local:///x")
-        return told.get(argv[2])
-
-    found = find_allocation({"FLUX_URI": "local:///x"}, ask=ask)
-    assert found == NodeAllocation("flux", "f4sKYEuq", 2, ("tuo1001", "tuo1002"), "flux")
-    told.clear()
-    assert find_allocation({"FLUX_URI": "local:///x"}, ask=ask) == NodeAllocation("flux", None, 1, (), "flux")
-
-
 def test_grid_engine(tmp_path: Path) -> None:
     """qsub(1): JOB_ID, NHOSTS, PE_HOSTFILE; sge_pe(5): a line for each host and queue."""
     (tmp_path / "hosts").write_text("a.site 8 all.q@a.site UNDEFINED\nb.site 8 all.q@b.site UNDEFINED\n")
@@ -128,13 +83,6 @@ def test_cobalt(size: str, tmp_path: Path) -> None:
     (tmp_path / "nodes").write_text("cc001\ncc002\n")
     found = find_allocation({"COBALT_JOBID": "7", size: "9", "COBALT_NODEFILE": str(tmp_path / "nodes")})
     assert found == NodeAllocation("cobalt", "7", 2, ("cc001", "cc002"), "aprun")
-
-
-def test_host_file_of_a_launcher(tmp_path: Path) -> None:
-    (tmp_path / "hosts").write_text("n1:1\nn2:1\n")
-    found = find_allocation({"HYDRA_HOST_FILE": str(tmp_path / "hosts")})
-    assert found == NodeAllocation("host file", None, 2, ("n1", "n2"))
-    assert found.title == "host file of a launcher"
 
 
 def test_the_launcher_of_every_batch_system_is_known() -> None:

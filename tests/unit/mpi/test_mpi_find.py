@@ -10,10 +10,10 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
 from slowpath.mpi import find
-from slowpath.mpi.find import find_all, find_mpi
+from slowpath.mpi.find import find_mpi
 from slowpath.mpi.launchers import identify, link_folders
 from slowpath.mpi.libraries import abi_of
-from slowpath.mpi.mpi import below_a_prefix, needed_variables
+from slowpath.mpi.mpi import needed_variables
 
 VERSIONS = {
     "mpich": "HYDRA build details:\n    Version:                                 5.0.2\n    Release Date:  x\n",
@@ -50,10 +50,6 @@ VERSIONS = {
 def test_identify(text: str, expected: tuple[str, str | None, str]) -> None:
     found = identify(VERSIONS[text])
     assert (found.name, found.version, found.launcher) == expected
-
-
-def test_identify_silence() -> None:
-    assert identify("").name == "unknown"
 
 
 def test_link_folders_of_both_spellings() -> None:
@@ -106,24 +102,6 @@ def without_system(environ: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": environ["PATH"].removesuffix(":/usr/bin:/bin")}
 
 
-def test_first_on_the_path(places: dict[str, Path]) -> None:
-    mpi = find_mpi(None, path_of(places["openmpi"], places["mpich"]))
-    assert (mpi.name, mpi.source, mpi.prefix) == ("openmpi", "PATH", places["openmpi"])
-    assert mpi.mpicxx == places["openmpi"] / "bin" / "mpicxx"
-    assert mpi.identity == "openmpi 5.0.11"
-
-
-def test_folders_of_the_path_that_may_not_be_read_are_passed_over(places: dict[str, Path], tmp_path: Path) -> None:
-    """One that belongs to another user; and one whose name is too long, which is refused to root as well."""
-    (tmp_path / "another's").mkdir(mode=0)
-    environ = path_of(places["mpich"])
-    environ["PATH"] = f"{tmp_path / 'another'}'s:{tmp_path / ('x' * 300)}:{environ['PATH']}"
-    assert find_mpi(None, environ).name == "mpich"
-    assert [mpi.name for mpi in find_all(without_system(environ))] == ["mpich"]
-    with pytest.raises(UsageError, match="neither a known library"):
-        find_mpi("x" * 300, environ)
-
-
 def test_variable_before_path_and_option_before_both(places: dict[str, Path]) -> None:
     environ = {**path_of(places["mpich"]), "SLOWPATH_MPI": str(places["openmpi"])}
     assert (find_mpi(None, environ).name, find_mpi(None, environ).source) == ("openmpi", "environment")
@@ -148,11 +126,6 @@ def test_an_mpi_of_the_path_goes_before_the_embedded_one_wherever_that_stands(pl
     assert find_mpi("embedded", path_of(places["openmpi"])).name == "mpich"
 
 
-def test_find_all_has_each_once(places: dict[str, Path]) -> None:
-    environ = without_system(path_of(places["mpich"], places["openmpi"], places["mpich"]))
-    assert [mpi.name for mpi in find_all(environ)] == ["mpich", "openmpi"]
-
-
 def test_nothing_found_says_what_to_do(places: dict[str, Path]) -> None:
     with pytest.raises(EnvironmentFailure, match=r"pip install 'slowpath\[mpich\]'"):
         find_mpi(None, {"PATH": ""})
@@ -166,53 +139,6 @@ def test_nothing_found_says_what_to_do(places: dict[str, Path]) -> None:
 def test_wrong_option(places: dict[str, Path], given: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         find_mpi(given, {"PATH": ""})
-
-
-def test_prefix_without_launcher(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds no bin/mpiexec"):
-        find_mpi(str(tmp_path), {"PATH": ""})
-
-
-def test_launcher_without_wrapper(tmp_path: Path) -> None:
-    launcher = install(tmp_path / "bare", VERSIONS["openmpi4"], wrapper=False)
-    assert find_mpi(str(launcher), {"PATH": "/usr/bin:/bin"}).mpicxx is None
-
-
-def test_suffix_of_the_launcher_decides_the_wrapper(tmp_path: Path) -> None:
-    launcher = install(tmp_path / "d", VERSIONS["mpich"], name="mpiexec.mpich")
-    own = launcher.with_name("mpicxx.mpich")
-    own.write_text("#!/bin/sh\n")
-    own.chmod(0o755)
-    assert find_mpi(str(launcher), {"PATH": "/usr/bin:/bin"}).mpicxx == own
-
-
-def test_the_prefix_of_a_launcher_is_never_the_root(tmp_path: Path) -> None:
-    """Debian links /bin to /usr/bin; Open MPI starts nothing where the folder above its launcher's is /."""
-    alternative = install(tmp_path / "usr", VERSIONS["openmpi4"], name="mpiexec.openmpi")
-    (tmp_path / "usr" / "bin" / "mpiexec").symlink_to("mpiexec.openmpi")
-    (tmp_path / "bin").symlink_to("usr/bin")
-    found = below_a_prefix(tmp_path / "bin" / "mpiexec", root=tmp_path)
-    assert found == tmp_path / "usr" / "bin" / "mpiexec"
-    assert below_a_prefix(alternative, root=tmp_path) == alternative
-
-
-def test_srun_takes_the_library_of_the_wrapper_on_the_path(tmp_path: Path, places: dict[str, Path]) -> None:
-    srun = install(tmp_path / "slurm", VERSIONS["slurm"], wrapper=False, name="srun")
-    mpi = find_mpi(str(srun), path_of(places["mpich"]))
-    assert (mpi.name, mpi.version, mpi.launcher) == ("mpich", "5.0.2", "srun")
-    assert mpi.prefix == places["mpich"]
-
-
-def test_pals_is_an_mpiexec_with_the_wrapper_of_another_folder(tmp_path: Path, places: dict[str, Path]) -> None:
-    """/opt/cray/pals/1.8/bin holds no compiler wrapper."""
-    pals = install(tmp_path / "pals", VERSIONS["pals"], wrapper=False)
-    mpi = find_mpi(str(pals), path_of(places["mpich"]))
-    assert (mpi.launcher, mpi.name, mpi.mpicxx) == ("pals", "mpich", places["mpich"] / "bin" / "mpicxx")
-
-
-@pytest.mark.parametrize("name", ["jsrun", "ibrun", "aprun"])
-def test_a_launcher_that_prints_nothing_of_use_is_known_by_its_name(name: str) -> None:
-    assert identify("usage: ...\n", name).launcher == name
 
 
 def test_the_launcher_of_the_allocation_counts_where_there_is_no_mpiexec(

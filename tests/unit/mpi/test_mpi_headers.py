@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.errors import EnvironmentFailure
 from slowpath.doctor import registry
 from slowpath.mpi import find
 from slowpath.mpi.find import find_mpi
-from slowpath.mpi.launchers import include_folders
-from slowpath.run.engine.build import engine_for
 
 OPEN_MPI, MPICH = "mpiexec (OpenRTE) 4.1.4", "HYDRA build details:\n    Version: 5.0.2"
 
@@ -56,30 +53,8 @@ def test_the_one_that_works_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert str(whole / "bin" / "mpiexec") in first.means
 
 
-def test_alone_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    on_path(monkeypatch, install(tmp_path / "ompi", OPEN_MPI, False))
-    check = registry.mpi_in_use()
-    assert check.status == "missing"
-    assert check.do is not None
-    assert check.do.startswith("install libopenmpi-dev")
-    with pytest.raises(EnvironmentFailure, match=r"no mpi\.h: install libopenmpi-dev"):
-        engine_for(find_mpi(None))
-
-
 def test_one_with_headers_is_the_first_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = install(tmp_path / "ompi", OPEN_MPI, True), install(tmp_path / "mpich", MPICH, True)
     on_path(monkeypatch, first, second)
     assert (find_mpi(None).prefix, find_mpi(None).doubt) == (first, "")
     assert registry.first_on_path().status == "ok"
-
-
-def test_folders_of_headers_in_all_spellings() -> None:
-    assert include_folders('g++ -I/a/include -isystem /b "-I/c" -Irelative -L/d') == ["/a/include", "/b", "/c"]
-
-
-def test_the_one_that_is_passed_over_is_among_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bare, whole = install(tmp_path / "ompi", OPEN_MPI, False), install(tmp_path / "mpich", MPICH, True)
-    on_path(monkeypatch, bare, whole)
-    value = registry.other_mpis().value or ""
-    assert str(bare) in value
-    assert str(whole) not in value

@@ -15,7 +15,6 @@ from slowpath.mpi.launchers import (
     Command,
     Launcher,
     RankPlacement,
-    binding_line,
     command,
     launcher_named,
     unavailable_binding,
@@ -46,34 +45,12 @@ def test_every_launcher_and_binding(launcher: Launcher, bind: str, cores: int) -
     assert not any("{" in token for token in result.argv)
 
 
-@pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda launcher: launcher.name)
-def test_bindings_differ(launcher: Launcher) -> None:
-    kinds = [bind for bind in BINDINGS if not unavailable_binding(launcher, bind)]
-    told = {(made(launcher.name, bind).argv, tuple(made(launcher.name, bind).variables.items())) for bind in kinds}
-    assert len(told) == len(kinds)
-    assert "none" in kinds
-
-
 def test_what_is_known_of_a_launcher_stands_in_its_row() -> None:
     assert not launcher_named("mpiexec").version_line
     for launcher in LAUNCHERS:
         assert not (launcher.library and launcher.batch), launcher.name
         assert launcher.version_line or launcher.batch or launcher.name == "mpiexec"
     assert RANK_VARIABLES == ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "FLUX_TASK_RANK")
-
-
-@pytest.mark.parametrize(
-    ("library", "line"),
-    [
-        ("mpich", "mpiexec -bind-to core"),
-        ("openmpi", "mpiexec --bind-to core"),
-        ("intelmpi", "export I_MPI_PIN=on I_MPI_PIN_DOMAIN=core"),
-        ("unknown", None),
-        ("", None),
-    ],
-)
-def test_a_binding_as_a_line_for_a_shell(library: str, line: str | None) -> None:
-    assert binding_line(library, "core") == line
 
 
 def test_hydra() -> None:
@@ -97,12 +74,6 @@ def test_a_mask_is_kept_by_those_that_would_leave_it(launcher: Launcher, bind: s
         assert kept.variables == {"PRTE_MCA_hwloc_default_cpu_list": "8,10"}
     else:
         assert kept == usual
-
-
-def test_intel_binds_by_variables() -> None:
-    result = made("hydra-intel", "none")
-    assert result.variables == {"I_MPI_PIN": "off"}
-    assert result.argv == ("/m/bin/launch", "-n", "2", *PROGRAM)
 
 
 def test_open_mpi_5() -> None:
@@ -132,17 +103,6 @@ def test_lines_of_launchers_that_could_not_be_run(name: str, tokens: str) -> Non
     assert launcher.verified == NOT_RUN
 
 
-def test_ibrun_says_ranks_and_offset_and_nothing_more() -> None:
-    """As TACC's user guides have it: ibrun -n RANKS -o OFFSET."""
-    assert made("ibrun", "none", A="1").argv == ("/m/bin/launch", "-n", "2", "-o", "0", *PROGRAM)
-    assert unavailable_binding(launcher_named("ibrun"), "core")
-    assert unavailable_place(launcher_named("ibrun"), RankPlacement(nodes=2, per_node=1))
-
-
-def test_jsrun_cannot_be_told_which_nodes() -> None:
-    assert unavailable_place(launcher_named("jsrun"), RankPlacement(nodes=2, per_node=1, hosts=("n1", "n2")))
-
-
 def test_more_ranks_than_cores() -> None:
     assert made("prterun", "core", ranks=4, cores=2).argv[3:7] == (
         "--map-by",
@@ -158,16 +118,6 @@ def test_more_ranks_than_cores() -> None:
 @pytest.mark.parametrize(("library", "token"), [("mpich", "--mpi=pmi2"), ("openmpi", "--mpi=pmix")])
 def test_srun_speaks_what_the_library_understands(library: str, token: str) -> None:
     assert token in made("srun", "core", library=library).argv
-
-
-def test_srun_leaves_the_users_choice() -> None:
-    result = command(launcher_named("srun"), "srun", "mpich", 2, "core", {}, PROGRAM, 2, {"SLURM_MPI_TYPE": "x"})
-    assert not any(token.startswith("--mpi=") for token in result.argv)
-
-
-def test_unknown_launcher() -> None:
-    with pytest.raises(UsageError, match="known are hydra-intel, prterun"):
-        launcher_named("nope")
 
 
 def test_every_launcher_tells_its_traps_and_what_it_was_run_with() -> None:
@@ -214,22 +164,3 @@ def test_a_rank_on_each_of_two_nodes(name: str, tokens: tuple[str, ...]) -> None
     made = placed(name, RankPlacement(nodes=2, per_node=1, hosts=("n1", "n2")))
     start = made.argv.index(tokens[0], 1 if name == "aprun" else 0)
     assert made.argv[start : start + len(tokens)] == tokens
-
-
-def test_one_mapping_holds_all_that_is_asked() -> None:
-    """A second --map-by would take the place of the first."""
-    made = placed("prterun", RankPlacement(nodes=1, per_node=8), ranks=8, cores=2)
-    assert [token for token in made.argv if "OVERSUBSCRIBE" in token] == ["ppr:8:node:OVERSUBSCRIBE"]
-    made = placed("prterun", RankPlacement(spread="socket"), ranks=8, cores=2)
-    assert "package:OVERSUBSCRIBE" in made.argv
-
-
-def test_intel_respects_the_asked_ranks_per_node_inside_a_job() -> None:
-    assert "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" in placed("hydra-intel", RankPlacement(nodes=2, per_node=1)).variables
-    assert "I_MPI_JOB_RESPECT_PROCESS_PLACEMENT" not in placed("hydra-intel", RankPlacement()).variables
-
-
-def test_srun_inside_a_step_shares_its_processors() -> None:
-    argv = command(launcher_named("srun"), "srun", "mpich", 2, "core", {}, PROGRAM, 2, {"SLURM_STEP_ID": "0"}).argv
-    assert "--overlap" in argv
-    assert "--overlap" not in made("srun", "core").argv

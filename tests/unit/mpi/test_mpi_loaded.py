@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.plan import LIBRARIES
 from slowpath.doctor.gpu import variables_without_ipc
 from slowpath.mpi import find
 from slowpath.mpi.find import find_all, find_mpi
 from slowpath.mpi.launchers import binding_line
-from slowpath.mpi.libraries import MPI_LIBRARIES, abi_of_soname, named_in
-from slowpath.mpi.settings import forced_states, resolve, switches_of
+from slowpath.mpi.libraries import abi_of_soname, named_in
+from slowpath.mpi.settings import resolve, switches_of
 
 CRAY_8 = "MPI VERSION    : CRAY MPICH version 8.1.29.26 (ANL base 3.4a2)\nMPI BUILD INFO : Wed Mar 06  9:40 2024\n"
 CRAY_9 = "MPI VERSION    : CRAY MPICH version 9.0.1.498 (ANL base 4.1.2)\nMPI BUILD INFO : Wed Jul 16  9:39 2025\n"
@@ -52,10 +51,6 @@ HYDRA = "HYDRA build details:\n    Version:                                 3.2.
 def test_a_library_by_its_own_words(text: str, expected: tuple[str, str | None] | None) -> None:
     found = named_in(text)
     assert (found and (found[0].name, found[1])) == expected
-
-
-def test_campaigns_may_name_every_library_that_is_known() -> None:
-    assert sorted(LIBRARIES) == sorted(library.name for library in MPI_LIBRARIES)
 
 
 def executable(path: Path) -> Path:
@@ -149,49 +144,6 @@ def test_the_mpiexec_of_pals_starts_what_cc_links(cray: Machine) -> None:
     assert (mpi.identity, mpi.launcher) == ("craympich 8.1.29", "pals")
 
 
-def test_in_a_job_as_well(cray: Machine) -> None:
-    environ = cray.environ | {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n1"}
-    assert find_mpi(None, environ, cray.ask).identity == "craympich 8.1.29"
-
-
-def test_without_a_module_a_program_named_cc_is_no_mpi(cray: Machine) -> None:
-    assert find_mpi(None, {"PATH": cray.environ["PATH"]}, cray.ask).source == "embedded"
-
-
-def test_a_library_that_cannot_be_loaded_is_known_by_its_module(cray: Machine) -> None:
-    cray.says["library"] = ""
-    mpi = find_mpi(None, cray.environ, cray.ask)
-    assert (mpi.identity, mpi.doubt) == ("craympich 8.1.29", "")
-    assert mpi.vendor_line == "CRAY_MPICH_VERSION=8.1.29"
-
-
-def test_what_is_loaded_counts_where_the_module_is_another(cray: Machine) -> None:
-    cray.says["library"] = CRAY_9
-    mpi = find_mpi(None, cray.environ, cray.ask)
-    assert mpi.identity == "craympich 9.0.1"
-    assert "the module is Cray MPICH 8.1.29, but programs load 9.0.1" in mpi.doubt
-    assert "CRAY_LD_LIBRARY_PATH" in mpi.doubt
-
-
-def test_gpu_support_without_the_accelerators_module_is_said_before_mpi_init_fails(cray: Machine) -> None:
-    environ = cray.environ | {"MPICH_GPU_SUPPORT_ENABLED": "1"}
-    assert find_mpi(None, environ, cray.ask).doubt == ""
-    cray.says["CC"] = cray.says["CC"].removesuffix(",-lmpi_gtl_cuda")
-    assert "craype-accel" in find_mpi(None, environ, cray.ask).doubt
-    assert find_mpi(None, cray.environ, cray.ask).doubt == ""
-
-
-def test_the_wrapper_of_the_programming_environment_before_the_librarys_own(cray: Machine) -> None:
-    """mpicxx would not link what GPU memory needs; without the programming environment it is all there is."""
-    own = executable(cray.prefix / "bin" / "mpicxx")
-    cray.says["mpicxx"] = f"g++ -I{cray.prefix}/include -L{cray.prefix}/lib -lmpi_gnu_123"
-    environ = cray.environ | {"PATH": f"{own.parent}:{cray.environ['PATH']}"}
-    assert find_mpi(None, environ, cray.ask).mpicxx == cray.folder / "craype" / "CC"
-    plain = {key: value for key, value in environ.items() if key not in ("CRAYPE_VERSION", "PE_ENV")}
-    mpi = find_mpi(None, plain, cray.ask)
-    assert (mpi.mpicxx, mpi.identity, mpi.is_compiler) == (own, "craympich 8.1.29", False)
-
-
 def test_an_engine_belongs_to_the_modules_that_the_wrapper_links(cray: Machine) -> None:
     plain = find_mpi(None, cray.environ, cray.ask)
     cray.says["CC"] = cray.says["CC"].removesuffix(",-lmpi_gtl_cuda")
@@ -236,26 +188,6 @@ def test_states_as_cray_mpich_spells_them(version: str) -> None:
         one.variable for one in switches_of("mpich", "5.0.2")
     }
     assert variables_without_ipc("craympich", None, {}) == ({"MPICH_GPU_IPC_ENABLED": "0"}, None)
-
-
-def test_a_state_that_is_not_known_for_a_library_is_not_taken_from_the_one_it_was_made_from() -> None:
-    for library in ("parastation", "fujitsumpi", "spectrummpi"):
-        variables, reason = resolve("single_copy_off", library, "5.0")
-        assert (variables, "no way is known" in (reason or "")) == ({}, True)
-
-
-@pytest.mark.parametrize("name", ["MPICH_NO_LOCAL", "MPIR_CVAR_NO_LOCAL", "MPIR_CVAR_NOLOCAL", "MPIR_PARAM_NOLOCAL"])
-@pytest.mark.parametrize(("library", "version"), [("craympich", "8.1.29"), ("mpich", "5.0.2")])
-def test_one_variable_by_all_its_names(name: str, library: str, version: str) -> None:
-    (found,) = forced_states({name: "1"}, library, version, None)
-    assert (found.state, found.name) == ("network_path", name)
-    assert forced_states({name: "0"}, library, version, None) == []
-
-
-def test_a_way_of_copying_once_is_no_slow_state() -> None:
-    for value, states in (("NONE", ["single_copy_off"]), ("CMA", []), ("XPMEM", [])):
-        found = forced_states({"MPICH_SMP_SINGLE_COPY_MODE": value}, "craympich", "8.1.29", None)
-        assert [one.state for one in found] == states
 
 
 def test_binary_interfaces_by_soname() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from slowpath.mpi.find import LIBRARIES
-from slowpath.mpi.libraries import EVERYWHERE, AppliesTo, version_tuple, words_of
+from slowpath.mpi.libraries import EVERYWHERE, AppliesTo, words_of
 from slowpath.mpi.place import network_is_up
-from slowpath.mpi.settings import NAMES, REFUSALS, SETTINGS, Setting, resolve, resolver
+from slowpath.mpi.settings import NAMES, SETTINGS, Setting, resolve
 
 
 @pytest.mark.parametrize("row", SETTINGS, ids=lambda row: f"{row.name}-{words_of(row.applies)}")
@@ -35,13 +35,6 @@ def test_version_decides_open_mpis_spelling() -> None:
     assert "OMPI_MCA_btl_vader_single_copy_mechanism" in resolve("single_copy_off", "openmpi", "4.1.4")[0]
 
 
-def test_transport_decides_where_all_messages_go_through_it() -> None:
-    assert resolver("openmpi", "5.0.11", "ucx")("single_copy_off") == ({"UCX_TLS": "^cma,xpmem,knem"}, None)
-    assert "UCX_TLS" not in resolve("network_path", "openmpi", "5.0.11")[0]
-    assert resolve("network_path", "openmpi", "3.1.6", "ucx")[1] is not None
-    assert "UCX_TLS" in resolve("network_path", "openmpi", "4.1.7", "ucx")[0]
-
-
 def test_mpich_over_ucx_needs_a_network_to_be_sent_there(tmp_path: Path) -> None:
     assert resolve("network_path", "mpich", "5.0.2", network=True)[0]["UCX_TLS"] == "^sm"
     assert "lo" in (resolve("network_path", "mpich", "5.0.2", network=False)[1] or "")
@@ -55,26 +48,6 @@ def test_mpich_over_ucx_needs_a_network_to_be_sent_there(tmp_path: Path) -> None
     assert not network_is_up((four, six))
     four.write_text(head + "eth0\t00000000\t0101A8C0\n")
     assert network_is_up((four, six))
-
-
-def test_no_two_rows_hold_for_one_version() -> None:
-    for version in ("1.0", "2.0", "3.4", "4.1.4", "5.0", "6.0", "2019", "2021.18.1"):
-        keys = [
-            (row.name, row.applies.library, row.applies.transport)
-            for row in (*SETTINGS, *REFUSALS)
-            if row.applies.holds(version)
-        ]
-        assert len(keys) == len(set(keys))
-
-
-def test_unknown_setting_and_library() -> None:
-    assert "known are" in (resolve("nope", "mpich", "5")[1] or "")
-    assert "unknown of unknown version" in (resolver("unknown", None)("network_path")[1] or "")
-
-
-@pytest.mark.parametrize(("text", "number"), [("5.0.2rc1", (5, 0, 2)), ("2021.18.1", (2021, 18, 1)), ("x", None)])
-def test_version_tuple(text: str, number: tuple[int, ...] | None) -> None:
-    assert version_tuple(text) == number
 
 
 @pytest.mark.parametrize(

@@ -33,17 +33,6 @@ def test_groups(tmp_path: Path) -> None:
     assert groups["socket"] == groups["numa"] == [[0, 1, 4, 5], [2, 3, 6, 7]]
 
 
-def test_only_those_that_may_be_used(tmp_path: Path) -> None:
-    assert processor_groups([0, 1, 4], node(tmp_path))["socket"] == [[0, 1, 4]]
-
-
-def test_a_level_that_the_kernel_does_not_tell_is_left_out(tmp_path: Path) -> None:
-    folder = node(tmp_path)
-    (folder / "cpu1/topology/package_cpus_list").unlink()
-    assert "socket" not in processor_groups(range(8), folder)
-    assert processor_groups([0], tmp_path / "nothing") == {}
-
-
 def test_this_machine() -> None:
     """Each processor that this process may use is in one group of each level that the kernel tells."""
     mine = sorted(os.sched_getaffinity(0))

@@ -7,12 +7,10 @@ import pytest
 
 from slowpath.mpi.own_settings import (
     NO_FILES,
-    OwnSetting,
     ParameterFile,
     own_settings,
     removable,
     unset_in_ranks,
-    why_code,
     without,
 )
 
@@ -68,12 +66,6 @@ def test_what_this_mpi_needs_is_left_in() -> None:
     assert found[0].left_in == "this MPI does not start here without it"
 
 
-def test_a_value_that_is_not_recorded_is_not_on_the_list() -> None:
-    (found,) = own_settings({"NCCL_SOMETHING": "hidden words of mine"})
-    assert (found.value, found.words) == (None, "NCCL_SOMETHING")
-    assert found.why_no_value
-
-
 def test_lines_of_a_file_are_settings_with_their_place() -> None:
     text = "# comment\n\nbtl_sm_eager_limit = 1234\n btl=self,tcp \nno setting here\n"
     found = own_settings({}, files=[ParameterFile(HOME_FILE, text, "OMPI_MCA_")])
@@ -89,45 +81,6 @@ def test_lines_of_a_file_are_settings_with_their_place() -> None:
     assert unset_in_ranks("openmpi", bare.unset, bare.variables) == bare.unset
 
 
-def test_variables_alone_leave_files_as_they_are() -> None:
-    found = own_settings({"OMPI_MCA_pml": "ob1", "UCX_TLS": "tcp"})
-    bare = without(found, found[:1])
-    assert (bare.unset, bare.variables) == (("OMPI_MCA_pml",), {})
-    assert unset_in_ranks("openmpi", bare.unset, bare.variables) == ()
-    assert unset_in_ranks("mpich", bare.unset, NO_FILES) == ()
-
-
-def test_of_one_parameter_the_first_place_counts() -> None:
-    files = [ParameterFile(path, "btl = self,tcp\npml = ob1\n", "OMPI_MCA_") for path in ("/a", "/b")]
-    found = own_settings({"OMPI_MCA_pml": "cm"}, files=files)
-    assert [(one.name, one.where) for one in removable(found)] == [
-        ("OMPI_MCA_pml", "your environment"),
-        ("OMPI_MCA_btl", "line 1 of /a"),
-    ]
-    assert [one.left_in for one in found if one.left_in] == [
-        "your environment overrides it",
-        "line 1 of /a overrides it",
-        "your environment overrides it",
-    ]
-
-
-def test_a_line_that_has_to_stay_keeps_its_file() -> None:
-    """All lines are given as variables in its place, and this one can't be."""
-    text = "btl = self,tcp\nmca_base_component_path = /tmp/mine\n"
-    found = own_settings({}, files=[ParameterFile("/a", text, "OMPI_MCA_")])
-    assert not removable(found)
-    assert "line 2 of the file can't be left out" in (found[0].left_in or "")
-
-
-def test_to_read_no_file_is_no_choice_of_code() -> None:
-    assert [why_code(name, value) for name, value in NO_FILES.items()] == [None]
-    assert why_code("OMPI_MCA_mca_base_param_files", "/tmp/mine")
-
-
-def test_a_line_in_words() -> None:
-    assert OwnSetting("A", "1").words == "A=1"
-
-
 def test_a_variable_of_another_library_is_never_taken_away() -> None:
     environ = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "MPIR_CVAR_CH4_CMA_ENABLE": "0"}
     found = own_settings(environ, library="mpich")
@@ -137,14 +90,3 @@ def test_a_variable_of_another_library_is_never_taken_away() -> None:
         "MPIR_CVAR_CH4_CMA_ENABLE",
         "OMPI_MCA_btl_vader_single_copy_mechanism",
     ]
-
-
-def test_variables_of_collectives_between_gpus_stay_in_where_no_gpu_memory_is_measured() -> None:
-    """SP035 blamed NCCL_NVLS_ENABLE for messages of MPICH between memory of the host (docs/results/plants.md)."""
-    environ = {"NCCL_NVLS_ENABLE": "0", "RCCL_MSCCL_ENABLE": "1", "UCX_TLS": "tcp"}
-    with_none = own_settings(environ, library="mpich", has_gpus=False)
-    assert [one.name for one in removable(with_none)] == ["UCX_TLS"]
-    assert {one.left_in for one in with_none if one.name != "UCX_TLS"} == {
-        "a library for GPU memory reads it, but no GPU memory is measured here"
-    }
-    assert [one.name for one in removable(own_settings(environ, library="mpich"))] == sorted(environ)

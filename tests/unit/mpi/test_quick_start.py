@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.mpi.mpi import Mpi, as_library_is, has_fabric, quick_start
+from slowpath.mpi.mpi import Mpi, as_library_is, quick_start
 
 LEFT_OUT = {"OMPI_MCA_btl": "^ofi"}
 
@@ -23,18 +23,6 @@ def bare(tmp_path: Path) -> tuple[Path, ...]:
 def test_without_a_fabric_it_is_left_out(tmp_path: Path, bare: tuple[Path, ...]) -> None:
     assert quick_start("openmpi", "prterun", tmp_path, {}, bare) == LEFT_OUT
     assert quick_start("openmpi", "orterun", tmp_path, {"HOME": str(tmp_path)}, bare) == LEFT_OUT
-
-
-def test_other_libraries_launchers_and_choices_are_left_alone(tmp_path: Path, bare: tuple[Path, ...]) -> None:
-    assert quick_start("mpich", "hydra", tmp_path, {}, bare) == {}
-    assert quick_start("openmpi", "srun", tmp_path, {}, bare) == {}
-    assert quick_start("openmpi", "prterun", tmp_path, {"OMPI_MCA_btl": "self,sm"}, bare) == {}
-
-
-def test_a_network_card_keeps_it(tmp_path: Path, bare: tuple[Path, ...]) -> None:
-    (bare[0] / "mlx5_0").mkdir()
-    assert has_fabric(bare)
-    assert quick_start("openmpi", "prterun", tmp_path, {}, bare) == {}
 
 
 @pytest.mark.parametrize("place", ["etc/openmpi-mca-params.conf", ".openmpi/mca-params.conf"])

@@ -7,12 +7,10 @@ import msgspec
 import pytest
 
 from slowpath.mpi.batch_systems import expand_hostlist
-from slowpath.studies.nodes.infer import Observations, Slow, SlowLink, SlowNode
+from slowpath.studies.nodes.infer import Slow, SlowLink, SlowNode
 from slowpath.studies.nodes.measure import (
     MOST_LINES,
     NodesVerdict,
-    as_allocated,
-    excluded,
     fails,
     hostlist,
     silent_nodes,
@@ -52,12 +50,6 @@ def test_no_more_than_twelve_lines_and_what_is_left_out_is_counted() -> None:
     assert any("more: see verdict.json" in line for line in lines)
 
 
-def test_nodes_with_the_same_symptoms_share_a_line() -> None:
-    many = tuple(SlowNode(f"n{n:02d}", (slow("clock"),)) for n in range(8, 30))
-    lines = verdict_lines(verdict(nodes=many, links=()))
-    assert lines[1].startswith("n[08-29] (22 nodes, n08 most): ")
-
-
 def test_a_healthy_machine_is_said_to_be_so() -> None:
     assert verdict_lines(verdict(nodes=(), links=()))[0].startswith("no node and no measured link is slower")
 
@@ -79,12 +71,6 @@ def test_names_are_written_as_slurm_reads_them(names: list[str], text: str) -> N
     assert sorted(expand_hostlist(text)) == sorted(names)
 
 
-def test_slow_and_silent_nodes_are_excluded_and_ends_of_slow_links_are_not() -> None:
-    found = verdict(silent={"n9": "no route"})
-    assert excluded(found, None) == ["n9", "n3", "n5"]
-    assert excluded(found, 1.6) == ["n9", "n3"]
-
-
 def test_the_lower_end_of_an_interval_decides() -> None:
     one = verdict(nodes=(SENDS,), links=())
     assert fails(one, 1.85)
@@ -103,9 +89,3 @@ def test_a_silent_node_is_found_in_two_steps() -> None:
     assert silent_nodes(names, starts) == {"n7": "no route", "n500": "no route"}
     assert len(asked) == 2
     assert max(asked) < 70
-
-
-def test_nodes_have_the_batch_systems_names() -> None:
-    seen = Observations(nodes=["n1.x", "n2.x"], between={"latency": {("n1.x", "n2.x"): {1: 1e-6}}})
-    assert as_allocated(seen, ["n1", "n2"]).between == {"latency": {("n1", "n2"): {1: 1e-6}}}
-    assert as_allocated(seen, []) is seen

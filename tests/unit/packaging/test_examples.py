@@ -39,22 +39,6 @@ def test_the_notebook_runs_from_top_to_bottom(
     assert names["blocks"]
 
 
-def test_the_notebook_finds_the_newest_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SLOWPATH_RUN", raising=False)
-    monkeypatch.chdir(tmp_path)
-    import_files([FIELD / "host-bound.txt"], Path("slowpath-runs") / "one")
-    names: dict[str, Any] = {}
-    exec(code_cells()[0], names)
-    assert names["folder"] == Path("slowpath-runs/one")
-
-
-def test_the_notebook_holds_no_output() -> None:
-    assert NOTEBOOK["nbformat"] == 4
-    for cell in NOTEBOOK["cells"]:
-        if cell["cell_type"] == "code":
-            assert (cell["outputs"], cell["execution_count"]) == ([], None)
-
-
 def test_the_slurm_script_runs_or_resumes(tmp_path: Path) -> None:
     """With a stand-in for slowpath that prints what it is asked: the script itself is what is tested."""
     (tmp_path / "slowpath").write_text('#!/bin/sh\necho "slowpath $* cache=$SLOWPATH_CACHE_DIR"\n')

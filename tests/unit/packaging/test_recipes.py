@@ -96,22 +96,6 @@ def test_man_pages_are_sound_roff(tmp_path: Path) -> None:
         assert "NAME" in re.sub(".\b", "", done.stdout)  # bold is a letter struck twice
 
 
-def test_lines_that_troff_would_take_for_requests_are_text() -> None:
-    assert loaded("man").escaped(".x\n'y\na\\b --c") == "\\&.x\n\\&'y\na\\eb \\-\\-c"
-
-
-@pytest.mark.parametrize(("shell", "expected"), [("bash", "plain,report"), ("zsh", "report"), ("fish", "plain,report")])
-def test_completion_offers_commands(shell: str, expected: str) -> None:
-    words = {"COMP_WORDS": "slowpath rep", "COMP_CWORD": "rep" if shell == "fish" else "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", "from slowpath.cli.main import main; main()"],
-        env={**os.environ, **words, "_SLOWPATH_COMPLETE": f"{shell}_complete"},
-        capture_output=True, text=True, timeout=WATCHDOG_S, check=False,
-    )  # fmt: skip
-    assert done.stdout.startswith(("plain", expected)), done.stderr
-    assert expected in done.stdout
-
-
 def test_completion_scripts_are_written_where_shells_look(tmp_path: Path) -> None:
     completion = loaded("completion")
     assert completion.main([str(tmp_path)]) == 0
@@ -153,11 +137,3 @@ def test_the_tcl_modulefile_does_what_it_says() -> None:
     assert f"prepend-path PATH /opt/slowpath/{__version__}/modulebin" in done.stdout
     assert "setenv SLOWPATH_CACHE_DIR /scratch/me/.cache/slowpath" in done.stdout
     assert done.stderr == ""
-
-
-def test_both_modulefiles_say_the_same() -> None:
-    tcl = (PACKAGING / "modulefiles/slowpath" / __version__).read_text()
-    lua = (PACKAGING / f"modulefiles/slowpath/{__version__}.lua").read_text()
-    for word in ("modulebin", "MANPATH", "share/man", "SLOWPATH_CACHE_DIR", "SCRATCH", __version__, "/opt/slowpath"):
-        assert word in tcl, word
-        assert word in lua, word

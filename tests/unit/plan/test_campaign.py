@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import UsageError
-from slowpath.plan.campaign import INTERNAL, Campaign, decode, load, shipped
+from slowpath.plan.campaign import Campaign, decode, load, shipped
 from slowpath.plan.expand import MpiInUse, expand
-from slowpath.run.prepare import shipped_campaigns
 
 HEAD = '[campaign]\nname = "try"\ntitle = "A try"\n'
 CELLS = '[[cells]]\nname = "c"\nexperiment = "p2p"\n'
@@ -89,11 +88,6 @@ def test_mpis_are_one_several_or_all() -> None:
     assert decode((HEAD + "mpi = ['mpich', '/opt/x']\n" + CELLS).encode(), "try.toml").mpi == ["mpich", "/opt/x"]
 
 
-def test_a_contrast_names_cells_that_exist() -> None:
-    contrast = "[[contrast]]\nname='x'\nquestion='?'\ncells='d'\naxis='copy'\na=1\nb=2\nmetric='send_s'\n"
-    assert "key cells: there are no cells 'd'; choose from: c" in message_of(HEAD + CELLS + contrast)
-
-
 def test_files_that_are_not_campaigns(tmp_path: Path) -> None:
     large = tmp_path / "large.toml"
     large.write_bytes(b"#" * 10_000_000)
@@ -124,20 +118,3 @@ def test_shipped_campaigns(name: str, description: dict[str, object]) -> None:
         assert plan.contrasts
         assert any(contrast.control for contrast in plan.contrasts)
     assert len({cell.label for cell in plan.cells}) == len(plan.cells)
-
-
-@pytest.mark.parametrize("name", shipped())
-def test_what_is_compared_between_nodes_takes_one_clock(name: str) -> None:
-    campaign: Campaign = load(name)
-    several = {place.name for place in campaign.placements if (place.nodes or 1) > 1}
-    between = [one for one in campaign.contrasts if any(place in (one.a, one.b) for place in several)]
-    assert not [one.name for one in between if one.metric == "one_way_s"]
-    assert between or name != "pinned-host"
-
-
-def test_internal_campaigns_run_by_name_and_are_in_no_list() -> None:
-    listed = shipped_campaigns()
-    assert set(shipped()) >= INTERNAL
-    assert INTERNAL.isdisjoint(listed)
-    assert {"checkup", "overalloc", "pinned-host", "cannon", "put-overhead", "numbers", "gpu"} <= set(listed)
-    assert load("survey").name == "survey"

@@ -55,12 +55,6 @@ def test_every_combination_is_a_cell(plan_of: Callable[..., Plan]) -> None:
     assert len({cell.label for cell in plan.cells}) == 12
 
 
-def test_labels_leave_out_what_is_constant(plan_of: Callable[..., Plan]) -> None:
-    one = '[[cells]]\nname = "{}"\nexperiment = "p2p"\n[cells.parameters]\nmessage_bytes = {}\n'
-    plan = plan_of(one.format("a", "[8, 64]") + one.format("b", "[8, 4096]") + one.format("c", "16"))
-    assert [cell.label for cell in plan.cells] == ["a: 8 B", "a: 64 B", "b: 8 B", "b: 4 KiB", "c"]
-
-
 def test_keys_tell_apart_what_differs_and_only_that(plan_of: Callable[..., Plan]) -> None:
     plan = plan_of(ENVIRONMENTS + PAGES)
     keys = [cell.key for cell in plan.cells]
@@ -71,13 +65,6 @@ def test_keys_tell_apart_what_differs_and_only_that(plan_of: Callable[..., Plan]
         assert set(keys).isdisjoint(cell.key for cell in changed.cells)
     named = plan_of((ENVIRONMENTS + PAGES).replace("fresh", "other").replace("no single copy", "off"))
     assert keys == [cell.key for cell in named.cells], "names are not part of what a cell is"
-
-
-def test_an_explicit_default_is_the_same_cell(plan_of: Callable[..., Plan]) -> None:
-    short, long = plan_of(PAGES.replace(', "no single copy"', "")), plan_of(
-        PAGES.replace(', "no single copy"', "") + 'buffer_bytes = "message"\ntouch = "write"\ntime_limit_s = 0.10\n'
-    )  # fmt: skip
-    assert [cell.key for cell in short.cells] == [cell.key for cell in long.cells]
 
 
 def test_sides_of_a_contrast_differ_in_its_axis_alone(plan_of: Callable[..., Plan]) -> None:
@@ -106,15 +93,6 @@ def test_where_environment_copy_and_phase(plan_of: Callable[..., Plan]) -> None:
     assert {c.b.phase for c in first} == {"first"}
 
 
-def test_cells_of_an_environment_that_is_unavailable_are_skipped(plan_of: Callable[..., Plan]) -> None:
-    plan = plan_of(ENVIRONMENTS + PAGES.replace('["default", "no single copy"]', '"*"'))
-    skipped = [cell for cell in plan.cells if cell.skip]
-    assert {cell.environment for cell in skipped} == {"network"}
-    assert "this library has no such switch" in (skipped[0].skip or "")
-    assert "network" not in {launch.environment for launch in plan.launches}
-    assert plan.environments[1].variables == {"SINGLE_COPY": "0"}
-
-
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -139,27 +117,6 @@ def test_wrong_cells(plan_of: Callable[..., Plan], change: tuple[str, str], expe
         plan_of(ENVIRONMENTS + PAGES.replace(*change))
     assert expected in str(error.value)
     assert str(error.value).startswith("try.toml: [[cells]] 'fresh'")
-
-
-def test_every_cell_is_judged_in_one_question(plan_of: Callable[..., Plan]) -> None:
-    asked: list[tuple[int, int]] = []
-
-    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
-        asked.append((len(cells), ranks))
-        return {cell.cell: CellVerdict(cell.cell, metrics=("one_way_s",)) for cell in cells}
-
-    plan = plan_of(ENVIRONMENTS + PAGES + contrast(), ranks=4, check=check)
-    assert asked == [(len(plan.cells), 4)]
-
-
-def test_a_refused_cell_is_named_with_its_table(plan_of: Callable[..., Plan]) -> None:
-    def check(cells: Sequence[Cell], ranks: int) -> dict[int, CellVerdict]:
-        return {cell.cell: CellVerdict(cell.cell, "too odd; take less" if cell.cell == 3 else None) for cell in cells}
-
-    with pytest.raises(UsageError) as error:
-        plan_of(ENVIRONMENTS + PAGES, check=check)
-    label = "16 MiB, pages small, default"
-    assert str(error.value) == f"try.toml: [[cells]] 'fresh': key parameters: {label}: too odd; take less"
 
 
 def test_a_contrast_needs_cells_that_yield_its_metric(plan_of: Callable[..., Plan]) -> None:
@@ -196,27 +153,3 @@ def test_wrong_contrasts(plan_of: Callable[..., Plan], keys: dict[str, str], exp
         plan_of(ENVIRONMENTS + PAGES + contrast(**keys))
     assert expected in str(error.value)
     assert str(error.value).startswith("try.toml: [[contrast]] 'x'")
-
-
-def test_a_metric_that_times_unlike_things_along_an_axis_is_refused_there(plan_of: Callable[..., Plan]) -> None:
-    posted = PAGES.replace("[cells.parameters]", "[cells.parameters]\nposted = ['before', 'after']")
-    assert posted != PAGES
-    with pytest.raises(UsageError, match="key axis: 'receive_s' can't be compared along posted: an early receive"):
-        plan_of(ENVIRONMENTS + posted + contrast(axis="'posted'", a="'before'", b="'after'", metric="'receive_s'"))
-
-
-def test_a_contrast_without_pairs_is_refused(plan_of: Callable[..., Plan]) -> None:
-    one = PAGES.replace('["default", "no single copy"]', '"default"')
-    two = one.replace('"fresh"', '"other"')
-    with pytest.raises(UsageError, match="no cell of 'fresh' has environment"):
-        plan_of(ENVIRONMENTS + one + two + contrast(axis="'environment'", a="'default'", b="'no single copy'"))
-
-
-def test_names_whose_ids_clash(plan_of: Callable[..., Plan]) -> None:
-    with pytest.raises(UsageError, match="same id 'a-b-1'"):
-        plan_of(ENVIRONMENTS + PAGES + contrast(name="'a b'") + contrast(name="'a-b'"))
-
-
-def test_too_few_ranks(plan_of: Callable[..., Plan]) -> None:
-    with pytest.raises(UsageError, match="p2p needs 2 ranks, not 1"):
-        plan_of(ENVIRONMENTS + PAGES, ranks=1)

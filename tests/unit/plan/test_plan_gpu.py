@@ -33,15 +33,6 @@ def test_gpu_support_is_measured_where_there_is_a_driver(description: dict[str, 
     assert grids == {"halves", "strided"}  # rows and columns
 
 
-def test_gpu_support_is_skipped_with_its_reason_where_there_is_none(description: dict[str, Any]) -> None:
-    plan = planned("gpu-support", description, MPICH, gpus=False)
-    skipped = {cell.environment: cell.skip for cell in plan.cells if cell.skip}
-    assert skipped.keys() == {"GPU support off", "GPU support on"}
-    assert all("this node has no GPU driver" in (why or "") for why in skipped.values())
-    launched = {launch.environment for launch in plan.launches}
-    assert launched == {"default"}
-
-
 def test_pinned_host_has_a_law_of_its_own_and_its_states(description: dict[str, Any]) -> None:
     plan = planned("pinned-host", description, CRAY, gpus=True)
     memory = [cell for cell in plan.cells if cell.group == "memory"]

@@ -3,14 +3,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from slowpath.experiments.messages import (
-    allocation_bytes,
     blocks_of,
     extent_bytes,
     receiver_of,
-    span_bytes,
     with_blocks,
 )
 
@@ -40,30 +36,6 @@ def test_blocks_and_gaps_make_the_extent() -> None:
     assert extent_bytes(cell(block_bytes="64"), 0) == 1024, "a message in one piece has no blocks"
     assert extent_bytes(cell(datatype="vector", blocks="1"), 0) == 1024
     assert extent_bytes(cell(datatype="vector", block_bytes="64", message_bytes="0"), 0) == 0
-
-
-@pytest.mark.parametrize("blocks", [1, 2, 15, 16])
-def test_unequal_gaps_are_of_three_blocks_and_of_one_by_turns(blocks: int) -> None:
-    one = cell(datatype="indexed_uneven", block_bytes="64", message_bytes=str(64 * blocks))
-    gaps = [3 if number % 2 == 0 else 1 for number in range(blocks - 1)]
-    assert extent_bytes(one, 0) == 64 * (blocks + sum(gaps))
-    assert extent_bytes({**one, "message_bytes": "0"}, 1) == 0
-
-
-def test_a_side_in_one_piece_has_no_gaps_where_the_other_has_blocks() -> None:
-    to_one_piece = cell(datatype="vector:contiguous", block_bytes="64", pattern="windowed")
-    assert (extent_bytes(to_one_piece, 0), extent_bytes(to_one_piece, 1)) == (16 * 64 + 15 * 64, 1024)
-    assert (span_bytes(to_one_piece, 0), span_bytes(to_one_piece, 1)) == (16 * 64 + 15 * 64, 4 * 1024)
-    from_one_piece = cell(datatype="contiguous:indexed", blocks="16")
-    assert (extent_bytes(from_one_piece, 0), extent_bytes(from_one_piece, 1)) == (1024, 16 * 64 + 15 * 64)
-
-
-def test_each_message_of_a_window_has_its_extent() -> None:
-    one = cell(pattern="windowed", datatype="vector", block_bytes="8")
-    assert span_bytes(one, 1) == 3 * 2048 + 2040
-    assert span_bytes(one, 0) == 2040
-    assert allocation_bytes({**one, "buffer_bytes": "message:16384", "overalloc_bytes": "1:2"}, 0) == 2041
-    assert allocation_bytes({**one, "buffer_bytes": "message:16384", "overalloc_bytes": "1:2"}, 1) == 16386
 
 
 def test_results_say_blocks_whichever_was_given() -> None:

@@ -7,9 +7,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable
 
-import pytest
-
-from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
 from slowpath.core.resources import data_folder
 
@@ -48,15 +45,6 @@ def test_a_screening_takes_a_fraction_of_all_combinations(plan_of: Callable[...,
         "forward",
     )
     assert len({cell.label for cell in cells}) == len(cells)
-
-
-@pytest.mark.parametrize(
-    ("written", "factors"),
-    [('order = ["forward", "shuffled"]\n', 1), ('order = ["forward", "reverse", "shuffled"]\n', 0)],
-)
-def test_too_few_factors_are_said(plan_of: Callable[..., Plan], written: str, factors: int) -> None:
-    with pytest.raises(UsageError, match=rf"'many'.*design.*2 to 16 factors.*not {factors}"):
-        plan_of(GROUP + written)
 
 
 def test_the_survey_screens_the_same_factors_at_three_lengths() -> None:

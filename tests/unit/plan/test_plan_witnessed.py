@@ -5,9 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
-from slowpath.core.errors import UsageError
 from slowpath.core.plan import WITNESSED_ROUNDS, Plan
 from slowpath.core.twins import twins_of
 
@@ -58,11 +55,6 @@ def test_a_witnessed_cell_counts_for_its_equal(plan_of: Callable[..., Plan]) -> 
         assert other.environment == {"default": "counted", "off": "off, counted"}[by_number[timed].environment]
 
 
-def test_one_without_an_equal_stands_alone(plan_of: Callable[..., Plan]) -> None:
-    twins = twins_of(plan_of(ENVIRONMENTS + CELLS.format(environments='["off", "counted"]')))
-    assert twins.stand_alone == twins.witnessed != frozenset()
-
-
 def test_only_the_first_rounds_are_witnessed(plan_of: Callable[..., Plan]) -> None:
     plan = plan_of(ENVIRONMENTS + ALL, rounds=5)
     rounds = [launch.round for launch in plan.launches if launch.environment == "counted"]
@@ -82,15 +74,3 @@ def test_contrasts_leave_witnessed_cells_out(plan_of: Callable[..., Plan]) -> No
     sides = {side.cell for contrast in plan.contrasts for side in (contrast.a, contrast.b)}
     assert len(plan.contrasts) == 2
     assert not sides & twins_of(plan).witnessed
-
-
-@pytest.mark.parametrize(("a", "b", "key"), [("default", "counted", "b"), ("off, counted", "off", "a")])
-def test_contrasts_of_witnessed_times_are_refused(plan_of: Callable[..., Plan], a: str, b: str, key: str) -> None:
-    with pytest.raises(UsageError, match=rf"key {key}: names '.*counted', whose launches count calls"):
-        plan_of(ENVIRONMENTS + ALL + CONTRAST.format(axis="environment", a=a, b=b))
-
-
-def test_contrasts_of_nothing_but_witnessed_cells_are_refused(plan_of: Callable[..., Plan]) -> None:
-    cells = CELLS.format(environments='["counted"]')
-    with pytest.raises(UsageError, match="all of 'long' is witnessed"):
-        plan_of(ENVIRONMENTS + cells + CONTRAST.format(axis="message_bytes", a="1KiB", b="1MiB"))

@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from click import BadParameter
 
 from slowpath.cli.options import RANKS
 from slowpath.core.engine_description import CellVerdict
 from slowpath.core.errors import UsageError
 from slowpath.core.plan import Cell, Plan
-from slowpath.experiments.cannon.experiment import CANNON as CANNON_EXPERIMENT
 from slowpath.plan import expand as expand_cells
 from slowpath.plan.campaign import load
 from slowpath.plan.cost import launch_seconds
@@ -33,14 +31,6 @@ def test_each_number_of_ranks_is_a_placement_of_its_own(plan_of: Callable[..., P
     for number in range(1, plan.rounds + 1):
         assert {plan.ranks_of(one.placement) for one in plan.launches if one.round == number} == {1, 2, 4}
     assert len({round(seconds, 6) for seconds in launch_seconds(plan).values()}) == 3
-
-
-def test_one_number_is_as_it_was(plan_of: Callable[..., Plan]) -> None:
-    one, listed = plan_of(CANNON, ranks=4), plan_of(CANNON, ranks=[4])
-    assert one == listed
-    assert [(p.name, p.ranks, p.of) for p in one.placements] == [("bound", None, None)]
-    several = plan_of(CANNON, ranks=[2, 4])
-    assert one.cells[0].key == several.cells[1].key, "a cell is the same one whatever else is measured"
 
 
 def test_every_cell_is_judged_with_its_own_ranks(plan_of: Callable[..., Plan]) -> None:
@@ -68,29 +58,9 @@ def test_the_scaling_campaign_has_strong_and_weak_curves(description: dict[str, 
     assert all(n % 12 == 0 for n in orders)
 
 
-def test_kernels_cost_what_they_take(plan_of: Callable[..., Plan]) -> None:
-    plan = plan_of(CANNON.replace("48", "512") + 'kernel = ["loop_O0", "loop_O2", "loop_O3", "loop_native", "blas"]')
-    seconds = [CANNON_EXPERIMENT.seconds(cell.parameters, 2) for cell in plan.cells]
-    assert seconds == sorted(seconds, reverse=True)
-
-
 @pytest.mark.parametrize(("words", "counts"), [("4", (4,)), ("1,2, 4", (1, 2, 4))])
 def test_ranks_of_the_command_line(words: str, counts: tuple[int, ...]) -> None:
     assert RANKS.convert(words, None, None) == counts
-
-
-@pytest.mark.parametrize("words", ["0", "two", "1,,2", "2,2", "-1", ""])
-def test_ranks_that_are_none(words: str) -> None:
-    with pytest.raises(BadParameter, match="is not a number of ranks"):
-        RANKS.convert(words, None, None)
-
-
-def test_members_above_the_ranks_are_left_out_with_one_reason(plan_of: Callable[..., Plan]) -> None:
-    text = '[[cells]]\nname = "c"\nexperiment = "coll"\n[cells.parameters]\nmembers = [2, 4, 6, 16]\n'
-    plan = plan_of(text, ranks=4)
-    assert [cell.skip for cell in plan.cells] == [None, None, *["too few ranks: members above 4 are left out"] * 2]
-    with pytest.raises(UsageError, match="all cells are skipped: too few ranks: members above 4 are left out"):
-        plan_of(text.replace("[2, 4, 6, 16]", "[6, 16]"), ranks=4)
 
 
 def test_a_cell_that_needs_more_ranks_is_one_whatever_its_reason_says(
@@ -112,12 +82,3 @@ def test_a_cell_that_needs_more_ranks_is_one_whatever_its_reason_says(
     assert ([cell.skip for cell in plan.cells], asked) == (["another sentence", None], [1])
     with pytest.raises(UsageError, match="all cells are skipped: another sentence"):
         plan_of('[[cells]]\nname = "c"\nexperiment = "coll"\nparameters.members = [6, 16]\n', ranks=4)
-
-
-def test_counted_launches_of_the_collectives_keep_their_ranks(description: dict[str, Any]) -> None:
-    for ranks in (2, 4):
-        mpis = [MpiInUse("mpich", "mpich 5", lambda setting: ({}, None))]
-        plan = expand(load("coll"), description, mpis, 1, ranks=ranks)
-        counted = {cell.placement for cell in plan.cells if cell.parameters["pattern"] == "messages"}
-        assert {plan.ranks_of(place) for place in counted} == {8}
-        assert {plan.ranks_of(cell.placement) for cell in plan.cells if cell.placement not in counted} == {ranks}

@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from slowpath.core.errors import UsageError
 from slowpath.core.plan import Plan
 from slowpath.plan.expand import MpiInUse, absent, coordinates, short_names
 from slowpath.record.plan_files import read_plan, write_plan
@@ -75,16 +73,6 @@ def test_each_mpi_has_every_cell(plan: Plan, plan_of: Callable[..., Plan]) -> No
         seen |= keys
 
 
-def test_labels_name_the_mpi_only_where_there_are_several(plan: Plan, plan_of: Callable[..., Plan]) -> None:
-    assert [cell.label for cell in plan.cells if cell.mpi == "openmpi"][::3] == [
-        "openmpi, 8 B, default",
-        "openmpi, 64 B, off",
-        "openmpi, d",
-    ]
-    assert len({cell.label for cell in plan.cells}) == len(plan.cells)
-    assert plan_of(TEXT, mpis=in_use("mpich")).cells[-1].label == "d"
-
-
 def test_a_setting_is_resolved_for_each_mpi(plan: Plan, plan_of: Callable[..., Plan]) -> None:
     assert plan.environment("off", "mpich").variables == {"MPICH": "0"}
     assert plan.environment("off", "openmpi").variables == {"OPENMPI": "0"}
@@ -110,12 +98,6 @@ def test_a_round_starts_each_mpi_and_environment_once_in_random_order(plan: Plan
     orders = {tuple(launch.mpi for launch in block) for block in blocks}
     assert len(orders) > 1
     assert any(launch.mpi != "mpich" for launch in (block[0] for block in blocks))
-
-
-def test_an_mpi_without_a_setting_groups_its_launches_as_the_others_do(plan: Plan) -> None:
-    groups = {cell.cell: cell.group for cell in plan.cells}
-    for launch in plan.launches:
-        assert len({groups[number] for number in launch.cells}) == 1
 
 
 def test_cells_of_an_mpi_that_is_not_there_are_skipped(plan_of: Callable[..., Plan], tmp_path: Path) -> None:
@@ -152,24 +134,6 @@ def test_contrasts_between_mpis(plan_of: Callable[..., Plan]) -> None:
     assert plan_of(TEXT + own, mpis=in_use("openmpi")).contrasts == []
 
 
-def test_a_misspelt_mpi_in_a_contrast(plan_of: Callable[..., Plan]) -> None:
-    wrong = ACROSS + 'axis = "mpi"\na = "mpich"\nb = "opnmpi"\n'
-    with pytest.raises(UsageError, match="key b: no cell of 'c' has mpi 'opnmpi'; did you mean 'openmpi'"):
-        plan_of(TEXT + wrong, mpis=in_use("mpich", "openmpi"))
-
-
-def test_a_plan_from_before_there_were_several_is_read(plan: Plan, tmp_path: Path) -> None:
-    old = msgspec.to_builtins(plan)
-    del old["mpis"]
-    for item in (*old["cells"], *old["launches"], *old["environments"]):
-        del item["mpi"]
-    (tmp_path / "plan.json").write_bytes(msgspec.json.encode(old))
-    read = read_plan(tmp_path / "plan.json")
-    assert (read.mpis, read.several_mpis, read.cells[0].mpi, read.launches[0].mpi) == ([], False, None, None)
-    assert read.environment("tcp", None).variables == {"UCX_TLS": "tcp"}
-    assert "mpi" not in coordinates(read.cells[0])
-
-
 def test_the_others_are_compared_with_the_first_cell_by_cell(plan: Plan) -> None:
     cells = {cell.cell: cell for cell in plan.cells}
     assert {one.axis for one in plan.contrasts} == {"mpi"}
@@ -183,17 +147,3 @@ def test_the_others_are_compared_with_the_first_cell_by_cell(plan: Plan) -> None
     measured = [cell for cell in plan.cells if cell.skip is None]
     assert len(plan.contrasts) == sum(cell.mpi != "mpich" for cell in measured)  # intelmpi's "off" is skipped
     assert len({one.id for one in plan.contrasts}) == len(plan.contrasts)
-
-
-def test_a_campaign_that_compares_mpis_itself_gets_no_more(plan_of: Callable[..., Plan]) -> None:
-    text = TEXT + ACROSS + 'axis = "mpi"\na = "mpich"\nb = "openmpi"\nwhere = { environment = "default" }\n'
-    assert {one.group for one in plan_of(text, mpis=in_use("mpich", "openmpi")).contrasts} == {"x"}
-    assert plan_of(TEXT, mpis=in_use("mpich")).contrasts == []
-    assert plan_of(TEXT, mpis=[in_use("mpich")[0], absent("openmpi", "not there")]).contrasts == []
-
-
-def test_second_copies_are_for_controls_alone(plan_of: Callable[..., Plan]) -> None:
-    text = TEXT + "copies = 2\n"  # of group d
-    made = plan_of(text, mpis=in_use("mpich", "openmpi"))
-    assert sum(cell.group == "d" for cell in made.cells) == 4
-    assert [one.group for one in made.contrasts].count("openmpi against mpich: d") == 1

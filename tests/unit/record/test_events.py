@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.errors import RecordError
-from slowpath.record.events import CellBegin, CountedFunction, LaunchEvents, Note, read_events
+from slowpath.record.events import CellBegin, CountedFunction, LaunchEvents, read_events
 
 BEGIN = (
     '{"event":"launch_begin","t_ns":1,"launch":42,"seed":7,"engine":"0.1.0","mpi_library":"X","mpi_standard":"5.0",'
@@ -43,14 +42,6 @@ def test_a_launch_that_died_in_a_cell(tmp_path: Path) -> None:
     assert found.end is None
 
 
-def test_a_launch_that_ended(tmp_path: Path) -> None:
-    last = '{"event":"launch_end","t_ns":9,"cells_ok":1,"cells_skipped":0,"cells_failed":0}'
-    found = written(tmp_path, BEGIN, *CELLS[:3], last)
-    assert found.open_cell is None
-    assert found.end is not None
-    assert found.end.cells_ok == 1
-
-
 def test_counts_of_instructions(tmp_path: Path) -> None:
     counted = (
         '{"event":"instructions","t_ns":4,"cell":3,"rank":0,"region":"put","calls":2,"method":"trap flag",'
@@ -70,39 +61,11 @@ def test_counts_of_instructions(tmp_path: Path) -> None:
     assert found.instructions(9) == []
 
 
-def test_a_half_written_last_line(tmp_path: Path) -> None:
-    found = written(tmp_path, BEGIN, CELLS[0], CELLS[1][:40], end="")
-    assert len(found.events) == 2
-    assert found.notes == ("events.jsonl: line 3 is unfinished (was the job killed?); left out",)
-
-
 @pytest.mark.parametrize("line", ["{broken", '{"event":"surprise","t_ns":1}', '{"event":"cell_begin"}', "\x00\x00"])
 def test_a_damaged_line_in_the_middle(tmp_path: Path, line: str) -> None:
     found = written(tmp_path, line, CELLS[0])
     assert [event.cell for event in found.of(CellBegin)] == [3]
     assert found.notes[0].startswith("events.jsonl: line 1 cannot be read")
-
-
-def test_bytes_that_are_not_text(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    path.write_bytes(b'{"event":"note","t_ns":1,"text":"\xff\xfe"}\n{"event":"note","t_ns":2,"text":"ok"}\n')
-    found = read_events(path)
-    assert [note.text for note in found.of(Note)] == ["ok"]
-    assert len(found.notes) == 1
-
-
-def test_fields_of_a_later_engine_are_ignored(tmp_path: Path) -> None:
-    found = written(tmp_path, '{"event":"cell_begin","t_ns":2,"cell":3,"mood":"calm"}')
-    assert found.open_cell == 3
-
-
-def test_empty_and_missing(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    with pytest.raises(RecordError, match=r"events\.jsonl: is missing"):
-        read_events(path)
-    path.touch()
-    found = read_events(path)
-    assert (found.events, found.ranks, found.size, found.open_cell) == ((), (), None, None)
 
 
 def test_of_cells_that_run_in_turns_the_last_to_run_is_where_it_stood(tmp_path: Path) -> None:

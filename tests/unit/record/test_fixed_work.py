@@ -20,11 +20,3 @@ def test_every_sample_with_its_begin_and_visit(tmp_path: Path) -> None:
     assert first.begin_ns.tolist() == [1000, 1020, 1400]
     assert first.duration_ns.tolist() == [11, 12, 90]
     assert first.visit.tolist() == [0, 0, 2]
-
-
-def test_lists_that_do_not_agree_are_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    path.write_text((LINE % 0).replace("[2, 0, 1]", "[2, 2]"))
-    found = read_events(path)
-    assert fixed_work(found.of(FixedWork)) == []
-    assert "do not agree on how many samples" in found.notes[0]

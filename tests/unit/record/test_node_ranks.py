@@ -53,7 +53,3 @@ def test_a_damaged_line_is_left_out_and_noted(tmp_path: Path, change: dict[str, 
     found = read(tmp_path, [NODES[0] | change, NODES[1]])
     assert found.begin is None
     assert said in found.notes[0]
-
-
-def test_a_node_that_is_missing_is_noted(tmp_path: Path) -> None:
-    assert "nodes name 1 ranks, not each of 4 once" in read(tmp_path, NODES[1:]).notes[0]

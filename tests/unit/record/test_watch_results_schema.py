@@ -40,11 +40,6 @@ def test_what_a_finding_cannot_be(change: dict[str, Any]) -> None:
     assert errors({**found, **change}, "WatchFinding")
 
 
-def test_a_saving_that_is_missing_has_its_reason() -> None:
-    found = as_json(a_finding(saved_s=None, saved_interval=None, saved_reason="too few events were kept"))
-    assert errors(found, "WatchFinding") == []
-
-
 def test_every_field_has_its_meaning() -> None:
     fields = [node for definition in SCHEMA["$defs"].values() for node in definition["properties"].values()]
     assert all(node.get("description") for node in fields)

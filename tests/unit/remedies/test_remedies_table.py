@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.findings.facts import HUGE_PAGE_BYTES
-from slowpath.findings.slow_path import Remedy, for_programs, modulefile_lines, shell_lines, snippet
-from slowpath.mpi.settings import SETTINGS, SWITCHES, TUNINGS, forced_states, forces, variable_named
+from slowpath.findings.slow_path import Remedy
+from slowpath.mpi.settings import SETTINGS, SWITCHES, forced_states, forces, variable_named
 from slowpath.slowpaths.registry import REMEDIES, remedies_for
 from support.remedies import find_remedy
 
@@ -85,25 +84,6 @@ def test_a_remedy_that_changes_nothing_in_the_slow_cell_is_none(name: str, slow:
     assert find_remedy(name).fits(slow) is fits
 
 
-def test_what_leads_to_the_fast_side_is_known() -> None:
-    slow, fast = ({"window_info": value, "synchronise": "fence"} for value in ("default", "no_locks"))
-    assert find_remedy("no locks").leads(slow, fast)
-    assert not find_remedy("complete puts at once").leads(slow, fast)
-
-
-@pytest.mark.parametrize("remedy", REMEDIES, ids=lambda one: one.name)
-def test_each_has_words_that_stand_after_use(remedy: Remedy) -> None:
-    assert remedy.words
-    assert not remedy.words.endswith(".")
-    assert len(remedy.words) < 80
-
-
-def test_every_tuning_is_a_remedy_for_the_same_libraries() -> None:
-    for row in TUNINGS:
-        remedy = find_remedy(row.name)
-        assert (remedy.applies, remedy.variables, remedy.sources) == (row.applies, row.variables, (row.source,))
-
-
 @pytest.mark.parametrize(
     ("name", "given", "slow", "does"),
     [
@@ -143,47 +123,6 @@ def test_the_user_s_own_variables_are_recognised() -> None:
     assert {one.name for one in both} == {"OMPI_MCA_btl", "OMPI_MCA_pml"}
 
 
-def test_lines_to_copy_are_quoted() -> None:
-    assert shell_lines({"A": "x y"}, ("B",)) == "unset B\nexport A='x y'"
-    assert modulefile_lines({"A": 'say "x"'}, ("B",)) == 'unsetenv("B")\nsetenv("A", "say \\"x\\"")'
-    assert shell_lines({}, ()) is None
-    assert snippet(find_remedy("bind to cores"), "openmpi")["shell"] == "mpiexec --bind-to core"
-    assert snippet(find_remedy("huge pages"))["code"]
-
-
-@pytest.mark.parametrize(
-    ("buffer", "extra", "padded"),
-    [("message", "4096", 2 * HUGE_PAGE_BYTES), ("8388608", "1", 5 * HUGE_PAGE_BYTES), ("8388608", "0", None)],
-)
-def test_padding_reaches_the_next_multiple(buffer: str, extra: str, padded: int | None) -> None:
-    change = find_remedy("pad to 2 MiB").change
-    assert change is not None
-    parameters = {"message_bytes": str(HUGE_PAGE_BYTES), "buffer_bytes": buffer, "overalloc_bytes": extra}
-    made = change(parameters)
-    if padded is None:
-        assert made is None
-    else:
-        assert made is not None
-        base = HUGE_PAGE_BYTES if buffer == "message" else int(buffer)
-        assert base + int(made["overalloc_bytes"]) == padded
-
-
-def test_a_change_that_is_there_already_or_has_no_parameter_is_none() -> None:
-    change = find_remedy("huge pages").change
-    assert change is not None
-    assert change({"pages": "huge"}) is None
-    assert change({}) is None
-    assert change({"pages": "small", "memory": "host"}) == {"pages": "huge", "memory": "host"}
-    pack = find_remedy("contiguous data").change
-    assert pack is not None
-    assert pack({"pack": "none", "datatype": "contiguous"}) is None
-    assert pack({"pack": "none", "datatype": "vector"}) == {"pack": "mpi_pack", "datatype": "vector"}
-    loop = find_remedy("packing loop")
-    assert loop.fits({"pack": "none", "datatype": "vector", "memory": "host"})
-    assert not loop.fits({"pack": "none", "datatype": "vector", "memory": "host:device"})
-    assert not loop.fits({"pack": "none", "datatype": "contiguous"})
-
-
 def test_switches_know_what_holds_now() -> None:
     switch = next(one for one in SWITCHES if one.variable == "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD")
     assert switch.applies.fits("mpich", "5.0.2")
@@ -193,11 +132,3 @@ def test_switches_know_what_holds_now() -> None:
     assert switch.value({switch.variable: "48k"}) is None
     assert variable_named("btl_sm_eager_limit", "openmpi") == "OMPI_MCA_btl_sm_eager_limit"
     assert variable_named("MPIR_CVAR_X", "mpich") == "MPIR_CVAR_X"
-
-
-def test_no_line_to_copy_sets_what_the_engine_alone_reads() -> None:
-    """A program asks for its thread level in its code: the variable toggles it in Slowpath's own trials."""
-    lines = snippet(find_remedy("thread level funneled"))
-    assert (lines["shell"], lines["modulefile"]) == (None, None)
-    assert for_programs({"SLOWPATH_THREAD_LEVEL": "multiple", "UCX_TLS": "tcp"}) == {"UCX_TLS": "tcp"}
-    assert "MPI_THREAD_FUNNELED" in str(lines["code"])

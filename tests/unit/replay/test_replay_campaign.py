@@ -7,26 +7,19 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from slowpath.core.campaign_file import campaign_toml
-from slowpath.core.errors import EnvironmentFailure, RecordError
+from slowpath.core.errors import EnvironmentFailure
 from slowpath.plan.campaign import decode
-from slowpath.watch import replay
-from slowpath.watch.analysis import Watched
-from slowpath.watch.collective_prices import collective_questions
 from slowpath.watch.conclude import Asking, asking
 from slowpath.watch.prices import (
-    next_price_folder,
-    read_laws,
     refusal,
-    remember_laws,
 )
-from slowpath.watch.replay import MOST_QUESTIONS, campaign_of, launcher_of, prepared_for
-from slowpath.watch.results import CollectiveClass, MessageClass, WatchResults
+from slowpath.watch.replay import campaign_of, launcher_of
+from slowpath.watch.results import MessageClass, WatchResults
 from slowpath.watch.what_if import CallOrder, KeptOrder
 from support import results as engine
 from support import watch_results as watched
@@ -37,14 +30,6 @@ MIB = 2**20
 def a_load(number: int = 0, **changes: Any) -> MessageClass:
     fields: dict[str, Any] = {"call": "MPI_Send", "side": "send", "count": 1000, "bytes": 2000 * MIB, "transfer_s": 2.0}
     return watched.a_class(number, **(fields | changes))
-
-
-def a_collective(**changes: Any) -> CollectiveClass:
-    fields: dict[str, Any] = {
-        "id": 0, "collective": "allreduce", "call": "MPI_Allreduce", "ranks": 8, "bytes": 8, "count": 1000,
-        "work_s": 1e-3, "sites": (0,),
-    }  # fmt: skip
-    return CollectiveClass(**(fields | changes))
 
 
 def a_program(*classes: MessageClass) -> WatchResults:
@@ -97,13 +82,6 @@ def test_first_uses_are_compared_with_later_ones_of_the_same_cell() -> None:
     assert campaign["cells"][0]["parameters"]["pattern"] == "one_way"
 
 
-def test_gpu_memory_of_odd_length_is_padded() -> None:
-    odd = a_load(first=True, memory="device memory", is_odd=True, allocation_bytes=2 * MIB + 8, page_bytes=None)
-    own = written(asked(odd))["cells"][0]["parameters"]
-    assert own["buffer_bytes"] == str(2 * MIB + 8)
-    assert own["overalloc_bytes"] == ["0", str(2 * MIB - 8)]
-
-
 def test_it_runs_under_the_programs_variables_and_between_nodes_where_most_bytes_go() -> None:
     found = asked(a_load())
     text = campaign_toml(campaign_of(found.questions, found.loads, {"UCX_TLS": "tcp"}, ["UCX_NET_DEVICES"], nodes=2))
@@ -113,33 +91,10 @@ def test_it_runs_under_the_programs_variables_and_between_nodes_where_most_bytes
     assert campaign["placement"][0]["nodes"] == 2
 
 
-def test_the_most_costly_kinds_are_measured_first() -> None:
-    many = [a_load(i, bytes=1000 * (100_000 + i), transfer_s=1.0 + i) for i in range(MOST_QUESTIONS + 5)]
-    campaign = written(asked(*many))
-    assert len(campaign["contrast"]) == MOST_QUESTIONS
-    assert str(100_000 + MOST_QUESTIONS + 4) in str(campaign["cells"][0]["parameters"]["message_bytes"])
-
-
 def test_another_mpi_is_no_mpi_of_the_program(tmp_path: Path) -> None:
     program = watched.a_program(library="Open MPI v4.1.4, package: Debian", library_path=str(tmp_path / "libmpi.so"))
     with pytest.raises(EnvironmentFailure, match=r"the program ran with openmpi 4\.1\.4"):
         launcher_of(program, None, {"PATH": str(tmp_path)})
-
-
-def test_collectives_that_have_no_cores_here_are_said_in_place_of_an_empty_campaign(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(replay, "launcher_of", lambda *_: "/opt/mpi/bin/mpiexec")
-    monkeypatch.setattr(replay, "allowed_cores", lambda: 2)
-    (question,), _ = collective_questions([a_collective(ranks=8)], 2.0)
-    only = Asking((), (), (), (question,))
-    told: list[str] = []
-    program = Watched(a_program(), None, {})
-    with pytest.raises(EnvironmentFailure, match="its collectives need a core for each rank") as said:
-        prepared_for(program, only, {}, told.append, None, None, 60.0, dry=True)
-    assert "8 cores or more" in str(said.value)
-    assert len(told) == 1
-    assert "there are 2 cores here" in told[0]
 
 
 def test_measurements_of_another_machine_mpi_or_setting_are_refused() -> None:
@@ -152,20 +107,3 @@ def test_measurements_of_another_machine_mpi_or_setting_are_refused() -> None:
     assert "mpich 4.0.2" in (refusal(replace(here, run=older), program, {}) or "")
     setting = {"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "1"}
     assert "was not set there and 1 for the program" in (refusal(here, program, setting) or "")
-
-
-def test_named_laws_are_kept_once_and_damage_is_one_line(tmp_path: Path) -> None:
-    for _ in range(2):
-        remember_laws(tmp_path, tmp_path / "diagnosis")
-    assert read_laws(tmp_path).folders == [str((tmp_path / "diagnosis").resolve())]
-    (tmp_path / "laws.json").write_bytes(msgspec.json.encode({"folders": 3}))
-    with pytest.raises(RecordError, match=r"laws\.json: is damaged"):
-        read_laws(tmp_path)
-
-
-def test_each_replay_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    assert next_price_folder(tmp_path).name == "prices"
-    (tmp_path / "prices").mkdir()
-    assert next_price_folder(tmp_path).name == "prices-2"
-    (tmp_path / "prices-2").mkdir()
-    assert next_price_folder(tmp_path).name == "prices-3"

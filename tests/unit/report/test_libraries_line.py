@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from slowpath.core.finding_results import VerdictWord
 from slowpath.core.results import ContrastResult, ContrastSide, Reproduce
 from slowpath.core.units import format_time
@@ -62,15 +60,3 @@ def test_how_often_and_where_most() -> None:
         f"{fast} vs {usual}; "
         "the same within 3 % in 1 of 5; undecided in 1 of 5."
     )
-
-
-def test_nothing_decided_claims_nothing() -> None:
-    assert line([between("8 B", 1.2, "undecided"), between("64 B", 1.0, None)]).endswith(
-        "openmpi is undecided in 1 of 2; not measured in 1 of 2."
-    )
-
-
-@pytest.mark.parametrize("ratio", [3.0, 0.3])
-def test_an_mpi_is_no_slow_path(ratio: float) -> None:
-    verdict = conclude([between("8 B", ratio, "slower" if ratio > 1 else "faster")], []).verdict
-    assert (verdict.state, verdict.slow_paths) == ("nothing asked", 0)

@@ -11,10 +11,8 @@ from msgspec.structs import replace
 
 from slowpath.analyse.build import run_facts
 from slowpath.core.cell_results import CellResult
-from slowpath.core.errors import UsageError
 from slowpath.findings.conclude import conclude
-from slowpath.report.csv import rows_as_csv
-from slowpath.report.osu import BANDWIDTH, as_records, as_text, cell_lines, missing_kinds, missing_words, tables_of
+from slowpath.report.osu import as_text, cell_lines, missing_kinds, missing_words, tables_of
 from slowpath.report.text import render_brief, render_text
 from support.results import a_cell, a_metric, a_run, an_estimate, an_mpi, results
 
@@ -94,51 +92,6 @@ def test_a_table_for_each_condition_and_no_cell_twice() -> None:
     assert "openmpi 5.0.11; environment default, placement bound, memory host" in unwrapped(as_text(made, tables))
 
 
-def test_no_interval_is_nan_in_the_table_and_missing_in_rows() -> None:
-    cell = ping_pong(0, 8, 1e-6)
-    cell = a_cell(
-        0, parameters=cell.parameters, metrics={"half_round_trip_latency_s": a_metric(an_estimate(1e-6, interval=None))}
-    )
-    made = results([cell], run=RUN)
-    assert as_text(made, tables_of(made)).splitlines()[-1].split() == ["8", "1.000", "nan", "nan"]
-    (row,) = as_records(made, tables_of(made))
-    assert (row["low"], row["high"], row["mpi"], row["message_bytes"]) == (None, None, "mpich", 8)
-    head, line = rows_as_csv([row]).splitlines()
-    assert dict(zip(head.split(","), line.split(","), strict=True))["low"] == ""
-
-
-def test_a_run_without_such_cells_is_an_error_that_says_what_has_them() -> None:
-    other = a_cell(0, parameters={"pattern": "one_way", "message_bytes": "8"})
-    with pytest.raises(
-        UsageError, match=r"bandwidth: p2p cells with pattern=windowed\. To measure: slowpath run numbers"
-    ):
-        tables_of(results([other, ping_pong(1, 8, 1e-6)]), [BANDWIDTH])
-
-
-def test_both_ways_pairs_and_threads_have_tables_of_their_own() -> None:
-    cells = [
-        windowed(0, 65536, 10e-6),
-        windowed(1, 65536, 5e-6, direction="both"),
-        windowed(2, 8, 1e-6, pairs="2"),
-        windowed(3, 8, 2e-6, threads="2"),
-    ]
-    made = results(cells, run=RUN)
-    tables = tables_of(made)
-    assert [(table.kind.name, table.rows[0].columns) for table in tables] == [
-        ("bandwidth", (pytest.approx(6553.6),)),
-        ("bidirectional", (pytest.approx(13107.2),)),
-        ("message-rate", pytest.approx((8.0, 1e6, 1e6 / 1.01, 1e6 / 0.99))),
-        ("message-rate", pytest.approx((4.0, 5e5, 5e5 / 1.01, 5e5 / 0.99))),
-    ]
-    text = unwrapped(as_text(made, tables))
-    assert "8 in flight, pairs 2)" in text
-    assert "8 in flight, threads 2)" in text
-    apart = results([windowed(0, 8, 1e-6, places="one"), windowed(1, 8, 1e-6, places="apart")], run=RUN)
-    text = unwrapped(as_text(apart, tables_of(apart)))
-    assert "8 in flight, into one place)" in text
-    assert "8 in flight, each into its own place)" in text
-
-
 def test_a_collective_has_least_median_and_tail_over_calls_and_launches() -> None:
     estimate = an_estimate(2e-6, min=1e-6, p50=2.5e-6, p90=3e-6, p99=9e-6, max=50e-6, samples=1600)
     given = {"pattern": "calls", "collective": "allreduce", "message_bytes": "8"}
@@ -153,14 +106,6 @@ def test_a_collective_has_least_median_and_tail_over_calls_and_launches() -> Non
     cell = a_cell(0, experiment="coll", parameters=given, metrics={"collective_own_s": a_metric(slow)})
     made = results([cell], run=RUN)
     assert max(map(len, as_text(made, tables_of(made)).splitlines())) <= 80
-
-
-def test_overlap_is_the_part_of_the_communication_that_computing_hides() -> None:
-    times_s = {"overlapped_s": 14e-6, "compute_s": 10e-6, "collective_own_s": 8e-6}
-    given = {"pattern": "overlap", "collective": "allreduce", "message_bytes": "1024"}
-    metrics = {name: a_metric(an_estimate(value_s)) for name, value_s in times_s.items()}
-    made = results([a_cell(0, experiment="coll", parameters=given, metrics=metrics)], run=RUN)
-    assert tables_of(made)[0].rows[0].columns == pytest.approx((14.0, 10.0, 8.0, 50.0))
 
 
 def test_one_line_says_what_is_missing_and_what_to_run() -> None:

@@ -9,10 +9,10 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.cannon_results import CannonComputation, CannonGrid, CannonGroup, CannonKernel, CannonKernels, Value
+from slowpath.core.cannon_results import CannonComputation, CannonGroup, CannonKernel, CannonKernels, Value
 from slowpath.core.results import Results
 from slowpath.experiments.cannon.entry import with_hidden
-from slowpath.report.cannon import cannon_section, curve_figures, moving_words
+from slowpath.report.cannon import cannon_section, curve_figures
 from slowpath.report.figure import Facts, Plot, Rows, Table, Text
 from slowpath.report.run_page import render_html
 from slowpath.report.text import render_text
@@ -42,15 +42,6 @@ def test_advice_and_facts(cannon: Results) -> None:
     assert str(facts(cannon)["Repetitions"]).startswith("144 of 1440 were disturbed")
     best = titled(section, Table, "The best variant for each n")
     assert best.rows[0] == ["256", "shared direct", "put fence", "– 1 launch is too few", ""]
-
-
-def test_one_row_of_ranks_moves_one_matrix(cannon: Results) -> None:
-    assert "Moves" not in facts(cannon)
-    change(the_group(cannon), grid=CannonGrid(rows=1, columns=2, steps=2))
-    words = "On a grid of 1 x 2 only A moves and B stays; from 2 x 2 ranks on both move"
-    assert facts(cannon)["Moves"] == words
-    assert words in " ".join(render_text(cannon).split())
-    assert moving_words(CannonGrid(rows=1, columns=1, steps=1)) is None
 
 
 def test_compiler_options_and_the_clock_are_answers(cannon: Results) -> None:
@@ -127,13 +118,6 @@ def test_critical_n_is_marked_or_its_absence_explained(cannon: Results) -> None:
     assert [band.label for band in figure.bands if band.label] == ["1/2 exposed"]
 
 
-def test_distribution_is_compared_with_the_multiplication(cannon: Results) -> None:
-    table = curve_figures(the_group(cannon))[1].table
-    assert table is not None
-    n, dgemm_s = 1024, 2 * 1024**3 / 4 / 60e9
-    assert (table.rows[-1][0], table.rows[-1][-1]) == (str(n), f"{100 * 3e-9 * n**2 / dgemm_s:.1f} %")
-
-
 def test_parts_add_up_on_one_axis(cannon: Results) -> None:
     section = cannon_section(cannon)
     titles = [figure.title for figure in every(section, Rows) if not figure.narrow]
@@ -161,23 +145,6 @@ def test_timelines_show_who_waits_for_whom(cannon: Results) -> None:
     assert len(table.rows) == 4
 
 
-def test_clocks_that_are_not_one_link_nothing(cannon: Results) -> None:
-    for timeline in the_group(cannon).timelines:
-        change(timeline, one_clock=False, waits=())
-    figure = next(iter(timelines(cannon).values()))
-    assert not [mark for row in figure.rows for mark in row.marks if mark.kind == "tick"]
-    assert "clocks are not synchronised" in figure.caption
-
-
-def test_a_timeline_without_intervals_says_why(cannon: Results) -> None:
-    for timeline in the_group(cannon).timelines:
-        change(timeline, intervals=[], waits=(), reason="5000 intervals are too many to show")
-    figure = next(iter(timelines(cannon).values()))
-    assert figure.rows == []
-    assert "– 5000 intervals are too many" in figure.caption
-    assert "5000 intervals" in render_html(cannon)
-
-
 def test_page_and_text(cannon: Results) -> None:
     page, text = render_html(cannon), render_text(cannon)
     assert report_studies.ADVICE in page
@@ -187,19 +154,3 @@ def test_page_and_text(cannon: Results) -> None:
     assert re.search(r"shared_direct +[\d.]+ ms +[\d.]+x +[\d.]+x +[\d.]+ % +[\d.]+ %", text)
     assert max(map(len, text.splitlines())) <= 100
     assert text.isascii()
-
-
-def test_values_that_are_missing_render(cannon: Results) -> None:
-    for variant in the_group(cannon).variants:
-        for point in variant.points:
-            for key in ("speed_up", "over_compute", "exposed_ratio", "hidden_ratio"):
-                change(point, **{key: None, f"{key}_reason": "one launch"})
-            change(point, exposed_s=None, exposed=None, parts={}, parts_s={}, moved_ratio=None)
-    titles = {figure.title.partition(",")[0] for figure in curve_figures(the_group(cannon))}
-    assert titles == {"Time of a multiplication"}
-    assert "one launch" in render_html(cannon)
-
-
-def test_runs_without_cannon_have_no_section(results: Results) -> None:
-    assert cannon_section(results) is None
-    assert 'id="cannon"' not in render_html(results)

@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import RoleWitness
 from slowpath.core.results import Finding, LawPoint, LawResult, LimitBracket, RemedyResult, Results, Snippet
-from slowpath.findings.conclude import kinds_words
 from slowpath.report.cards import Sources, findings_section, law_figure, pictures, sides_figure, witness_figure
-from slowpath.report.cells import contrasts_section
-from slowpath.report.figure import Card, Fold, Plot, Row, Rows
+from slowpath.report.figure import Card, Plot, Rows
 from slowpath.report.run_page import (
     environment_section,
     profile,
@@ -92,27 +89,6 @@ def test_a_law_by_pages_has_a_named_line_for_each(name: str) -> None:
     assert labels(drawn(a_finding(law=law(name, *points, brackets=tuple(brackets))))) == ["4 KiB pages", "n × 2 MiB"]
 
 
-def test_lengths_that_are_alike_are_drawn_over_their_page_and_not_joined() -> None:
-    points = [
-        point(1e-3, 1e-3, 4096, allocation_bytes=1024.0 * MIB + 1),
-        point(1e-4, 1e-4, None, allocation_bytes=1024.0 * MIB),
-    ]
-    plot = drawn(a_finding(law=law("granules", *points, brackets=(("allocation's length", 4096.0, 2.0 * MIB),))))
-    assert plot.x.title == "page with which the length can be mapped"
-    assert [series.line for series in plot.series] == [""]
-
-
-@pytest.mark.parametrize("without", [None, law(None, point(1e-6, message_bytes=8.0)), law("constant", *LENGTHS.drawn),
-                                     law("segments", point(1e-6, message_bytes=8.0))])  # fmt: skip
-def test_no_law_no_picture(without: LawResult | None) -> None:
-    assert law_figure(a_finding(law=without)) is None
-
-
-def test_an_excess_is_called_one() -> None:
-    plot = drawn(a_finding(law=law("bytes", *LENGTHS.drawn, excess=True), metric="one_way_s", phase="steady"))
-    assert plot.y.title == "Excess in one-way time"
-
-
 def seen(results: Results, **changed: object) -> Finding:
     """A finding about a contrast of page kinds of the check-up."""
     one = next(c for c in results.contrasts if c.group == "page kind" and c.verdict == "slower")
@@ -134,23 +110,6 @@ def test_both_sides_are_rows_of_their_launches_on_one_axis(results: Results) -> 
         launches = results.cell(cell).metrics["one_way_s"].phases["steady"].launch_values
         assert [list(mark.values) for mark in row.marks if mark.kind == "dots"] == [sorted(launches)]
     assert figure.x.title == "One-way time"
-
-
-def test_a_picture_never_contradicts_the_factor_of_its_card(results: Results) -> None:
-    assert sides_figure(seen(results, ratio=50.0, interval=(49.0, 51.0)), results) is None
-    assert sides_figure(seen(results, ratio=50.0, interval=(1.1, 900.0)), results) is not None
-
-
-def test_first_and_later_messages_of_one_cell_are_its_sides(results: Results) -> None:
-    def phases(cell: Any) -> dict[str, Any]:
-        return cell.metrics["one_way_s"].phases if "one_way_s" in cell.metrics else {}
-
-    cell = next(one for one in results.cells if {"first", "steady"} <= set(phases(one)))
-    ratio = phases(cell)["first"].value / phases(cell)["steady"].value
-    both = {"slow_cells": [cell.cell], "fast_cells": [cell.cell], "contrasts": []}
-    figure = sides_figure(seen(results, phase="first", ratio=ratio, **both), results)
-    assert figure is not None
-    assert [row.label for row in figure.rows] == ["first message", "later messages"]
 
 
 def test_a_witness_is_drawn_where_the_kernel_takes_a_share_of_one_message(results: Results) -> None:
@@ -217,17 +176,6 @@ def test_pages_say_micro_seconds_in_one_way_and_terminals_in_the_other(results: 
     assert re.search(r"\d us\b", text)
 
 
-@pytest.mark.parametrize(("verdict", "there"), [("no effect", 0), ("not tried", 2)])
-def test_what_has_no_effect_is_nothing_to_copy(results: Results, verdict: Any, there: int) -> None:
-    lines, watch = Snippet(shell="export PAGES=huge"), ["memory of each node"]
-    remedy = RemedyResult(name="huge pages", text="Take 3x pages.", snippet=lines, removed_ratio=None,
-                          side_effects=watch, verdict=verdict, reason="")  # fmt: skip
-    change(results, findings=[seen(results, remedies=[remedy])])
-    assert render_html(results).count("export PAGES=huge") == there
-    for part in ("export PAGES=huge", "To watch: memory of each node."):
-        assert (part in render_text(results)) == bool(there)
-
-
 def test_a_stall_is_drawn_in_order_folded_and_as_a_tail() -> None:
     made = some_results(shapes=[simulated({8: 1e-6}, each(64, 2e-4))[8]])
     figures = pictures(replace(a_finding(), rule="SP026", slow_cells=[0]), Sources(made))
@@ -265,36 +213,6 @@ def test_large_runs_show_the_cells_that_findings_rest_on_first(results: Results)
     assert len(shown) == 80
     assert {298, 299} <= set(shown)
     assert shown == sorted(shown)
-
-
-def contrast_rows(results: Results, most: int = 80) -> list[Row]:
-    (section,) = contrasts_section(results, most)
-    return [row for figure in section.blocks if isinstance(figure, Rows) for row in figure.rows]
-
-
-def test_many_contrasts_open_only_where_something_rests_on_them(results: Results) -> None:
-    one = results.contrasts[0]
-    rows = contrast_rows(replace(results, contrasts=[replace(one, id=f"c-{place}") for place in range(200)]))
-    assert len(rows) == 200
-    assert sum(bool(row.blocks) for row in rows) == 80
-
-
-def test_what_was_not_measured_is_one_line_for_each_reason(results: Results) -> None:
-    missing = next(one for one in results.contrasts if one.verdict is None)
-    large = replace(results, contrasts=[replace(missing, id=f"c-{place}") for place in range(20)])
-    assert contrast_rows(large) == []
-    (section,) = contrasts_section(large, 80)
-    (fold,) = every(section, Fold)
-    assert fold.summary.startswith("20 not measured: ")
-    assert fold.summary in render_html(large)
-
-
-def test_the_heading_counts_as_the_headline_does(results: Results) -> None:
-    mine, apart = seen(results), seen(results, affects_default=False)
-    words = "2 faults (2 SP008); 1 only with settings that you don't use (SP008)"
-    page = render_html(replace(results, findings=[mine, mine, apart])).replace("&#39;", "'")
-    assert f'<h2 id="h-findings">{words}</h2>' in page
-    assert kinds_words([apart]) == "1 only with settings that you don't use (SP008)"
 
 
 def test_the_profile_comes_before_the_findings_and_has_every_property(results: Results) -> None:

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results
-from slowpath.report.coll import NAME, coll_files, coll_lines, coll_section, panels
+from slowpath.report.coll import coll_lines, coll_section, panels
 from slowpath.report.figure import Plot, Table
 from support.blocks import every
 from support.results import a_cell, a_metric, results
@@ -80,20 +77,3 @@ def test_a_terminal_gets_a_line_for_each_collective() -> None:
         ["2", "ranks"],
         ["barrier", "2.00"],
     ]
-
-
-def test_the_file_has_each_way_and_marks_the_fastest() -> None:
-    rows = list(csv.DictReader(io.StringIO(coll_files(run())[NAME])))
-    assert len(rows) == 8 + 2
-    fastest = [(row["collective"], row["message_bytes"], row["way"]) for row in rows if row["fastest"] == "1"]
-    assert fastest == [
-        ("bcast", "8", "library"),
-        ("bcast", "1024", "library"),
-        ("bcast", "65536", "scatter+allgather"),
-        ("barrier", "0", "dissemination"),
-    ]
-
-
-def test_a_run_without_collectives_has_no_section() -> None:
-    nothing = results([a_cell()])
-    assert (coll_section(nothing), coll_lines(nothing), coll_files(nothing)) == (None, [], {})

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import msgspec
 
 from slowpath.core.results import Results
 from slowpath.report.figure import Rows
-from slowpath.report.first_use import FILE, first_use_files, first_use_lines, first_use_section
+from slowpath.report.first_use import first_use_lines, first_use_section
 from support.blocks import every
 from support.results import a_cell, a_metric, an_estimate, results
 
@@ -52,16 +50,3 @@ def test_the_picture_has_a_row_each_and_says_what_is_missing() -> None:
     assert later == [False, True, True]
     assert figure.table is not None
     assert figure.table.rows[0][-1] != figure.table.rows[1][-1] == "250x"
-
-
-def test_the_file_has_unrounded_seconds_and_nothing_where_nothing_is() -> None:
-    (row_of_init, *_) = csv.DictReader(io.StringIO(first_use_files(run())[FILE]))
-    assert float(row_of_init["first_s"]) == 4.8e-2
-    assert row_of_init["later_s"] == ""
-
-
-def test_a_run_without_first_uses_has_no_ladder() -> None:
-    empty = msgspec.structs.replace(results(), cells=[])
-    assert first_use_section(empty) is None
-    assert first_use_lines(empty) == []
-    assert first_use_files(empty) == {}

@@ -78,13 +78,6 @@ def page(results: Results) -> str:
     return render_html(results)
 
 
-def test_documents_are_what_results_json_may_hold(
-    results: Results, imported: Results, puts: Results, cannon: Results
-) -> None:
-    for document in (results, imported, puts, cannon):
-        assert msgspec.json.decode(msgspec.json.encode(document), type=Results) == document
-
-
 def test_page_is_well_formed(page: str) -> None:
     parsed = Page(page)
     assert parsed.open == []
@@ -178,19 +171,6 @@ def test_missing_is_a_dash_with_its_reason(page: str) -> None:
     assert "–<small>needs " in page
 
 
-def test_skipped_cells_are_listed_with_their_output(page: str) -> None:
-    assert "libcuda.so.1 was not found" in page
-    assert "&lt;no provider&gt; &amp; none" in page
-    assert "launches/000017/stderr" in page
-
-
-def test_imported_run_says_that_the_spread_is_unknown(imported: Results) -> None:
-    page = render_html(imported)
-    assert "one launch: run-to-run spread unknown" in page
-    assert "Imported: the times come from a log" in page
-    assert 'id="skipped"' not in page
-
-
 def test_empty_run_renders(imported: Results) -> None:
     page = render_html(
         replace(
@@ -279,7 +259,3 @@ def test_hostile_words_of_studies_stay_words(puts: Results, cannon: Results) -> 
         assert "<b>bold" not in page
         assert "alert(1)</script>" not in page
         pictures(page)
-
-
-def test_page_is_the_same_each_time(results: Results) -> None:
-    assert render_html(results) == render_html(results)

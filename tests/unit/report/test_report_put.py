@@ -4,16 +4,13 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 
 from slowpath.core.results import Results
-from slowpath.experiments.put import build_put
 from slowpath.report.figure import Rows, Shown, Table
 from slowpath.report.put import STUDY, DesignRow, put_section, rows_of
 from slowpath.report.run_page import render_html
 from slowpath.report.text import render_text
 from support.blocks import every, titled
-from support.change import change
 
 
 def rows(document: Results) -> list[DesignRow]:
@@ -93,18 +90,3 @@ def test_text_has_every_library_and_one_set_of_layers(puts: Results) -> None:
     assert "another decade" in text
     assert max(map(len, text.splitlines())) <= 100
     assert text.isascii()
-
-
-def test_uncounted_and_unnamed(puts: Results) -> None:
-    """A run of one MPI whose counting was refused."""
-    for cell in puts.cells:
-        change(cell, mpi=None, instructions=None, instructions_reason="no ptrace here")
-    half = puts.cells[: len(puts.cells) // 2]
-    bare = replace(puts, cells=half, put=build_put(half, puts.contrasts))
-    assert {cells[0].text for cells in costs(bare).values()} == {"– not counted"}
-    assert [figure.title for figure in every(put_section(bare), Rows)] == ["Rate of puts"]
-
-
-def test_runs_without_puts_have_no_section(results: Results) -> None:
-    assert put_section(results) is None
-    assert 'id="put"' not in render_html(results)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Results, SkippedRow
 from slowpath.experiments.put import build_put
-from slowpath.report.put import MILLION, NANOSECOND, NOT_MEASURED, StudyRow, busy_lines, scaled, study_files, study_rows
+from slowpath.report.put import NOT_MEASURED, StudyRow, study_rows
 from slowpath.report.run_page import render_html, skipped_groups
 from slowpath.report.text import render_text
 from slowpath.report.write import write_all
@@ -96,17 +96,6 @@ def test_derived_datatypes_stand_next_to_the_predefined_one(puts: Results) -> No
     assert rows[1].then is None
 
 
-def test_one_row_says_that_there_is_no_openshmem(puts: Results) -> None:
-    asked = as_design(puts, "shmem_p", "openshmem_put")
-    lost = [cell for cell in asked.cells if cell.parameters["design"] == "openshmem_put"]
-    for cell in lost:
-        change(cell, metrics={}, instructions=None, status="skipped", reason=f"no liboshmem.so next to {cell.mpi}")
-    missing = replace(asked, put=build_put(asked.cells, asked.contrasts), skipped=[])
-    [row] = [row for row in study_rows(missing) if row.variant == "openshmem_put"]
-    assert row.mpi == "mpich and openmpi"
-    assert row.reason == "no liboshmem.so next to mpich; no liboshmem.so next to openmpi"
-
-
 def test_text_has_one_unit_a_column(puts: Results) -> None:
     text = render_text(puts)
     counted, rate, then, then_rate = shown(text, "complex datatype")
@@ -154,18 +143,6 @@ def test_cells_skipped_for_one_reason_are_one_line(puts: Results) -> None:
     assert alone.reason == "design=openshmem_p: this MPI brings none"
 
 
-def test_a_busy_target_has_a_line(puts: Results) -> None:
-    cells = [cell for cell in puts.cells if cell.parameters["design"] == "mpi"][:2]
-    for cell, busy in zip(cells, ("0", "1e-4"), strict=True):
-        cell.parameters["target_busy_s"] = busy
-    first = next(one for one in puts.contrasts if one.ratio)
-    sides = [replace(side, cell=cell.cell) for side, cell in zip((first.a, first.b), cells, strict=True)]
-    busy_one = replace(first, axis="target_busy_s", a=sides[0], b=sides[1])
-    [line] = busy_lines(replace(puts, contrasts=[busy_one]))
-    assert line.startswith("  Target busy for 100 us between its calls of MPI, window allocate of mpich: a put takes ")
-    assert busy_lines(puts) == []
-
-
 def test_files_hold_every_row(puts: Results, tmp_path: Path) -> None:
     write_all(tmp_path, puts)
     rows = list(csv.DictReader(io.StringIO((tmp_path / "put-table.csv").read_text())))
@@ -176,15 +153,3 @@ def test_files_hold_every_row(puts: Results, tmp_path: Path) -> None:
     lines = (tmp_path / "put-table.md").read_text().splitlines()
     assert {line.count("|") for line in lines[: len(rows) + 2]} == {7}
     assert f"simple datatype (mpich): {NOT_MEASURED}." in lines
-
-
-def test_runs_without_puts_have_no_table(results: Results) -> None:
-    assert study_rows(results) == []
-    assert study_files(results) == {}
-
-
-def test_numbers_of_one_unit_round_to_their_interval() -> None:
-    assert scaled(3.72e-10, None, NANOSECOND).text == "0.372"
-    assert scaled(1.2e-6, (1.1e-6, 1.3e-6), NANOSECOND).words == "1200 [1100, 1300]"
-    assert scaled(2.94e9, (2.93e9, 2.95e9), MILLION).words == "2940 [2930, 2950]"
-    assert scaled(None, None, MILLION).text == "–"

@@ -12,15 +12,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.results import Results
 from slowpath.report import format as fmt
 from slowpath.report.csv import cells_csv, contrasts_csv
 from slowpath.report.run_page import summary
 from slowpath.report.text import render_text
 from slowpath.report.write import write_all
-from support.change import change
-from support.results import a_run, a_skipped_row, an_mpi
+from support.results import a_run, an_mpi
 from support.results import results as a_document
 
 
@@ -39,18 +37,6 @@ def test_text_names_every_contrast_skip_and_the_report(results: Results) -> None
     assert "no GPU driver: libcuda.so.1 was not found" in " ".join(text.split())
     assert "Not compared (1 contrast): no samples of b." in text
     assert text.rstrip().endswith("report.html")
-
-
-def test_text_columns_are_aligned(results: Results) -> None:
-    lines = [line for line in render_text(results).splitlines() if line.startswith("    slower ")]
-    assert len(lines) > 10
-    assert len({line.index("[") for line in lines}) == 1
-
-
-def test_text_of_an_imported_run(imported: Results) -> None:
-    text = render_text(imported)
-    assert "Imported: the times come from a log" in text
-    assert "No interval: one launch, run-to-run spread unknown." in text
 
 
 def test_cells_csv_reads_back_exactly(results: Results) -> None:
@@ -85,12 +71,6 @@ def test_write_all_leaves_five_whole_files(tmp_path: Path, results: Results) -> 
     assert (tmp_path / "report.html").read_bytes() == before
 
 
-def test_write_all_into_no_folder_is_one_line(tmp_path: Path, results: Results) -> None:
-    with pytest.raises(EnvironmentFailure) as failure:
-        write_all(tmp_path / "missing", results)
-    assert "\n" not in str(failure.value)
-
-
 @pytest.mark.parametrize(
     ("value", "interval", "shown", "ends"),
     [
@@ -107,11 +87,6 @@ def test_times_are_rounded_to_their_interval(
     assert fmt.quantity_interval(value, "s", interval) == ends
 
 
-def test_ratio_and_interval_have_the_same_digits() -> None:
-    assert fmt.ratio(2.712, [2.55, 2.9]) == "2.71×"
-    assert fmt.ratio_interval(2.712, [2.55, 2.9]) == "[2.55, 2.90]"
-
-
 def test_rates_and_lengths() -> None:
     assert fmt.quantity(46.0e9, "B/s") == "46.0 GB/s"
     assert fmt.quantity_interval(46.0e9, "B/s", [45e9, 47e9]) == "[45.0, 47.0] GB/s"
@@ -119,14 +94,6 @@ def test_rates_and_lengths() -> None:
     assert fmt.duration(3725) == "62 min 5 s"
     assert fmt.plural(1, "launch") == "1 launch"
     assert fmt.plural(3, "launch") == "3 launches"
-
-
-def test_cells_with_one_reason_are_one_entry(results: Results) -> None:
-    failed = a_skipped_row(status="failed", reason="no launch starts", launches=1)
-    change(results, skipped=[replace(failed, cell=i, label=f"size {i}") for i in range(300)])
-    text = render_text(results)
-    assert text.count("no launch starts") == 1
-    assert "300 cells: size 0; size 1; size 2; size 3; and 296 more" in " ".join(text.split())
 
 
 def test_the_head_names_every_mpi_that_was_measured() -> None:

@@ -9,15 +9,13 @@ import itertools
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 from test_report_html import HOSTILE, SEEN, Page, pictures
 
-from slowpath.watch.report import page as html
 from slowpath.watch.report import write as tables
 from slowpath.watch.report.page import each_transfer_s, pairs_matrix, render_watch_html, sizes_figure, verdict_lines
-from slowpath.watch.report.write import FILES, render_watch_text, write_watch
+from slowpath.watch.report.write import FILES, write_watch
 from slowpath.watch.results import Pair, WatchResults, read_watch_results
 from slowpath.watch.verdict import with_proofs
 from support.watch_results import (
@@ -30,10 +28,7 @@ from support.watch_results import (
     a_site,
     classes,
     results,
-    slices,
 )
-
-MEGABYTE = 1_000_000
 
 
 def nothing() -> WatchResults:
@@ -59,17 +54,6 @@ def test_page_is_well_formed(made: WatchResults) -> None:
     assert parsed.headings[0] == 1
     assert all(after - before <= 1 for before, after in itertools.pairwise(parsed.headings))
     assert pictures(text) or made.program.ranks == 0
-
-
-def test_sections_are_in_order(page: str) -> None:
-    names = ("headline", "findings", "fine", "waits", "timeline", "messages", "pairs", "memory", "calls", "coverage")
-    places = [page.index(f'id="{name}"') for name in names]
-    assert places == sorted(places)
-
-
-def test_nothing_comes_from_elsewhere(page: str) -> None:
-    assert not re.search(r"(src|href)=\"(?!#|data:)", page)
-    assert "@import" not in page
 
 
 def test_a_finding_has_what_it_rests_on_and_its_commands(page: str) -> None:
@@ -111,10 +95,6 @@ def test_a_finding_says_what_its_proofs_show(verdicts: tuple[str, ...], status: 
     assert [one.status for one in found.findings] == [status, "priced"]  # the other rule has no proof
 
 
-def test_the_proof_of_another_remedy_proves_nothing() -> None:
-    assert with_proofs(results(), [a_proof(remedy="two-copies")]).findings == results().findings
-
-
 def test_verdict_lines_keep_their_words() -> None:
     first, rest = verdict_lines(results())[0]
     assert (first, rest) == ("SP008", "small pages · 2.2 s · 18,432 messages of 1.9 MiB from malloc on 4 KiB pages")
@@ -143,31 +123,6 @@ def test_no_name_gets_out_of_its_place(place: str) -> None:
     assert any(SEEN.split("<b>")[0] in words for words in [*parsed.words, " ".join(parsed.words)])
 
 
-def test_the_page_of_many_ranks_is_small() -> None:
-    made = results(1024)
-    ranks = tuple(range(64))
-    pairs = tuple(Pair(source=a, destination=b, messages=1 + a * b, bytes=1 + a * b) for a in range(64) for b in ranks)
-    noisy = tuple(
-        replace(one, computing=0.2, waiting=(one.rank * 7 + n * 13) % 40 / 100, transfer=(n * 29) % 37 / 100)
-        for n, one in enumerate(slices(64, 200))
-    )
-    text = render_watch_html(replace(made, pairs=pairs, slices=noisy, shown_ranks=ranks))
-    assert len(text.encode()) < MEGABYTE
-    assert "64 of 1,024 ranks: 0 to 63" in text
-    assert "the 12 that wait least and the 12 that wait most" in text
-    assert "each square is 32 x 32 ranks" in text
-
-
-def test_a_page_that_is_too_large_draws_fewer_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that wait least, rank 3 among them, and those that wait most."""
-    whole = render_watch_html(results(64))
-    monkeypatch.setattr(html, "PAGE_BYTES", len(whole.encode()) - 1)
-    fewer = render_watch_html(results(64))
-    assert "all 64 ranks" in whole
-    assert "32 of 64 ranks: 0, 1, 3, 6, 7, 8 and 26 more" in fewer
-    assert len(fewer) < len(whole)
-
-
 def test_warnings_stand_on_top() -> None:
     ranks = (a_rank(0), a_rank(1, ended="killed", unexplained_s=40.0, mpi_s=50.0))
     made = results(ranks=ranks, program=a_program(ranks=4, recorded_ranks=2), coverage=a_coverage(contradictions=3))
@@ -179,25 +134,6 @@ def test_warnings_stand_on_top() -> None:
     assert "of the time in MPI is unexplained, so no claim is based on it." in without_verdict
     assert "3 matched pairs contradict each other." in found
     assert 'class="warn"' not in render_watch_html(results())
-
-
-def shades(*sent: tuple[int, int, int]) -> list[float]:
-    pairs = tuple(Pair(source=a, destination=b, messages=1, bytes=bytes_) for a, b, bytes_ in sent)
-    matrix = pairs_matrix(results(2, pairs=pairs))
-    assert matrix is not None
-    return [square.shade for square in matrix.squares.values()]
-
-
-def test_pairs_that_are_almost_equal_look_so() -> None:
-    assert min(shades((0, 1, 1_000_000), (1, 0, 999_000))) > 0.99
-    assert min(shades((0, 1, 10**9), (1, 0, 10))) == pytest.approx(0.12)
-
-
-def test_what_the_verdict_says_is_not_said_twice() -> None:
-    text = results().fine[0].text
-    assert text in render_watch_html(results())
-    said = render_watch_html(results(verdict=("head", f"  fine   {text}")))
-    assert said.count(text) == 1
 
 
 @pytest.mark.parametrize(("ranks", "names"), [(1, 1), (32, 32), (33, 17), (64, 32), (1024, 32)])
@@ -240,22 +176,8 @@ def test_tables_hold_all_fields_and_places() -> None:
     assert tables.calls_csv(results()).splitlines()[1].startswith("MPI_Sendrecv,point to point,18496,6.8,")
 
 
-def test_text_is_the_verdict_and_one_line_stays_one() -> None:
-    made = results(verdict=("first\nforged", "  second  2.0 µs"))
-    assert render_watch_text(made, "w") == "first\\u000aforged\n  second  2.0 us\nreport: w/report.html\n"
-
-
 def test_files_come_back(tmp_path: Path) -> None:
     paths = write_watch(tmp_path, results())
     assert [path.name for path in paths] == list(FILES)
     assert all(path.is_file() for path in paths)
     assert read_watch_results(tmp_path) == results()
-
-
-def test_a_class_without_its_place_is_refused(tmp_path: Path) -> None:
-    write_watch(tmp_path, results())
-    broken = msgspec.to_builtins(results())
-    broken["classes"][0]["site"] = 99
-    (tmp_path / "results.json").write_bytes(msgspec.json.encode(broken))
-    with pytest.raises(Exception, match="a class is about place 99, which is not there"):
-        read_watch_results(tmp_path)

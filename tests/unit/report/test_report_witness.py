@@ -10,8 +10,6 @@ import pytest
 from slowpath.core.cell_results import CallCounts, CellResult, RoleWitness
 from slowpath.core.results import Results
 from slowpath.report.cards import counted
-from slowpath.report.cells import counters
-from slowpath.report.figure import Table
 from slowpath.report.run_page import render_html
 from slowpath.report.text import render_text
 from support.change import change
@@ -42,11 +40,6 @@ def test_calls_and_faults_are_told_for_each_side() -> None:
         "each message: sender sched_yield 0.5, page faults 0; receiver process_vm_readv 12 (1 MiB), page faults 256"
     )
     assert "none of the counted calls" in counted(cell(side(ioctl=(0.0, None)), None), "steady")
-
-
-def test_only_the_most_frequent_calls_are_named() -> None:
-    words = counted(cell(side(**{f"kind{i}": (float(i + 1), None) for i in range(6)}), None), "steady")
-    assert "kind5 6, kind4 5, kind3 4, kind2 3, 2 other kinds" in words
 
 
 @pytest.mark.parametrize(
@@ -85,12 +78,3 @@ def test_a_finding_shows_what_was_counted_of_both_sides(witnessed: Results) -> N
     assert "Counted, fast:" not in text  # the page says why
     change(witnessed.cells[0], witness=of_phase("steady", receive=side()))
     assert "Counted" not in render_text(witnessed)
-
-
-def test_the_table_of_cells_has_the_calls(witnessed: Results) -> None:
-    (table,) = [block for block in counters(witnessed) if isinstance(block, Table)]
-    head, rows = table.head, [[str(cell) for cell in row] for row in table.rows]
-    assert head[-1] == "Calls of the C library / operation"
-    assert {len(row) for row in rows} == {len(head)}
-    assert "process_vm_readv 12" in {row[-1] for row in rows}
-    assert any(row[-1].startswith("– calls:") for row in rows)

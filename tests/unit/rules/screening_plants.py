@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planted_results import KIB, MIB, Planted, witness
+from planted_results import KIB, MIB, Planted
 
 from slowpath.plan.expand import screened
 
@@ -74,23 +74,6 @@ def start_alone(run: Planted, each_s: float) -> None:
         for offset, cell in cells.items():
             if offset != "0":
                 run.contrast("offset_bytes", "one_way_s", (cells["0"], "0 B"), (cell, "in words"))
-
-
-def direction_alone(run: Planted, ratio: float, lost: int | None) -> None:
-    """One direction is slower by itself. lost: how often a rank lost its processor in each cell; None: not counted."""
-    for length in LENGTHS:
-        sides = []
-        for direction, times in (("forward", 1.0), ("reverse", ratio)):
-            time_s = (1e-6 + 1e-10 * length) * times
-            cell = run.cell(
-                {"one_way_s": {"steady": time_s}}, pattern="one_way", message_bytes=length, direction=direction
-            )
-            if lost is not None:
-                told = witness("steady", 0.0)
-                told["steady"]["receive"]["involuntary_switches"] = lost
-                run.cells[-1]["witness"] = told
-            sides.append((cell, direction))
-        run.contrast("direction", "one_way_s", *sides)
 
 
 PLANTS = {

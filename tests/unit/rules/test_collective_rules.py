@@ -9,7 +9,6 @@ from planted_results import KIB, Planted
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.mpi.own_settings import KEEP_FREED
 from slowpath.mpi.settings import resolve
 from slowpath.slowpaths.collectives.under import CLOSED
 from slowpath.slowpaths.evaluate import findings
@@ -28,15 +27,6 @@ def test_a_cause_that_was_toggled_is_explained_and_proven() -> None:
     assert found.status == "proven", found.legs
     assert found.legs.explained.state == "shown"
     assert any("negative control" in line for line in found.legs.proven.evidence)
-
-
-@pytest.mark.parametrize("code", ["SP038", "SP042"])
-def test_that_the_fast_side_is_fast_is_no_proof(code: str) -> None:
-    run = Planted()
-    PLANTS[code](run, True)
-    found = only(run)
-    assert found.status == "explained"
-    assert found.legs.proven.state == "missing"
 
 
 def test_page_faults_that_the_time_does_not_follow_explain_nothing() -> None:
@@ -67,51 +57,6 @@ def test_collectives_that_step_at_one_length_are_one_finding() -> None:
     assert single.text.startswith("Alltoall of 8 KiB")
 
 
-def test_one_collective_measured_twice_is_not_several() -> None:
-    run = Planted()
-    for kind in ("int", "byte"):
-        for length, time_s in ((2 * KIB, 1e-6), (4 * KIB, 8e-6)):
-            call(run, time_s, collective="scan", message_bytes=length, datatype=kind)
-    assert all(one.text.startswith("Scan of 4 KiB is") for one in findings(run.results(), ROLES))
-
-
-def test_what_helps_one_of_several_is_proven_for_none() -> None:
-    """Kept memory takes the step of one collective away, without page faults, and leaves that of the other."""
-    run = Planted()
-    run.environment("kept", GLIBC_TUNABLES=KEEP_FREED)
-    for name, kept_s in (("scan", 2e-6), ("bcast", 8e-6)):
-        for environment, slow_s in (("default", 8e-6), ("kept", kept_s)):
-            for length, time_s in ((2 * KIB, 1e-6), (4 * KIB, slow_s)):
-                call(run, time_s, environment, collective=name, message_bytes=length)
-    found = only(run)
-    assert "scan" in found.text.lower()
-    assert "bcast" in found.text.lower()
-    assert next(one for one in found.remedies if one.removed_ratio).verdict == "no effect"
-
-
-def test_a_step_without_page_faults_is_observed_only() -> None:
-    run = Planted()
-    for length, time_s in ((64 * KIB, 8e-5), (128 * KIB, 4e-5)):
-        call(run, time_s, collective="allgather", message_bytes=length)
-    found = only(run)
-    assert "of 64 KiB is" in found.text
-    assert found.status == "observed"
-
-
-def test_a_path_that_is_not_the_one_that_closes_is_not_named() -> None:
-    """The fast side stays fast with its path closed: the level costs a lock, and no path."""
-    run = Planted()
-    level = run.environment("threads", SLOWPATH_THREAD_LEVEL="multiple")
-    never = run.environment("never", "collectives_never_open", MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="1000000")
-    usual = call(run, AFTER_S, collective="allreduce", message_bytes=8)
-    threads = call(run, BEFORE_S, level, collective="allreduce", message_bytes=8)
-    call(run, AFTER_S, never, collective="allreduce", message_bytes=8)
-    run.contrast("environment", WORK, (usual, "default"), (threads, "threads"), usual="a")
-    found = only(run)
-    assert (found.rule, found.legs.explained.state) == ("SP042", "missing")
-    assert found.legs.proven.state == "missing"  # no other collective was measured that the level must leave
-
-
 def test_more_ranks_than_cores_is_explained_by_ranks_that_lose_their_core() -> None:
     run = Planted()
     PLANTS["SP046"](run, True)
@@ -121,15 +66,6 @@ def test_more_ranks_than_cores_is_explained_by_ranks_that_lose_their_core() -> N
     assert found.legs.explained.state == "shown"
     assert any("not when waiting ranks give it up" in line for line in found.legs.explained.evidence)
     assert found.remedies[0].name == "set OMPI_MCA_mpi_yield_when_idle"
-
-
-def test_with_a_core_each_the_setting_is_no_remedy() -> None:
-    run = Planted()
-    yields = run.environment("yields", "yield_when_idle", OMPI_MCA_mpi_yield_when_idle="1")
-    usual = call(run, 4e-6, collective="barrier", message_bytes=0)
-    better = call(run, 2e-6, yields, collective="barrier", message_bytes=0)
-    run.contrast("environment", WORK, (better, "yields"), (usual, "default"), usual="b")
-    assert "SP046" not in [one.rule for one in findings(run.results(), ROLES)]
 
 
 def paths(control: float | None = 1.0, level: str = "funneled") -> Finding:
@@ -158,54 +94,6 @@ def test_a_remedy_that_the_run_toggled_proves_the_path_where_the_control_stayed(
     assert any("alltoall of 8 B, which has no such path" in line for line in found.legs.proven.evidence)
 
 
-def test_a_control_that_moved_leaves_the_path_explained_and_says_so() -> None:
-    found = paths(control=1.3)
-    assert (found.status, found.remedies[0].verdict) == ("explained", "partial")
-    assert (
-        "negative control may have changed as well: alltoall of 8 B, which has no such path: 0.7"
-        in found.legs.proven.text
-    )
-
-
-def test_without_a_control_the_path_is_explained_and_says_so() -> None:
-    found = paths(control=None)
-    assert found.status == "explained"
-    assert found.legs.proven.text.endswith("no negative control was measured")
-
-
-def test_a_level_that_is_no_remedy_was_not_tried() -> None:
-    found = paths(level="serialized")
-    assert (found.status, found.remedies[0].verdict) == ("explained", "not tried")
-
-
-@pytest.mark.parametrize(("scan", "status"), [(1.0, "proven"), (1.4, "explained")])
-def test_an_op_that_takes_longer_by_itself_is_no_proof(scan: float, status: str) -> None:
-    """A scan keeps its order with any op: what it takes longer is the op's own."""
-    run = Planted()
-    never = run.environment("never", CLOSED, MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="1000000")
-    for environment, open_s in (("default", AFTER_S), (never, BEFORE_S)):
-        for name, fast_s, slow_s in (("reduce", open_s, BEFORE_S), ("scan", BEFORE_S, scan * BEFORE_S)):
-            user, ordered = (
-                call(run, time_s, environment, collective=name, op=op, message_bytes=8)
-                for op, time_s in (("user", fast_s), ("user_ordered", slow_s))
-            )
-            run.contrast("op", WORK, (user, "user"), (ordered, "user_ordered"))
-    found = next(one for one in findings(run.results(), ROLES) if one.text.startswith("Reduce"))
-    assert (found.rule, found.status) == ("SP042", status), found.legs
-
-
-def test_that_nothing_closes_the_path_leaves_the_toggle_open() -> None:
-    """Blocking is fast and nonblocking is slow: that proves nothing of why."""
-    run = Planted()
-    for name, slow_s in (("bcast", BEFORE_S), ("alltoall", AFTER_S)):
-        blocking = call(run, AFTER_S, collective=name, start="blocking", message_bytes=8)
-        other = call(run, slow_s, collective=name, start="nonblocking", message_bytes=8)
-        run.contrast("start", WORK, (blocking, "blocking"), (other, "nonblocking"))
-    found = only(run)
-    assert (found.status, found.remedies[0].verdict) == ("observed", "partial")
-    assert "proves nothing by itself" in found.legs.proven.text
-
-
 @pytest.mark.parametrize(("reduce_s", "status"), [(2e-5, "proven"), (3e-5, "explained")])
 def test_a_forced_allreduce_is_a_remedy_where_other_collectives_stay(reduce_s: float, status: str) -> None:
     run = Planted()
@@ -221,11 +109,3 @@ def test_a_forced_allreduce_is_a_remedy_where_other_collectives_stay(reduce_s: f
     found = next(one for one in findings(run.results(), ROLES) if one.rule == "SP038")
     assert found.status == status, found.legs
     assert found.remedies[0].name == "allreduce that does not count elements in Open MPI"
-
-
-def test_a_length_in_pieces_is_one_finding() -> None:
-    """A cliff and a guideline about pieces name the same length: the cliff speaks."""
-    run = Planted()
-    for length, time_s in ((64 * KIB, 1e-5), (128 * KIB, 8e-5)):
-        call(run, time_s, collective="allgather", message_bytes=length)
-    assert [one.rule for one in findings(run.results(), ROLES)] == ["SP037"]

@@ -59,28 +59,3 @@ def test_the_side_that_has_the_blocks_is_named(fast: str, slow: str, words: str 
     assert bool(found) == (words is not None)
     for one in found:
         assert f"messages of datatype {words} " in one.text
-
-
-@pytest.mark.parametrize(("pack", "words"), [("mpi_pack", "packed by MPI_Pack"), ("loop", "packed by a loop")])
-def test_a_datatype_is_compared_with_the_programs_own_packing(pack: str, words: str) -> None:
-    run = Planted(1, noise=0.001)
-    for datatype, excess_s in (("vector", 10e-6), ("indexed_uneven", 80e-6)):
-        one = {"datatype": datatype, "blocks": 64, "message_bytes": 65536}
-        fast = run.cell({HALF: {"steady": 20e-6}}, pack=pack, **one)
-        slow = run.cell({HALF: {"steady": 20e-6 + excess_s}}, pack="none", **one)
-        run.contrast("pack", HALF, (fast, pack), (slow, "none"))
-    found = [one for one in findings(run.results(), ROLES) if one.rule == "SP015"]
-    assert len(found) == 2  # one for each datatype, since libraries move them in unlike ways
-    for one, datatype in zip(found, ("indexed_uneven", "vector"), strict=True):
-        assert f"messages of datatype {datatype} are " in one.text
-        assert words in one.text
-
-
-def test_packing_that_is_slower_than_the_datatype_blames_nothing() -> None:
-    run = Planted(1, noise=0.001)
-    one = {"datatype": "vector", "blocks": 64, "message_bytes": 65536}
-    cells = [
-        run.cell({HALF: {"steady": time_s}}, pack=pack, **one) for pack, time_s in (("none", 20e-6), ("loop", 40e-6))
-    ]
-    run.contrast("pack", HALF, (cells[0], "none"), (cells[1], "loop"))
-    assert not [one for one in findings(run.results(), ROLES) if one.rule == "SP015"]

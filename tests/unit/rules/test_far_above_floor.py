@@ -13,7 +13,7 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.observed import MARGIN
 from slowpath.slowpaths.evaluate import findings
-from slowpath.slowpaths.paths.sp025_far_above_floor import HEALTHY, LENGTHS, healthy
+from slowpath.slowpaths.paths.sp025_far_above_floor import HEALTHY
 
 FLOOR_S = 3e-7
 
@@ -29,23 +29,10 @@ def planted(factor: float, lengths: tuple[int, ...] = (8, 512, 4 * KIB), **more:
     return run
 
 
-def test_a_class_of_lengths_stands_for_each_length_once() -> None:
-    for ends in {row.ends for row in HEALTHY}:
-        rows = [row for row in HEALTHY if row.ends == ends]
-        assert [(row.above_bytes, row.up_to_bytes) for row in rows] == list(zip((0, *LENGTHS), LENGTHS, strict=False))
-    assert "mpich" in HEALTHY[0].highest
-
-
 @pytest.mark.parametrize("row", HEALTHY, ids=lambda row: f"{row.ends}-{row.up_to_bytes}")
 def test_the_limit_lies_above_every_healthy_library(row: Any) -> None:
     assert row.limit == pytest.approx(MARGIN * max(row.highest.values()))
     assert min(row.highest.values()) > 0.5  # a floor is a lower limit
-
-
-def test_the_class_follows_length_and_memory() -> None:
-    first, later = healthy(("host", "pinned_host"), 8), healthy(("host", "host"), 65)
-    assert (first, later) == (HEALTHY[0], HEALTHY[1])
-    assert healthy(("host", "host"), 64) is first
 
 
 def test_what_healthy_libraries_do_is_no_finding() -> None:
@@ -66,14 +53,6 @@ def test_far_above_says_how_far_and_not_why() -> None:
     assert "your settings" in one.hypotheses[0]
 
 
-def test_the_cell_that_the_text_is_about_comes_first() -> None:
-    """A plant by the byte was scored by its shortest message, whose excess is another one."""
-    run = planted(700.0)
-    above_floor(run, 64 * KIB, FLOOR_S, 3000.0)
-    (one,) = found(run)
-    assert (one.ratio, one.slow_cells) == (3000.0, [3, 0, 1, 2])
-
-
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -91,14 +70,6 @@ def test_what_is_not_said(change: dict[str, Any], why: str) -> None:
     if shared:
         run.placements[0] = placement("bound", "0", "0")
     assert found(run) == [], why
-
-
-def test_a_state_that_the_plan_forces_is_judged_by_its_contrast_alone() -> None:
-    run = planted(3.0)
-    name = run.environment("network path", "network_path", MPIR_CVAR_NO_LOCAL="1")
-    for length in (8, 512):
-        above_floor(run, length, FLOOR_S, 700.0, environment=name)
-    assert found(run) == []
 
 
 def test_a_forced_state_without_another_side_is_named() -> None:

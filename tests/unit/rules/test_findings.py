@@ -6,14 +6,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from msgspec.structs import replace
 from planted_results import KIB, MIB, Planted, placement, witness
 from plants import HALF, ONE_WAY, PLANTS, transfer_s
 
 from slowpath.core.results import Finding, Leg, RemedyResult, Snippet
 from slowpath.diagnose.sides import sides_of
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.facts import Place, slowdown
+from slowpath.findings.facts import Place
 from slowpath.findings.finding import build, with_trial
 from slowpath.findings.slow_path import Observation, Support
 from slowpath.slowpaths.evaluate import findings
@@ -58,74 +57,6 @@ def test_system_time_on_small_pages_explains() -> None:
     assert one.hypotheses == []
 
 
-def test_system_time_may_be_that_of_waiting_until_calls_are_counted() -> None:
-    one = only(in_the_kernel(None))
-    assert (one.status, one.cause) == ("observed", None)
-    assert one.legs.explained.text == "waiting calls were not counted; needs a launch with witness = true"
-    assert one.legs.explained.evidence
-
-
-def test_system_time_elsewhere_does_not() -> None:
-    run = planted("SP008")
-    for cell in run.cells:
-        cell["witness"] = witness("steady", 1e-6)
-    assert only(run).status == "observed"
-
-
-@pytest.mark.parametrize("how", ["both sides", "it yields", "far more than the excess"])
-def test_system_time_of_waiting_does_not(how: str) -> None:
-    run = planted("SP008")
-    for cell in run.cells:
-        pages = int(cell["parameters"]["message_bytes"]) // 4096 if cell["parameters"]["pages"] == "small" else 0
-        each_s = 3e-6 if how.startswith("far") else 3.8e-7
-        calls = (
-            {"sched_yield": {"calls_per_op": 900.0, "bytes_per_op": 0, "failed_per_op": 0.0}}
-            if how == "it yields"
-            else None
-        )
-        cell["witness"] = witness("steady", 1e-6 + pages * each_s, calls=calls)
-        if how == "both sides":
-            cell["witness"]["steady"]["send"] = cell["witness"]["steady"]["receive"]
-    assert only(run).status == "observed"
-
-
-def test_a_sender_that_was_counted_to_wait_does_not_hide_the_receiver_s_work() -> None:
-    """Seen under MPICH: the kernel's time of the sender, which yields, grows as much as that of the copy."""
-    run = planted("SP008")
-    yields = {"sched_yield": {"calls_per_op": 1200.0, "bytes_per_op": None, "failed_per_op": 0.0}}
-    for cell in run.cells:
-        pages = int(cell["parameters"]["message_bytes"]) // 4096 if cell["parameters"]["pages"] == "small" else 0
-        copied = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 4096.0 * pages, "failed_per_op": 0.0}}
-        cell["witness"] = witness("steady", 1e-6 + pages * 3.8e-7, calls=copied)
-        cell["witness"]["steady"]["send"] = witness("steady", 1e-6 + pages * 4e-7, calls=yields)["steady"]["receive"]
-    one = only(run)
-    assert one.status == "explained"
-    assert any("while the sender yields" in line for line in one.legs.explained.evidence)
-
-
-def one_length(calls: dict | None) -> Finding:
-    run = Planted()
-    sides = []
-    for kind, steady in (("huge", 2e-3), ("small", 4e-3)):
-        also = {"allocations": {"pages_observed": {kind: 8}}, "witness": witness("steady", steady - 1e-3, calls=calls)}
-        number = run.cell({ONE_WAY: {"steady": steady}}, message_bytes=16 * MIB, pages=kind, also=also)
-        sides.append((number, kind))
-    run.contrast("pages", ONE_WAY, *sides)
-    return only(run)
-
-
-def test_where_no_law_of_pages_holds_the_counted_copies_have_to_say_it() -> None:
-    counted = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": 16 * MIB, "failed_per_op": 0.0}}
-    explained = one_length(counted)
-    assert explained.status == "explained"
-    assert any(text.endswith("ns at 16 MiB") for text in explained.legs.observed.evidence)
-    for calls, said in ((None, "not counted"), ({}, "no single copy")):
-        one = one_length(calls)
-        assert one.status == "observed"
-        assert said in one.legs.explained.text
-        assert one.legs.explained.evidence
-
-
 def test_a_law_is_needed_besides_the_witness() -> None:
     seen = Observation("x", Place("here"), "It is slow.", "one_way_s", "first", 2.0, (1.9, 2.1), 1e-5, True, (0,))
     rule = find("SP001")
@@ -134,30 +65,6 @@ def test_a_law_is_needed_besides_the_witness() -> None:
     assert one.status == "observed"
     assert one.legs.explained.text.startswith("no law")
     assert one.legs.explained.evidence
-
-
-def test_pages_that_were_not_given_refute() -> None:
-    run = planted("SP008")
-    for cell in run.cells:
-        cell["witness"] = witness("steady", 1e-6)
-        if cell["parameters"]["pages"] == "huge":
-            cell["allocations"] = {"pages_observed": {"mixed": 8}}
-    assert only(run).legs.explained.state == "refuted"
-
-
-@pytest.mark.parametrize(("state", "status"), [("on", "explained"), ("never", "observed")])
-def test_calls_of_single_copy_explain(state: str, status: str) -> None:
-    run = planted("SP009")
-    for cell in run.cells:
-        length = int(cell["parameters"]["message_bytes"])
-        moved = length if state == "on" and cell["environment"] == "default" else 0
-        calls = {"process_vm_readv": {"calls_per_op": 1.0, "bytes_per_op": moved, "failed_per_op": 0.0}}
-        cell["witness"] = witness("steady", 1e-6, calls=calls)
-    one = only(run)
-    assert one.status == status
-    assert [rival.name for rival in one.rivals] == ["small pages"]
-    assert one.affects_default is False
-    assert one.remedies[0].snippet.shell == "unset MPIR_CVAR_CH4_CMA_ENABLE"
 
 
 def test_ranks_on_one_core_explain_a_slow_placement() -> None:
@@ -192,15 +99,6 @@ def test_a_variable_near_a_switch_is_listed_and_no_cause_until_it_was_moved() ->
     assert only(run).legs.explained.evidence == []
 
 
-def test_a_wide_bracket_is_not_attributed() -> None:
-    run = planted("SP013")
-    run.mpi["control_variables"] = [{"name": "EAGER_SIZE", "value": 16384, "type": "int", "description": ""}]
-    one = only(run)
-    assert one.status == "observed"
-    assert "refine it first" in one.legs.explained.text
-    assert any("refine message_bytes" in step for step in one.next)
-
-
 def test_where_laws_cant_be_distinguished_none_is_named() -> None:
     run = Planted()
     for length in (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB):  # buffer as long as the message
@@ -211,29 +109,6 @@ def test_where_laws_cant_be_distinguished_none_is_named() -> None:
     assert one.law.name is None
     assert one.law.refused
     assert len(one.hypotheses) == 4
-
-
-def test_controls_and_undecided_contrasts_are_no_findings() -> None:
-    run = planted("SP009")
-    for contrast in run.contrasts:
-        contrast["control"] = True
-    assert findings(run.results(), ROLES) == []
-    run = planted("SP009")
-    for contrast in run.contrasts:
-        contrast["verdict"] = "undecided"
-    assert findings(run.results(), ROLES) == []
-
-
-def test_a_difference_within_the_minimum_effect_is_none() -> None:
-    run = Planted(noise=0.0005)
-    for length in (MIB, 4 * MIB, 16 * MIB):
-        sides = []
-        for kind, factor in (("huge", 1.0), ("small", 1.02)):
-            also = {"allocations": {"pages_observed": {kind: 8}}}
-            times = {ONE_WAY: {"steady": transfer_s(length) * factor}}
-            sides.append((run.cell(times, message_bytes=length, pages=kind, also=also), kind))
-        run.contrast("pages", ONE_WAY, *sides)
-    assert findings(run.results(), ROLES) == []
 
 
 def test_one_cause_is_one_finding() -> None:
@@ -288,30 +163,6 @@ def test_every_code_is_there_once_and_stronger_rules_exist() -> None:
     assert codes == sorted(set(codes))
     assert all(re.fullmatch(r"SP\d{3}", code) for code in codes)
     assert all(set(rule.stronger) <= set(codes) for rule in SLOW_PATHS)
-
-
-def test_an_interval_that_reaches_into_the_minimum_effect_is_none() -> None:
-    run = planted("SP009")
-    for contrast in run.contrasts:
-        contrast["interval"][0] = 1.02
-    assert findings(run.results(), ROLES) == []
-
-
-def test_a_control_is_never_compared() -> None:
-    run = planted("SP009")
-    results = run.results()
-    cells = {cell.cell: cell for cell in results.cells}
-    assert slowdown(results.contrasts[0], cells) is not None
-    assert slowdown(replace(results.contrasts[0], control=True), cells) is None
-
-
-def test_a_small_step_at_a_switch_is_no_slow_path() -> None:
-    run = Planted(noise=0.002)
-    for power in range(3, 21):
-        length = 2**power
-        more = 0.1 * transfer_s(16 * KIB) if length > 16 * KIB else 0.0
-        run.cell({HALF: {"steady": transfer_s(length) + more}}, pattern="ping_pong", message_bytes=length)
-    assert findings(run.results(), ROLES) == []
 
 
 def test_the_user_s_own_memory_speaks_and_not_the_worst_contrast() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from first_use_plants import LENGTHS, PAGE_S, windows
+from first_use_plants import PAGE_S, windows
 from planted_results import Planted, placement
 
 from slowpath.core.results import Finding
@@ -38,18 +38,6 @@ def test_a_first_round_over_more_peers_is_a_line_that_predicts() -> None:
     assert found.law.coefficients[-1].value == pytest.approx(2e-3, rel=0.1)
     assert "At 1024 ranks it would take 2." in found.text
     assert "extrapolated" in found.text
-
-
-def test_what_does_not_grow_with_ranks_is_nothing() -> None:
-    run = Planted(1)
-    over_ranks(run, 0.0)
-    assert of(run) == []
-
-
-def test_ranks_that_share_cores_measure_the_scheduler_and_are_left_out() -> None:
-    run = Planted(1)
-    over_ranks(run, 2e-3, cores=2)
-    assert [one.rule for one in of(run) if one.rule == "SP043"] == []
 
 
 def kernel(system_s: float, faults: float) -> dict[str, Any]:
@@ -89,21 +77,3 @@ def test_only_what_the_pages_themselves_do_not_cost_is_the_library_s(more_faults
     (found,) = of(run)
     assert [one.name for one in found.rivals] == ["pages themselves", "waiting"]
     assert found.status == "observed"  # calls that wait were not counted: ranks may spin in the kernel
-
-
-def test_a_key_that_the_program_sets_is_off_the_default_and_has_its_remedy() -> None:
-    run = Planted(1)
-    windows(run, True, window_info="symheap_required", uses="2")
-    (found,) = of(run)
-    assert found.affects_default is False
-    assert [one.name for one in found.remedies][:1] == ["no symmetric heap"]
-
-
-def test_fewer_lengths_than_a_law_needs_to_predict_one_say_nothing() -> None:
-    run = Planted(1)
-    windows(run, True)
-    longest = {str(one) for one in LENGTHS[:4]}
-    for cell in run.cells:
-        if cell["parameters"]["window_bytes"] not in longest:
-            cell["metrics"] = {}
-    assert of(run) == []

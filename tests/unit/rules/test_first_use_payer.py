@@ -4,11 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from planted_results import MIB, Planted
-from plants import allocations
 
-from slowpath.experiments.registry import ROLES
-from slowpath.slowpaths.evaluate import findings
 from slowpath.slowpaths.first_use.first_uses import payer
 from slowpath.stats.laws.law import Coefficient, FittedLaw, per_page
 
@@ -37,18 +33,3 @@ def law(name: str, *intervals: tuple[float, float] | None) -> FittedLaw:
 )
 def test_a_term_that_may_be_0_names_no_payer(found: FittedLaw, by: str) -> None:
     assert payer(found) == by
-
-
-@pytest.mark.parametrize(("memory", "rules"), [("device", ["SP001"]), ("host", ["SP005"])])
-def test_a_remainder_alone_names_pages_of_gpu_memory_where_no_law_holds(memory: str, rules: list[str]) -> None:
-    """The excess of each remainder is there in every launch, and follows nothing: launches on a GPU vary that much."""
-    excess_ms = iter((1.9, 4.1, 0.6, 2.6, 0.9, 5.2, 1.2, 3.9, 4.4, 0.8, 6.1, 1.1))
-    run = Planted(1, noise=0.05)
-
-    def first_s(length: int) -> float:
-        return next(excess_ms) * 1e-3 if length % (2 * MIB) else 3e-4
-
-    allocations(run, first_s, memory=memory)
-    found = findings(run.results(), ROLES)
-    assert [one.rule for one in found] == rules
-    assert found[0].law is None or found[0].law.name is None

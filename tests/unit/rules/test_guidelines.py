@@ -15,11 +15,8 @@ from planted_results import KIB, Planted
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
-from slowpath.findings.conclude import advice, group_of
 from slowpath.slowpaths.collectives.sp036_guideline import judged_violations as judged
-from slowpath.slowpaths.collectives.sp036_guideline import way_lines as lines
 from slowpath.slowpaths.evaluate import findings
-from slowpath.stats.contrast import choosing
 from support.results import a_cell, a_metric, an_estimate
 
 ROUNDS = 12
@@ -68,11 +65,6 @@ def of_guidelines(run: Planted) -> list[Finding]:
     return [one for one in findings(run.results(), ROLES) if one.rule == "SP036"]
 
 
-def test_a_round_chooses_or_proves() -> None:
-    assert choosing(12).tolist() == [i in (2, 6, 10) for i in range(12)]
-    assert [int(choosing(rounds).sum()) for rounds in (4, 8, 12, 16)] == [1, 2, 3, 4]
-
-
 def test_one_finding_for_a_range_names_the_best_way_with_its_factor() -> None:
     found = finding()
     assert found.text.startswith("The library's own bcast takes 2.3")
@@ -84,45 +76,6 @@ def test_one_finding_for_a_range_names_the_best_way_with_its_factor() -> None:
     assert found.cause is None
     assert found.status == "observed"
     assert found.about == "bcast against scatter+allgather, 2 ranks"
-
-
-@pytest.mark.parametrize(("times", "kind"), [(3.0, "opportunity"), (20.0, "fault")])
-def test_many_times_slower_than_healthy_libraries_show_is_a_fault(times: float, kind: str) -> None:
-    run = Planted(seed=2)
-    slower_broadcast.guideline(run, True, times)
-    (found,) = of_guidelines(run)
-    assert found.kind == kind
-    assert (group_of(found) == "fault") == (kind == "fault")
-
-
-def test_the_finding_speaks_for_all_contrasts_of_its_lengths() -> None:
-    """Of both mock-ups at both lengths; those of short messages are nobody's loss."""
-    assert finding().contrasts == ["c4", "c5", "c6", "c7"]
-
-
-def test_its_evidence_says_how_it_was_chosen_and_what_is_not_in_it() -> None:
-    lines_ = finding().legs.observed.evidence
-    assert "chosen among 2 ways in 2 launches, compared with the library in 6 others" in lines_[0]
-    assert lines_[1].startswith("later calls only: the set-up by the first call")
-    row = '{"collective": "bcast", "ranks": [2, 2], "bytes": [16384, 262144], "mockup": "scatter+allgather"}'
-    assert lines_[2] == f"tuning.json: {row}"
-
-
-def test_where_a_rank_came_late_to_many_calls_it_is_doubted() -> None:
-    run = Planted(seed=2)
-    slower_broadcast.guideline(run, slow=True)
-    for cell in run.cells:
-        late = 30 if cell["parameters"]["way"] == "library" else 2
-        counts = {"all": 100, "clean": 100 - late, "switched": None, "loaded": None, "late": late}
-        cell["repetitions"] = {**counts, "launches_of_clean": 8, "launches": 8}
-    (found,) = of_guidelines(run)
-    (doubt,) = found.doubts
-    assert doubt.startswith("a rank arrived late in 30 of 100 calls of ")
-
-
-def test_the_headline_is_the_findings_own_sentence() -> None:
-    found = finding()
-    assert advice(found, [], {}) == found.text.rstrip(".")
 
 
 def test_its_remedy_is_the_mockup() -> None:
@@ -142,42 +95,6 @@ def test_a_message_in_pieces_is_held_against_as_many_calls_as_it_takes() -> None
     assert found.text.startswith("One gather takes 2.")
     assert "what 8 calls of 1 KiB take, for 8 KiB on 2 ranks" in found.text
     assert found.remedies == []
-
-
-def test_where_a_mockup_is_faster_pieces_are_no_second_finding() -> None:
-    run = Planted(seed=2)
-    for way, times_s in (("library", (1e-6, 20e-6)), ("split_2", (2e-6, 6e-6))):
-        for length, time_s in zip((KIB, 4 * KIB), times_s, strict=True):
-            more = {"pattern": "calls", "collective": "gather", "message_bytes": length, "way": way, "members": "all"}
-            run.cell({"collective_work_s": {"steady": time_s}}, experiment="coll", **more)
-    (found,) = of_guidelines(run)
-    assert "what its split_2 takes, for 4 KiB" in found.text
-
-
-def test_a_way_as_good_as_the_best_is_preferred_where_it_serves_more_lengths() -> None:
-    """b is 2 % better than a at one length; a is best at its neighbours."""
-    machine = Machine(noise=0.001)
-    machine.line(
-        {
-            "library": lambda _: 2.0,
-            "a": lambda _: 1.0,
-            "b": lambda length: 0.98 if length == KIB else 1.9,
-        }
-    )
-    assert proven(machine) == [("a", length) for length in LENGTHS]
-
-
-def test_where_another_way_is_clearly_better_a_new_range_begins() -> None:
-    machine = Machine(noise=0.001)
-    short = lambda length: length <= KIB  # noqa: E731
-    machine.line(
-        {
-            "library": lambda _: 3.0,
-            "a": lambda length: 1.0 if short(length) else 2.0,
-            "b": lambda length: 2.0 if short(length) else 1.0,
-        }
-    )
-    assert proven(machine) == [("a", 8), ("a", KIB), ("b", 16 * KIB), ("b", 256 * KIB)]
 
 
 def test_the_choice_does_not_make_the_ratio_better() -> None:
@@ -200,17 +117,6 @@ def test_of_clean_machines_nothing_is_said() -> None:
     assert proven(machine, least=1.01) == []
 
 
-def test_a_way_that_was_not_measured_in_the_same_launches_is_left_out() -> None:
-    machine = Machine()
-    machine.line({"library": lambda _: 2.0, "a": lambda _: 1.0})
-    short = an_estimate(1e-6, launch_values=[1e-6] * (ROUNDS - 1))
-    cut = a_cell(1, experiment="coll", parameters=machine.cells[1].parameters)
-    machine.cells[1] = a_cell(
-        1, experiment="coll", parameters=cut.parameters, metrics={"collective_work_s": a_metric(short)}
-    )
-    assert [length for _, length in proven(machine)] == list(LENGTHS[1:])
-
-
 def test_three_rounds_prove_nothing() -> None:
     machine = Machine(noise=0.001)
     machine.line({"library": lambda _: 2.0, "a": lambda _: 1.0})
@@ -228,23 +134,3 @@ def test_three_rounds_prove_nothing() -> None:
             )
         )
     assert judged(cells, 1.05) == []
-
-
-def test_cells_that_differ_otherwise_are_not_held_against_each_other() -> None:
-    machine = Machine()
-    machine.cell("library", 8, 2e-6, communicator="world")
-    machine.cell("a", 8, 1e-6, communicator="duplicate")
-    assert lines(machine.cells) == []
-
-
-def test_one_disturbed_launch_hides_no_violation() -> None:
-    """Of nine that prove; and it does not make one where there is none."""
-    for base, named in ((2.0, True), (1.0, False)):
-        machine = Machine(noise=0.02)
-        machine.line({"library": lambda _, base=base: base, "a": lambda _: 1.0})
-        for cell in machine.cells:
-            estimate = cell.estimate("collective_work_s", "steady")
-            assert estimate is not None
-            if cell.parameters["way"] == "a":
-                estimate.launch_values[4] *= 20.0
-        assert bool(proven(machine)) is named

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
-import pytest
-from collective_plants import LOGARITHMIC, SOCKETS, counted, linear, prefix_chain, tree
+from collective_plants import SOCKETS, counted, linear, prefix_chain
 from planted_results import Planted
 
 from moved import logs_of
@@ -69,14 +68,6 @@ def test_what_was_not_counted_is_missing_with_a_reason() -> None:
     assert messages(asked("scan"), different) == (None, "launches moved different messages")
 
 
-def test_messages_of_several_parts_are_not_counted_as_messages() -> None:
-    """Messages of known length, of which each is a chain of three."""
-    broken = [msgspec.structs.replace(one, known_calls=24) for one in events(prefix_chain(4), 4)]
-    found, reason = messages(asked("scan"), [broken])
-    assert found is None
-    assert "different messages" in str(reason) or "3 parts" in str(reason)
-
-
 def one_finding(run: Planted) -> Finding:
     found = findings(run.results(), ROLES)
     assert [one.rule for one in found] == ["SP039"]
@@ -93,28 +84,6 @@ def test_a_linear_scan_is_named_with_its_law_and_what_it_predicts_and_proven_by_
     assert found.status == "proven"
     assert found.remedies[0].verdict == "proven"
     assert any("15 rounds -> 4" in line for line in found.legs.proven.evidence)
-
-
-def test_without_the_forced_algorithm_it_is_explained_and_not_proven() -> None:
-    run = Planted()
-    run.environment("by sockets", SOCKETS)
-    counted(run, "scan", prefix_chain, environment="by sockets")
-    assert one_finding(run).status == "explained"
-
-
-def test_a_control_that_changed_spoils_the_proof() -> None:
-    run = Planted()
-    run.mpi |= {"name": "openmpi", "version": "5.0.11"}
-    for environment, state in (("by sockets", SOCKETS), ("logarithmic", LOGARITHMIC)):
-        run.environment(environment, state)
-        is_forced = state == LOGARITHMIC
-        counted(run, "scan", algorithms.prefix_doubling if is_forced else prefix_chain, environment=environment)
-        counted(run, "bcast", schedules_of_binary if is_forced else tree, environment=environment)
-    assert one_finding(run).status != "proven"
-
-
-def schedules_of_binary(ranks: int) -> Schedule:
-    return algorithms.down(ranks, algorithms.binary_parent)
 
 
 def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
@@ -137,23 +106,3 @@ def test_a_stretch_of_another_algorithm_is_a_law_of_its_own() -> None:
     found = one_finding(run)
     assert "12 rounds of messages at 7 ranks, but 3 suffice: linear up and down" in found.text
     assert "Extrapolated" not in found.text
-
-
-@pytest.mark.parametrize("collective", ["bcast", "gather"])
-def test_linear_from_the_root_is_seen_though_no_message_waits(collective: str) -> None:
-    run = Planted()
-    run.environment("by sockets", SOCKETS)
-    way, blocks = (algorithms.down, False) if collective == "bcast" else (algorithms.up, True)
-    counted(run, collective, lambda p: way(p, algorithms.always_root, subtree=blocks), environment="by sockets")
-    assert "15 rounds of messages at 16 ranks" in one_finding(run).text
-
-
-def test_mock_ups_and_forced_states_are_not_the_librarys_choice() -> None:
-    run = Planted()
-    run.environment("forced", LOGARITHMIC)
-    run.environment("some variables", None, OMPI_MCA_coll_tuned_scan_algorithm="1")
-    counted(run, "scan", prefix_chain, environment="forced")
-    counted(run, "scan", prefix_chain, environment="some variables")
-    counted(run, "scan", prefix_chain, way="exscan+local")
-    counted(run, "alltoall", algorithms.pairwise)
-    assert findings(run.results(), ROLES) == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from collective_plants import WORK, call
-from planted_results import KIB, Planted, witness
+from planted_results import KIB, Planted
 from plants import HALF, multiples
 
 from slowpath.core.results import Finding
@@ -29,32 +29,6 @@ def test_the_smallest_granule_is_named(granule: int, words: str) -> None:
     assert one.kind == "fault"
 
 
-def test_lengths_off_a_granule_may_be_the_slow_ones() -> None:
-    run = Planted()
-    multiples(run, True, granule=64, fits=False)
-    (one,) = found(run)
-    assert "of no multiple of 64 B, are " in one.text
-
-
-def test_a_tenth_is_no_fault() -> None:
-    run = Planted()
-    multiples(run, True, each_s=1e-11)
-    assert found(run) == []
-
-
-@pytest.mark.parametrize("calm", [True, False])
-def test_a_multiple_that_sleeps_is_named_where_its_neighbours_keep_their_processors(calm: bool) -> None:
-    run = Planted()
-    multiples(run, True, each_s=3e-8, granule=64 * KIB)
-    for cell in run.cells:
-        seen = witness("steady", 0.0)
-        seen["steady"]["receive"]["involuntary_switches"] = 8 * (
-            not calm or cell["parameters"]["message_bytes"] == "196608"
-        )
-        cell["witness"] = seen
-    assert [one.rule for one in found(run)] == ["SP068"] * calm
-
-
 def roots(collective: str, ratio: float, message_s: float = 1e-6, **also: Any) -> list[Finding]:
     run = Planted()
     for length in (8, 64 * KIB):
@@ -73,13 +47,3 @@ def test_the_last_root_is_named_where_it_is_the_slow_one() -> None:
     assert one.ratio == pytest.approx(1.6, rel=0.05)
     assert roots("reduce", 1.1) == []
     assert roots("reduce", 0.5) == []
-
-
-def test_a_root_that_costs_a_message_more_is_how_a_library_works() -> None:
-    assert roots("bcast", 1.6, message_s=4e-6) == []
-
-
-def test_ranks_that_lost_their_processors_say_nothing_of_a_root() -> None:
-    seen = witness("steady", 0.0)
-    seen["steady"]["receive"]["involuntary_switches"] = 8  # in 40 calls
-    assert roots("bcast", 1.6, witness=seen) == []

@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
-from collective_plants import BEFORE_S, CALLS, COMMUNICATORS, closing, numbered, opening, opens
-from planted_results import KIB, Planted
+from collective_plants import CALLS, opening
+from planted_results import Planted
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
@@ -47,59 +47,6 @@ def test_the_set_up_is_what_it_costs_and_what_it_saves() -> None:
     assert 74 <= int(pays[1]) <= 82
 
 
-def test_a_variable_that_does_not_move_it_refutes_the_cause() -> None:
-    run = Planted()
-    run.environment("at 9", MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="9")
-    for environment in ("default", "at 9"):
-        for length, scale in ((8, 1.0), (64 * KIB, 20.0)):
-            for name in ("bcast", "reduce"):
-                more = {"collective": name, "message_bytes": length, "environment": environment}
-                opens(run, True, 5, scale, **more)
-    found = only(run)
-    assert found.legs.explained.state == "refuted"
-    assert found.status == "observed"
-
-
-def test_a_first_use_under_a_variable_is_no_opening_that_it_moved() -> None:
-    run = Planted()
-    run.environment("never", MPIR_CVAR_POSIX_NUM_COLLS_THRESHOLD="1000000")
-    for length in (8, 64 * KIB):
-        for name in ("bcast", "reduce"):
-            opens(run, True, 5, collective=name, message_bytes=length)
-            slow_first = [20 * BEFORE_S, *[BEFORE_S] * (CALLS - 1)]
-            more = {"collective": name, "message_bytes": length, "environment": "never"}
-            numbered(run, slow_first, 1, pattern="counted", **more)
-    found = only(run)
-    assert found.legs.explained.state == "missing"
-    assert any("which was not measured, seen none" in line for line in found.legs.explained.evidence)
-
-
-def test_one_cell_alone_is_chance() -> None:
-    run = Planted()
-    opens(run, True, collective="bcast", message_bytes=8)
-    opens(run, False, collective="reduce", message_bytes=8)
-    assert findings(run.results(), ROLES) == []
-
-
-def test_the_communicator_is_that_of_the_limit() -> None:
-    run = Planted()
-    closing(run, True)
-    found = only(run)
-    assert "on communicator 656 and later ones" in found.text
-    assert found.status == "proven"
-    evidence = found.legs.explained.evidence
-    assert any("predicted communicator 329, seen 328" in one for one in evidence)  # 32768 / 100 = 327.68
-    assert any("predicted communicator 1311, which was not measured, seen none" in one for one in evidence)
-
-
-def test_a_slope_is_no_step() -> None:
-    run = Planted()
-    slope_s = np.linspace(0.3e-6, 0.9e-6, COMMUNICATORS).tolist()
-    numbered(run, slope_s, 1, pattern="communicators", collective="allreduce", message_bytes=8)
-    found = findings(run.results(), ROLES)
-    assert all(one.status == "observed" for one in found)
-
-
 @pytest.mark.parametrize(
     ("at", "setup"),
     [(at, setup) for at in (3, 5, 9, 17) for setup in ([], [40.0], [40.0, 5.0, 5.0, 5.0]) if setup or at > 3],
@@ -122,11 +69,3 @@ def test_noise_opens_nothing() -> None:
         times_s[:, 0] *= 2
         assert change_points.opening(times_s) is None
         assert change_points.closing(times_s) is None
-
-
-def test_a_first_call_alone_has_a_level_in_front_of_itself() -> None:
-    """There is no call before call 1: an empty mean would be no number."""
-    times_s = np.array([[1e-3, *[1.1e-6] * 3, *[0.3e-6] * 60]] * 5)
-    found = change_points.opening(times_s)
-    assert found is not None
-    assert (found.number, list(found.before)) == (1, [1e-3] * 5)

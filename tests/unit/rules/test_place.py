@@ -77,16 +77,6 @@ def test_a_copy_that_goes_when_it_is_asked_for_is_no_fault() -> None:
     assert faults(replace(asked, asked_errno=errno.EPERM), MPICH)
 
 
-def test_one_user_namespace_for_all_ranks_is_no_fault() -> None:
-    """Also where copies between two would be refused."""
-    assert faults(replace(FINE, user_namespaces=1), MPICH) == []
-
-
-def test_who_copies_twice_by_choice_is_not_told_that_it_fails() -> None:
-    off = PlaceJob(2, "mpich", {"MPIR_CVAR_CH4_CMA_ENABLE": "0"})
-    assert faults(replace(REFUSED, own_errno=errno.EPERM), off) == []
-
-
 def test_the_quota_says_for_how_long_it_stopped_processes() -> None:
     tried = replace(FINE, processor_quota=1.5, tried=2, tried_s=0.25, still_s=0.05)
     (found,) = faults(tried, MPICH)
@@ -99,14 +89,6 @@ def test_the_quota_says_for_how_long_it_stopped_processes() -> None:
 def test_shared_memory_is_judged_by_the_number_of_ranks(ranks: int, is_wrong: bool) -> None:
     """Docker's 64 MiB: MPICH 5.0.2 takes 5.3 MiB a rank."""
     assert (checks.shared_memory(FINE, PlaceJob(ranks, "mpich")) is not None) is is_wrong
-
-
-def test_more_ranks_than_the_machine_has_processors_are_not_the_places_fault() -> None:
-    assert checks.allowed_processors(FINE, PlaceJob(8, "mpich")) is None
-
-
-def test_one_rank_needs_none_of_it() -> None:
-    assert faults(replace(REFUSED, shm_bytes=0, processors="0", processor_quota=1.0), PlaceJob(1, "mpich")) == []
 
 
 def test_it_speaks_first_in_the_verdict_of_a_run() -> None:

@@ -71,18 +71,3 @@ def test_what_is_not_said(change: dict[str, Any], why: str) -> None:
     if shared:
         run.placements[0] = placement("bound", "0", "0")
     assert found(run) == [], why
-
-
-def test_some_cells_among_many_are_left_to_the_rule_of_what_they_share() -> None:
-    run = planted(170.0, cells=2)
-    for synchronise in SYNCHRONISE:
-        puts_above_floor(run, FLOOR_S, 6.0, window="create", synchronise=synchronise)
-    assert found(run) == []
-
-
-def test_a_state_that_the_plan_forces_is_judged_by_its_contrast_alone() -> None:
-    run = planted(1.0)
-    name = run.environment("network path", "network_path", MPIR_CVAR_NO_LOCAL="1")
-    for synchronise in SYNCHRONISE:
-        puts_above_floor(run, FLOOR_S, 170.0, window="allocate", environment=name, synchronise=synchronise)
-    assert found(run) == []

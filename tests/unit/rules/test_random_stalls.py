@@ -14,7 +14,7 @@ from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.conclude import group_of
 from slowpath.slowpaths.evaluate import findings
-from support.series import Extra, at_random, every, nothing, simulated
+from support.series import Extra, at_random, nothing, simulated
 
 LENGTHS = {8: 8e-7, 64 * KIB: 7e-6, MIB: 8e-5}
 STALL_S = 0.01
@@ -51,16 +51,6 @@ def test_rare_stalls_are_a_fault_with_their_share_and_length(share: float, stall
     assert one.excess_s == pytest.approx(share * stall_s, rel=0.5)
 
 
-def test_what_strikes_after_a_time_strikes_longer_messages_more_often() -> None:
-    after_a_time = {8: at_random(0.006, STALL_S), 64 * KIB: at_random(0.06, STALL_S)}
-    assert named(after_a_time) == []
-
-
-def test_ranks_that_lose_their_processors_explain_stalls() -> None:
-    assert named(alike(0.04), switches=20) == []  # of 24 stalls
-    assert named(alike(0.04), switches=None) == []  # it was not counted
-
-
 @pytest.mark.parametrize(
     "extras",
     [
@@ -75,8 +65,3 @@ def test_ranks_that_lose_their_processors_explain_stalls() -> None:
 )
 def test_less_than_that_is_not_named(extras: Mapping[int, Extra]) -> None:
     assert named(extras, switches=0) == []
-
-
-def test_stalls_with_a_period_and_two_kinds_have_their_own_names() -> None:
-    assert {one.rule for one in named({length: every(64, STALL_S) for length in LENGTHS})} == {"SP026"}
-    assert {one.rule for one in named(alike(0.5))} == {"SP073"}

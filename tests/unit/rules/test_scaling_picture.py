@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from collective_plants import SOCKETS, counted, prefix_chain
 from planted_results import Planted
 
 from slowpath.core.results import Results
 from slowpath.mpi import algorithms
 from slowpath.report.figure import Plot
-from slowpath.report.scaling import FILE, scaling_files, scaling_lines, scaling_section
+from slowpath.report.scaling import scaling_section
 from slowpath.slowpaths.collectives.scalings import scalings
 from support.blocks import every
 
@@ -43,16 +40,3 @@ def test_an_exact_law_is_drawn_beyond_what_was_counted_and_marked() -> None:
     assert figure.table is not None
     law = ["scan of 8 B", "2 to 8", "p - 1", "1.00", "8 ranks: holds", "63 at 64; 1023 at 1024"]
     assert law in list(figure.table.rows)
-
-
-def test_a_law_that_few_counts_do_not_fix_predicts_nothing() -> None:
-    lines = scaling_lines(run())
-    (bcast,) = [line for line in lines if "bcast" in line]
-    assert "1024" not in bcast
-
-
-def test_the_file_tells_what_was_counted_from_what_is_extrapolated() -> None:
-    rows = list(csv.DictReader(io.StringIO(scaling_files(run())[FILE])))
-    chain = [row for row in rows if row["collective"] == "scan of 8 B" and row["quantity"] == "rounds"]
-    assert [row["kind"] for row in chain] == ["counted"] * 7 + ["extrapolated"] * 2
-    assert [float(row["value"]) for row in chain] == [1, 2, 3, 4, 5, 6, 7, 63, 1023]

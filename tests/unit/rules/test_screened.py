@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import pytest
-from planted_results import MIB, Planted, witness
-from screening_plants import CALLS, direction_alone, screening, slow_call, slow_where, start_alone
+from planted_results import Planted
+from screening_plants import screening, slow_call, slow_where, start_alone
 
 from slowpath.core.results import Finding
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.conclude import group_of
-from slowpath.findings.observed import factors_of, screened
+from slowpath.findings.observed import factors_of
 from slowpath.slowpaths.evaluate import findings
 
 
@@ -44,84 +44,11 @@ def test_the_side_whose_start_matters_is_named(offsets: tuple[str, ...], about: 
     assert only[0].ratio == pytest.approx(2, rel=0.1)
 
 
-def test_a_start_on_the_page_may_be_the_slow_one() -> None:
-    run = Planted()
-    slow_where(lambda point: point["offset_bytes"].split(":")[0] == "0")(run, True)
-    (one,) = found(run)
-    assert "whose sender's buffer starts on a page boundary" in one.text
-
-
-def test_both_orders_have_findings_of_their_own() -> None:
-    run = Planted()
-    screening(run, lambda p: (1.6 if p["order"] != "forward" else 1) * (2.5 if p["other_bytes"] != "none" else 1))
-    assert {one.about for one in found(run)} == {"order of buffers", "lengths by turns"}
-
-
 def test_two_factors_that_cost_only_together_are_put_on_neither() -> None:
     """As much as half of either alone at first sight, and 1.4x each: what the halves of the runs differ by."""
     run = Planted()
     screening(run, lambda p: 1.5 if (p["order"] != "forward") == (p["direction"] == "forward") else 1.0)
     assert found(run) == []
-
-
-def test_ranks_that_were_switched_out_show_nothing() -> None:
-    run = Planted()
-    slow_where(lambda point: point["idle_s"] != "0", 100.0)(run, True)
-    for cell in run.cells:
-        told = witness("steady", 0.0)
-        told["steady"]["receive"]["involuntary_switches"] = 8  # in 40 messages
-        cell["witness"] = told
-    assert found(run) == []
-
-
-def test_a_factor_whose_slow_level_alone_is_switched_out_shows() -> None:
-    """A wait that sleeps: the other level, in the same launches, keeps its processors."""
-    run = Planted()
-    slow_where(lambda point: point["idle_s"] != "0", 100.0)(run, True)
-    for cell in run.cells:
-        told = witness("steady", 0.0)
-        told["steady"]["receive"]["involuntary_switches"] = 8 * (cell["parameters"]["idle_s"] != "0")
-        cell["witness"] = told
-    assert [one.rule for one in found(run)] == ["SP032"]
-
-
-@pytest.mark.parametrize(("lost", "group"), [(0, "fault"), (1, "suspicion"), (None, "suspicion")])
-def test_a_direction_is_a_fault_only_where_ranks_kept_their_processors(lost: int | None, group: str) -> None:
-    """6.8x [2.0, 10.6] between two ranks on two busy cores: the core of one had other work."""
-    run = Planted()
-    direction_alone(run, 3.0, lost)
-    (one,) = found(run)
-    assert (one.rule, one.ratio) == ("SP034", pytest.approx(3.0, rel=0.1))
-    assert group_of(one) == group
-
-
-def test_a_direction_that_only_a_screening_shows_is_no_fault() -> None:
-    run = Planted()
-    slow_where(lambda point: point["direction"] == "reverse", 6.8)(run, True)
-    for cell in run.cells:
-        told = witness("steady", 0.0)
-        told["steady"]["receive"]["involuntary_switches"] = 0
-        cell["witness"] = told
-    (one,) = found(run)
-    assert (one.rule, group_of(one)) == ("SP034", "suspicion")
-
-
-def test_less_than_a_quarter_is_not_reported() -> None:
-    run = Planted()
-    slow_where(lambda point: point["direction"] == "reverse", 1.15)(run, True)
-    assert [one.ratio.beyond for one in screened(run.results().cells, 0.03) if one.parameter == "direction"] == [True]
-    assert found(run) == []
-
-
-def test_a_start_alone_has_its_law_in_bytes() -> None:
-    run = Planted()
-    start_alone(run, 2e-10)
-    only = [one for one in found(run) if one.rule == "SP031"]
-    assert [one.about for one in only] == ["start of the buffer, sender"]
-    law = only[0].law
-    assert law is not None
-    assert [(one.per, one.value) for one in law.coefficients][-1] == ("byte", pytest.approx(2e-10, rel=0.1))
-    assert only[0].excess_s == pytest.approx(2e-10 * 4 * MIB, rel=0.1)
 
 
 def test_alone_and_screened_are_one_finding() -> None:
@@ -150,10 +77,3 @@ def test_a_call_that_costs_is_named_in_as_many_cells(name: str, words: str) -> N
     assert "with 7 other things varied at once, in 16 cells" in one.text
     assert one.kind == "fault"
     assert group_of(one) == "suspicion", "it is no fault before it is shown by itself: others were varied at once"
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_a_call_that_is_faster_is_no_fault(name: str) -> None:
-    run = Planted()
-    slow_call(name, 0.5)(run, True)
-    assert found(run) == []

@@ -4,19 +4,13 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from pathlib import Path
 
 import pytest
-from made_results import step
 
 from slowpath.analyse.build import build_results
-from slowpath.core.campaign_file import campaign_toml
 from slowpath.core.results import Finding, Results
-from slowpath.diagnose.state import LibraryFacts, MeasuredStep, State
-from slowpath.diagnose.steps.order import proposals
-from slowpath.diagnose.tasks import SurveyTask, TrialTask
-from slowpath.diagnose.trials.fast_side import EFFECT
+from slowpath.diagnose.tasks import TrialTask
 from slowpath.diagnose.trials.verdict import judge_trial
 
 pytestmark = pytest.mark.needs("minutes")
@@ -59,20 +53,6 @@ def test_between_gpus_no_law_is_named_since_long_clean_allocations_cost_as_much(
     assert one.status == "observed"
     assert one.law.name is None
     assert "268435456" in one.law.refused
-
-
-def test_padding_is_tried_within_a_gpu_first(results: Results, findings: list[Finding]) -> None:
-    """Between the GPUs, where a diagnosis of this machine once tried it, padding does not help."""
-    of = State(
-        findings, [MeasuredStep(step(1, SurveyTask()), results)], LibraryFacts("openmpi", "5.0.11", "ucx"), {}, gpus=2
-    )
-    tried = [one for one in proposals(of) if isinstance(one.task, TrialTask)]
-    first = next(one for one in tried if "pad" in one.task.remedy or "2 MiB" in one.task.remedy)
-    [within] = [f for f in findings if f.rule == "SP001"]
-    assert isinstance(first.task, TrialTask)
-    assert first.task.finding == within.id
-    effect = next(group for group in tomllib.loads(campaign_toml(first.campaign))["cells"] if group["name"] == EFFECT)
-    assert effect["parameters"]["device"] == "0"
 
 
 def test_padding_within_a_gpu_is_proven_by_its_trial(tmp_path: Path) -> None:

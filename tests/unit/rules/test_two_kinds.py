@@ -5,12 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from planted_results import MIB, Planted
-from plants import ONE_WAY
 
-from slowpath.experiments.registry import ROLES
 from slowpath.findings.facts import are_of_two_kinds
-from slowpath.slowpaths.evaluate import findings
 
 # Intel MPI 2021.18, 10 launches: one-way messages of 1 MiB, by the library's own path and by the network's, us.
 OWN = (786, 678, 652, 624, 610, 827, 720, 93.7, 727, 652)
@@ -32,24 +28,3 @@ def test_noise_is_not_taken_for_two_kinds(ratio: float, spread: float) -> None:
         for _ in range(400)
     ]
     assert sum(seen) <= 8, "one in fifty at most"
-
-
-def test_a_few_launches_say_nothing() -> None:
-    assert not are_of_two_kinds((6.0, 6.0, 6.0, 1.0), (1.0, 1.0, 1.0, 1.0))
-
-
-@pytest.mark.parametrize(("fast", "named"), [(0, ["SP010"]), (1, []), (3, [])])
-def test_a_path_is_no_cause_of_what_some_of_its_launches_lack(fast: int, named: list[str]) -> None:
-    run = Planted(1)
-    over = run.environment("network path", "network_path", I_MPI_FABRICS="ofi")
-    own = run.cell({ONE_WAY: {"steady": 6e-4}}, message_bytes=MIB)
-    values = run.cells[own]["metrics"][ONE_WAY]["phases"]["steady"]["launch_values"]
-    for launch in range(fast):
-        values[launch] /= 6
-    other = run.cell({ONE_WAY: {"steady": 1e-4}}, message_bytes=MIB, environment=over)
-    pairs = zip(values, run.cells[other]["metrics"][ONE_WAY]["phases"]["steady"]["launch_values"], strict=True)
-    sides = ((own, "default"), (other, "network path"))
-    run.contrast("environment", ONE_WAY, *sides, usual="a", pairs=[list(pair) for pair in pairs])
-    # So few fast launches leave it decided: an interval is not what keeps the path from being named.
-    assert run.contrasts[0]["verdict"] == "faster"
-    assert [one.rule for one in findings(run.results(), ROLES)] == named

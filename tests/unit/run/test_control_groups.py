@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.place import PlaceFacts
 from slowpath.run.machine import group_limits, read_place, still_s
 
 
@@ -53,14 +52,6 @@ def test_version_1_and_a_path_of_another_namespace(tmp_path: Path) -> None:
     assert still_s(found.stat) == pytest.approx(1.5)
 
 
-def test_no_limit_and_no_groups(tmp_path: Path) -> None:
-    own = tree(tmp_path, {"own": "0::/\n"}) / "own"
-    root = tree(tmp_path / "cgroup", {"cpu.max": "max 100000\n", "cpu.cfs_quota_us": "-1\n"})
-    for limits in (group_limits(own, root), group_limits(tmp_path / "none", root)):
-        assert (limits.processor_quota, limits.memory_limit_bytes) == (None, None)
-    assert still_s(None) is None
-
-
 def test_a_place_from_recorded_trees(tmp_path: Path) -> None:
     proc = tree(
         tmp_path / "proc",
@@ -87,7 +78,3 @@ def test_a_place_from_recorded_trees(tmp_path: Path) -> None:
     assert (found.processor_quota, found.gpu_driver) == (1.5, "580.65.06")
     assert found.shm_bytes is not None
     assert found.copy_errno is None
-
-
-def test_trees_that_say_nothing(tmp_path: Path) -> None:
-    assert read_place(tmp_path / "proc", tmp_path / "sys", tmp_path / "none") == PlaceFacts()

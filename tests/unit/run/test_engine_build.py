@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,11 +11,9 @@ import pytest
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine import build as blas
 from slowpath.run.engine import build as toolchain
 from slowpath.run.engine.build import engine_for
 from slowpath.run.engine.cache import engine_key, list_engines, source_hash, usable_engine
-from slowpath.run.engine.describe import describe
 
 CMAKE = """#!/bin/sh
 # Counts its builds in $COUNT; --build makes an engine unless $BROKEN is set.
@@ -109,59 +106,6 @@ def test_key_follows_what_the_engine_is_made_of(mpi: Mpi, source: Path) -> None:
     assert len(keys) == 8
 
 
-def test_blas_is_kept_beside_the_engine_and_named(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
-    without = engine_for(mpi, environ, source=source)
-    assert without.note.blas is None
-    engine = engine_for(mpi, {**environ, "BLAS": "/opt/libopenblas.so"}, source=source, rebuild=True)
-    assert engine.note.blas == "/opt/libopenblas.so"
-    assert (engine.program.parent / "libslowpath-blas.so").is_file()
-
-
-def test_another_blas_is_another_engine(
-    mpi: Mpi, environ: dict[str, str], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = engine_for(mpi, environ, source=source)
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "libopenblas.so").write_text("")
-    second = engine_for(mpi, environ, source=source)
-    assert second.note.key != first.note.key
-    assert engine_for(mpi, environ, source=source) == second
-    (tmp_path / "lib" / "libopenblas.so").write_text("a newer one")
-    third = engine_for(mpi, environ, source=source)
-    assert third.note.key not in (first.note.key, second.note.key)
-    package = tmp_path / "scipy_openblas32"
-    monkeypatch.setattr(blas, "packaged_openblas", lambda: package)
-    (package / "lib").mkdir(parents=True)
-    (package / "lib" / blas.PACKAGED).write_text("")
-    fourth = engine_for(mpi, environ, source=source)
-    assert fourth.note.key not in (first.note.key, second.note.key, third.note.key)
-    assert f"-DSLOWPATH_SCIPY_OPENBLAS={package}" in Path(environ["COUNT"] + ".asked").read_text()
-
-
-def test_blas_of_a_python_package_that_is_not_whole_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "scipy_openblas32").mkdir()
-    (tmp_path / "scipy_openblas32" / "__init__.py").write_text("raise ImportError('it is not imported')")
-    importlib.invalidate_caches()
-    assert blas.packaged_openblas() is None
-    (tmp_path / "scipy_openblas32" / "lib").mkdir()
-    (tmp_path / "scipy_openblas32" / "lib" / blas.PACKAGED).write_text("")
-    assert blas.packaged_openblas() == tmp_path / "scipy_openblas32"
-
-
-def test_what_can_be_a_blas_is_in_sight(tmp_path: Path) -> None:
-    for name in ("libopenblas.so", "libblis-mt.a", "libmkl_rt.so", "libblas.so.3", "libfoo.so", "libblas.txt"):
-        folder = tmp_path / "conda" / "lib"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(name)
-    (tmp_path / "conda" / "bin").mkdir()
-    seen = blas.blas_in_sight({"PATH": str(tmp_path / "conda" / "bin")}).libraries
-    mine = {path.name for path in seen if tmp_path in path.parents}
-    assert mine == {"libopenblas.so", "libblis-mt.a", "libmkl_rt.so"}
-    elsewhere = blas.blas_in_sight({"PATH": "", "MKLROOT": str(tmp_path / "conda")}).libraries
-    assert mine <= {path.name for path in elsewhere}
-
-
 def test_failed_build_shows_the_error_and_the_log(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     with pytest.raises(EnvironmentFailure) as caught:
         engine_for(mpi, {**environ, "BROKEN": "1"}, source=source)
@@ -171,13 +115,6 @@ def test_failed_build_shows_the_error_and_the_log(mpi: Mpi, environ: dict[str, s
     log = Path(said.partition("; see ")[2].partition(", or ")[0])
     assert "no such thing" in log.read_text()
     assert list_engines(environ) == []
-
-
-def test_half_an_engine_is_none(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
-    engine = engine_for(mpi, environ, source=source)
-    engine.program.unlink()
-    assert list_engines(environ) == []
-    assert engine_for(mpi, environ, source=source).program.exists()
 
 
 def test_a_damaged_engine_is_built_anew_and_said(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
@@ -197,23 +134,6 @@ def test_a_damaged_engine_is_built_anew_and_said(mpi: Mpi, environ: dict[str, st
         engine_for(mpi, named)
 
 
-def test_one_that_can_not_be_replaced_is_refused_before_a_build(
-    mpi: Mpi, environ: dict[str, str], source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = engine_for(mpi, environ, source=source)
-    engine.program.write_bytes(b"")
-
-    def forbidden(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")  # it is another's, in a sticky folder
-
-    monkeypatch.setattr(Path, "rename", forbidden)
-    with pytest.raises(
-        EnvironmentFailure, match="Operation not permitted; set SLOWPATH_CACHE_DIR to a writable folder"
-    ):
-        engine_for(mpi, environ, source=source)
-    assert builds(environ) == 1
-
-
 def test_several_build_at_once(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
     first = engine_for(mpi, environ, source=source)
     first.program.write_bytes(b"")  # all of them find it damaged
@@ -228,13 +148,6 @@ def test_several_build_at_once(mpi: Mpi, environ: dict[str, str], source: Path) 
     assert not list(first.program.parents[1].glob(".*"))
 
 
-def test_no_wrapper(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
-    import dataclasses
-
-    with pytest.raises(EnvironmentFailure, match="has no mpicxx"):
-        engine_for(dataclasses.replace(mpi, mpicxx=None), environ, source=source)
-
-
 @pytest.mark.parametrize(
     ("compiler", "said"),
     [("no-such-compiler", "CXX=no-such-compiler: no such compiler"), ("false", "can't compile C\\+\\+20")],
@@ -242,11 +155,6 @@ def test_no_wrapper(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
 def test_compiler(mpi: Mpi, environ: dict[str, str], source: Path, compiler: str, said: str) -> None:
     with pytest.raises(EnvironmentFailure, match=said):
         engine_for(mpi, {**environ, "CXX": compiler}, source=source)
-
-
-def test_no_compiler_at_all(environ: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFailure, match="install GCC 10 or later"):
-        toolchain.find_compiler({"PATH": str(tmp_path / "bin")})
 
 
 def test_compiler_older_than_cxx20(environ: dict[str, str], tmp_path: Path) -> None:
@@ -257,32 +165,7 @@ def test_compiler_older_than_cxx20(environ: dict[str, str], tmp_path: Path) -> N
         toolchain.find_compiler({**environ, "CXX": "old-c++"})
 
 
-def test_old_cmake_is_named(environ: dict[str, str]) -> None:
-    with pytest.raises(EnvironmentFailure, match=r"cmake version 3\.11"):
-        toolchain.find_cmake({**environ, "CMAKE_IS": "3.11.4"})
-
-
 def test_cache_that_cannot_be_written(mpi: Mpi, environ: dict[str, str], source: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(EnvironmentFailure, match="set SLOWPATH_CACHE_DIR"):
         engine_for(mpi, {**environ, "SLOWPATH_CACHE_DIR": str(tmp_path / "file")}, source=source)
-
-
-def test_description_is_kept(mpi: Mpi, environ: dict[str, str], source: Path) -> None:
-    engine = engine_for(mpi, environ, source=source)
-    assert describe(engine, environ) == {"engine": "1", "experiments": []}
-    kept = engine.program.parent / "describe.json"
-    whole = kept.read_bytes()
-    for bad in (
-        b"",
-        whole[:30],
-        b"[]",
-        b'{"engine": "0", "experiments": []}',
-        b'{"program": "of another", "description": {}}',
-    ):
-        kept.write_bytes(bad)
-        assert describe(engine, environ) == {"engine": "1", "experiments": []}
-        assert kept.read_bytes() == whole, "it is made anew"
-    engine.program.write_text("#!/bin/sh\necho '{}'\n")
-    with pytest.raises(EnvironmentFailure, match="gave no description"):
-        describe(engine, environ)

@@ -72,14 +72,3 @@ def test_an_engine_is_asked_about_a_cell_once_whatever_its_number(engine: Script
     assert refused(engine, [cell(0, 16), cell(1, 0)]) == [1]
     assert starts(engine) == 2
     assert "ranks 2" in (engine.program.parent / "asked").read_text()
-
-
-def test_other_ranks_variables_or_another_engine_are_another_question(engine: Scripted) -> None:
-    refused(engine, [cell(0, 8)])
-    refused(engine, [cell(0, 8)], ranks=4)
-    refused(engine, [cell(0, 8)], environ={"UCX_TLS": "tcp"})
-    assert starts(engine) == 3
-    program = engine.program
-    program.write_text(program.read_text() + "# another one")
-    refused(engine, [cell(0, 8)])
-    assert starts(engine) == 4

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.mpi.probe import ask, output_of
+from slowpath.mpi.probe import ask
 from slowpath.run.engine.build import LOCK, remove_abandoned, workplace
 from watchdog import WATCHDOG_S
 
@@ -118,20 +118,6 @@ def test_a_workplace_that_is_worked_in_is_left_alone(tmp_path: Path) -> None:
     assert not work.exists()
 
 
-def test_a_question_that_takes_too_long_leaves_no_child(script: Path, environ: dict[str, str], tmp_path: Path) -> None:
-    with pytest.raises(subprocess.TimeoutExpired):
-        ask([str(script)], environ, 1.0, b"x" * 200_000)
-    _until(lambda: _is_gone(compiler(tmp_path)))
-    assert output_of([str(script)], environ, 0.5) is None
-
-
-def test_a_question_whose_child_ends_and_leaves_the_pipe_open(tmp_path: Path, environ: dict[str, str]) -> None:
-    said = f"sleep 300 & echo $! > '{tmp_path}/compiler.pid'"
-    with pytest.raises(subprocess.TimeoutExpired):
-        ask(["sh", "-c", said], environ, 1.0)
-    _until(lambda: _is_gone(compiler(tmp_path)))
-
-
 def test_answers() -> None:
     done = ask(["sh", "-c", "cat; echo err >&2; exit 3"], os.environ, given=b"in")
     assert (done.return_code, done.stdout, done.stderr) == (3, b"in", b"err\n")
@@ -139,15 +125,6 @@ def test_answers() -> None:
     assert (done.return_code, done.stdout, done.stderr) == (0, b"out\nerr\n", b"")
     with pytest.raises(FileNotFoundError):
         ask(["/nowhere/at-all"], os.environ)
-
-
-def test_ctrl_c_during_a_question_leaves_no_child(script: Path, environ: dict[str, str], tmp_path: Path) -> None:
-    asking = f"import os; from slowpath.mpi.probe import ask; ask([{str(script)!r}], os.environ)"
-    process = subprocess.Popen([sys.executable, "-c", asking], env=environ, stderr=subprocess.PIPE)
-    pid = compiler(tmp_path)
-    process.send_signal(signal.SIGINT)
-    assert b"KeyboardInterrupt" in process.communicate(timeout=WATCHDOG_S)[1]
-    _until(lambda: _is_gone(pid))
 
 
 def _until(reached: object) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.cli.options import TerminalLines, teller
+from slowpath.cli.options import TerminalLines
 from slowpath.run.engine.build import PLAIN_EVERY_S, BuildMeter, share_done
 
 
@@ -65,16 +65,3 @@ def test_one_line_drawn_anew_on_a_terminal(tmp_path: Path, monkeypatch: pytest.M
     drawn = stream.getvalue()
     assert drawn.startswith("building the engine for mpich\n\rbuilding the engine: 45% compiled, 0 s\rbuilding")
     assert drawn.endswith("compiled, 1 s\r" + " " * len("building the engine: 45% compiled, 1 s") + "\rdone\n")
-
-
-def test_a_narrow_terminal_gets_a_short_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
-    stream = io.StringIO()
-    TerminalLines(stream).passing("x" * 50)
-    assert stream.getvalue() == "\r" + "x" * 19
-
-
-def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
-    teller(quiet=True)("a line")
-    teller()("another")
-    assert capsys.readouterr().err == "another\n"

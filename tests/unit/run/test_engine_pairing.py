@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.owners import make_place
-from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
-from slowpath.run.engine.build import engine_for, engine_of_standard, interface_of, kept_engine, require_pair, why_not
-from slowpath.run.engine.cache import EngineNote, dynamic, seal, source_hash
+from slowpath.run.engine.build import engine_for, interface_of, require_pair, why_not
+from slowpath.run.engine.cache import dynamic
 
 SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "mpi-5": "libmpi_abi.so.1"}
 
@@ -61,14 +58,6 @@ def test_the_interface_is_read_from_the_program(programs: dict[str, Path]) -> No
     assert read.runpath == (str(programs["mpich"].parent), str(programs["mpich"].parent))
 
 
-@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF\x02" + bytes(80), b"\x7fELF\x02" * 99])
-def test_what_is_no_program_is_none(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "engine"
-    path.write_bytes(content)
-    assert dynamic(path) is None
-    assert "no program" in str(why_not(path, an_mpi("mpich", "mpich", True, tmp_path), {}))
-
-
 def test_pairs_of_a_librarys_own_interface(programs: dict[str, Path], tmp_path: Path) -> None:
     mpich, openmpi = an_mpi("mpich", "mpich", True, tmp_path), an_mpi("openmpi", "openmpi", False, tmp_path)
     assert why_not(programs["mpich"], mpich, {}) is None
@@ -102,29 +91,3 @@ def test_an_engine_of_ones_own_choice(programs: dict[str, Path], tmp_path: Path)
         engine_for(openmpi, environ)
     with pytest.raises(EnvironmentFailure, match="there is no engine"):
         engine_for(mpich, environ | {"SLOWPATH_ENGINE": str(tmp_path / "none")})
-
-
-def test_the_engine_for_all_is_taken_from_the_cache(programs: dict[str, Path], tmp_path: Path) -> None:
-    environ = {"SLOWPATH_ENGINE": "abi", "SLOWPATH_CACHE_DIR": str(tmp_path / "cache")}
-    mpich = an_mpi("mpich", "mpich", True, with_standard(tmp_path / "m"))
-    with pytest.raises(EnvironmentFailure, match="run: slowpath mpi build --abi"):
-        engine_for(mpich, environ)
-    kept = tmp_path / "cache" / "engines" / "mpich-5"
-    make_place(kept.parent)
-    shutil.copytree(programs["mpi-5"].parent, kept)
-    source = source_hash(data_folder("engine"))
-    note = EngineNote("mpich-5", "mpich 5.0", "mpi-5", "mpicxx_abi", "c++", source, "2026-01-01")
-    seal(kept, note)
-    path = {"LD_LIBRARY_PATH": str(tmp_path / "m" / "lib")}
-    assert engine_for(mpich, environ | path).note.key == note.key
-    found = kept_engine(mpich, environ | path)
-    assert found is not None
-    assert found.program == kept / "slowpath-engine"
-
-
-def test_an_mpi_without_the_standards_wrapper_can_not_build_it(tmp_path: Path) -> None:
-    mpi = an_mpi("openmpi", "openmpi", False, tmp_path)
-    with pytest.raises(EnvironmentFailure, match=r"it has no libmpi_abi\.so\.1"):
-        engine_of_standard(mpi, {})
-    with pytest.raises(EnvironmentFailure, match=r"libmpi_abi\.so\.1 but no .*mpicxx_abi"):
-        engine_of_standard(dataclasses.replace(mpi, standard_abi=True), {})

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 
 import msgspec
@@ -17,7 +16,7 @@ from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import processor_features
 from slowpath.run.engine.cache import PROGRAM, Engine, EngineNote, engines_folder, seal, source_hash
-from slowpath.run.engine.describe import PLACE, UnbuiltEngine, checker, describe, planned_engine
+from slowpath.run.engine.describe import PLACE, planned_engine
 from slowpath.run.prepare import command_lines, prepare
 
 # Each call but a question is a line in $STARTED.
@@ -98,18 +97,7 @@ def test_an_engine_that_is_there_is_planned_with(mpi: Mpi, environ: dict[str, st
     assert not (tmp_path / "started").exists()
 
 
-def test_the_shipped_description_stands_for_an_engine_that_is_not_built(environ: dict[str, str]) -> None:
-    named = {one["name"] for one in describe(UnbuiltEngine(), environ)["experiments"]}
-    assert named == {"p2p", "exchange", "coll", "first_use", "nodes", "put", "cannon"}
-    assert checker(UnbuiltEngine(), environ)([], 2) == {}
-
-
 def test_without_a_wrapper_the_dry_run_says_that_the_run_would_fail(mpi: Mpi, environ: dict[str, str]) -> None:
     without = dataclasses.replace(mpi, mpicxx=None)
     with pytest.raises(EnvironmentFailure, match="has no mpicxx"):
         planned_engine(without, environ)
-
-
-def test_an_engine_that_was_asked_for_has_to_be_there(mpi: Mpi, environ: dict[str, str]) -> None:
-    with pytest.raises(EnvironmentFailure, match="there is no engine"):
-        planned_engine(mpi, {**environ, "SLOWPATH_ENGINE": os.devnull})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.run.process import MAX_CHARACTERS, failure_line, signal_in
+from slowpath.run.process import failure_line, signal_in
 
 HYDRA_ABORT = """
 ===================================================================================
@@ -62,15 +62,6 @@ ENGINE = "warning: something failed before\nslowpath-engine: error: MPI_Send: tr
 )
 def test_failure_line(text: str, part: str) -> None:
     assert part in (failure_line(text) or "")
-
-
-def test_nothing_to_tell() -> None:
-    assert failure_line("") is None
-    assert failure_line("-----\n=====\n") is None
-
-
-def test_line_is_not_endless() -> None:
-    assert len(failure_line("error " + "x" * 10000) or "") == MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.mpi.place import gpu_driver, gpu_driver_is_there
 from slowpath.run.machine import gpu_models, machine_facts, processor_model
 
 ARM = "processor\t: 0\nBogoMIPS\t: 2000.00\nCPU implementer\t: 0x41\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n"
@@ -29,20 +28,6 @@ def test_processors_are_named_on_every_architecture(tmp_path: Path, text: str, s
     """Without a name no two runs are from one kind of machine."""
     (tmp_path / "cpuinfo").write_text(text)
     assert processor_model(tmp_path / "cpuinfo") == said
-
-
-def test_the_version_of_the_gpus_driver_is_recorded(tmp_path: Path) -> None:
-    nowhere, version = tmp_path / "nowhere", tmp_path / "version"
-    version.write_text(
-        "NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  590.48.01  Release Build\nGCC version: 12\n"
-    )
-    assert gpu_driver([version, nowhere]) == "590.48.01"
-    assert gpu_driver([nowhere, tmp_path]) == "unknown"  # amdgpu as the kernel brings it
-    assert gpu_driver([nowhere]) is None
-    assert "gpu_driver" in machine_facts({})
-    assert not gpu_driver_is_there({}, [nowhere])
-    assert gpu_driver_is_there({"SLOWPATH_CUDA_DRIVER": "libcuda.so.1"}, [nowhere])
-    assert gpu_driver_is_there({}, [version])
 
 
 def test_gpus_are_named_by_their_driver_and_unknown_is_not_none(tmp_path: Path) -> None:

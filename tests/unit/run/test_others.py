@@ -37,17 +37,6 @@ def test_a_busy_loop_on_one_of_two_processors_is_one_core(tmp_path: Path) -> Non
     assert (alone.processors, alone.cores) == (1, 0.0)
 
 
-def test_a_process_that_ran_elsewhere_is_not_named(tmp_path: Path) -> None:
-    """Beside 14 other jobs, each with cores of its own, the busiest processes of the node are theirs."""
-    before = ticks(proc(tmp_path / "a", [100, 100], [50, 50], {7: ("other", 50)}, on=1))
-    after = ticks(proc(tmp_path / "b", [110, 100], [70, 80], {7: ("other", 80)}, on=1))
-    ours, theirs = (between(before, after, frozenset({number}), 0.3, 100) for number in (0, 1))
-    assert ours is not None
-    assert theirs is not None
-    assert (ours.cores, ours.processes) == (0.67, [])
-    assert [one.name for one in theirs.processes] == ["other"]
-
-
 @pytest.mark.parametrize(("second_busy", "cores"), [(30, 1.0), (0, 0.0)])
 def test_load_is_what_is_still_there_at_a_second_look(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second_busy: int, cores: float
@@ -70,9 +59,3 @@ def test_load_is_what_is_still_there_at_a_second_look(
     assert found is not None
     assert found.cores == cores
     assert ASK_AGAIN_CORES < LEAST_CORES
-
-
-def test_what_the_kernel_does_not_count_is_not_known(tmp_path: Path) -> None:
-    assert others_now(frozenset({0}), 0.0, tmp_path / "none") is None
-    still = ticks(proc(tmp_path / "still", [1], [1], {}))
-    assert between(still, still, frozenset({0}), 0.3, 100) is None

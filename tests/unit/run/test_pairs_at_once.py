@@ -8,7 +8,6 @@ import itertools
 import random
 import sys
 import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Environment, Placement, Plan
-from slowpath.plan.cost import TimeLeft, estimate, launch_seconds
 from slowpath.plan.expand import order_launches, turns_of
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, LaunchBegin, LaunchEnd
@@ -27,7 +25,7 @@ from slowpath.run.execute import Execution
 from slowpath.run.prepare import MpiCommands
 from slowpath.run.process import JobLimits, LaunchedJob, Outcome, run_jobs
 from slowpath.run.progress import Quiet
-from slowpath.run.schedule import NodeHealth, RunLimits
+from slowpath.run.schedule import RunLimits
 
 NODES = [f"n{number:03d}" for number in range(1, 65)]
 BAD = "n017"
@@ -63,23 +61,6 @@ def plan_of_pairs(nodes: int, rounds: int) -> Plan:
     return Plan(
         PLAN_SCHEMA, "pairs", "Pairs", 2, rounds, 7, 0.1, [Environment("default")], placements, cells, [], launches
     )
-
-
-def test_64_nodes_take_63_turns_a_round() -> None:
-    plan = plan_of_pairs(64, rounds=5)
-    assert len(plan.launches) == 5 * 2016
-    assert Counter(Counter((one.round, one.turn) for one in plan.launches).values()) == {32: 5 * 63}
-    turns = {
-        tuple(sorted(one.cells[0] for one in plan.launches if (one.round, one.turn) == (r, 0))) for r in range(1, 6)
-    }
-    assert len(turns) == 5, "each round draws other pairs to run at the same time"
-    one_s = max(launch_seconds(plan).values())
-    assert estimate(plan).wall_s == pytest.approx(5 * 63 * one_s)
-    left = TimeLeft(plan)
-    assert left.remaining_s() == pytest.approx(5 * 63 * one_s)
-    for launch in plan.launches[: 32 * 63]:
-        left.finished(launch, 2 * one_s)
-    assert (left.launches_left, left.remaining_s()) == (4 * 2016, pytest.approx(4 * 63 * 2 * one_s))
 
 
 def simulated(jobs: list[LaunchedJob]) -> list[Outcome]:
@@ -121,17 +102,6 @@ def test_the_bad_one_of_many_nodes_is_found_named_and_left_alone(run_folder: Pat
     (matrix,) = results.node_pairs
     assert [(one.node, one.pairs, one.reason.endswith(WHY)) for one in matrix.failed_nodes or []] == [(BAD, 19, True)]
     assert any(line.text.startswith(f"{BAD}: all 19 pairs with it failed: ") for line in results.verdict.lines)
-
-
-def test_which_of_two_nodes_is_bad_takes_more_than_one_pair() -> None:
-    health = NodeHealth()
-    health.saw(["a", "b"], False, WHY)
-    health.saw(["a", "c"], False, WHY)
-    assert health.quarantined() == {}, "b and c have not started anywhere either"
-    health.saw(["b", "c"], True, None)
-    assert list(health.quarantined()) == ["a"]
-    health.saw(["a", "d"], True, None)
-    assert health.quarantined() == {}, "it can start, so its links are bad, not the node"
 
 
 def test_jobs_run_at_the_same_time_and_end_each_in_its_own_way(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from slowpath.core.plan import Environment, Plan
 from slowpath.record.folder import LaunchInfo, read_launches
-from slowpath.run import process
 from slowpath.run.execute import Execution
 from slowpath.run.prepare import MpiCommands
 from slowpath.run.progress import Quiet
@@ -41,23 +40,6 @@ def test_patience_ends_a_launch_that_does_not_move_by_what_it_was_estimated_to_t
         f"launch {info.launch:06d}: hang 0: {said}" for info in infos[:2]
     ]
     assert all(30.0 <= (info.wall_s or 0.0) < 35.0 for info in infos[:2])
-
-
-def test_time_in_which_a_launch_did_not_move_is_not_expected_of_the_next(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process, "WAKE_S", 200.0)
-    plan = make_plan(["hang", "ok"], rounds=3)
-    limits = RunLimits(cell_timeout_s=4000.0, budget_s=1000.0, patience=Patience(least_s=3000.0))
-    result = Execution(run_folder, plan, fake_commands, limits, Quiet(io.StringIO())).execute()
-    assert (result.status, result.cells_ok) == ("complete", 3)
-
-
-def test_patience_is_never_longer_than_the_cell_timeout(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    infos = reached(run_folder, make_plan(["hang"]), fake_commands, RunLimits(1.5, patience=Patience()))
-    assert infos[0].reason == "no progress for 1.5 s (--cell-timeout), so it was ended"
 
 
 @pytest.mark.needs("minutes")

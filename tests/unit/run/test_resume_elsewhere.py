@@ -107,24 +107,6 @@ def test_with_trust_each_launch_states_its_machine(resume: Resume, told: list[st
     assert (kept.machine, kept.machines) == (OTHER, [{**HERE, "engines": {"mpich": "key"}}])
 
 
-def test_a_machine_that_was_trusted_once_is_known(resume: Resume, run_folder: Path) -> None:
-    assert number(run_folder, resume(OTHER, HERE, trust=True)) == 1
-    assert number(run_folder, resume(OTHER, HERE)) == 1
-    assert len(read_run(run_folder).machines) == 1
-
-
-def test_on_the_machine_that_began_nothing_is_said(resume: Resume, told: list[str], run_folder: Path) -> None:
-    assert number(run_folder, resume(HERE, HERE)) == 0
-    assert told == []
-    assert read_run(run_folder).machines == []
-
-
-def test_another_node_of_the_same_kind_is_fine_in_a_job(resume: Resume, told: list[str], run_folder: Path) -> None:
-    job = {"scheduler": "slurm", "job": "7", "nodes": 1, "names": ["here"]}
-    assert number(run_folder, resume({**HERE, "host": "n1"}, {**HERE, "allocation": job})) == 1
-    assert told == [f"differs: host: n1 in {run_folder}, here here"]
-
-
 def test_variables_that_steer_mpi_are_named_where_they_differ(
     resume: Resume, told: list[str], run_folder: Path
 ) -> None:
@@ -135,12 +117,3 @@ def test_variables_that_steer_mpi_are_named_where_they_differ(
     assert read_run(run_folder).notes == [
         "resumed with variables that steer MPI unlike those of its beginning: UCX_TLS"
     ]
-
-
-def test_another_build_of_the_engine_needs_trust_and_is_a_machine_of_its_own(
-    resume: Resume, told: list[str], run_folder: Path
-) -> None:
-    with pytest.raises(EnvironmentFailure, match="another build of the engine for mpich 1"):
-        resume(HERE, HERE, "other")
-    assert number(run_folder, resume(HERE, HERE, "other", trust=True)) == 1
-    assert told[-1].startswith("differs: engine for mpich 1: key in ")

@@ -63,18 +63,6 @@ def test_all_is_every_installation_once(environ: dict[str, str], tmp_path: Path)
         assert chosen.unbuilt == "leave out"
 
 
-def test_a_list_of_the_option_keeps_its_order(environ: dict[str, str], tmp_path: Path) -> None:
-    chosen = choose_mpis(f"openmpi, {tmp_path}/mpich-other", None, environ, ask)
-    assert [mpi.prefix for mpi in chosen.found] == [tmp_path / "openmpi", tmp_path / "mpich-other"]
-    assert chosen.unbuilt == "fail"
-
-
-def test_a_path_with_a_comma_is_one_mpi(environ: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "a,b").symlink_to(tmp_path / "mpich")
-    chosen = choose_mpis(str(tmp_path / "a,b"), None, environ, ask)
-    assert [mpi.prefix for mpi in chosen.found] == [tmp_path / "a,b"]
-
-
 @pytest.mark.parametrize(
     ("option", "said"),
     [
@@ -90,22 +78,6 @@ def test_what_the_option_names_must_be_there(environ: dict[str, str], option: st
     with pytest.raises(UsageError, match=said) as error:
         choose_mpis(option, None, environ, ask)
     assert "\n" not in str(error.value)
-
-
-def test_what_the_campaign_names_may_be_missing(environ: dict[str, str]) -> None:
-    chosen = choose_mpis(None, ["intelmpi", "openmpi", "/nowhere"], environ, ask)
-    assert [(mpi.name, mpi.source) for mpi in chosen.found] == [("openmpi", "campaign")]
-    assert list(chosen.missing) == ["intelmpi", "/nowhere"]
-    assert chosen.missing["intelmpi"].startswith("no intelmpi found")
-    assert chosen.unbuilt == "skip"
-    with pytest.raises(EnvironmentFailure, match=r"none of the campaign's MPIs was found \(intelmpi\)"):
-        choose_mpis(None, ["intelmpi"], environ, ask)
-
-
-def test_no_mpi_at_all(environ: dict[str, str]) -> None:
-    for option in ("all", None):
-        with pytest.raises(EnvironmentFailure, match="no MPI found"):
-            choose_mpis(option, None, {**environ, "PATH": ""}, ask)
 
 
 def test_a_loaded_library_that_the_campaign_does_not_name_comes_first_and_the_embedded_one_stands_back(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import threading
@@ -13,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.core.plan import Environment, Plan
@@ -22,7 +20,7 @@ from slowpath.run.execute import Execution, RunEnd
 from slowpath.run.prepare import MpiCommands
 from slowpath.run.progress import Quiet
 from slowpath.run.reopen import schedule_after
-from slowpath.run.schedule import Against, RunLimits, read_account
+from slowpath.run.schedule import RunLimits, read_account
 
 MakePlan = Callable[..., Plan]
 FAST = RunLimits(cell_timeout_s=1.5)
@@ -82,25 +80,6 @@ def test_bad_cell_is_a_row_and_the_others_go_on(
     assert not fake_processes(run_folder)
 
 
-def test_a_launch_that_takes_many_times_as_long_as_clean_ones_is_ended_and_not_made_up_for(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    """Its cells are all that slow: a second launch would take as long."""
-    plan = make_plan(["ok", "hang", "ok"], rounds=2, environments=[Environment("clean"), Environment("yours")])
-    clean = [replace(one, parameters={"behave": "ok"}) if one.environment == "clean" else one for one in plan.cells]
-    plan = replace(plan, cells=clean)
-    against = Against("clean", "free", times=8.0, least_s=2.0, unknown_s=30.0)
-    result, infos = execute(run_folder, plan, fake_commands, RunLimits(cell_timeout_s=600.0, against=against))
-    assert [(info.environment, info.ended) for info in infos] == [("clean", "ok"), ("yours", "hung")] * 2
-    for info in infos[1::2]:
-        assert [(cell.cell, cell.status) for cell in info.failed_cells] == [(4, "hung"), (5, "hung")]
-        assert info.reason == (
-            "it took more than 8 times as long as launches in environment 'clean', placement 'free', so it was ended"
-        )
-    assert (result.launches, result.cells_ok) == (4, 8)
-    assert not fake_processes(run_folder)
-
-
 def test_a_cell_that_hangs_in_two_environments_and_ends_in_none_is_left_out_of_the_others(
     run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
@@ -117,15 +96,6 @@ def test_a_cell_that_hangs_in_two_environments_and_ends_in_none_is_left_out_of_t
     ]
 
 
-def test_reasons_tell(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
-    _, infos = execute(run_folder, make_plan(["error", "crash", "hang"]), fake_commands)
-    assert infos[0].reason is not None
-    assert infos[0].reason.startswith("slowpath-engine: error: MPI_Send")
-    assert infos[1].return_code == -signal.SIGSEGV
-    assert infos[2].reason == "no progress for 1.5 s (--cell-timeout), so it was ended"
-    assert (launch_folder(run_folder, infos[1].launch) / "stderr").read_text() == "about to crash\n"
-
-
 def test_cell_that_failed_twice_is_not_tried_again(
     run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
 ) -> None:
@@ -137,34 +107,6 @@ def test_cell_that_failed_twice_is_not_tried_again(
         ("ok", []),
         ("crashed", [1]),  # by number the last, by time the second
     ]
-
-
-def test_cell_that_failed_by_chance_is_measured_in_every_round(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    """`once` crashes in each second launch that runs it: never twice in a row, so that it is never given up."""
-    result, infos = execute(run_folder, make_plan(["once", "ok"], rounds=3), fake_commands)
-    assert [(info.ended, info.continues) for info in infos] == [
-        *[("crashed", None)] * 3,
-        *[("ok", planned) for planned in (1, 2, 3)],
-    ]
-    assert result.status == "complete"
-    assert result.cells_ok == 6
-    assert not schedule_after(run_folder, make_plan(["once", "ok"], rounds=3)).launches_left()
-
-
-def test_cell_that_lacked_memory_is_tried_once_more(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    plan = make_plan(["starved", "skip", "ok"], rounds=1)
-    result, infos = execute(run_folder, plan, fake_commands)
-    assert [(info.ended, info.continues) for info in infos] == [("ok", None), ("ok", 1)]
-    assert [ended_cells(run_folder, info.launch) for info in infos] == [
-        {0: "skipped", 1: "skipped", 2: "ok"},
-        {0: "ok"},
-    ]
-    assert result.cells_ok == 2
-    assert not schedule_after(run_folder, plan).launches_left()
 
 
 def test_wrong_bytes_are_a_failed_cell(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
@@ -194,51 +136,11 @@ def test_environment_that_does_not_start_is_given_up(
     assert "environment 'bad'" in result.notes[0]
 
 
-def test_cells_that_failed_for_one_reason_are_one_line(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    heard = io.StringIO()
-    plan = make_plan(["ok"] * 5, 2, [Environment("bad", {"FAKE_INIT": "fail"})])
-    Execution(run_folder, plan, fake_commands, FAST, Quiet(heard)).execute()
-    (line,) = [line for line in heard.getvalue().splitlines() if "no launch starts" in line]
-    labels = [cell.label for cell in plan.cells]
-    assert f": {', '.join(labels[:3])} and 2 more: failed: no launch starts" in line
-
-
 def test_hang_in_the_library_start_up(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
     environments = [Environment("bad", {"FAKE_INIT": "hang"})]
     result, infos = execute(run_folder, make_plan(["ok"], 1, environments), fake_commands)
     assert [info.ended for info in infos] == ["hung", "hung"]
     assert (result.launches_ok, result.cells_ok) == (0, 0)
-
-
-def test_processes_that_left_the_group_are_ended(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    _, infos = execute(run_folder, make_plan(["orphan"]), fake_commands)
-    assert infos[0].ended == "hung"
-    assert not fake_processes(run_folder)
-
-
-def test_junk_on_stdout_is_kept_and_harms_nothing(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    environments = [Environment("junk", {"FAKE_JUNK": "1"})]
-    result, _ = execute(run_folder, make_plan(["ok", "crash"], 1, environments), fake_commands)
-    assert result.cells_ok == 1
-    assert b"junk" in (launch_folder(run_folder, 1) / "stdout").read_bytes()
-
-
-def test_missing_launcher(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands, tmp_path: Path) -> None:
-    import dataclasses
-
-    mpi = dataclasses.replace(fake_commands.mpi, mpiexec=tmp_path / "none")
-    commands = MpiCommands(mpi, fake_commands.engine, fake_commands.environ, 2)
-    result, infos = execute(run_folder, make_plan(["ok"]), commands)
-    assert infos[0].ended == "not started"
-    assert infos[0].reason is not None
-    assert "No such file" in infos[0].reason
-    assert result.launches_ok == 0
 
 
 def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
@@ -277,22 +179,6 @@ def test_interrupt_keeps_what_was_measured_and_resume_does_the_rest(
     assert not schedule_after(run_folder, plan).launches_left()
 
 
-def test_launch_cut_off_without_a_record_is_run_again_whole(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    plan = make_plan(["ok", "ok"], rounds=2)
-    execute(run_folder, plan, fake_commands)
-    (launch_folder(run_folder, 2) / "launch.json").unlink()
-    schedule = schedule_after(run_folder, plan)
-    assert [launch.launch for launch in schedule.launches_left()] == [2]
-    Execution(run_folder, plan, fake_commands, FAST, Quiet(io.StringIO()), schedule).execute()
-    assert [info.launch for info in read_launches(run_folder)] == [1, 3]
-    assert set(ended_cells(run_folder, 3)) == {0, 1}
-    assert (launch_folder(run_folder, 2) / "superseded").exists()
-    assert (launch_folder(run_folder, 2) / "events.jsonl").exists()
-    assert not schedule_after(run_folder, plan).launches_left()
-
-
 def damaged(what: str, folder: Path) -> None:
     """What can happen to the files of a launch that is over."""
     if what == "launch.json cut":
@@ -318,23 +204,6 @@ def test_launch_whose_files_were_damaged_is_run_again_whole(
     Execution(run_folder, plan, fake_commands, FAST, Quiet(io.StringIO()), schedule).execute()
     assert [info.launch for info in read_launches(run_folder)] == [2, 3]
     assert set(ended_cells(run_folder, 3)) == {0, 1}
-    assert not schedule_after(run_folder, plan).launches_left()
-
-
-def test_torn_tail_of_a_crash_is_no_damage(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
-    plan = make_plan(["ok", "crash"], rounds=1)
-    execute(run_folder, plan, fake_commands)
-    with (launch_folder(run_folder, 1) / "samples.blk").open("ab") as samples:
-        samples.write(b"SPB1 torn")
-    assert not schedule_after(run_folder, plan).launches_left()
-    assert [info.launch for info in read_launches(run_folder)] == [1, 2]
-
-
-def test_resume_knows_cells_that_were_given_up(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    plan = make_plan(["ok", "crash", "ok"], rounds=2)
-    execute(run_folder, plan, fake_commands)
     assert not schedule_after(run_folder, plan).launches_left()
 
 
@@ -366,15 +235,6 @@ def test_disk_that_refuses_is_one_clear_line(run_folder: Path, make_plan: MakePl
     (run_folder / "launches").write_text("in the way")
     with pytest.raises(EnvironmentFailure, match="the measurements so far are kept"):
         execute(run_folder, plan, fake_commands)
-
-
-def test_launch_json_is_what_the_record_says(run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands) -> None:
-    execute(run_folder, make_plan(["ok"], 1, [Environment("e", {"A": "1"})]), fake_commands)
-    info = json.loads((launch_folder(run_folder, 1) / "launch.json").read_text())
-    assert info["variables"] == {"A": "1"}
-    assert info["argv"][:3] == [str(fake_commands.mpi.mpiexec), "-n", "2"]
-    assert info["wall_s"] > 0
-    assert info["started"] < info["finished"]
 
 
 def test_each_launch_with_a_table_of_replaced_collectives_has_a_report_of_its_own(

@@ -14,16 +14,16 @@ import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.plan import Environment, Launch, Plan, PlannedMpi
+from slowpath.core.plan import Environment, Plan, PlannedMpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.record.folder import RUN_SCHEMA, RunInfo, launch_folder, read_launches, read_run, write_run
 from slowpath.record.plan_files import write_plan
-from slowpath.run import measure, reopen
 from slowpath.run import prepare as libraries
+from slowpath.run import reopen
 from slowpath.run import reopen as find_again
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.run.execute import Execution
-from slowpath.run.prepare import ChosenMpis, Libraries, MpiCommands, RunCommands, command_lines
+from slowpath.run.prepare import ChosenMpis, Libraries, MpiCommands, RunCommands
 from slowpath.run.progress import Quiet
 from slowpath.run.schedule import RunLimits
 
@@ -77,11 +77,6 @@ def test_each_launch_is_started_by_its_mpi(run_folder: Path, plan: Plan, pair: R
     assert said == ["a", "b", "a", "b"]
 
 
-def test_command_lines_are_each_mpis(plan: Plan, pair: RunCommands) -> None:
-    lines = command_lines(pair, plan, Path("RUN"))
-    assert [line.split(" ")[0] for line in lines[:2]] == [str(pair.by_mpi["a"].mpi.mpiexec), "ROOT_OF_B=/b"]
-
-
 def test_an_environment_is_the_launchs_own(make_plan: MakePlan, pair: RunCommands) -> None:
     plan = make_plan(
         ["ok"], 1, [Environment("e", {"V": "a"}, "s", mpi="a"), Environment("e", {"V": "b"}, "s", mpi="b")]
@@ -106,12 +101,6 @@ def test_an_mpi_that_does_not_start_is_given_up_alone(run_folder: Path, plan: Pl
     assert result.cells_ok == 4
     assert result.status == "partial"
     assert "no launch starts under b in environment 'e'" in result.notes[0]
-
-
-def test_the_only_commands_serve_a_plan_that_names_no_mpi(make_plan: MakePlan, fake_commands: MpiCommands) -> None:
-    plan = make_plan(["ok"])
-    launch: Launch = plan.launches[0]
-    assert RunCommands({"x": fake_commands}).of(launch) is fake_commands
 
 
 @pytest.fixture
@@ -182,13 +171,6 @@ def test_run_json_keeps_the_first_and_all(run_folder: Path, recorded: RunInfo) -
     ]
 
 
-def test_the_end_of_a_run_keeps_all_mpis(run_folder: Path, plan: Plan, pair: RunCommands, recorded: RunInfo) -> None:
-    measure.measure(run_folder, plan, pair, FAST, Quiet(io.StringIO()))
-    kept = read_run(run_folder)
-    assert kept.status == "complete"
-    assert kept.mpis == recorded.mpis
-
-
 def test_resume_finds_every_mpi_again(run_folder: Path, recorded: RunInfo) -> None:
     found = reopen.reopen(run_folder, {}, lambda line: None)
     schedule, _ = reopen.what_is_left(run_folder, found)
@@ -205,13 +187,3 @@ def test_resume_wants_every_engine_as_it_was(
     monkeypatch.setattr(reopen, "engine_for", rebuilt)
     with pytest.raises(EnvironmentFailure, match="another build of the engine for openmpi 1"):
         reopen.reopen(run_folder, {}, lambda line: None)
-
-
-def test_resume_of_a_run_from_before_there_could_be_several(
-    run_folder: Path, recorded: RunInfo, make_plan: MakePlan
-) -> None:
-    machine = {"engine": {"key": "key mpich"}}
-    write_run(run_folder, msgspec.structs.replace(recorded, mpis=[], machine=machine))
-    write_plan(run_folder / "plan.json", make_plan(["ok"]))
-    found = reopen.reopen(run_folder, {}, lambda line: None)
-    assert found.commands.of(found.plan.launches[0]).mpi.name == "mpich"

@@ -15,7 +15,6 @@ from slowpath.record.folder import read_launches
 from slowpath.run.execute import CellTimes, Execution
 from slowpath.run.prepare import MpiCommands
 from slowpath.run.progress import Quiet
-from slowpath.run.reopen import schedule_after
 from slowpath.run.schedule import RunLimits
 
 MakePlan = Callable[..., Plan]
@@ -62,45 +61,6 @@ def test_the_slowest_are_put_off_until_the_others_have_their_rounds(make_plan: M
         assert set(held(times, plan, launch, fits_s)) == expected
         times.saw(plan.launches[launch], {cell: took_s[cell] for cell in expected})
     assert set(held(times, plan, FEWEST_ROUNDS, fits_s)) == {0, 1, 2, 3, 4}
-
-
-def test_all_stay_where_the_time_holds_their_rounds(make_plan: MakePlan) -> None:
-    plan = plan_of_lengths(make_plan)
-    times, each_s = CellTimes(plan), estimated_s(plan)
-    times.saw(plan.launches[0], {cell.cell: 1000 * each_s for cell in plan.cells})
-    assert set(held(times, plan, 1, left_s=1e5 * each_s)) == {0, 1, 2, 3, 4}
-
-
-def test_what_was_not_measured_is_expected_to_take_as_long_as_its_like(make_plan: MakePlan) -> None:
-    """The first launch was ended behind two cells: the long ones are as slow, the short ones as fast."""
-    plan = plan_of_lengths(make_plan)
-    times, each_s = CellTimes(plan), estimated_s(plan)
-    times.saw(plan.launches[0], {0: each_s, 2: 1000 * each_s})
-    assert set(held(times, plan, 1, left_s=5 * each_s)) == {0}  # one at least
-    (start_s, _) = next(iter(launch_parts_s(plan).values()))
-    assert set(held(times, plan, 1, FEWEST_ROUNDS * (start_s + 3 * each_s) * 1.1)) == {0, 1}
-    assert times.longest_s([0, 1]) == each_s
-    assert times.longest_s([1, 4]) == 1000 * each_s
-
-
-def test_a_launch_that_takes_many_times_as_long_is_ended_and_the_next_ones_begin(
-    run_folder: Path, make_plan: MakePlan, fake_commands: MpiCommands
-) -> None:
-    """Its other cells are not made up for now, and a resumed run measures them."""
-    plan = make_plan(["ok", "crawl", "ok"], rounds=2)
-    limits = RunLimits(cell_timeout_s=3.0, fair_s=60.0)
-    result = Execution(run_folder, plan, fake_commands, limits, Quiet(io.StringIO())).execute()
-    infos = read_launches(run_folder)
-    assert [(info.launch, info.ended, info.failed_cells) for info in infos] == [
-        (1, "interrupted", []),
-        (2, "interrupted", []),
-    ]
-    assert infos[0].reason is not None
-    assert infos[0].reason.endswith(" s, many times what was estimated")
-    assert (result.status, result.cells_ok) == ("partial", 2)
-    assert "many times as long as estimated" in result.notes[0]
-    left = schedule_after(run_folder, plan)
-    assert left.next()[0].cells == (1, 2)
 
 
 def test_a_launch_that_stands_still_is_hung_and_not_slow(

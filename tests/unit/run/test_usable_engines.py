@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +18,6 @@ from slowpath.run.engine.cache import (
     NOTE,
     PROGRAM,
     EngineNote,
-    built_for,
     discard,
     kept_now,
     seal,
@@ -79,31 +76,6 @@ def test_who_could_have_changed_it(what: os.stat_result, reason: str | None) -> 
     assert found == reason if reason is None else reason in str(found)
 
 
-def test_a_site_names_the_owner_of_its_cache() -> None:
-    other = status(FILE | 0o755, user=NOBODY)
-    for named in (str(NOBODY), f" root , {NOBODY},"):
-        assert why_not_trusted(other, {"SLOWPATH_TRUST_OWNERS": named}) is None
-    for named in ("", "1", "no-such-user", "*", f"-{NOBODY}", "²"):
-        assert why_not_trusted(other, {"SLOWPATH_TRUST_OWNERS": named}) is not None
-    assert why_not_trusted(status(FILE | 0o757, NOBODY), {"SLOWPATH_TRUST_OWNERS": str(NOBODY)}) is not None
-
-
-def test_a_new_engine_is_its_owners_alone_under_any_umask(tmp_path: Path, environ: dict[str, str]) -> None:
-    old = os.umask(0)
-    try:
-        folder = tmp_path / "cache" / "engines" / "key"
-        make_place(folder.parent)
-        folder.mkdir()
-        (folder / PROGRAM).touch()
-        (folder / PROGRAM).chmod(0o777)
-        seal(folder, NOTED)
-    finally:
-        os.umask(old)
-    for path in (folder.parents[1], folder.parent, folder, folder / PROGRAM, folder / NOTE):
-        assert path.stat().st_mode & 0o022 == 0, path
-    assert kept_now(folder, environ).note.key == "key"
-
-
 def truncate(folder: Path) -> None:
     os.truncate(folder / PROGRAM, 100)
 
@@ -160,58 +132,6 @@ def test_what_is_not_whole_is_not_run(
     assert list(folder.parent.iterdir()) == []
 
 
-def test_a_whole_one_is_not_discarded(folder: Path, environ: dict[str, str]) -> None:
-    discard(folder, environ)
-    assert usable_engine(folder, environ) is not None
-
-
-def test_one_that_is_replaced_while_it_is_read_is_read_again(
-    folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(folder, folder.with_name("new"))
-    truncate(folder)
-
-    def replaced_afterwards(at: Path, environ: dict[str, str]) -> str | None:
-        reason = why_not_usable(at, environ)
-        if folder.with_name("new").exists():
-            shutil.rmtree(folder)
-            folder.with_name("new").rename(folder)
-        return reason
-
-    monkeypatch.setattr(usable, "why_not_usable", replaced_afterwards)
-    told: list[str] = []
-    assert usable_engine(folder, environ, told.append) is not None
-    assert told == []
-
-
-def test_of_several_the_newest_whole_one_is_taken(folder: Path, environ: dict[str, str], mpi_of_note: object) -> None:
-    newer = folder.with_name("newer")
-    shutil.copytree(folder, newer)
-    import msgspec
-
-    seal(newer, msgspec.structs.replace(NOTED, built="2027"))
-    found = built_for(mpi_of_note, "source", "", environ)  # type: ignore[arg-type]
-    assert found is not None
-    assert found.program.parent == newer
-    truncate(newer)
-    found = built_for(mpi_of_note, "source", "", environ)  # type: ignore[arg-type]
-    assert found is not None
-    assert found.program.parent == folder
-
-
-@pytest.fixture
-def mpi_of_note() -> object:
-    """What `built_for` looks at."""
-
-    @dataclasses.dataclass
-    class Noted:
-        identity: str = NOTED.mpi
-        abi: str = NOTED.abi
-        mpicxx: str = NOTED.mpicxx
-
-    return Noted()
-
-
 def test_an_engine_of_another_user_is_not_run(
     folder: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,21 +142,6 @@ def test_an_engine_of_another_user_is_not_run(
     said = str(caught.value)
     assert f"engines in {folder.parents[1]} are not run, because it belongs to user" in said
     assert "if you trust that user, name it in SLOWPATH_TRUST_OWNERS, or use another folder with" in said
-
-
-@pytest.mark.needs("root")
-def test_an_engine_that_another_user_put_into_a_shared_cache(folder: Path, environ: dict[str, str]) -> None:
-    for place in folder.parents[:2]:
-        place.chmod(0o1777)
-    os.chown(folder / PROGRAM, NOBODY, NOBODY)
-    told: list[str] = []
-    assert usable_engine(folder, environ, told.append) is None
-    assert "slowpath-engine: it belongs to user" in told[0]
-    os.chown(folder / PROGRAM, 0, 0)
-    os.chown(folder, NOBODY, NOBODY)
-    assert usable_engine(folder, environ, told.append) is None
-    assert "made anew: it belongs to user" in told[1]
-    assert usable_engine(folder, {**environ, "SLOWPATH_TRUST_OWNERS": str(NOBODY)}) is not None
 
 
 @pytest.mark.parametrize("mode", [0o777])

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from slowpath.cli.run import run_command
-from slowpath.cli.script import ScriptRequest, job_script, too_few_nodes
+from slowpath.cli.script import ScriptRequest, job_script
 from slowpath.mpi.batch_systems import SCRIPTED, script_for
 from slowpath.plan.campaign import Campaign, decode, load
 
@@ -70,22 +70,6 @@ def test_the_most_ranks_of_any_placement_fit_on_a_node(places: Campaign) -> None
     assert "#SBATCH --nodes=2\n" in text
     assert "#SBATCH --ntasks-per-node=4\n" in text
     assert "#SBATCH --time=01:30:00\n" in text
-
-
-def test_more_nodes_than_needed(places: Campaign) -> None:
-    text = job_script(places, script_for("pbs"), asked(nodes=3, ranks=(8,)))
-    assert "select=3:ncpus=8:mpiprocs=8" in text
-    assert "--ranks 8" in text
-
-
-def test_a_rank_each_where_only_a_binding_is_asked_for() -> None:
-    assert "--ntasks-per-node=1\n" in job_script(load("checkup"), script_for("slurm"), asked(nodes=2))
-    assert "--ntasks-per-node=2\n" in job_script(load("checkup"), script_for("slurm"), asked())
-
-
-def test_too_few_nodes_are_told(places: Campaign) -> None:
-    assert "nodes" in (too_few_nodes(places, 1) or "")
-    assert too_few_nodes(places, 2) is None
 
 
 def test_command_line() -> None:

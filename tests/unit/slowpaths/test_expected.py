@@ -36,16 +36,6 @@ def test_a_ratio_far_beyond_what_healthy_machines_showed_is_outside(ratio: float
     assert expectation(a_property(ratio), LIBRARY, ranges(1.1, 1.5, 1.3)).standing == standing
 
 
-def test_one_kind_of_machine_says_nothing_about_another() -> None:
-    assert expectation(a_property(9.0), LIBRARY, ranges(1.1, 1.5, machines=1)).standing == "no expectation"
-
-
-def test_another_library_has_no_expectation_and_says_so() -> None:
-    found = expectation(a_property(9.0), "openmpi 5.0.11", ranges(1.1, 1.5))
-    assert (found.standing, found.words) == ("no expectation", "no expectation for openmpi 5.0.11")
-    assert expectation(a_property(9.0), None, ranges(1.1, 1.5)).standing == "no expectation"
-
-
 def test_a_property_beyond_its_range_may_be_a_fault_and_says_what_healthy_machines_show() -> None:
     mpi = MpiResult(mpi="mpich", name="mpich", version="5.0.2")
     known = ranges(1.1, 1.5, 1.3)
@@ -57,11 +47,6 @@ def test_a_property_beyond_its_range_may_be_a_fault_and_says_what_healthy_machin
     for same in (a_property(1.4), a_property(0.2), a_property(7.0, affects_default=False), a_finding(kind="fault")):
         assert held_against_range(same, mpi, known) is same
     assert not held_against_range(a_property(7.0), None, known).above_range
-
-
-def test_only_properties_make_ranges() -> None:
-    runs = [HealthyRun(LIBRARY, "m0", [a_finding(kind="fault"), a_property(2.0, affects_default=False)])]
-    assert ranges_of(runs) == []
 
 
 def test_the_shipped_ranges_can_be_read_and_name_their_runs() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from slowpath.stats.estimate import interval_ranks, median, minimal_n, quantile_interval, quantiles, quantiles_of_sorted
+from slowpath.stats.estimate import interval_ranks, minimal_n, quantile_interval, quantiles
 
 MEDIAN_95 = {
     6: (1, 6), 8: (1, 8), 9: (2, 8), 10: (2, 9), 12: (3, 10), 15: (4, 12), 20: (6, 15), 25: (8, 18), 30: (10, 21),
@@ -55,25 +55,6 @@ def test_minimal_n(p: float, n: int) -> None:
     assert minimal_n(1 - p) == n
 
 
-def test_type_7() -> None:
-    assert quantiles(np.arange(1, 11), [0.9])[0] == pytest.approx(9.1)
-
-
-@given(st.lists(st.integers(-(2**52), 2**52), min_size=1, max_size=60), st.floats(0, 1))
-def test_quantiles_of_sorted_values_are_the_same_to_the_last_bit(values: list[int], p: float) -> None:
-    both = [0.5, p, 0.999]
-    assert (
-        quantiles_of_sorted(np.sort(values) * 1e-9, both).tolist() == quantiles(np.array(values) * 1e-9, both).tolist()
-    )
-
-
-@given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=40))
-def test_median_is_numpy_s_to_the_last_bit(values: list[float]) -> None:
-    before = np.array(values)
-    assert median(before) == float(np.median(values))
-    assert before.tolist() == values
-
-
 @given(st.lists(st.integers(-(2**52), 2**52), min_size=1, max_size=60), st.floats(0, 1))
 def test_quantiles_as_numpy(values: list[int], p: float) -> None:
     given_values = np.array(values)
@@ -97,14 +78,3 @@ def test_equivariant_under_a_monotone_map(values: list[float]) -> None:
     assert plain is not None
     assert mapped is not None
     assert (math.log(plain.low), math.log(plain.high)) == pytest.approx((mapped.low, mapped.high))
-
-
-@pytest.mark.parametrize(("n", "p", "level"), [(0, 0.5, 0.95), (5, 0.0, 0.95), (5, 1.0, 0.95), (5, 0.5, 1.0)])
-def test_wrong_arguments(n: int, p: float, level: float) -> None:
-    with pytest.raises(ValueError, match="got"):
-        interval_ranks(n, p, level)
-
-
-def test_nan_is_refused() -> None:
-    with pytest.raises(ValueError, match="finite"):
-        quantile_interval([1.0, math.nan])

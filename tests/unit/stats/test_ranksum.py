@@ -51,22 +51,6 @@ def test_interval_holds_zero_exactly_when_p_says_so(a: list[int], b: list[int]) 
     assert found.contains(0.0) == (p_value(a, b) > 0.05)
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=10), st.lists(st.integers(0, 4), min_size=1, max_size=10))
-def test_ties_never_make_p_smaller(a: list[int], b: list[int]) -> None:
-    rng = np.random.default_rng(len(a))
-    broken = p_value(np.array(a) + rng.uniform(-1e-6, 1e-6, len(a)), np.array(b) + rng.uniform(-1e-6, 1e-6, len(b)))
-    assert p_value(a, b) >= broken - 1e-12
-
-
-def test_too_few_for_an_interval() -> None:
-    assert shift([1, 2, 3], [4, 5, 6]).interval is None
-    assert shift([1, 2, 3, 4], [5, 6, 7, 8]).interval is not None
-
-
-def test_identical_samples_are_no_evidence() -> None:
-    assert p_value([3, 3, 3, 3], [3, 3, 3, 3]) == 1.0
-
-
 @pytest.mark.parametrize("move", [0.1, 0.35])
 def test_large_samples_agree_with_the_exact_law(move: float) -> None:
     rng = np.random.default_rng(5)

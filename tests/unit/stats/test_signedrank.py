@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -47,13 +46,6 @@ def test_law_by_counting_all_signs(n: int) -> None:
     assert cumulative_law(n) == pytest.approx(expected)
 
 
-def test_law_of_sixty_is_complete_and_symmetric() -> None:
-    law = cumulative_law(60)
-    assert law[-1] == pytest.approx(1.0, abs=1e-12)
-    assert law[0] == pytest.approx(2.0**-60, rel=1e-12)
-    assert law[914] + law[1830 - 915] == pytest.approx(1.0, abs=1e-12)
-
-
 @given(distinct)
 def test_p_as_scipy(values: list[int]) -> None:
     assert p_value(values) == pytest.approx(reference.wilcoxon(values, method="exact").pvalue)
@@ -62,28 +54,11 @@ def test_p_as_scipy(values: list[int]) -> None:
     )
 
 
-@given(st.lists(st.integers(-4, 4), min_size=1, max_size=15))
-def test_ties_never_make_p_smaller(values: list[int]) -> None:
-    rng = np.random.default_rng(len(values))
-    broken = np.array(values) + rng.uniform(-1e-6, 1e-6, len(values))
-    assert p_value(values) >= p_value(broken) - 1e-12
-
-
 @given(st.lists(st.integers(-6, 6), min_size=6, max_size=15))
 def test_interval_holds_zero_exactly_when_p_says_so(values: list[int]) -> None:
     found = hodges_lehmann(values).interval
     assert found is not None
     assert found.contains(0.0) == (p_value(values) > 0.05)
-
-
-@pytest.mark.parametrize(("n", "smallest"), [(5, 0.0625), (6, 0.03125), (8, 0.0078125), (10, 0.001953125)])
-def test_smallest_p(n: int, smallest: float) -> None:
-    assert p_value(np.arange(1, n + 1)) == smallest
-
-
-def test_no_interval_of_five() -> None:
-    assert hodges_lehmann([1, 2, 3, 4, 5]).interval is None
-    assert hodges_lehmann([1, 2, 3, 4, 5, 6]).interval is not None
 
 
 @given(st.lists(st.floats(-10, 10), min_size=6, max_size=20), st.floats(-5, 5), st.floats(0.5, 3))
@@ -104,8 +79,3 @@ def test_monotone_in_level(values: list[float], levels: tuple[float, float]) -> 
     assert wide is not None
     assert wide.low <= narrow.low <= narrow.high <= wide.high
     assert narrow.level >= min(levels)
-
-
-def test_all_zero_is_no_evidence() -> None:
-    assert p_value(np.zeros(8)) == 1.0
-    assert math.isclose(hodges_lehmann(np.zeros(8)).value, 0.0)

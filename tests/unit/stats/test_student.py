@@ -40,14 +40,6 @@ def test_welch_as_scipy(a: list[int], b: list[int]) -> None:
     assert (interval.low, interval.high) == pytest.approx((ends.low, ends.high))
 
 
-def test_equal_values_have_no_interval() -> None:
-    found = mean([0.1, 0.1, 0.1])
-    assert found.value == pytest.approx(0.1)
-    assert (found.sd, found.interval(), found.p()) == (0.0, None, None)
-    assert mean([1.0]).interval() is None
-    assert welch([1.0], [2.0, 3.0]).p() is None
-
-
 @given(spread_out, st.tuples(st.floats(0.1, 0.99), st.floats(0.1, 0.99)))
 def test_monotone_in_level(values: list[int], levels: tuple[float, float]) -> None:
     narrow, wide = mean(values).interval(min(levels)), mean(values).interval(max(levels))

@@ -12,7 +12,6 @@ from planted_trace import CANNON, ONE_WAY, PING_PONG, expected, make_run
 
 from slowpath.cli.main import exit_code
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.record.blocks import Block
 from slowpath.record.folder import LaunchInfo, launch_folder, write_launch
 from slowpath.report.trace import TraceThread, read_trace, write_trace
 
@@ -52,13 +51,6 @@ def test_one_cell_alone_begins_at_zero(run: Path) -> None:
     assert "1 KiB" in trace.title
 
 
-def test_nodes_have_no_common_zero(tmp_path: Path) -> None:
-    trace = read_trace(make_run(tmp_path / "run", hosts=("n1", "n2")))
-    assert min(span.begin_ns for span in trace.rows[1].spans) == 0  # 10 on one clock
-    assert len(trace.notes) == 1
-    assert "clocks are not synchronised" in trace.notes[0]
-
-
 def test_the_launch_with_most_styles_is_taken(tmp_path: Path) -> None:
     """The first launch lost its cell of cannon, the second measured both cells with start times."""
     run = make_run(tmp_path / "run")
@@ -83,15 +75,6 @@ def test_what_cannot_be_traced_is_one_line(run: Path) -> None:
         read_trace(run, launch=4)
     with pytest.raises(RecordError, match="does not exist"):
         read_trace(run / "elsewhere")
-
-
-def test_blocks_without_start_times_and_unmeasured_cells(tmp_path: Path) -> None:
-    old = [Block(CANNON, 0, "steady", [100, 100], rank=rank) for rank in range(2)]
-    run = make_run(tmp_path / "run", blocks=old)
-    with pytest.raises(RecordError, match="have no start times"):
-        read_trace(run)
-    with pytest.raises(RecordError, match="no launch measured a cell 1"):
-        read_trace(run, cell=ONE_WAY)
 
 
 def test_every_interval_is_a_slice_of_its_rank(run: Path, tmp_path: Path) -> None:

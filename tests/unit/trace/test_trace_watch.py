@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from slowpath.cli.main import exit_code
-from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.errors import RecordError
 from slowpath.core.version import __version__
 from slowpath.report.trace import write_trace
-from slowpath.watch import trace as watch
 from slowpath.watch.folder import WatchInfo, write_watch
 from slowpath.watch.trace import read_watch_trace
 from support.watch_record import Job
@@ -89,28 +88,6 @@ def test_messages_are_arrows_between_threads(folder: Path, tmp_path: Path) -> No
         "bytes": 1024, "allocation bytes": 8192, "page bytes": 4096, "send 1 partner": 1, "send 1 bytes": 1024,
         "send 1 tag": 7,
     }  # fmt: skip
-
-
-def test_a_stretch_holds_its_calls_alone(folder: Path) -> None:
-    names = [span.name for row in read_watch_trace(folder, 0.029).rows for span in row.spans]
-    assert names == ["MPI_Allreduce"] * 3
-    with pytest.raises(UsageError, match="no recorded call is in this time range"):
-        read_watch_trace(folder, 5.0)
-
-
-def test_too_many_calls_end_with_a_note(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "MOST_SPANS", 3)
-    trace = read_watch_trace(folder)
-    assert trace.spans == 3
-    assert any("calls: it ends at" in note for note in trace.notes)
-
-
-def test_ranks_without_a_record_have_empty_tracks(folder: Path, tmp_path: Path) -> None:
-    next((folder / "ranks").glob("*1.watch"), next(iter(sorted((folder / "ranks").glob("*.watch"))))).unlink()
-    trace = read_watch_trace(folder)
-    assert (trace.ranks, len(trace.rows) >= 3) == (3, True)
-    assert any("1 of 3 ranks left no record" in note for note in trace.notes)
-    write_trace(trace, tmp_path / "t")
 
 
 def test_a_watch_without_records_is_one_line(folder: Path) -> None:

@@ -32,12 +32,6 @@ def test_only_neighbours_count_unless_all_synchronise() -> None:
     assert found("synchronise") == [(rank, 4) for rank in range(9) if rank != 4]
 
 
-def test_who_came_after_the_wait_was_not_waited_for() -> None:
-    assert waits([one(0, "wait", 1, 3), one(1, "wait", 6, 10)], (1, 2)) == []
-    found = waits([one(0, "wait", 1, 6), one(1, "wait", 7, 10), one(2, "wait", 4, 10)], (1, 3))
-    assert found == [wait(0, 2, 0, 1, 4), wait(2, 1, 0, 4, 7)]
-
-
 def test_steps_and_short_waits_are_distinguished() -> None:
     parts = [one(0, "wait", 1, 2, 0), one(1, "wait", 5, 6, 1), one(0, "dgemm", 2, 100)]
     assert waits(parts, (1, 2)) == []  # nobody else communicates in step 0

@@ -13,7 +13,7 @@ import pytest
 from slowpath.diagnose.tune.choose import CollectiveCell, WayTrial
 from slowpath.diagnose.tune.factors import CellFactor
 from slowpath.diagnose.tune.request import TuneRequest
-from slowpath.diagnose.tune.session import MOST_STEPS, Session, Tuned, between, joined, measured_of, middle
+from slowpath.diagnose.tune.session import MOST_STEPS, Session, Tuned, between, joined, measured_of
 from slowpath.diagnose.tune.text import lines
 from slowpath.mpi.tuning import Pick
 
@@ -49,22 +49,6 @@ def test_a_border_is_found_to_a_factor_of_two(border: int) -> None:
     assert above <= 2 * below
     assert steps == 2
     assert len(lengths) == 4
-
-
-def test_five_steps_are_enough_for_the_longest_gap() -> None:
-    lengths, steps = until_near({"bcast": (8, 2**30)}, lambda length: "ring" if length > 5000 else "tree")
-    assert steps <= MOST_STEPS
-    assert {4096, 8192} <= set(lengths)
-
-
-def test_the_middle_is_a_whole_number_of_doubles() -> None:
-    assert middle(8, 1024) == 64
-    assert middle(1000, 2000) is None
-    assert middle(1000, 3000) == 2048
-    found = middle(2100, 4400)
-    assert found is not None
-    assert found % 8 == 0
-    assert 2100 < found < 4400
 
 
 def test_only_lengths_that_choose_differently_are_measured_and_the_rest_is_said(

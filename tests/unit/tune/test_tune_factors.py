@@ -9,14 +9,11 @@ import pytest
 from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.diagnose.tune.factors import (
     CellFactor,
-    counts,
     geometric_mean,
     pooled,
     proven,
     to_go,
-    with_picks,
 )
-from slowpath.diagnose.tune.session import unseen
 from slowpath.mpi.tuning import Pick
 
 
@@ -59,12 +56,6 @@ def test_what_noise_leaves_open_is_measured_once_more_and_judged_by_all_launches
     assert not factor(1.0, pick()).promising
 
 
-def test_a_way_that_gains_nothing_any_more_goes() -> None:
-    assert to_go([factor(0.7, pick(), noise=0.5)]) == set(), "proven before, and not contradicted"
-    assert to_go([factor(1.0, pick())]) == {pick()}
-    assert to_go([factor(1.5, pick())]) == {pick()}
-
-
 def test_a_length_that_got_worse_takes_its_collective_back_and_no_other_one() -> None:
     better, other = factor(0.5, pick()), factor(0.5, pick(collective="alltoall"), collective="alltoall")
     assert to_go([better, other, factor(1.03, None, 8, noise=0.005)]) == {pick()}
@@ -97,20 +88,3 @@ def test_the_mean_is_over_cells_and_its_interval_over_launches() -> None:
     one = geometric_mean([factor(0.5, launches=1)])
     assert one is not None
     assert one.interval is None
-
-
-def test_cells_are_counted_by_whole_intervals() -> None:
-    found = [factor(0.5, None, 8), factor(1.3, None, 16), factor(1.3, None, 32, noise=0.9), factor(1.0, None, 64)]
-    assert counts(found) == {"better": 1, "same": 2, "worse": 1}
-
-
-def test_factors_get_their_picks() -> None:
-    assert with_picks([factor(0.5)], [pick()])[0].pick == pick()
-    assert with_picks([factor(0.5)], [pick(8)])[0].pick is None
-
-
-def test_what_no_launch_of_a_verification_was_about_is_not_confirmed() -> None:
-    seen, cut = pick(1024), pick(4096)
-    found = [factor(0.5, seen), factor(1.0, None, 2048)]
-    assert unseen(found, [seen, cut]) == {cut}
-    assert unseen([], [seen, cut]) == {seen, cut}

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from slowpath.core.errors import EnvironmentFailure
 from slowpath.mpi import tuning
 from slowpath.mpi.tuning import ALGORITHMS, Pick, Range, TuningFile, environments, forced, ranges, tuning_text
 
@@ -89,18 +88,6 @@ def test_mpich_takes_it_there_and_nowhere_else(ranks: int, length: int, name: st
     tree = json.loads(tuning.mpich_files(library(), [ALLTOALL, GATHERED])[tuning.MPICH_FILE])
     assert selected(tree, "alltoall", ranks, length) == f"MPIR_Alltoall_intra_{name}"
     assert tree["collective=alltoall"]["comm_type=inter"] == {"x": {}}
-
-
-def test_mpich_counts_all_ranks_blocks_of_an_allgather() -> None:
-    tree = json.loads(tuning.mpich_files(library(), [GATHERED])[tuning.MPICH_FILE])
-    found = [selected(tree, "allgather", 4, length) for length in (7, 8, 9)]
-    assert found == [f"MPIR_Allgather_intra_{name}" for name in ("brucks", "ring", "brucks")]
-    assert tree["collective=ibarrier"] == GENERAL["collective=ibarrier"], "the rest is the library's own"
-
-
-def test_an_mpich_that_shows_nothing_is_said() -> None:
-    with pytest.raises(EnvironmentFailure, match="does not show its selection"):
-        tuning.mpich_selection(b"\x7fELF no text")
 
 
 def algorithm_of(text: str, number: int, ranks: int, length: int) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from slowpath.diagnose.tune.campaigns import VIEWS, choosing, whole
 from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.diagnose.tune.factors import CellFactor
@@ -82,9 +80,3 @@ def test_the_program_s_seconds_stand_in_front_and_what_is_saved_at_the_end() -> 
     said = "lmp: a rank spends 10.0 s in these collectives; the promises save at least 3.00 s"
     assert any(said in one for one in shown)
     assert any("bcast, 4 ranks: 3 for 512 B to 1023 B" in one for one in shown)
-
-
-@pytest.mark.parametrize("uses", [(), USES[:3]])
-def test_lengths_of_a_request_come_from_its_uses_or_its_bytes(uses: tuple[Use, ...]) -> None:
-    request = TuneRequest("mpich", "mpich-5", None, ("bcast",), (2,), (8, 64), 8, uses=uses)
-    assert request.lengths("bcast", 4) == ((1000,) if uses else (8, 64))

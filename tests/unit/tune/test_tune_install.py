@@ -69,18 +69,6 @@ def test_what_is_installed_is_written_once_and_taken_away_whole(tmp_path: Path) 
         remove(one.prefix, None)
 
 
-def test_another_tuning_replaces_the_first_one_and_two_libraries_stand_side_by_side(tmp_path: Path) -> None:
-    install(wanted(tmp_path))
-    assert install(wanted(tmp_path, by="3")), "the same library, tuned anew"
-    rules = tmp_path / "site/share/slowpath/tuned/openmpi-5.0.11/openmpi-rules.conf"
-    assert "1024 3 0 0" in rules.read_text()
-    install(wanted(tmp_path, INTEL_MPI, by="3"))
-    assert remove(tmp_path / "site", "openmpi-5.0.11").left == []
-    assert all_files(tmp_path / "site")
-    remove(tmp_path / "site", "intelmpi-2021.18")
-    assert all_files(tmp_path / "site") == set()
-
-
 def test_what_is_not_ours_is_not_overwritten_and_not_taken_away(tmp_path: Path) -> None:
     one = wanted(tmp_path)
     module = one.prefix / "share/modulefiles/slowpath-tuned/openmpi-5.0.11"
@@ -107,14 +95,6 @@ def test_what_is_not_ours_is_not_overwritten_and_not_taken_away(tmp_path: Path) 
     with pytest.raises(UsageError, match="was not made by slowpath tune"):
         install(one)
     assert link.read_text() == "of somebody"
-
-
-def test_an_installation_that_was_cut_off_is_finished(tmp_path: Path) -> None:
-    one = wanted(tmp_path)
-    install(one)
-    missing = sorted(one.files)[0]
-    (one.prefix / missing).unlink()
-    assert install(one) == [one.prefix / missing]
 
 
 def test_the_script_and_the_module_set_what_the_library_reads(tmp_path: Path) -> None:
@@ -155,50 +135,6 @@ def test_other_calls_bring_the_library_that_makes_them_and_keep_what_is_preloade
     assert text.endswith(f'export LD_PRELOAD={library}"${{LD_PRELOAD:+:$LD_PRELOAD}}"\n')
     rows = json.loads((one.script.parent / "tuning.json").read_text())["rows"]
     assert rows == [{"collective": "bcast", "ranks": [2, 2], "bytes": [1024, 1048576], "mockup": "scatter+allgather"}]
-
-
-@pytest.mark.parametrize(
-    ("what", "value"),
-    [
-        ("by", "5; touch /tmp/x"),
-        ("by", "$(id)"),
-        ("collective", "bcast; id"),
-        ("collective", "../../x"),
-        ("kind", "mockup"),
-    ],
-)
-def test_names_that_no_tuning_chooses_are_refused(tmp_path: Path, what: str, value: str) -> None:
-    folder = tuned(tmp_path / "tuned")
-    content = json.loads((folder / "promises.json").read_text())
-    for row in content["rows"]:
-        row[what] = value
-    (folder / "promises.json").write_text(json.dumps(content))
-    with pytest.raises(RecordError, match="tune anew"):
-        read_promises(folder)
-
-
-def test_files_of_the_folder_are_not_used(tmp_path: Path) -> None:
-    folder = tuned(tmp_path / "tuned")
-    for name in ("openmpi-rules.conf", "intelmpi.sh", "environment.sh", "tuning.json", "libslowpath-coll.so"):
-        (folder / name).write_text("touch /tmp/a-strangers-command")
-    one = wanted(tmp_path)
-    install(one)
-    for name in all_files(one.prefix):
-        assert "strangers" not in (one.prefix / name).read_text()
-
-
-def test_another_library_no_promise_and_odd_prefixes_are_refused(tmp_path: Path) -> None:
-    promised = read_promises(tuned(tmp_path / "tuned"))
-    with pytest.raises(UsageError, match=r"this tuning is for openmpi-5\.0\.11"):
-        installation(promised, tmp_path, INTEL_MPI, {}, None)
-    with pytest.raises(UsageError, match="can't stand in a module file"):
-        installation(promised, tmp_path / "a}b", OPEN_MPI, {}, None)
-    content = json.loads((tmp_path / "tuned/promises.json").read_text())
-    for row in content["rows"]:
-        row["promised"] = 0.9
-    (tmp_path / "tuned/promises.json").write_text(json.dumps(content))
-    with pytest.raises(UsageError, match="promises nothing"):
-        installation(read_promises(tmp_path / "tuned"), tmp_path, OPEN_MPI, {}, None)
 
 
 def test_a_strangers_manifest_takes_nothing_else_away(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
 from slowpath.experiments.coll import experiment as coll
 from slowpath.mpi.tuning import Pick
 from slowpath.plan.campaign import Nodes
-from slowpath.plan.cost import LaunchTime, estimate, fit_budget, kind_of, launch_parts_s, pace_of, typical_ratio
+from slowpath.plan.cost import estimate, fit_budget, kind_of, launch_parts_s
 from slowpath.plan.expand import MpiInUse, expand
 from slowpath.run.schedule import Paces
 
@@ -92,19 +92,6 @@ def test_a_budget_counts_rounds_by_the_pace() -> None:
     assert fit_budget(plan, quarter_s, pace=Pace(0.2, 0.2)) == (plan, None)
 
 
-def test_start_and_cells_are_told_apart_where_launches_differ() -> None:
-    pace = pace_of([LaunchTime(0.4, cells_s, 0.8 + 0.1 * cells_s) for cells_s in (1.0, 2.0, 30.0)])
-    assert (pace.start_ratio, pace.cells_ratio) == (pytest.approx(2.0), pytest.approx(0.1))
-    alike = pace_of([LaunchTime(0.5, cells_s, 1.5) for cells_s in (2.4, 2.6)])
-    assert alike.start_ratio == alike.cells_ratio == pytest.approx(0.5)
-    shrinking = pace_of([LaunchTime(0.4, 1.0, 2.0), LaunchTime(0.4, 9.0, 1.0)])
-    assert shrinking.start_ratio == shrinking.cells_ratio > 0, "a launch of more cells takes no less"
-    without_start = pace_of([LaunchTime(0.4, 1.0, 0.1), LaunchTime(0.4, 10.0, 5.0)])
-    assert without_start.start_ratio == 0.0
-    assert without_start.cells_ratio > 0
-    assert pace_of([]) == AS_ESTIMATED
-
-
 def test_only_launches_that_ended_well_teach(tmp_path: Path) -> None:
     from slowpath.record.plan_files import write_plan
 
@@ -126,10 +113,3 @@ def test_only_launches_that_ended_well_teach(tmp_path: Path) -> None:
     assert paces.pace(RANKS) == AS_ESTIMATED
     paces.add(tmp_path, RANKS)
     assert paces.pace(RANKS).cells_ratio == pytest.approx(0.25)
-
-
-def test_one_launch_that_hung_says_nothing_of_most() -> None:
-    """Two launches, of which one hung for 79 s, were "38 times as long as planned"."""
-    usual = [LaunchTime(0.4, cells_s, 0.5 + cells_s) for cells_s in (1.0, 2.0, 4.0, 8.0)]
-    assert typical_ratio([*usual, LaunchTime(0.4, 1.0, 79.0)]) == pytest.approx(1.07, abs=0.05)
-    assert typical_ratio(usual[:2]) is None

@@ -7,17 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
-from slowpath.diagnose.tune.campaigns import AT_ONCE, TOGETHER, VIEWS, comparing, view_of, whole
+from slowpath.diagnose.tune.campaigns import TOGETHER, VIEWS, comparing, view_of, whole
 from slowpath.diagnose.tune.choose import CollectiveCell
 from slowpath.diagnose.tune.factors import CellFactor, with_picks
-from slowpath.diagnose.tune.promise import broken, promises, promises_text
+from slowpath.diagnose.tune.promise import broken, promises
 from slowpath.diagnose.tune.request import TuneRequest
 from slowpath.diagnose.tune.session import Session
-from slowpath.diagnose.tune.text import crowded, promised_table
+from slowpath.diagnose.tune.text import promised_table
 from slowpath.mpi.tuning import Pick
 
 REQUEST = TuneRequest("mpich", "mpich-5.0.2", None, ("bcast",), (2,), (8, 1024), 8)
@@ -82,31 +81,6 @@ def test_too_few_launches_promise_nothing() -> None:
     assert broken(few) == {RING}
 
 
-@pytest.mark.parametrize("worst", range(len(VIEWS)))
-def test_launches_that_disagree_promise_nothing(worst: int) -> None:
-    """Each launch without the files takes 10 to 300 times as long: faster in all, and by how much nobody can say."""
-    views = in_views(1.5, 1.4, 1.3, 1.2)
-    pairs = tuple((factor * 1e-6, 1e-6) for factor in (10, 12, 40, 200, 300, 15, 90, 250))
-    lottery = CellFactor(views[worst].cell, pairs, RING, views[worst].view)
-    assert lottery.faster
-    views[worst] = lottery
-    (promised,) = promises(views)
-    assert promised.times_faster is None
-    assert broken(views) == {RING}
-
-
-def test_cells_left_alone_are_recorded_and_not_judged() -> None:
-    left = in_views(0.9, 0.9, 0.9, 0.9, length=8, pick=None)
-    assert broken(left) == set()
-    read = msgspec.json.decode(promises_text("mpich", "mpich-5.0.2", promises([*left, *in_views(1.5, 1.4, 1.2, 1.3)])))
-    alone, tuned = read["rows"]
-    assert (alone["by"], alone["promised"]) == (None, None)
-    assert alone["views"]["skewed"]["times_faster"] == pytest.approx(0.9, rel=0.01)
-    assert (tuned["by"], tuned["bytes"]) == ("ring", 1024)
-    assert 1 < tuned["promised"] < min(view["interval"][0] for view in tuned["views"].values())
-    assert set(tuned["views"]) == {view.name for view in VIEWS}
-
-
 def test_the_table_has_the_three_side_by_side() -> None:
     head, row = promised_table(promises(in_views(1.5, 1.4, 1.2, 1.3)))
     columns = ["after a barrier", "back to back", "skewed", "promised"]
@@ -154,41 +128,3 @@ def test_a_cell_is_measured_twice_before_it_goes_back_to_the_library(
     assert tuned.picks == (scatter,), "back to back RING gains nothing"
     assert len(runs) == 3, "twice with both, once with what is left"
     assert told == ["1 cell not confirmed: the library's own choice is kept there"]
-
-
-def test_two_communicators_at_once_are_the_halves_of_a_job_of_twice_the_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, int, Any]] = []
-
-    def measured(self: Session, name: str, campaign: Any, ranks: int, *_: object) -> Any:
-        asked.append((name, ranks, campaign))
-        return SimpleNamespace(cells=[], contrasts=[])
-
-    monkeypatch.setattr(Session, "_measured", measured)
-    mpi: Any = SimpleNamespace()
-    request = msgspec.structs.replace(REQUEST, at_once=True)
-    session = Session(tmp_path, request, mpi, {}, lambda _: None, True, (), 2)
-    assert session._verification(1, {2: {"bcast": (8,)}}, {"A": "b"}) == []
-    assert [(name, ranks) for name, ranks, _ in asked] == [("verify-1-2", 2), ("verify-1-2-at-once", 4)]
-    (group,) = asked[1][2].cells
-    assert group.parameters["communicator"] == "halves"
-    given = {name: str(value) for name, value in group.parameters.items()}
-    assert view_of(given, AT_ONCE.metric) == AT_ONCE
-    head, row = promised_table(promises([*in_views(1.5, 1.5, 1.5, 1.5), seen(AT_ONCE.name, 1.2)]))
-    assert "two at once" in head
-    assert row.split()[-1].startswith("1.1"), "the least"
-
-
-def test_a_busy_machine_is_said() -> None:
-    assert crowded(0.9, 2, 2) is None
-    busy = crowded(9.0, 2, 2)
-    assert busy is not None
-    assert "load 9.0, 2 processors" in busy
-    assert msgspec.json.decode(promises_text("mpich", "mpich-5.0.2", [], 9.0))["load"] == 9.0
-
-
-def test_ranks_that_share_processors_promise_nothing_for_those_that_do_not() -> None:
-    shared = crowded(0.1, 2, 4)
-    assert shared is not None
-    assert shared.startswith("4 ranks share 2 processors")

@@ -30,19 +30,3 @@ def test_numbers_of_ranks_share_a_step() -> None:
     now_s[0] += each_s
     assert shares.next_s("finer", 2) == pytest.approx((100 - 2 * each_s) / 24), "half: there may be further steps"
     assert shares.next_s("prove", 2) == pytest.approx((100 - 2 * each_s) * 2 / 20)
-
-
-def test_asking_what_a_step_would_get_takes_nothing() -> None:
-    now_s = [0.0]
-    shares = Shares(100.0, lambda: now_s[0])
-    assert shares.share_s("finer", 2) == shares.share_s("finer", 2) == shares.next_s("finer", 2)
-    assert shares.share_s("finer", 2) != pytest.approx(100 * 1 / 24), "one of two was taken"
-    now_s[0] += 40.0
-    assert shares.left_s() == 60.0
-    now_s[0] += 100.0
-    assert shares.left_s() == 0.0
-
-
-def test_without_a_budget_nothing_is_shared() -> None:
-    assert Shares().next_s("choose", 3) is None
-    assert Shares().left_s() is None

@@ -13,7 +13,6 @@ Where libraries to be preloaded are looked for: next to the engine that the user
 from __future__ import annotations
 
 import errno
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from slowpath.watch.analysis import concluded_watch
 from slowpath.watch.analysis import watched as watched_folder
 from slowpath.watch.folder import WatchInfo, WatchLauncher, read_watch, write_watch
 from slowpath.watch.record.job import alone_in, read_job
-from slowpath.watch.resources import MOST_MOMENTS, own_launcher, program_resources
+from slowpath.watch.resources import own_launcher, program_resources
 from slowpath.watch.results import WatchFinding, WatchResults
 from slowpath.watch.start import library
 from slowpath.watch.start.environment import launcher_in
@@ -87,12 +86,6 @@ def test_what_a_rank_had(tmp_path: Path) -> None:
     assert (shared.ranks[0].waited_s, shared.ranks[0].busy_waited_s) == pytest.approx((0.5, 0.5))
 
 
-def test_records_of_older_versions_say_nothing(tmp_path: Path) -> None:
-    found = watched(tmp_path)
-    assert found.resources == ()
-    assert program_resources(found) is None
-
-
 @pytest.mark.parametrize(
     "lines",
     [
@@ -108,17 +101,6 @@ def test_what_can_not_be_read_is_missing(tmp_path: Path, lines: tuple[tuple[str,
     for one in watched(tmp_path, *lines).resources or ():
         assert one.waited_s is None
         assert one.moments == ()
-
-
-def test_many_samples_are_spread_over_the_run_and_the_last_one_is_kept(tmp_path: Path) -> None:
-    dense = [sample(0.1 * n, MIB) for n in range(1, 600)]
-    rare = [sample(60.0 + 20 * n, MIB + n) for n in range(1, 100)]
-    found = watched(tmp_path, ("at", BEGIN), *dense, *rare)
-    assert found.resources is not None
-    moments = found.resources[0].moments
-    assert 32 <= len(moments) <= MOST_MOMENTS
-    assert moments[-1].resident_bytes == MIB + 99
-    assert all(a.at_s < b.at_s for a, b in itertools.pairwise(moments))
 
 
 RANKS, SPAN_S = 4, 4.0
@@ -304,16 +286,6 @@ def calls_of(sent: Ints, resources: ProgramResources) -> ProgramCalls:
         np.ones(count), ("MPI_Send",), messages, np.zeros((0, 4), dtype=np.int64), zeros[:0], (), 4, 1.0,
         resources=resources,
     )  # fmt: skip
-
-
-def test_records_of_an_older_version_are_clean(tmp_path: Path) -> None:
-    job = Job(2)
-    for rank in job.ranks:
-        rank.collective("MPI_Barrier", start_s=0.1, end_s=0.2)
-    job.write(tmp_path / "ranks", SPAN_S)
-    info = WatchInfo(slowpath="1", command=(), started="", working_folder="/", host="n", library="l")
-    write_watch(tmp_path, info)
-    assert list(concluded_watch(tmp_path).findings) == []
 
 
 def share(rank: int, processors: Sequence[int], host: str = "a") -> RankShare:

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from slowpath.core.results import LibraryVariable, RunResult
-from slowpath.findings.witness import control_variables, number_of, variables_near
+from slowpath.findings.witness import control_variables, variables_near
 from support.results import a_run, an_mpi
 
 
@@ -50,22 +48,6 @@ def test_both_ends_count() -> None:
 def test_no_variables_is_not_the_same_as_none_that_fits() -> None:
     assert names(4000, 4200, "absent") is None
     assert names(4000, 4200, None) is None  # which of three libraries it was is not known
-
-
-def test_lengths_as_text_are_numbers_and_nothing_sets_no_length() -> None:
-    assert names(65536, 65536) == ["text"]
-    assert names(0, 1) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "number"), [("64K", 65536), ("64kb", 65536), ("1MiB", 2**20), ("12", 12), ("-1", None), ("K", None)]
-)
-def test_suffixes(text: str, number: float | None) -> None:
-    assert number_of(text) == number
-
-
-def test_a_value_that_is_no_number_has_none() -> None:
-    assert [number_of(value) for value in (True, None, [4096, 1], "auto")] == [None] * 4
 
 
 def test_an_environment_has_its_own_value_of_a_variable() -> None:

@@ -38,10 +38,3 @@ def test_what_does_not_grow(extra: Extra) -> None:
         found = of(extra, seed=seed)
         assert found is not None
         assert found.low <= 0 or found.p > 1e-3
-
-
-def test_too_little_is_none() -> None:
-    assert of(growing(5e-9), launches=2) is None
-    assert growth_of([(NUMBERS[:99], np.full(99, 1e-6))] * 5) is None
-    assert growth_of([(NUMBERS, np.full(599, 1e-6))] * 5) is None  # slopes that are all equal
-    assert growth_of([]) is None
