@@ -16,7 +16,7 @@ from slowpath.core.pace import AS_ESTIMATED, Pace
 from slowpath.core.plan import Plan
 from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing, grid_of, whole
 from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
-from slowpath.experiments.coll import experiment as coll
+from slowpath.experiments import coll
 from slowpath.mpi.tuning import Pick
 from slowpath.plan.campaign import Nodes
 from slowpath.plan.cost import estimate, fit_budget, kind_of, launch_parts_s
