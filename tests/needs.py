@@ -58,7 +58,6 @@ NEEDS = {
     "iproute2": Need("Debian: iproute2", programs("ip", "tc")),
     "slurm": Need("Debian: slurm-wlm munge libpmix-dev", programs("slurmctld", "slurmd", "munged", "srun")),
     "tclsh": Need("Debian: tcl", programs("tclsh")),
-    "tun": Need("/dev/net/tun, for a network in user space", lambda: Path("/dev/net/tun").exists()),
 }
 
 

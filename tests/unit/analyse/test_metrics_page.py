@@ -21,12 +21,6 @@ def test_every_metric_has_its_row(metric: Metric) -> None:
     assert metric.meaning.replace("|", "\\|") in rows[0]
 
 
-def test_a_metric_with_a_heading_is_linked_from_its_row() -> None:
-    headed = [name for name in METRICS if f"\n## {name}\n" in PAGE]
-    assert headed
-    assert not [name for name in headed if f"[`{name}`](#{name})" not in PAGE]
-
-
 def test_every_pattern_is_named() -> None:
     rows = [(one.name, pattern.name) for one in EXPERIMENTS for pattern in one.patterns]
     assert not [f"`{' '.join(dict.fromkeys(row))}`" for row in rows if f"`{' '.join(dict.fromkeys(row))}`" not in PAGE]

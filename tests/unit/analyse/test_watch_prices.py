@@ -146,8 +146,8 @@ def law(predicted: str, **changes: Any) -> Results:
         for i in (1, 2, 3)
     )
     held = LawForecast(
-        place={"message_bytes": 6.0 * MIB}, kind="later", predicted_s=6e-4, interval=(5e-4, 7e-4), joint_ratio=0.1,
-        span_s=1e-3, noise_ratio=0.01, seen_s=6e-4, held=True, text="held",
+        place={"message_bytes": 6.0 * MIB}, predicted_s=6e-4, interval=(5e-4, 7e-4), joint_ratio=0.1,
+        span_s=1e-3, seen_s=6e-4, held=True, text="held",
     )  # fmt: skip
     found = engine.a_law(
         name="message", refused=None, is_excess=True, predicted=predicted, drawn=points, forecasts=(held,), **changes
