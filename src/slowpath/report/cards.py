@@ -66,9 +66,9 @@ HEADINGS: Mapping[Group, str] = {
     "apart": "Slow only under settings that are not yours",
 }
 _LEAD = (
-    "Within each kind, sorted by cost. Observed: a difference beyond noise. Explained: a law that predicted new points "
-    "and a witness identify the cause, and alternative explanations are refuted. Proven: a remedy removed it while a "
-    "control did not change."
+    "Within each kind, sorted by cost. Observed: a difference beyond noise. Explained: a witness and a law that "
+    "predicted points it was not fitted to agree with the cause; other causes that look the same are named. Proven: a "
+    "remedy removed it while a control did not change."
 )
 _STATE = {"shown": "yes", "missing": "not yet", "refuted": "refuted"}
 _SIDES_CAPTION = "Dots are medians of launches; the line is their centre, the band its interval."
