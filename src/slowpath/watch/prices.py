@@ -13,7 +13,7 @@ A diagnosis of another machine, another MPI or other settings prices another pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -94,30 +94,6 @@ class MeasuredPrice:
     source: str
 
 
-@dataclass(frozen=True)
-class WantedPrice:
-    """What is to be priced, in the words of `MeasuredPrice`; `metrics`: any of them will do."""
-
-    experiment: str
-    axis: str
-    slow: Parameters
-    fast: Parameters
-    metrics: tuple[str, ...]
-    slow_phase: str
-    fast_phase: str
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Excess:
-    """What one message costs more than it needs to. as_is_s: the whole message; None: a law of the excess alone."""
-
-    per_message_s: float
-    interval: Interval
-    as_is_s: float | None
-    source: str
-
-
 def excess(values: Sequence[Interval], slow_is_b: bool) -> tuple[float, Interval] | None:
     """Slow minus fast over pairs of launches: centre and interval at 95 %, seconds; None: too few pairs."""
     both = np.asarray(values, dtype=float).reshape(-1, 2)
@@ -183,32 +159,94 @@ def complete(parameters: Parameters) -> dict[str, str]:
     return found
 
 
-def price(asked: WantedPrice, measured: Sequence[MeasuredPrice]) -> Excess | str:
+@dataclass(frozen=True)
+class PriceQuestion:
+    """One rule about messages of one kind, and the two cells whose difference prices it.
+
+    load: number of the message kind.  share: of the run that its calls take, waits taken off where that is known.
+    slow, fast: parameters of the cells.
+    """
+
+    row: ProgramPrice
+    number: int
+    load: Load
+    share: float
+    axis: str
+    slow: Parameters
+    fast: Parameters
+
+    @property
+    def bytes(self) -> int:
+        """Of the message in the cells: whole blocks of it."""
+        return int(self.slow[LENGTH])
+
+
+@dataclass(frozen=True)
+class PriceSource:
+    """Measurements that price. folder: as the user named it, or within the watch."""
+
+    results: Results
+    folder: str
+    basis: SavingBasis
+
+
+@dataclass(frozen=True)
+class PricedLoad:
+    """What a message costs more than it needs to, at most what the program's own take.
+
+    per_message_s, interval: of one message.  as_is_s: what the whole message takes in the cell as it is; None: a law of
+    the excess alone.  capped: the price was above the message's own transfer time in the program, and is that time.
+    """
+
+    question: PriceQuestion
+    per_message_s: float
+    interval: Interval
+    as_is_s: float | None
+    basis: SavingBasis
+    source: str
+    capped: bool = False
+
+    @property
+    def result(self) -> Price:
+        """As results.json has it."""
+        source = f"{self.source}; limited to the time of such a message in this program" if self.capped else self.source
+        return Price(
+            class_id=self.question.load.lead.id,
+            per_message_s=self.per_message_s,
+            interval=self.interval,
+            basis=self.basis,
+            source=source,
+        )
+
+
+def price(question: PriceQuestion, measured: Sequence[MeasuredPrice], basis: SavingBasis) -> PricedLoad | str:
     """By contrasts; a sentence where none of them is about this message."""
-    fitting = [candidate for candidate in measured if _fits(asked, candidate)]
-    for metric in asked.metrics:  # one metric for both ends of a line: times of unlike metrics do not mix
+    fitting = [candidate for candidate in measured if _fits(question, candidate)]
+    for metric in question.row.metrics:  # one metric for both ends of a line: times of unlike metrics do not mix
         points = sorted((point for point in fitting if point.metric == metric), key=lambda point: point.bytes)
-        found = _between(asked.bytes, points)
+        found = _between(question, points, basis)
         if found is not None:
             return found
     if not fitting:
         return "no cell of this kind was measured"
     lengths = [point.bytes for point in fitting]
-    return f"measured from {min(lengths)} to {max(lengths)} B, and {asked.bytes} B lies outside"
+    return f"measured from {min(lengths)} to {max(lengths)} B, and {question.bytes} B lies outside"
 
 
-def _fits(asked: WantedPrice, measured: MeasuredPrice) -> bool:
+def _fits(question: PriceQuestion, measured: MeasuredPrice) -> bool:
+    row, length = question.row, {LENGTH: str(question.bytes)}
     return (
         (measured.experiment, measured.axis, measured.slow_phase, measured.fast_phase)
-        == (asked.experiment, asked.axis, asked.slow_phase, asked.fast_phase)
-        and measured.metric in asked.metrics
-        and complete({**asked.slow, LENGTH: str(asked.bytes)}) == measured.slow
-        and complete({**asked.fast, LENGTH: str(asked.bytes)}) == measured.fast
-        and (asked.axis == "environment" or measured.environments[0] == measured.environments[1])
+        == (row.experiment, question.axis, row.phase, row.remedied_phase)
+        and measured.metric in row.metrics
+        and complete({**question.slow, **length}) == measured.slow
+        and complete({**question.fast, **length}) == measured.fast
+        and (question.axis == "environment" or measured.environments[0] == measured.environments[1])
     )
 
 
-def _between(length: int, points: Sequence[MeasuredPrice]) -> Excess | None:
+def _between(question: PriceQuestion, points: Sequence[MeasuredPrice], basis: SavingBasis) -> PricedLoad | None:
+    length = question.bytes
     below = [measured for measured in points if measured.bytes <= length]
     above = [measured for measured in points if measured.bytes >= length]
     if not below or not above:
@@ -220,30 +258,33 @@ def _between(length: int, points: Sequence[MeasuredPrice]) -> Excess | None:
         return value + share * (other - value)
 
     # Both ends of the intervals are taken together: the errors of two cells of one machine are not independent.
-    return Excess(
+    return PricedLoad(
+        question,
         line(low.excess_s, high.excess_s),
         (line(low.interval[0], high.interval[0]), line(low.interval[1], high.interval[1])),
         line(low.as_is_s, high.as_is_s),
+        basis,
         low.source if low is high else f"{low.source} and {high.source}",
     )
 
 
-def price_by_law(rule: str, asked: WantedPrice, findings: Sequence[Finding], folder: str) -> Excess | str:
+def price_by_law(question: PriceQuestion, source: PriceSource) -> PricedLoad | str:
     """By the law of a finding of this rule, where it predicted what was measured later, and where it was asked for."""
+    rule, findings = question.row.rule, source.results.findings
     about = [known for known in findings if known.rule == rule and known.law is not None and known.law.name is not None]
     if not about:
         return f"no law of {rule} was found"
     reasons = []
     for finding in about:
-        found = _by_law(finding, asked.bytes, folder)
-        if isinstance(found, Excess):
+        found = _by_law(finding, question, source)
+        if isinstance(found, PricedLoad):
             return found
         reasons.append(found)
     return reasons[0]
 
 
-def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
-    law = finding.law
+def _by_law(finding: Finding, question: PriceQuestion, source: PriceSource) -> PricedLoad | str:
+    law, length = finding.law, question.bytes
     assert law is not None
     if law.predicted != "held":
         return f"the law of {finding.id} has no confirmed prediction ({law.predicted})"
@@ -268,82 +309,13 @@ def _by_law(finding: Finding, length: int, folder: str) -> Excess | str:
     value = float(np.interp(length, at, [seconds for _, seconds in places]))
     error = max([forecast.joint_ratio for forecast in held] or [law.residual_ratio or 0.0])
     half = abs(value) * error
-    return Excess(value, (value - half, value + half), None, f"{folder}: law {law.name} of {finding.id}, predicted")
+    words_ = f"{source.folder}: law {law.name} of {finding.id}, predicted"
+    return PricedLoad(question, value, (value - half, value + half), None, source.basis, words_)
 
 
 LEAST_SHARE: Final = 0.01  # of the run, in calls of all messages that a rule is about: below it, it is not priced
 LEAST_LOAD_SHARE: Final = 0.001  # of the run, for messages of one kind among them
 NOT_MEASURED: Final = "nothing was measured for it yet"
-
-
-@dataclass(frozen=True)
-class PriceQuestion:
-    """One rule about messages of one kind, and the two cells whose difference prices it.
-
-    load: number of the message kind.  share: of the run that its calls take, waits taken off where that is known.
-    slow, fast: parameters of the cells.
-    """
-
-    row: ProgramPrice
-    number: int
-    load: Load
-    share: float
-    axis: str
-    slow: Parameters
-    fast: Parameters
-
-    @property
-    def asked(self) -> WantedPrice:
-        """In the words of contrasts."""
-        row = self.row
-        return WantedPrice(
-            row.experiment,
-            self.axis,
-            self.slow,
-            self.fast,
-            row.metrics,
-            row.phase,
-            row.remedied_phase,
-            int(self.slow[LENGTH]),
-        )
-
-
-@dataclass(frozen=True)
-class PriceSource:
-    """Measurements that price. folder: as the user named it, or within the watch."""
-
-    results: Results
-    folder: str
-    basis: SavingBasis
-
-
-@dataclass(frozen=True)
-class PricedLoad:
-    """A price, held against what the program's own messages take.
-
-    per_message_s, interval: what a message costs too much.  as_is_s: what the whole message takes in the cell as it is;
-    None: not known.  capped: the price was above the message's own transfer time in the program, and is that time.
-    """
-
-    question: PriceQuestion
-    per_message_s: float
-    interval: Interval
-    as_is_s: float | None
-    basis: SavingBasis
-    source: str
-    capped: bool
-
-    @property
-    def result(self) -> Price:
-        """As results.json has it."""
-        source = f"{self.source}; limited to the time of such a message in this program" if self.capped else self.source
-        return Price(
-            class_id=self.question.load.lead.id,
-            per_message_s=self.per_message_s,
-            interval=self.interval,
-            basis=self.basis,
-            source=source,
-        )
 
 
 @dataclass(frozen=True)
@@ -443,31 +415,26 @@ def prices_of(questions: Sequence[PriceQuestion], sources: Sequence[PriceSource]
     priced: list[PricedLoad] = []
     unpriced: list[Unpriced] = []
     for question in questions:
-        answers = [(source, price(question.asked, every)) for source, every in measured]
-        answers += [
-            (source, price_by_law(question.row.rule, question.asked, source.results.findings, source.folder))
-            for source in sources
-        ]
-        found = next(((source, answer) for source, answer in answers if isinstance(answer, Excess)), None)
+        answers = [price(question, every, source.basis) for source, every in measured]
+        answers += [price_by_law(question, source) for source in sources]
+        found = next((answer for answer in answers if isinstance(answer, PricedLoad)), None)
         if found is None:
-            why = next((answer for _, answer in answers if isinstance(answer, str)), None)
+            why = next((answer for answer in answers if isinstance(answer, str)), None)
             what = f"{question.row.rule} {question.row.name}, {words(question.load)}"
             unpriced.append(Unpriced(f"{what}: {why or NOT_MEASURED}", is_measured=why is not None))
         else:
-            priced.append(_held(question, found[1], found[0].basis, ranks))
+            priced.append(_held(found, ranks))
     return Prices(tuple(priced), tuple(dict.fromkeys(unpriced)))
 
 
-def _held(question: PriceQuestion, found: Excess, basis: SavingBasis, ranks: int) -> PricedLoad:
+def _held(found: PricedLoad, ranks: int) -> PricedLoad:
     """No message can be made faster by more than it takes."""
-    most = question.load.transfer_s(ranks)
-    low, high = found.interval
-    value, capped = found.per_message_s, False
-    if most is not None and value > most:
-        value, capped = most, True
-    if most is not None:
-        low, high = min(low, most), min(high, max(most, value))
-    return PricedLoad(question, value, (low, high), found.as_is_s, basis, found.source, capped)
+    most = found.question.load.transfer_s(ranks)
+    if most is None:
+        return found
+    value, (low, high) = min(found.per_message_s, most), found.interval
+    ends = (min(low, most), min(high, max(most, value)))
+    return replace(found, per_message_s=value, interval=ends, capped=found.per_message_s > most)
 
 
 def words(load: Load) -> str:
