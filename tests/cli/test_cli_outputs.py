@@ -28,7 +28,7 @@ from slowpath.run.progress import choose
 @click.command()
 @click.argument("what")
 @click.argument("path", default="kept")
-def command(what, path):
+def toy_command(what, path):
     """Stands for commands that measure."""
     if what == "measure":  # progress, then the result and an exit code of its own
         tell, progress = teller(), choose(False)
