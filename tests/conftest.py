@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from needs import NEEDS, why_skipped
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import engine_for

@@ -26,8 +26,8 @@ def open(path: str | PathLike[str]) -> Run | Watch:
     Raises: RecordError: `path` is none of these, or can't be read.
     """
     # Imported here, so that `slowpath --help` does not wait for numpy.
-    from slowpath.core.diagnosis_folder import is_diagnosis
     from slowpath.core.errors import RecordError
+    from slowpath.core.files import is_diagnosis
     from slowpath.report.api import DiagnosisRun, Run
     from slowpath.watch.folder import is_watch
     from slowpath.watch.report.api import Watch

@@ -13,7 +13,7 @@ import planted_runs as planted
 import pytest
 
 from slowpath.analyse.build import build_results
-from slowpath.core.brief import MOST_LINES
+from slowpath.core.results import MOST_LINES
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from slowpath.core.place import PlaceFacts
+from slowpath.core.machine import PlaceFacts
 from slowpath.doctor import registry
 from slowpath.doctor.check import NEEDS, Check, abilities
 from slowpath.doctor.registry import CHECKS, PROOFS, as_json, as_text, run_checks

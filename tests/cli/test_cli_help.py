@@ -16,7 +16,7 @@ from docs_pages import cli_page
 
 from slowpath.cli.main import COMMANDS, GROUPS, STUDIES
 from slowpath.cli.main import slowpath as program
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from watchdog import WATCHDOG_S
 
 Slowpath = Callable[..., subprocess.CompletedProcess[str]]

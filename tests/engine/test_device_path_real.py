@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.doctor.gpu import gpu_count, gpus, prove_device_path
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import Engine

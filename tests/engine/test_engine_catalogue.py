@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.experiments.experiment import RATES, Experiment
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.run.engine.cache import Engine

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from ranks import Ranks, described, events_in
 
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.experiments.measured import fixed_work
 from slowpath.record.blocks import BlockIndex, read, scan
 from slowpath.record.events import FixedWork, LaunchEvents, read_events

@@ -13,7 +13,7 @@ import pytest
 from cluster import Cluster, Done
 from cray import ANSWERS, SONAME, CrayMachine, cray_machine
 
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.cache import dynamic
 from watchdog import WATCHDOG_S

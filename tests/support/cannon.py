@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from slowpath.core.cannon_results import CannonBest, CannonPoint, Value
+from slowpath.core.study_results import CannonBest, CannonPoint, Value
 
 WHY = "not measured in the same launches"
 

@@ -10,20 +10,6 @@ import random
 
 from msgspec.structs import replace
 
-from slowpath.core.cannon_results import (
-    CannonBest,
-    CannonBlas,
-    CannonGrid,
-    CannonGroup,
-    CannonPoint,
-    CannonResults,
-    CannonTimeline,
-    CannonVariant,
-    CriticalN,
-    GroupRepetitions,
-    TimelineInterval,
-    Value,
-)
 from slowpath.core.cell_results import (
     CellResult,
     Distribution,
@@ -37,6 +23,20 @@ from slowpath.core.cell_results import (
     RepetitionCounts,
 )
 from slowpath.core.results import ContrastResult, Results, Verdict
+from slowpath.core.study_results import (
+    CannonBest,
+    CannonBlas,
+    CannonGrid,
+    CannonGroup,
+    CannonPoint,
+    CannonResults,
+    CannonTimeline,
+    CannonVariant,
+    CriticalN,
+    GroupRepetitions,
+    TimelineInterval,
+    Value,
+)
 from slowpath.experiments.cannon.entry import waits, with_hidden
 from slowpath.experiments.put import build_put
 from support import checkup, scattered

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slowpath.analyse.build import launch_kinds
 from slowpath.analyse.shapes import shapes_of
 from slowpath.core.plan import Cell
-from slowpath.core.shape_results import CellShapes, LaunchKinds
+from slowpath.core.study_results import CellShapes, LaunchKinds
 from slowpath.experiments.measured import MetricSamples, Order, reduce
 
 Floats = NDArray[np.float64]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from slowpath.core.brief import MOST_LINES, Brief
+from slowpath.core.results import MOST_LINES, Brief
 
 
 def test_a_healthy_machine_gets_one_line() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
+from slowpath.core.machine import format_cpu_list, parse_cpu_list
 
 
 @pytest.mark.parametrize(("numbers", "text"), [([0], "0"), ([0, 1, 2, 5, 7, 8], "0-2,5,7-8"), ([10, 11], "10-11")])

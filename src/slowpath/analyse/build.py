@@ -19,11 +19,10 @@ from slowpath.analyse.contrasts import build_contrasts, node_pairs, offers, pair
 from slowpath.analyse.floors import floor_lines
 from slowpath.analyse.shapes import METRICS, BySeries, first_allocation_lines, shapes_of, without_first_allocation
 from slowpath.analyse.source import Recorded, read_recorded
-from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.core.errors import RecordError
 from slowpath.core.files import open_regular
 from slowpath.core.guard import clean_text, clean_words
-from slowpath.core.place import PlaceFacts, PlaceFault
+from slowpath.core.machine import PlaceFacts, PlaceFault, parse_cpu_list
 from slowpath.core.plan import Cell, Placement, Plan
 from slowpath.core.results import (
     RESULTS_SCHEMA,
@@ -42,7 +41,7 @@ from slowpath.core.results import (
     Verdict,
     nothing_measured,
 )
-from slowpath.core.shape_results import KindTimes, LaunchKinds
+from slowpath.core.study_results import KindTimes, LaunchKinds
 from slowpath.core.units import listed
 from slowpath.experiments.experiment import Concluded
 from slowpath.experiments.measured import LaunchRecord, first_good_launches, fixed_work

@@ -38,9 +38,8 @@ from slowpath.core.cell_results import (
     WhoPays,
 )
 from slowpath.core.guard import shell_assignments
-from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan
+from slowpath.core.plan import WITNESSED_ROUNDS, Cell, Plan, Twins
 from slowpath.core.result import Phase, Role
-from slowpath.core.twins import Twins
 from slowpath.core.units import format_bytes, parse_bytes
 from slowpath.experiments.coll import COLL
 from slowpath.experiments.experiment import Experiment, rates

@@ -11,7 +11,7 @@ import numpy as np
 from slowpath.core.plan import Cell
 from slowpath.core.result import Interval
 from slowpath.core.results import Line
-from slowpath.core.shape_results import (
+from slowpath.core.study_results import (
     CellShapes,
     DrawnMessages,
     MessageGrowth,

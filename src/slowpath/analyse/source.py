@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.decoding import DAMAGE, require_schema, why
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes
-from slowpath.core.limits import FILE_BYTES
-from slowpath.core.machine_kind import Machine, differing, groups, host_of, in_words
+from slowpath.core.files import DAMAGE, read_bytes, require_schema, why
+from slowpath.core.machine import Machine, differing, groups, host_of, in_words
 from slowpath.core.plan import Plan
+from slowpath.core.result import FILE_BYTES
 from slowpath.core.results import RESULTS_SCHEMA, Line, Results
 from slowpath.experiments.measured import LaunchRecord, load_launches
 from slowpath.record.folder import RunInfo, read_run

@@ -195,7 +195,7 @@ def add(runs: tuple[Path, ...], folder: Path | None) -> int:
 def list_(folder: Path | None) -> int:
     """List the references with their date, campaign, MPI and machine."""
     from slowpath.compare.comparison import mpi_identity
-    from slowpath.core.machine_kind import hardware
+    from slowpath.core.machine import hardware
 
     for source in _read(folder):
         mpis = ", ".join(mpi_identity(mpi) for mpi in source.run.mpis if mpi.unavailable is None)

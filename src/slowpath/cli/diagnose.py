@@ -194,8 +194,8 @@ def _bench(
     built: Library, cell_timeout: float, quiet: bool, dry: bool, trust: bool, job: Job, budget_s: float, begun_s: float
 ) -> Bench:
     """Return the MPI, its engine and the resources of this machine.  Args: begun_s: from which on the budget counts."""
-    from slowpath.core.cpu_list import format_cpu_list
-    from slowpath.core.pace import AS_ESTIMATED
+    from slowpath.core.machine import format_cpu_list
+    from slowpath.core.plan import AS_ESTIMATED
     from slowpath.diagnose.bench import Bench
     from slowpath.diagnose.gpu_survey import GPU_PACE
     from slowpath.diagnose.state import NodeProcessors

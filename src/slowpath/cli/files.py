@@ -32,7 +32,7 @@ def report_command(run: Path, format: str) -> int:
     are; csv prints the classes of messages.
     """
     from slowpath.cli.options import exit_code_of, show
-    from slowpath.core.diagnosis_folder import is_diagnosis
+    from slowpath.core.files import is_diagnosis
     from slowpath.report.write import rebuild
     from slowpath.run.ownership import measured_by
     from slowpath.watch.folder import is_watch

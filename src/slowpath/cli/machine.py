@@ -167,7 +167,7 @@ def program(name: str) -> str:
     Raises: UsageError: there is no reproducer of that name.
     """
     from slowpath.core.errors import UsageError
-    from slowpath.core.resources import data_folder
+    from slowpath.core.files import data_folder
 
     if name not in REPRODUCERS:
         raise UsageError(f"no reproducer '{name}'; there are {', '.join(REPRODUCERS)}")

@@ -60,7 +60,7 @@ def replay_command(
     if not asked.questions and not asked.collectives:
         tell("nothing to measure: no rule is about messages or collectives that take 1 % of the run or more")
         return 0 if dry_run else _show(watch)
-    from slowpath.core.campaign_file import campaign_toml
+    from slowpath.core.campaign import campaign_toml
     from slowpath.watch.replay import measured, prepared_for
 
     prepared, campaign = prepared_for(watched, asked, os.environ, tell, mpi, rounds, budget, dry_run)

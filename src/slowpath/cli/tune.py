@@ -183,7 +183,7 @@ def _for_program(
 
 
 def _dry(session: Session, tell: Tell) -> int:
-    from slowpath.core.campaign_file import campaign_toml
+    from slowpath.core.campaign import campaign_toml
 
     for line in session.costs(dry=True):
         tell(line)

@@ -16,11 +16,10 @@ import msgspec
 
 from slowpath.compare.read import RunSource, environment_of, mpi_of, placement_of, require_measured
 from slowpath.core.cell_results import CellResult, MetricEstimate
-from slowpath.core.cpu_list import count_cpus
 from slowpath.core.errors import UsageError
-from slowpath.core.machine_kind import gpus, is_stated, memory, unlike
+from slowpath.core.machine import count_cpus, gpus, is_stated, memory, unlike
+from slowpath.core.plan import is_effort
 from slowpath.core.results import EnvironmentResult, MpiResult, PlacementResult, Results, RunResult
-from slowpath.core.roles import is_effort
 from slowpath.experiments.registry import ROLES, experiment_named
 from slowpath.run.machine import stated_variables
 from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, unpaired

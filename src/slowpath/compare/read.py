@@ -9,8 +9,8 @@ import msgspec
 
 from slowpath.analyse.source import read_results
 from slowpath.core.cell_results import CellResult
-from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.errors import RecordError
+from slowpath.core.files import is_diagnosis, step_folders
 from slowpath.core.results import EnvironmentResult, MpiResult, PlacementResult, Results, RunResult, nothing_measured
 
 READY = "results.json"

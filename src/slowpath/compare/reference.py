@@ -26,9 +26,9 @@ from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import create_once, write_atomically
 from slowpath.core.guard import cleaned
-from slowpath.core.machine_kind import alike, hardware
+from slowpath.core.machine import alike, hardware
+from slowpath.core.plan import is_effort
 from slowpath.core.result import Interval
-from slowpath.core.roles import is_effort
 from slowpath.core.units import format_ratio, format_time
 from slowpath.experiments.registry import ROLES
 

@@ -11,10 +11,9 @@ from xml.etree import ElementTree
 
 from slowpath.compare.comparison import Comparison, ComparisonRow, Doubt, RunDifference, Unmatched
 from slowpath.compare.gate import INCOMPLETE, Gate, JudgedRow, judges
-from slowpath.core.brief import Brief
 from slowpath.core.cell_results import CellResult
 from slowpath.core.guard import cleaned, text
-from slowpath.core.results import Results
+from slowpath.core.results import Brief, Results
 from slowpath.report import format as fmt
 from slowpath.report.cells import differences
 from slowpath.report.csv import as_csv

@@ -1,19 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files read and written so that no reader ever sees half of one, and every failure is one clear line."""
+"""Files of run folders: how they are found, read, decoded, written, and whose programs may be run."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import pwd
 import secrets
 import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
+from slowpath.core.result import FILE_BYTES, LONGEST_ID, MOST_STEPS, LongText, Name, Whole
+
+_PACKAGED = Path(__file__).parents[1] / "_data"
+_CHECKOUT = Path(__file__).parents[3]
+
+
+def data_folder(name: str) -> Path:
+    """Folder `name` (engine, campaigns or schema) of the installed package, or of the checkout it is run from."""
+    packaged = _PACKAGED / name
+    return packaged if packaged.is_dir() else _CHECKOUT / name
+
 
 FILE_LIMIT_BYTES = 256 * 2**20  # of a file that is read whole; the largest plan.json on record has 9 MB
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL)
@@ -223,3 +237,163 @@ def cannot(action: str, path: Path, error: OSError) -> EnvironmentFailure:
     return EnvironmentFailure(
         f"cannot {action} {path}: {error.strerror or error}; free or name another place with --out"
     )
+
+
+VARIABLE = "SLOWPATH_TRUST_OWNERS"
+ROOT = 0
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def why_not_trusted(status: os.stat_result, environ: Mapping[str, str]) -> str | None:
+    """Why a file or folder with this status could have been changed by somebody else; None: it could not."""
+    if status.st_uid not in trusted_owners(environ):
+        return f"it belongs to {_user(status.st_uid)}"
+    sticky = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)  # entries are their owners' then
+    return "everybody can write there" if status.st_mode & stat.S_IWOTH and not sticky else None
+
+
+def require_place(folder: Path, what: str, elsewhere: str, environ: Mapping[str, str]) -> None:
+    """Raise EnvironmentFailure if others could change what is run from `folder`, which need not be there.
+
+    Args: what: is kept there.  elsewhere: the variable that names another place.
+    """
+    for place in (folder.parent, folder):
+        try:
+            status = place.stat()
+        except OSError:
+            continue
+        if reason := why_not_trusted(status, environ):
+            ours = status.st_uid in trusted_owners(environ)
+            mend = f"chmod go-w {place}" if ours else f"if you trust that user, name it in {VARIABLE}"
+            raise EnvironmentFailure(
+                f"{what} in {place} are not run, because {reason}: {mend}, or use another folder with {elsewhere}"
+            )
+
+
+def make_place(folder: Path) -> None:
+    """`folder` and the one that it lies in, where they are missing: nobody else writes there.  Raises: OSError."""
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    for place in (folder.parent, folder):
+        place.mkdir(mode=0o755, exist_ok=True)
+
+
+def shut(path: Path) -> None:
+    """Take the right to write from all but the owner.  Raises: OSError."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & WRITABLE_BY_OTHERS:
+        path.chmod(mode & ~WRITABLE_BY_OTHERS)
+
+
+def trusted_owners(environ: Mapping[str, str]) -> frozenset[int]:
+    """Numbers of the users whose files are run: this one, root, and those that SLOWPATH_TRUST_OWNERS names."""
+    named = (_number(word.strip()) for word in environ.get(VARIABLE, "").split(",") if word.strip())
+    return frozenset({os.geteuid(), ROOT, *(number for number in named if number is not None)})
+
+
+def _number(word: str) -> int | None:
+    if word.isascii() and word.isdigit():
+        return int(word)
+    try:
+        return pwd.getpwnam(word).pw_uid
+    except (KeyError, ValueError):
+        return None
+
+
+def _user(number: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(number).pw_name}"
+    except KeyError:
+        return f"user {number}"
+
+
+Decoded = TypeVar("Decoded")
+# What msgspec and the checks in our types raise on a document that is not of the type, and on none at all.
+DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Versioned(msgspec.Struct, frozen=True):
+    """What tells one version of a file from another; read first."""
+
+    schema: Whole
+
+
+def decoded(content: bytes, kind: type[Decoded], path: Path, advice: str, problem: str = "is damaged") -> Decoded:
+    """`content` of `path` as `kind`.
+
+    Args: advice: what to do about a damaged one, as "measure again".  problem: in words.
+    Raises: RecordError: it is no JSON, not of this type, or beyond the limits (core/result.py).
+    """
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except DAMAGE as error:
+        raise RecordError(f"{path}: {problem}: {why(error)}; {advice}") from error
+
+
+def require_schema(content: bytes, path: Path, schema: int, advice: str, problem: str = "is damaged") -> None:
+    """Refuse a file of another format than this slowpath reads.
+
+    Args: schema: version that is read.  advice, problem: as of `decoded`.
+    Raises: RecordError: it states no version, or another one.
+    """
+    written = decoded(content, Versioned, path, advice, problem).schema
+    if written != schema:
+        raise RecordError(
+            f"{path}: was written by another version of slowpath (its format is {written}, this slowpath reads "
+            f"{schema}); use that version, or make the file again"
+        )
+
+
+def why(error: Exception) -> str:
+    """The reason in one line."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(error)
+
+
+DIAGNOSIS_FILE = "diagnosis.json"
+_SURVEY = "-survey"  # how the name of its folder ends
+# One folder of the diagnosis itself: nothing hidden, no way up, no way elsewhere.
+StepFolder = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=LONGEST_ID)]
+
+
+class StepInfo(msgspec.Struct, frozen=True):
+    """One run of a diagnosis. folder: within the diagnosis.  why: it was made."""
+
+    number: Whole
+    folder: StepFolder
+    why: LongText
+
+
+class DiagnosisInfo(msgspec.Struct, frozen=True):
+    """started: local time, ISO 8601.  mpi: identity."""
+
+    schema: Whole
+    started: Name
+    mpi: Name | None = None
+    status: Name = "running"
+    steps: Annotated[list[StepInfo], Meta(max_length=MOST_STEPS)] = []
+
+
+def is_diagnosis(folder: Path) -> bool:
+    """Whether `slowpath diagnose` wrote this folder."""
+    return (folder / DIAGNOSIS_FILE).is_file()
+
+
+def read_info(folder: Path) -> DiagnosisInfo:
+    """Read the diagnosis of any schema.  Raises: RecordError: it is missing or damaged."""
+    path = folder / DIAGNOSIS_FILE
+    content = read_bytes(path, FILE_BYTES[DIAGNOSIS_FILE], within=folder)
+    return decoded(content, DiagnosisInfo, path, "name a folder that slowpath diagnose wrote", "is not a diagnosis")
+
+
+def step_folders(folder: Path) -> list[Path]:
+    """Run folders of its steps that are there, the survey first.
+
+    Raises: RecordError: damaged, none is there, or one leads out of the diagnosis.
+    """
+    steps = [inside(folder, step.folder) for step in read_info(folder).steps]
+    steps.sort(key=lambda step: not step.name.endswith(_SURVEY))  # a step before it may be about the user's own state
+    found = [step for step in steps if (step / "run.json").is_file()]
+    if not found:
+        raise RecordError(f"{folder}: no step of this diagnosis exists; its survey was not measured, or was moved")
+    return found

@@ -1,18 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a run: what plan.json holds. `plan.expand` builds it, `run` executes it, `analyse` reads it."""
+"""A plan: cells, contrasts, launches, the roles of parameters, and which cells are twins. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.limits import LARGEST, MOST_LAUNCHES, MOST_RANKS, Name, Text, Whole
-from slowpath.core.result import Phase
+from slowpath.core.result import LARGEST, MOST_LAUNCHES, MOST_RANKS, LongText, Name, Phase, Whole
+
+# setting: names what is measured, by a word or by a number.
+# covariate: a number that a time may follow by a law.
+# effort: how long, how often and how carefully is measured; cells that differ in nothing else measure the same.
+ParameterRole = Literal["setting", "covariate", "effort"]
+Roles = Mapping[str, ParameterRole]  # parameter -> role; a name has the same role in every experiment
+
+
+def is_effort(roles: Roles, parameter: str) -> bool:
+    """Whether the parameter states how much was measured, and not what."""
+    return roles.get(parameter) == "effort"
+
+
+class Size(NamedTuple):
+    """Of a campaign. wall_s: estimated, seconds.  cells: their number."""
+
+    wall_s: float
+    cells: int
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How long launches take here, in multiples of what is estimated: starting and ending one, and its cells."""
+
+    start_ratio: float = 1.0
+    cells_ratio: float = 1.0
+
+
+AS_ESTIMATED = Pace()
+
 
 PLAN_SCHEMA = 1
 WITNESSED_ROUNDS = 2  # two, so that a count which is not the same each time is seen
@@ -39,7 +68,7 @@ class PlannedMpi(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Name  # short, unique in the run; what Cell.mpi, Launch.mpi and Environment.mpi refer to
     identity: Name  # library and version; part of each cell's key, so unique in the run, too
-    unavailable: Text | None = None  # why it is not there; its cells are skipped
+    unavailable: LongText | None = None  # why it is not there; its cells are skipped
 
 
 class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,13 +79,13 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: Name
-    variables: dict[Name, Text] = {}
+    variables: dict[Name, LongText] = {}
     setting: Name | None = None  # the library-neutral name that the variables came from, e.g. "single_copy_off"
-    unavailable: Text | None = None  # why this MPI can't be put into this state; its cells are skipped
+    unavailable: LongText | None = None  # why this MPI can't be put into this state; its cells are skipped
     mpi: Name | None = None  # the MPI for which this holds; None: for every MPI of the run
     unset: list[Name] = []  # names that are taken out of the user's own variables
     witness: bool = False  # its launches count calls (docs/internals/statistics.md), and their times stand for nothing
-    stated: dict[Name, Text] = {}  # of an imported log: what the user states of its launch (nodes, transport, bind)
+    stated: dict[Name, LongText] = {}  # of an imported log: what the user states of its launch (nodes, transport, bind)
 
 
 class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +99,7 @@ class Placement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: list[Name] = []  # names of the nodes, where a placement is about certain ones
     of: Name | None = None  # the campaign's name for all placements that one [[placement]] stands for
     ranks: Ranks | None = None  # of its launches, where the run has several numbers of ranks; None: Plan.ranks
-    unavailable: Text | None = None  # why ranks can't be put there; its cells are skipped
+    unavailable: LongText | None = None  # why ranks can't be put there; its cells are skipped
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -96,11 +125,11 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     group: Name
     label: Name
     experiment: Name
-    parameters: dict[Name, Text]
+    parameters: dict[Name, LongText]
     environment: Name
     placement: Name
     copy: Annotated[int, Meta(ge=1, le=LARGEST)] = 1  # 1, 2, ...: the same cell again, for A/A contrasts
-    skip: Text | None = None  # why it is not run at all
+    skip: LongText | None = None  # why it is not run at all
     mpi: Name | None = None  # PlannedMpi.name; None: an imported run, or a plan from before there could be several
 
 
@@ -117,13 +146,13 @@ class Contrast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Name
     group: Name
-    question: Text
+    question: LongText
     axis: Name  # a parameter's name, mpi, environment, placement, copy, or phase
     metric: Name
     a: Side
     b: Side
     control: bool = False  # nothing differs: expected "same"
-    remedy: Text | None = None  # id of a remedy; in plans of earlier versions the sentence itself
+    remedy: LongText | None = None  # id of a remedy; in plans of earlier versions the sentence itself
     explains: bool = False  # says what something costs and where time goes; never a slow path in itself
 
 
@@ -206,3 +235,35 @@ def cell_key(
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Twins:
+    """witnessed: cells whose launches count calls and take no times.  counted_by: timed cell -> its witnessed twins."""
+
+    witnessed: frozenset[int]
+    counted_by: Mapping[int, tuple[int, ...]]
+
+    @property
+    def stand_alone(self) -> frozenset[int]:
+        """Witnessed cells that no timed cell of the run speaks for."""
+        return self.witnessed - {number for numbers in self.counted_by.values() for number in numbers}
+
+
+def twins_of(plan: Plan) -> Twins:
+    """The twins of a plan: cells of one key and placement, one of them witnessed.
+
+    A key is experiment, parameters, variables, binding, copy, ranks and MPI; to be witnessed is none of them.
+    """
+    environments = {(e.name, e.mpi) for e in plan.environments if e.witness}
+    counting: dict[tuple[str, str], list[int]] = {}
+    timed = []
+    for cell in plan.cells:
+        if environments & {(cell.environment, None), (cell.environment, cell.mpi)}:
+            counting.setdefault((cell.key, cell.placement), []).append(cell.cell)
+        else:
+            timed.append(cell)
+    counted_by = {
+        cell.cell: tuple(found) for cell in timed if (found := counting.get((cell.key, cell.placement))) is not None
+    }
+    return Twins(frozenset(number for numbers in counting.values() for number in numbers), counted_by)

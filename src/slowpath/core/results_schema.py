@@ -13,13 +13,12 @@ from typing import Any
 
 import msgspec
 
-from slowpath.core.cannon_results import CannonBest, CannonGroup, CannonTimeline, CriticalN
 from slowpath.core.cell_results import CellResult
 from slowpath.core.finding_results import ContrastResult, Finding, NodePair
-from slowpath.core.limits import LARGEST, LARGEST_NUMBER, LONGEST_NAME, LONGEST_TEXT, SMALLEST_NUMBER
-from slowpath.core.result import Result
+from slowpath.core.result import LARGEST, LARGEST_NUMBER, LONGEST_NAME, LONGEST_TEXT, SMALLEST_NUMBER, Result
 from slowpath.core.results import Results
 from slowpath.core.run_results import LibraryVariable
+from slowpath.core.study_results import CannonBest, CannonGroup, CannonTimeline, CriticalN
 
 Schema = dict[str, Any]
 

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from slowpath.core.limits import LONGEST_ID, Name
 from slowpath.core.machine import require_engine, require_machine
-from slowpath.core.result import Count, NotNegative, Number, Result, Text, Whole, means, optional
+from slowpath.core.result import LONGEST_ID, Count, Name, NotNegative, Number, Result, Text, Whole, means, optional
 
 VariableValue = bool | int | float | str | list[int | float] | None
 

@@ -16,7 +16,7 @@ from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells
 from slowpath.core.errors import UsageError
 from slowpath.core.machine import Others
-from slowpath.core.pace import AS_ESTIMATED, Pace, Size
+from slowpath.core.plan import AS_ESTIMATED, Pace, Size
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.program import ProgramUse

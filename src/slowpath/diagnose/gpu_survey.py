@@ -13,7 +13,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from slowpath.core.campaign import EVERY, Campaign, CellsTable, ContrastTable, Values
-from slowpath.core.pace import Pace
+from slowpath.core.plan import Pace
 from slowpath.diagnose.clock import EACH_S
 from slowpath.diagnose.ranks.job import PAIR
 from slowpath.diagnose.ranks.survey import Estimate, survey_s

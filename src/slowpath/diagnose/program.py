@@ -14,9 +14,8 @@ from typing import Literal, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from slowpath.core.limits import Name
-from slowpath.core.place import PlaceFault
-from slowpath.core.result import NotNegative, Whole
+from slowpath.core.machine import PlaceFault
+from slowpath.core.result import Name, NotNegative, Whole
 from slowpath.core.results import Finding, Results
 from slowpath.core.units import format_time
 from slowpath.report.format import plural

@@ -9,11 +9,16 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.decoding import decoded, require_schema
-from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, StepFolder
-from slowpath.core.files import json_bytes, read_bytes, write_atomically
-from slowpath.core.limits import FILE_BYTES, MOST_STEPS, Name, Text
-from slowpath.core.result import Count, NotNegative, Number, Whole
+from slowpath.core.files import (
+    DIAGNOSIS_FILE,
+    StepFolder,
+    decoded,
+    json_bytes,
+    read_bytes,
+    require_schema,
+    write_atomically,
+)
+from slowpath.core.result import FILE_BYTES, MOST_STEPS, Count, LongText, Name, NotNegative, Number, Whole
 from slowpath.core.results import Finding, Verdict
 from slowpath.diagnose.program import ProgramUse
 from slowpath.diagnose.tasks import LeftOut, SurveyTask, Task
@@ -34,11 +39,11 @@ class DiagnosisStep(msgspec.Struct, frozen=True, kw_only=True):
 
     number: Whole
     folder: StepFolder
-    why: Text
+    why: LongText
     estimate_s: NotNegative
     task: Task
     wall_s: NotNegative | None = None
-    summary: Text | None = None
+    summary: LongText | None = None
     launches_left_out: Count = 0
 
 
@@ -59,10 +64,10 @@ class AlternativesOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     rows: Whole
-    failed: dict[Name, Text]
+    failed: dict[Name, LongText]
     slower: list[Name]
     suspects: list[ScreenedSuspect]
-    left_out: dict[Name, Text]
+    left_out: dict[Name, LongText]
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +87,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: Whole
     slowpath: Name
-    command: list[Text]
+    command: list[LongText]
     started: Name
     budget_s: NotNegative
     mpi: Name | None
@@ -97,8 +102,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     only: list[str] = []
     not_tried: list[LeftOut] = []
-    own_settings: list[Text] = []
-    paths: list[Text] = []
+    own_settings: list[LongText] = []
+    paths: list[LongText] = []
     least: list[LeastSeen] = []
     program: ProgramUse | None = None
     alternatives: AlternativesOutcome | None = None

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
 from slowpath.core.files import inside
 from slowpath.core.guard import clean_words
-from slowpath.core.place import PlaceFault
+from slowpath.core.machine import PlaceFault
 from slowpath.core.units import listed
 from slowpath.core.version import __version__
 from slowpath.diagnose.asked import Asked, asked_for

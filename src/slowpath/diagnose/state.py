@@ -13,7 +13,7 @@ from typing import TypeVar
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import CheckCells, nothing_checked
 from slowpath.core.machine import Others
-from slowpath.core.pace import Size
+from slowpath.core.plan import Size
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.program import ProgramUse

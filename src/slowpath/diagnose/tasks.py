@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from slowpath.core.limits import Name, Number, Whole
 from slowpath.core.machine import Others
+from slowpath.core.result import Name, Number, Whole
 from slowpath.mpi.own_settings import OwnSetting
 
 # How a trial has the fast side: the remedied cell is on it; the remedy changes nothing there; it is measured with the

@@ -20,9 +20,8 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.errors import EnvironmentFailure, SlowpathError
-from slowpath.core.place import PlaceFacts
+from slowpath.core.machine import PlaceFacts, format_cpu_list
 from slowpath.core.run_results import MessagePath
 from slowpath.core.units import format_bytes, format_ratio
 from slowpath.doctor.check import Ability, Check

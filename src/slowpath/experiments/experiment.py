@@ -13,10 +13,9 @@ from typing import Any, Literal, NamedTuple
 from slowpath.core.cell_results import CellResult
 from slowpath.core.engine_description import DescribedMetric, recorded
 from slowpath.core.errors import RecordError
-from slowpath.core.plan import Plan
+from slowpath.core.plan import Plan, Roles
 from slowpath.core.result import Interval, Result
 from slowpath.core.results import ContrastResult, Line, SkippedRow
-from slowpath.core.roles import Roles
 from slowpath.experiments.measured import (
     Absent,
     Derived,

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.cell_results import RepetitionCounts
-from slowpath.core.cpu_list import parse_cpu_list
-from slowpath.core.plan import Cell
-from slowpath.core.twins import Twins
+from slowpath.core.machine import parse_cpu_list
+from slowpath.core.plan import Cell, Twins
 from slowpath.core.units import whole_number
 from slowpath.record.blocks import BlockIndex, opened, phase_name, read_from, scan
 from slowpath.record.events import (

@@ -10,9 +10,9 @@ from typing import Literal
 
 from slowpath.core.cell_results import CellResult, InstructionRegion, MetricEstimate
 from slowpath.core.engine_description import recorded_roles
-from slowpath.core.put_results import PutCondition, PutPart, PutResults, PutRow, PutSplit, RateShare
+from slowpath.core.plan import Roles, is_effort
 from slowpath.core.results import ContrastResult
-from slowpath.core.roles import Roles, is_effort
+from slowpath.core.study_results import PutCondition, PutPart, PutResults, PutRow, PutSplit, RateShare
 from slowpath.experiments.experiment import Concluded, Experiment, Pattern, SideEffect, Study, counted, timed
 from slowpath.experiments.measured import (
     NO_SAMPLES,

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from slowpath.core.plan import Cell, Plan
-from slowpath.core.roles import Roles
-from slowpath.core.twins import twins_of
+from slowpath.core.plan import Cell, Plan, Roles, twins_of
 from slowpath.experiments.cannon.experiment import CANNON
 from slowpath.experiments.coll import COLL
 from slowpath.experiments.exchange import EXCHANGE

@@ -12,10 +12,18 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from slowpath.core.brief import MOST_ACTIONS
 from slowpath.core.cell_results import CellResult
-from slowpath.core.place import PlaceFault
-from slowpath.core.results import ContrastResult, ContrastSide, Finding, Level, Line, Verdict, VerdictState
+from slowpath.core.machine import PlaceFault
+from slowpath.core.results import (
+    MOST_ACTIONS,
+    ContrastResult,
+    ContrastSide,
+    Finding,
+    Level,
+    Line,
+    Verdict,
+    VerdictState,
+)
 from slowpath.core.units import format_bytes, format_time, of_ratio, ratio_words
 from slowpath.findings.facts import CLEAR_RATIO
 from slowpath.findings.finding import by_cost

@@ -13,13 +13,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.cpu_list import parse_cpu_list
 from slowpath.core.finding_results import ContrastResult, ContrastSide
-from slowpath.core.machine import Others
+from slowpath.core.machine import Others, parse_cpu_list
+from slowpath.core.plan import Roles
 from slowpath.core.result import Interval
-from slowpath.core.roles import Roles
 from slowpath.core.run_results import EnvironmentResult, PlacementResult, RankPlace, RunResult, SkippedRow
-from slowpath.core.shape_results import CellShapes, LaunchKinds
+from slowpath.core.study_results import CellShapes, LaunchKinds
 from slowpath.core.units import format_bytes, format_interval, format_ratio, format_time, of_ratio
 from slowpath.core.units import ratio_words as with_interval
 from slowpath.stats.contrast import paired

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from slowpath.core.cell_results import CellResult, MetricEstimate, MetricResult
-from slowpath.core.roles import Roles, is_effort
+from slowpath.core.plan import Roles, is_effort
 from slowpath.core.units import format_bytes
 from slowpath.findings.facts import LAW_RATIO, Facts, Ratio, Slowdown, number, once, page_bytes, ratio_of
 from slowpath.stats.contrast import SIGNIFICANCE

@@ -18,9 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.core.owners import make_place
+from slowpath.core.files import DAMAGE, make_place
 from slowpath.core.version import __version__
 from slowpath.mpi.probe import output_of
 

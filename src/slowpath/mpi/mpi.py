@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.decoding import DAMAGE
+from slowpath.core.files import DAMAGE
 from slowpath.mpi.install import read_manifest, variables
 from slowpath.mpi.launchers import BATCH_NAMES, MpiIdentity, identify, include_folders, link_folders
 from slowpath.mpi.libraries import STANDARD_SONAME, abi_of

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
-from slowpath.core.place import PlaceFacts, PlaceFault
+from slowpath.core.machine import PlaceFacts, PlaceFault, format_cpu_list, parse_cpu_list
 from slowpath.core.units import format_bytes, format_time
 from slowpath.mpi.libraries import TITLES
 

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import EnvironmentFailure
+from slowpath.core.files import DAMAGE
 
 _HALVES: Final = ("recursive_halving", "pairwise", "recursive_doubling")
 

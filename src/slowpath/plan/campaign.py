@@ -34,9 +34,9 @@ from slowpath.core.campaign import (
 )
 from slowpath.core.engine_description import nearest
 from slowpath.core.errors import UsageError
+from slowpath.core.files import data_folder
 from slowpath.core.guard import why_secret
 from slowpath.core.plan import ALL, Placement
-from slowpath.core.resources import data_folder
 
 MAX_FILE_BYTES = 2**20  # a campaign is written by people; anything larger is another kind of file
 _KINDS = ("campaign", "environment", "placement", "cells", "contrast")

@@ -18,8 +18,7 @@ from typing import Final
 import msgspec
 
 from slowpath.core.errors import UsageError
-from slowpath.core.pace import AS_ESTIMATED, Pace
-from slowpath.core.plan import Launch, Plan
+from slowpath.core.plan import AS_ESTIMATED, Launch, Pace, Plan
 from slowpath.experiments.registry import experiment_named
 
 FEWEST_ROUNDS = 5  # below it a t interval over launches is too wide to decide anything (docs/internals/statistics.md)

@@ -26,11 +26,13 @@ from slowpath.core.engine_description import (
     EngineDescription,
     Verdicts,
     expand_parameter,
+    group_labels,
     nearest,
     nothing_checked,
+    readable_value,
+    unique_labels,
 )
 from slowpath.core.errors import UsageError
-from slowpath.core.labels import group_labels, readable_value, unique_labels
 from slowpath.core.plan import (
     LIBRARIES,
     PLAN_SCHEMA,

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slowpath.core.errors import RecordError
-from slowpath.core.files import open_regular
-from slowpath.core.limits import FILE_BYTES, LARGEST_GAP_BYTES, MOST_SAMPLES_BYTES
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder, open_regular
+from slowpath.core.result import FILE_BYTES, LARGEST_GAP_BYTES, MOST_SAMPLES_BYTES
 
 COLUMN_DURATION = 1
 COLUMN_START = 2

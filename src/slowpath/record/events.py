@@ -16,16 +16,15 @@ from typing import Annotated, BinaryIO, TypeAlias, TypeVar
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError
-from slowpath.core.files import open_regular
-from slowpath.core.limits import FILE_BYTES, LONGEST_LINE_BYTES, Name, Number, Text, Whole
+from slowpath.core.files import DAMAGE, open_regular, why
 from slowpath.core.plan import CellNumber, Count, RankNumber, Ranks
+from slowpath.core.result import FILE_BYTES, LONGEST_LINE_BYTES, LongText, Name, Number, Whole
 
 _Value = TypeVar("_Value")
 _NUMBER = re.compile("[0-9]{1,18}")
 # One value that all ranks of a node share, or one for each of them.
-Texts: TypeAlias = Text | tuple[Text | None, ...] | None
+Texts: TypeAlias = LongText | tuple[LongText | None, ...] | None
 Integers: TypeAlias = Whole | tuple[Whole | None, ...] | None
 Numbers: TypeAlias = Number | tuple[Number | None, ...] | None
 
@@ -38,7 +37,7 @@ class Clock(msgspec.Struct, frozen=True):
     max_gap_ns: Number | None = None
     getres_ns: Number | None = None
     wtick_s: Number | None = None
-    source: Text | None = None
+    source: LongText | None = None
 
 
 class Rank(msgspec.Struct, frozen=True):
@@ -47,7 +46,7 @@ class Rank(msgspec.Struct, frozen=True):
     rank: RankNumber
     host: Name
     pid: Count | None = None
-    cpus_allowed: Text | None = None  # kernel list format, "0-1"
+    cpus_allowed: LongText | None = None  # kernel list format, "0-1"
     cpu: Count | None = None
     numa_node: Whole | None = None
     clock: Clock | None = None
@@ -68,7 +67,7 @@ class NodeRanks(msgspec.Struct, frozen=True):
     """`Rank` of the ranks of one node. ranks: "0-3,8".  pid: always one for each, and so what says how many."""
 
     host: Name
-    ranks: Text
+    ranks: LongText
     pid: tuple[Count, ...]
     cpus_allowed: Texts = None
     cpu: Integers = None
@@ -161,7 +160,7 @@ class Yardstick(msgspec.Struct, frozen=True, tag_field="event", tag="yardstick")
     bytes: Count
     operations: Annotated[int, Meta(ge=1, le=2**62)]
     samples_ns: tuple[Count, ...] = ()
-    reason: Text | None = None
+    reason: LongText | None = None
 
 
 class ProcessorTime(msgspec.Struct, frozen=True, tag_field="event", tag="processor_time"):
@@ -188,8 +187,8 @@ class ProcessorTime(msgspec.Struct, frozen=True, tag_field="event", tag="process
 class ThreadLevel(msgspec.Struct, frozen=True):
     """MPI's support for threads: single, funneled, serialized or multiple. asked: null where MPI_Init was called."""
 
-    asked: Text | None = None
-    provided: Text | None = None
+    asked: LongText | None = None
+    provided: LongText | None = None
 
 
 class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_begin"):
@@ -199,9 +198,9 @@ class LaunchBegin(msgspec.Struct, frozen=True, tag_field="event", tag="launch_be
     launch: Count
     size: Ranks
     seed: Whole | None = None
-    engine: Text | None = None
-    mpi_library: Text | None = None
-    mpi_standard: Text | None = None
+    engine: LongText | None = None
+    mpi_library: LongText | None = None
+    mpi_standard: LongText | None = None
     thread_level: ThreadLevel | None = None
     ranks: tuple[Rank, ...] = ()
     witnessed: bool = False  # libslowpath-witness.so was there: its times stand for nothing
@@ -218,10 +217,10 @@ class Blas(msgspec.Struct, frozen=True):
     """The library that multiplies."""
 
     name: Name
-    core: Text | None = None  # what it took the processor for
+    core: LongText | None = None  # what it took the processor for
     threads: Count | None = None
-    file: Text | None = None
-    compiled_for: Text | None = None  # flags of the engine's own code around it
+    file: LongText | None = None
+    compiled_for: LongText | None = None  # flags of the engine's own code around it
 
 
 class Grid(msgspec.Struct, frozen=True):
@@ -236,12 +235,12 @@ class Note(msgspec.Struct, frozen=True, tag_field="event", tag="note"):
     """Something that a reader should know."""
 
     t_ns: Whole
-    text: Text
+    text: LongText
     cell: CellNumber | None = None
     blas: Blas | None = None
     grid: Grid | None = None
     interval_ns: Number | None = None
-    remark: Text | None = None
+    remark: LongText | None = None
 
 
 class ProgressMade(msgspec.Struct, frozen=True, tag_field="event", tag="progress"):
@@ -285,12 +284,12 @@ class Instructions(msgspec.Struct, frozen=True, tag_field="event", tag="instruct
     rank: RankNumber
     region: Name  # put | synchronisation
     calls: Count | None = None
-    method: Text | None = None
+    method: LongText | None = None
     stepped: tuple[Count, ...] = ()
     retired: tuple[Count, ...] = ()
     region_instructions: Count | None = None
     shares: tuple[CountedFunction, ...] = ()
-    reason: Text | None = None
+    reason: LongText | None = None
 
     @property
     def counted(self) -> bool:
@@ -351,15 +350,15 @@ class Allocation(msgspec.Struct, frozen=True, tag_field="event", tag="allocation
     cell: CellNumber
     rank: RankNumber
     index: Count
-    role: Text | None = None
-    memory: Text | None = None
-    mpi_memory_kind: Text | None = None
-    pages_asked: Text | None = None
-    pages_observed: Text | None = None
+    role: LongText | None = None
+    memory: LongText | None = None
+    mpi_memory_kind: LongText | None = None
+    pages_asked: LongText | None = None
+    pages_observed: LongText | None = None
     huge_bytes: Count | None = None
     page_bytes: Count | None = None
-    base: Whole | Text | None = None
-    address: Whole | Text | None = None
+    base: Whole | LongText | None = None
+    address: Whole | LongText | None = None
     allocation_bytes: Count | None = None
     offset_bytes: Count | None = None
     reused_address: bool | None = None
@@ -390,7 +389,7 @@ class Repetitions(msgspec.Struct, frozen=True, tag_field="event", tag="repetitio
     involuntary_switches: tuple[Count, ...]
     other_cpu_s: tuple[Number | None, ...] = ()
     clock_hz: tuple[Number | None, ...] = ()
-    clock_from: Text | None = None
+    clock_from: LongText | None = None
 
 
 class Release(msgspec.Struct, frozen=True, tag_field="event", tag="release"):
@@ -403,7 +402,7 @@ class Release(msgspec.Struct, frozen=True, tag_field="event", tag="release"):
 
     t_ns: Whole
     cell: CellNumber
-    by: Text
+    by: LongText
     calls: Count
     late_ns: Count
     late_starts: Count | None = None
@@ -417,10 +416,10 @@ class CellEnd(msgspec.Struct, frozen=True, tag_field="event", tag="cell_end"):
     t_ns: Whole
     cell: CellNumber
     status: Annotated[str, Meta(pattern="^(ok|skipped|failed)$")]
-    reason: Text | None = None
+    reason: LongText | None = None
     batch: Count | None = None
     steady_samples: Count | None = None
-    stopped_because: Text | None = None
+    stopped_because: LongText | None = None
     validated_bytes: Count | None = None
     wrong_bytes: Count | None = None
 

@@ -16,12 +16,20 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.files import cannot, inside, json_bytes, read_bytes, require_utf8, write_atomically
-from slowpath.core.limits import FILE_BYTES, LONGEST_ID, MOST_LAUNCHES, Name, Text, Whole
+from slowpath.core.files import (
+    cannot,
+    decoded,
+    inside,
+    json_bytes,
+    read_bytes,
+    require_schema,
+    require_utf8,
+    write_atomically,
+)
 from slowpath.core.machine import require_machine, require_mpi
 from slowpath.core.plan import CellNumber, Count, Ranks
+from slowpath.core.result import FILE_BYTES, LONGEST_ID, MOST_LAUNCHES, LongText, Name, Whole
 
 RUN_SCHEMA = 1
 DEFAULT_PARENT = Path("slowpath-runs")
@@ -52,11 +60,11 @@ class RunInfo(msgspec.Struct, frozen=True):
     seed: Whole | None = None
     ranks: Ranks | None = None
     imported: bool = False
-    command: list[Text] = []  # how to run it again
+    command: list[LongText] = []  # how to run it again
     mpi: dict[str, Any] = {}  # the first of them
     mpis: list[dict[str, Any]] = []  # each MPI of the run, with its short_name and engine; []: an old run, with one
     machine: dict[str, Any] = {}
-    notes: list[Text] = []
+    notes: list[LongText] = []
     # Further ones, on which it was resumed; LaunchInfo.machine counts from 1.
     machines: Annotated[list[dict[str, Any]], Meta(max_length=MOST_MACHINES)] = []
 
@@ -86,7 +94,7 @@ class FailedCell(msgspec.Struct, frozen=True):
 
     cell: CellNumber
     status: CellEnded
-    reason: Text
+    reason: LongText
 
 
 class LaunchInfo(msgspec.Struct, frozen=True):
@@ -96,14 +104,14 @@ class LaunchInfo(msgspec.Struct, frozen=True):
     round: Count
     environment: Name
     placement: Name
-    argv: list[Text] = []
-    variables: dict[Name, Text] = {}
+    argv: list[LongText] = []
+    variables: dict[Name, LongText] = {}
     started: Name | None = None
     finished: Name | None = None
     wall_s: Seconds | None = None
     return_code: Whole | None = None
     ended: Ended = "ok"
-    reason: Text | None = None
+    reason: LongText | None = None
     failed_cells: list[FailedCell] = []
     continues: CellNumber | None = None  # the launch whose remaining cells this one measures
     mpi: Name | None = None  # short name of its MPI; None: from before there could be several

@@ -10,12 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from slowpath.core.decoding import decoded, require_schema
 from slowpath.core.engine_description import Parameter, recorded
 from slowpath.core.errors import RecordError
-from slowpath.core.files import json_bytes, read_bytes, write_atomically
-from slowpath.core.limits import FILE_BYTES
+from slowpath.core.files import decoded, json_bytes, read_bytes, require_schema, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Launch, Plan
+from slowpath.core.result import FILE_BYTES
 from slowpath.record.folder import LaunchInfo
 
 ENGINE_PLAN_VERSION = 1

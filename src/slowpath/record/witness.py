@@ -9,10 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.decoding import decoded
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes
-from slowpath.core.limits import FILE_BYTES, LOG_BYTES, Name, Number, Text
+from slowpath.core.files import decoded, read_bytes
+from slowpath.core.result import FILE_BYTES, LOG_BYTES, LongText, Name, Number
 
 CONTROL_VARIABLES = "control_variables.json"
 PERFORMANCE_VARIABLES = "performance_variables.json"
@@ -26,10 +25,10 @@ class Variable(msgspec.Struct, frozen=True, rename={"kind": "class"}):
     """
 
     name: Name
-    value: bool | int | Number | Text | list[int | Number] | None
+    value: bool | int | Number | LongText | list[int | Number] | None
     type: Name
-    description: Text = ""
-    reason: Text | None = None
+    description: LongText = ""
+    reason: LongText | None = None
     kind: Name | None = None
 
 

@@ -27,12 +27,9 @@ from slowpath.analyse.build import build_results
 from slowpath.analyse.shapes import ENOUGH_LATER
 from slowpath.analyse.source import read_recorded
 from slowpath.core.cell_results import CellResult
-from slowpath.core.decoding import decoded
-from slowpath.core.diagnosis_folder import DIAGNOSIS_FILE, DiagnosisInfo, read_info, step_folders
 from slowpath.core.errors import UsageError
-from slowpath.core.files import read_bytes
-from slowpath.core.limits import FILE_BYTES
-from slowpath.core.result import Result
+from slowpath.core.files import DIAGNOSIS_FILE, DiagnosisInfo, decoded, read_bytes, read_info, step_folders
+from slowpath.core.result import FILE_BYTES, Result
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.experiments.measured import Absent, LaunchRecord, first_good_launches
 from slowpath.experiments.registry import METRICS, experiment_named

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slowpath.core.cannon_results import (
+from slowpath.core.results import Results
+from slowpath.core.study_results import (
     CannonBest,
     CannonBlas,
     CannonComputation,
@@ -21,7 +22,6 @@ from slowpath.core.cannon_results import (
     ScalingPoint,
     Value,
 )
-from slowpath.core.results import Results
 from slowpath.core.units import listed
 from slowpath.experiments.cannon.runs import YARDSTICKS
 from slowpath.report import format as fmt

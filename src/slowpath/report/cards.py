@@ -26,7 +26,7 @@ from slowpath.core.results import (
     Rival,
     SideEffect,
 )
-from slowpath.core.shape_results import DrawnMessages
+from slowpath.core.study_results import DrawnMessages
 from slowpath.core.units import more_words, share_words
 from slowpath.findings.conclude import Group, group_of
 from slowpath.findings.slow_path import Picture

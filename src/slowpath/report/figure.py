@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from slowpath.core.cannon_results import Value
 from slowpath.core.cell_results import MetricEstimate
 from slowpath.core.result import Interval
+from slowpath.core.study_results import Value
 from slowpath.report import format as fmt
 
 K = TypeVar("K")

@@ -17,9 +17,9 @@ from typing import NamedTuple
 from slowpath.core.cell_results import CellResult, MetricEstimate
 from slowpath.core.errors import UsageError
 from slowpath.core.guard import cleaned
+from slowpath.core.plan import is_effort
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
-from slowpath.core.roles import is_effort
 from slowpath.experiments.registry import ROLES, experiment_named
 from slowpath.report import format as fmt
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from slowpath.core.cell_results import CellResult, Distribution, InstructionRegion, MetricEstimate
 from slowpath.core.guard import line
-from slowpath.core.put_results import PutCondition, PutRow, PutSplit
 from slowpath.core.result import Interval
 from slowpath.core.results import Results
+from slowpath.core.study_results import PutCondition, PutRow, PutSplit
 from slowpath.experiments.put import Kind, design_of, puts, steady
 from slowpath.report import format as fmt
 from slowpath.report.csv import Value, as_csv

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from slowpath.core.message_results import RankScaling
 from slowpath.core.results import Results
+from slowpath.core.study_results import RankScaling
 from slowpath.report import format as fmt
 from slowpath.report.csv import as_csv
 from slowpath.report.figure import MOST_SERIES, Axis, Band, Group, Plot, Point, Section, Series, numbers

@@ -7,9 +7,8 @@ import textwrap
 from collections import Counter
 from pathlib import PurePath
 
-from slowpath.core.brief import Brief
 from slowpath.core.guard import cleaned
-from slowpath.core.results import ContrastResult, Finding, Leg, RemedyResult, Results
+from slowpath.core.results import Brief, ContrastResult, Finding, Leg, RemedyResult, Results
 from slowpath.experiments.registry import EXPERIMENTS
 from slowpath.findings.conclude import group_of
 from slowpath.report import format as fmt

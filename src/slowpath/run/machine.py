@@ -20,9 +20,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
-from slowpath.core.machine import OtherProcess, Others
-from slowpath.core.place import PlaceFacts
+from slowpath.core.machine import OtherProcess, Others, PlaceFacts, format_cpu_list, parse_cpu_list
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.own_settings import NOT_RECORDED, VARIABLES, recorded_variables
 from slowpath.mpi.place import GPU_MODULES, gpu_driver, processor_groups
@@ -40,7 +38,7 @@ class _Vector(ctypes.Structure):
 
 @dataclass(frozen=True)
 class CopyTrial:
-    """errno of each copy, 0: it went, None: not tried; as `core.place.PlaceFacts` has them. seconds: of all."""
+    """errno of each copy, 0: it went, None: not tried; as `core.machine.PlaceFacts` has them. seconds: of all."""
 
     plain: int | None
     asked: int | None

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.files import cannot, inside, json_bytes
+from slowpath.core.files import DAMAGE, cannot, inside, json_bytes
 from slowpath.core.guard import line
 
 OWNER = "owner.json"

@@ -16,15 +16,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from slowpath.core.campaign import Campaign
-from slowpath.core.campaign_file import recorded
-from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
+from slowpath.core.campaign import Campaign, recorded
 from slowpath.core.engine_description import CheckCells, Verdicts
 from slowpath.core.errors import EnvironmentFailure, SlowpathError, UsageError
 from slowpath.core.guard import shell_assignments
-from slowpath.core.pace import AS_ESTIMATED, Pace, Size
-from slowpath.core.plan import ALL, Cell, Launch, Placement, Plan
-from slowpath.core.twins import twins_of
+from slowpath.core.machine import format_cpu_list, parse_cpu_list
+from slowpath.core.plan import ALL, AS_ESTIMATED, Cell, Launch, Pace, Placement, Plan, Size, twins_of
 from slowpath.mpi.batch_systems import NodeAllocation, find_allocation
 from slowpath.mpi.find import LAUNCHER_NAMES, VARIABLE, find_all, find_mpi, is_embedded
 from slowpath.mpi.launchers import (

@@ -15,10 +15,9 @@ import msgspec
 from slowpath.core.errors import EnvironmentFailure, RecordError, SlowpathError
 from slowpath.core.files import read_bytes, write_atomically
 from slowpath.core.guard import KnownSecrets
-from slowpath.core.limits import FILE_BYTES
-from slowpath.core.machine import MpiFacts
-from slowpath.core.machine_kind import Machine, differing, host_of, in_words
+from slowpath.core.machine import Machine, MpiFacts, differing, host_of, in_words
 from slowpath.core.plan import Environment, Launch, Plan
+from slowpath.core.result import FILE_BYTES
 from slowpath.core.units import whole_number
 from slowpath.mpi.batch_systems import find_allocation
 from slowpath.mpi.find import LAUNCHER_NAMES, find_all, find_mpi

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from slowpath.core.errors import SlowpathError
-from slowpath.core.pace import Pace
-from slowpath.core.plan import Cell, Launch, Plan
+from slowpath.core.plan import Cell, Launch, Pace, Plan
 from slowpath.core.units import format_time
 from slowpath.plan.cost import LaunchTime, pace_of, times_of, typical_ratio
 from slowpath.record.events import CellBegin, read_events

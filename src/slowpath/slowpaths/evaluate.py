@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from slowpath.core.plan import Roles
 from slowpath.core.results import Finding, MpiResult, PlacementResult, Results
-from slowpath.core.roles import Roles
 from slowpath.findings.facts import CLEAR_RATIO, OF_MESSAGES, Facts, UserState, crowded
 from slowpath.findings.finding import build, by_cost
 from slowpath.findings.slow_path import WAITING, Observation, Parameters, SlowPath

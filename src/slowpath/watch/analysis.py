@@ -21,7 +21,7 @@ from typing import Final, Literal
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.place import PlaceFault
+from slowpath.core.machine import PlaceFault
 from slowpath.core.units import seconds
 from slowpath.core.version import __version__
 from slowpath.findings.program_pattern import ProgramCalls

@@ -9,11 +9,9 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
-from slowpath.core.decoding import decoded, require_schema
-from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
-from slowpath.core.limits import Name, Text, Whole
-from slowpath.core.place import PlaceFacts
-from slowpath.core.result import NotNegative
+from slowpath.core.files import decoded, inside, json_bytes, read_bytes, require_schema, write_atomically
+from slowpath.core.machine import PlaceFacts
+from slowpath.core.result import LongText, Name, NotNegative, Whole
 
 WATCH_FILE = "watch.json"
 RANKS_FOLDER = "ranks"
@@ -30,7 +28,7 @@ class WatchLauncher(msgspec.Struct, frozen=True, kw_only=True):
     library  name of the MPI library that it came with, and its version; None: it is a batch system's, or not known
     """
 
-    path: Text
+    path: LongText
     name: Name
     library: Name | None = None
     version: Name | None = None
@@ -53,14 +51,14 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: Whole = SCHEMA
     slowpath: Name
-    command: Annotated[tuple[Text, ...], Meta(max_length=MOST_WORDS)]
+    command: Annotated[tuple[LongText, ...], Meta(max_length=MOST_WORDS)]
     started: Name
-    working_folder: Text
+    working_folder: LongText
     host: Name
-    library: Text
-    stdin: Text | None = None
-    variables: dict[str, Text] = {}
-    variables_not_recorded: dict[str, Text] = {}
+    library: LongText
+    stdin: LongText | None = None
+    variables: dict[str, LongText] = {}
+    variables_not_recorded: dict[str, LongText] = {}
     wall_s: NotNegative | None = None
     exit_code: Whole | None = None
     signal: Whole | None = None
@@ -68,7 +66,7 @@ class WatchInfo(msgspec.Struct, frozen=True, kw_only=True):
     until: NotNegative | None = None
     hang_after_s: NotNegative | None = None
     hung: bool = False
-    notes: tuple[Text, ...] = ()
+    notes: tuple[LongText, ...] = ()
     launcher: WatchLauncher | None = None
     place: PlaceFacts | None = None
 

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from slowpath.core.cpu_list import format_cpu_list
-from slowpath.core.place import PlaceFacts, PlaceFault
+from slowpath.core.machine import PlaceFacts, PlaceFault, format_cpu_list
 from slowpath.findings.program_pattern import RankShare, crowds
 from slowpath.mpi.place import PlaceJob, faults
 from slowpath.watch.folder import WatchInfo

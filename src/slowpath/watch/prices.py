@@ -23,13 +23,10 @@ from msgspec import Meta
 
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_results import CellResult
-from slowpath.core.decoding import decoded
-from slowpath.core.diagnosis_folder import is_diagnosis, step_folders
 from slowpath.core.engine_description import recorded_defaults
 from slowpath.core.errors import SlowpathError, UsageError
-from slowpath.core.files import read_bytes, write_atomically
-from slowpath.core.limits import FILE_BYTES, Text
-from slowpath.core.result import Interval
+from slowpath.core.files import decoded, is_diagnosis, read_bytes, step_folders, write_atomically
+from slowpath.core.result import FILE_BYTES, Interval, LongText
 from slowpath.core.results import ContrastResult, ContrastSide, Finding, Results
 from slowpath.core.units import format_bytes
 from slowpath.findings.slow_path import DEFAULTS, Parameters, ProgramPrice
@@ -458,7 +455,7 @@ LAWS_FILE: Final = "laws.json"
 class LawFolders(msgspec.Struct, frozen=True):
     """laws.json of a watch: diagnoses whose contrasts and laws price it, absolute paths."""
 
-    folders: Annotated[list[Text], Meta(max_length=100)] = []
+    folders: Annotated[list[LongText], Meta(max_length=100)] = []
 
 
 def price_folders(watch: Path) -> list[Path]:

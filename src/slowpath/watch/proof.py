@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from slowpath.core.brief import Brief
-from slowpath.core.decoding import decoded, require_schema
-from slowpath.core.files import inside, json_bytes, read_bytes, write_atomically
+from slowpath.core.files import decoded, inside, json_bytes, read_bytes, require_schema, write_atomically
 from slowpath.core.guard import line, shell_assignments
 from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Positive, Result, Share, Text, means
+from slowpath.core.results import Brief
 
 PROOF_FILE = "proof.json"
 PROOF_SCHEMA: Final = 1

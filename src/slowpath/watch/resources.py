@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from slowpath.core.cpu_list import format_cpu_list, parse_cpu_list
 from slowpath.core.errors import UsageError
+from slowpath.core.machine import format_cpu_list, parse_cpu_list
 from slowpath.findings.program_pattern import ProgramResources, RankShare
 from slowpath.mpi.launchers import launcher_named
 from slowpath.mpi.libraries import MPI_LIBRARIES, named_in

@@ -15,13 +15,23 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from slowpath.core.decoding import DAMAGE, require_schema, why
 from slowpath.core.errors import RecordError
-from slowpath.core.files import read_bytes
+from slowpath.core.files import DAMAGE, read_bytes, require_schema, why
 from slowpath.core.finding_results import RemedyResult
-from slowpath.core.limits import FILE_BYTES
-from slowpath.core.place import PlaceFault
-from slowpath.core.result import Count, Interval, Name, NotNegative, Number, Result, Share, Text, means, optional
+from slowpath.core.machine import PlaceFault
+from slowpath.core.result import (
+    FILE_BYTES,
+    Count,
+    Interval,
+    Name,
+    NotNegative,
+    Number,
+    Result,
+    Share,
+    Text,
+    means,
+    optional,
+)
 from slowpath.core.results_schema import NULL, Schema, has, reason_where, schema_of
 
 WATCH_SCHEMA: Final = 1

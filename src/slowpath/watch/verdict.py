@@ -15,10 +15,10 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from slowpath.core.brief import Brief
-from slowpath.core.cpu_list import format_cpu_list
 from slowpath.core.finding_results import RemedyResult
+from slowpath.core.machine import format_cpu_list
 from slowpath.core.result import Interval
+from slowpath.core.results import Brief
 from slowpath.core.units import format_bytes, format_interval, format_ratio, listed, seconds
 from slowpath.findings.program_pattern import ProgramSlowPath
 from slowpath.slowpaths.registry import PROGRAM_REMEDIES, find, known

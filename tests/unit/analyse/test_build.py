@@ -13,7 +13,7 @@ import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_results import FirstSlow
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.core.results import ContrastResult, Results
 from slowpath.record.folder import FailedCell, launch_folder
 from support.results import as_json

@@ -15,8 +15,8 @@ from planted import BATCH, FAST_NS, add_launch, events, make_run, ping_pong
 
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_results import CallCounts, CellResult
+from slowpath.core.files import data_folder
 from slowpath.core.plan import Cell, Environment, Launch
-from slowpath.core.resources import data_folder
 from slowpath.core.results import LibraryVariable, Results
 from slowpath.record.folder import launch_folder
 from slowpath.record.plan_files import read_plan, write_plan

@@ -11,9 +11,9 @@ from typing import cast
 import numpy as np
 import pytest
 
-from slowpath.core.cannon_results import CannonComputation, Value
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Cell
+from slowpath.core.study_results import CannonComputation, Value
 from slowpath.experiments.cannon.critical import crossing
 from slowpath.experiments.cannon.entry import advice, kernels
 from slowpath.experiments.cannon.experiment import MEANINGS

@@ -14,10 +14,10 @@ import pytest
 from planted_cannon import Machine
 
 from slowpath.analyse.build import build_results
-from slowpath.core.cannon_results import CannonGroup, CannonPoint
 from slowpath.core.cell_results import MetricEstimate, RepetitionCounts
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.core.results import Line, Results
+from slowpath.core.study_results import CannonGroup, CannonPoint
 from slowpath.report.run_page import render_html
 from slowpath.report.text import render_text
 from support.results import as_json

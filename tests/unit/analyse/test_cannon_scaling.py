@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from slowpath.core.cannon_results import CannonGroup, CannonPoint, CannonScaling, Value
 from slowpath.core.plan import Placement
+from slowpath.core.study_results import CannonGroup, CannonPoint, CannonScaling, Value
 from slowpath.experiments.cannon.critical import scaling
 from slowpath.experiments.cannon.points import CellGroup, Measured
 from slowpath.experiments.cannon.runs import clock_of, over_repetitions

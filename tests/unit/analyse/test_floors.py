@@ -19,8 +19,7 @@ from slowpath.analyse.floors import (
     lowest,
     message_of,
 )
-from slowpath.core.plan import Cell
-from slowpath.core.twins import Twins
+from slowpath.core.plan import Cell, Twins
 from slowpath.experiments.measured import LaunchRecord, Measurements
 from slowpath.record.events import FixedWork, LaunchEvents, Yardstick
 from slowpath.record.folder import LaunchInfo

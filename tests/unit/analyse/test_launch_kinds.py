@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.core.shape_results import LaunchKinds
+from slowpath.core.study_results import LaunchKinds
 from slowpath.slowpaths.order_and_time.sp029_launch_lottery import launch_lotteries
 from support.results import a_cell
 from support.series import lottery

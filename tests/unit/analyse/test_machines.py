@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from slowpath.analyse.build import build_results
-from slowpath.core.machine_kind import differing
+from slowpath.core.machine import differing
 from slowpath.core.results import Results
 from slowpath.record.folder import read_launches, read_run, write_launch, write_run
 

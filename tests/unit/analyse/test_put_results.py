@@ -11,7 +11,7 @@ import pytest
 
 from slowpath.analyse.build import build_results
 from slowpath.core.cell_results import Distribution, FunctionShare, InstructionTotal, MetricEstimate
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.core.results import Results
 from slowpath.report.run_page import render_html
 from slowpath.report.text import render_text

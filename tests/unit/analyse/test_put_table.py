@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from slowpath.core.put_results import PutResults, PutRow
 from slowpath.core.results import Results
+from slowpath.core.study_results import PutResults, PutRow
 from support import report_studies
 
 

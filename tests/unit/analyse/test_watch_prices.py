@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.law_results import LawForecast, LawPoint
+from slowpath.core.finding_results import LawForecast, LawPoint
 from slowpath.core.results import Results
 from slowpath.watch.conclude import asking, concluded
 from slowpath.watch.messages import Load, p2p_parameters

@@ -15,7 +15,7 @@ from slowpath.compare.gate import Gate, gate
 from slowpath.compare.read import RunSource
 from slowpath.compare.views import render_comparison, render_gate
 from slowpath.core.cell_results import CellResult
-from slowpath.core.machine_kind import alike, described, unlike
+from slowpath.core.machine import alike, described, unlike
 from slowpath.core.results import LaunchCounts
 from support.results import a_placement, an_environment, an_mpi
 

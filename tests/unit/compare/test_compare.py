@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from slowpath.compare.comparison import Comparison, compare, match
 from slowpath.compare.read import read_source
 from slowpath.compare.views import render_comparison, render_comparison_brief
-from slowpath.core.brief import MOST_LINES
 from slowpath.core.cell_results import CellResult
 from slowpath.core.errors import RecordError, UsageError
+from slowpath.core.results import MOST_LINES
 from support.results import an_mpi
 
 THREE = {1: 1.1, 2: 0.9}

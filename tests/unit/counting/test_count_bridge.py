@@ -8,8 +8,8 @@ import dataclasses
 from msgspec.structs import replace
 from test_count_compare import LIBRARY, count
 
-from slowpath.core.put_results import PutPart, PutSplit
 from slowpath.core.results import Results
+from slowpath.core.study_results import PutPart, PutSplit
 from slowpath.studies.counting.report import bridge_lines
 from slowpath.studies.counting.trace import ProcessCount, SteppedFunction
 from support import report_studies

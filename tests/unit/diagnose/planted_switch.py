@@ -11,7 +11,7 @@ import numpy as np
 from made_results import cell, law, results
 from msgspec.structs import replace
 
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, LawResult, LimitBracket, Results
 from slowpath.diagnose.state import LibraryFacts, MeasuredStep, Proposal, State
 from slowpath.diagnose.steps.order import proposals

@@ -9,8 +9,7 @@ from typing import Any
 import made_results
 import pytest
 
-from slowpath.core.campaign import Campaign
-from slowpath.core.campaign_file import recorded
+from slowpath.core.campaign import Campaign, recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.core.plan import Plan
 from slowpath.diagnose.limits import points

@@ -15,7 +15,7 @@ from made_results import cell, finding, law, results, step
 from msgspec.structs import replace
 from planted_switch import CELL, CMA, asked, state
 
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, LimitBracket, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.limits.attribution import AND, TOGETHER, attribution

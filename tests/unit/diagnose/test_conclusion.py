@@ -8,8 +8,8 @@ from made_results import cell, environment, finding, planted_contrast, remedy, r
 from msgspec.structs import replace
 
 from slowpath.core.cell_results import CallCounts, RoleWitness
+from slowpath.core.plan import Roles
 from slowpath.core.results import Finding, Results
-from slowpath.core.roles import Roles
 from slowpath.diagnose import user_states
 from slowpath.diagnose.conclusion import advance, conclude
 from slowpath.diagnose.state import MeasuredStep

@@ -17,11 +17,9 @@ import made_results
 import msgspec
 import pytest
 
-from slowpath.core.campaign import Campaign
-from slowpath.core.campaign_file import recorded
+from slowpath.core.campaign import Campaign, recorded
 from slowpath.core.cell_results import MetricResult
-from slowpath.core.pace import AS_ESTIMATED, Pace, Size
-from slowpath.core.plan import Plan
+from slowpath.core.plan import AS_ESTIMATED, Pace, Plan, Size
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose import session
 from slowpath.diagnose.asked import Asked

@@ -12,7 +12,7 @@ from made_results import cell, estimate, results, step
 from msgspec.structs import replace
 from planted_switch import state
 
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.state import MeasuredStep

@@ -10,7 +10,7 @@ import pytest
 from made_results import METRIC, cell, contrast, environment, finding, results, step
 from msgspec.structs import replace
 
-from slowpath.core.campaign_file import recorded
+from slowpath.core.campaign import recorded
 from slowpath.core.machine import OtherProcess, Others
 from slowpath.core.results import RankPlace, Results, SkippedRow
 from slowpath.diagnose.conclusion import conclude

@@ -10,7 +10,7 @@ from typing import Any
 import made_results
 import pytest
 
-from slowpath.core.campaign_file import recorded
+from slowpath.core.campaign import recorded
 from slowpath.core.cell_results import CellResult
 from slowpath.diagnose.session import replaced_words
 from slowpath.diagnose.sides import Condition, Sides

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from numpy.random import Generator
 from test_settings_step import settings, surveyed
 
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude
 from slowpath.diagnose.own_settings.shares import again

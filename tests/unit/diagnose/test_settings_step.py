@@ -12,7 +12,7 @@ import pytest
 from made_results import cell, contrast, finding, results, step
 from msgspec.structs import replace
 
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import campaign_toml
 from slowpath.core.finding_results import SettingsWords
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.conclusion import conclude

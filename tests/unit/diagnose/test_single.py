@@ -13,7 +13,7 @@ from made_results import METRIC, cell, contrast, results, step
 from msgspec.structs import replace
 from planted_switch import state
 
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import campaign_toml
 from slowpath.core.results import Finding, Results
 from slowpath.diagnose.asked import Asked
 from slowpath.diagnose.conclusion import conclude

@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from slowpath.core.files import data_folder
 from slowpath.core.plan import Plan
-from slowpath.core.resources import data_folder
 from slowpath.experiments.exchange import EXCHANGE, box_points
 from slowpath.experiments.measured import Absent, LaunchContext, MetricSamples, SampleBlock
 from slowpath.plan.campaign import load

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from planting import MIB, plant
 
-from slowpath.core.law_results import LawForecast
+from slowpath.core.finding_results import LawForecast
 from slowpath.stats.laws.choose import choose
 from slowpath.stats.laws.fit import (
     FEWEST_LEFT,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.mpi.launchers import LAUNCHERS
 from slowpath.mpi.own_settings import reader_of, why_code
 from slowpath.mpi.settings import SETTINGS, SWITCHES, TUNINGS

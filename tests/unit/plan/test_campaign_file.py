@@ -6,8 +6,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import Campaign, CellsTable, ContrastTable, EnvironmentTable, PlacementTable, campaign_toml
 from slowpath.core.errors import UsageError
 from slowpath.plan.campaign import decode, load, require_sound, shipped
 

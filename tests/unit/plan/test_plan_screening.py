@@ -7,8 +7,8 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable
 
+from slowpath.core.files import data_folder
 from slowpath.core.plan import Plan
-from slowpath.core.resources import data_folder
 
 GROUP = """
 [[cells]]

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from slowpath.core.plan import WITNESSED_ROUNDS, Plan
-from slowpath.core.twins import twins_of
+from slowpath.core.plan import WITNESSED_ROUNDS, Plan, twins_of
 
 ENVIRONMENTS = """
 [[environment]]

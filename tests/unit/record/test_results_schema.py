@@ -18,7 +18,7 @@ from slowpath.core.cell_results import (
     LaunchInstructions,
     PerCall,
 )
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.core.results_schema import results_schema
 from support.results import a_cell, a_contrast, a_finding, a_law, a_remedy, a_skipped_row, as_json, results
 

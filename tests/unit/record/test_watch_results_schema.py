@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.watch.results import watch_results_schema
 from support.results import as_json
 from support.watch_results import a_finding, results

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import campaign_toml
 from slowpath.core.errors import EnvironmentFailure
 from slowpath.plan.campaign import decode
 from slowpath.watch.conclude import Asking, asking

@@ -9,8 +9,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.cannon_results import CannonComputation, CannonGroup, CannonKernel, CannonKernels, Value
 from slowpath.core.results import Results
+from slowpath.core.study_results import CannonComputation, CannonGroup, CannonKernel, CannonKernels, Value
 from slowpath.experiments.cannon.entry import with_hidden
 from slowpath.report.cannon import cannon_section, curve_figures
 from slowpath.report.figure import Facts, Plot, Rows, Table, Text

@@ -8,7 +8,7 @@ import errno
 import pytest
 from msgspec.structs import replace
 
-from slowpath.core.place import PlaceFacts
+from slowpath.core.machine import PlaceFacts
 from slowpath.findings.conclude import RunFacts, conclude
 from slowpath.mpi import place as checks
 from slowpath.mpi.place import PLACE_CHECKS, PlaceCheck, PlaceJob, faults, judged

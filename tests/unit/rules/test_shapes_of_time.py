@@ -10,7 +10,7 @@ from planted_results import Planted
 from plants import PLANTS
 
 from slowpath.core.results import Finding
-from slowpath.core.shape_results import CellShapes
+from slowpath.core.study_results import CellShapes
 from slowpath.experiments.registry import ROLES
 from slowpath.findings.conclude import group_of
 from slowpath.slowpaths.evaluate import findings

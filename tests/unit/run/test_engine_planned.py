@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.owners import make_place
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder, make_place
 from slowpath.mpi.find import find_mpi
 from slowpath.mpi.mpi import Mpi
 from slowpath.run.engine.build import processor_features

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from slowpath.core import owners as trust
+from slowpath.core import files as trust
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.owners import make_place, why_not_trusted
+from slowpath.core.files import make_place, why_not_trusted
 from slowpath.run.engine import cache as usable
 from slowpath.run.engine.cache import (
     NOTE,

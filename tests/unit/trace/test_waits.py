@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from slowpath.core.cannon_results import TimelineInterval, TimelineWait
+from slowpath.core.study_results import TimelineInterval, TimelineWait
 from slowpath.experiments.cannon.entry import waits
 
 

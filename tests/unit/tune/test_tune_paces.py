@@ -12,8 +12,7 @@ import pytest
 
 from slowpath.core.campaign import Campaign
 from slowpath.core.engine_description import recorded
-from slowpath.core.pace import AS_ESTIMATED, Pace
-from slowpath.core.plan import Plan
+from slowpath.core.plan import AS_ESTIMATED, Pace, Plan
 from slowpath.diagnose.tune.campaigns import AT_ONCE, VIEWS, choosing, comparing, grid_of, whole
 from slowpath.diagnose.tune.request import DEFAULT_BYTES, TuneRequest, tunable
 from slowpath.experiments import coll

@@ -37,7 +37,7 @@ from watch_calls import Argument, family_of, roles_of
 
 import slowpath
 from slowpath.core.errors import RecordError
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 from slowpath.watch.events import MOST_GATHERED, events_of
 from slowpath.watch.folder import RANKS_FOLDER, WatchInfo, is_watch, read_watch, record_files, write_watch
 from slowpath.watch.messages import MEMORY

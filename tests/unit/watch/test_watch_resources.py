@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace as with_changes
 
-from slowpath.core.place import PlaceFacts
+from slowpath.core.machine import PlaceFacts
 from slowpath.findings.program_pattern import Ints, Messages, ProgramCalls, ProgramResources, RankShare, crowds
 from slowpath.run.engine.cache import Engine, EngineNote
 from slowpath.slowpaths.placement import sp061_threads_share, sp063_user_namespaces, sp071_other_jobs

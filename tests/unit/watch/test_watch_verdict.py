@@ -24,10 +24,9 @@ import pytest
 from msgspec.structs import fields, replace
 
 from slowpath.cli.main import exit_code
-from slowpath.core.brief import MOST_LINES
-from slowpath.core.campaign_file import campaign_toml
-from slowpath.core.resources import data_folder
-from slowpath.core.results import Results
+from slowpath.core.campaign import campaign_toml
+from slowpath.core.files import data_folder
+from slowpath.core.results import MOST_LINES, Results
 from slowpath.plan.campaign import decode
 from slowpath.watch.accounts import file_time, module_of, start_seconds
 from slowpath.watch.analysis import watched

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from slowpath.analyse.build import build_results
 from slowpath.analyse.source import read_results
-from slowpath.core.diagnosis_folder import step_folders
 from slowpath.core.errors import RecordError
-from slowpath.core.files import inside, write_atomically
+from slowpath.core.files import inside, step_folders, write_atomically
 from slowpath.core.guard import text
 from slowpath.core.results import ContrastResult, Finding, Results
 from slowpath.diagnose.limits.variables import limits_of

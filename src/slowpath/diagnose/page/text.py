@@ -6,9 +6,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from slowpath.core.brief import Brief
 from slowpath.core.guard import cleaned
-from slowpath.core.results import Finding, RemedyResult, SideEffect, Verdict
+from slowpath.core.results import Brief, Finding, RemedyResult, SideEffect, Verdict
 from slowpath.core.units import format_ratio, format_time, more_words, share_words
 from slowpath.diagnose.limits.variables import limits_of
 from slowpath.diagnose.page.words import leg_words, limit_words

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slowpath.core.errors import UsageError
-from slowpath.core.limits import MOST_RANKS
+from slowpath.core.result import MOST_RANKS
 from slowpath.diagnose.places import LaunchPlace
 
 PAIR = 2

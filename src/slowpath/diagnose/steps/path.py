@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from slowpath.core.brief import MOST_ACTIONS
 from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable, Values
-from slowpath.core.results import Finding, MessagePath, Results, Verdict
+from slowpath.core.results import MOST_ACTIONS, Finding, MessagePath, Results, Verdict
 from slowpath.diagnose.own_settings.listing import OWN_WITNESSED
 from slowpath.diagnose.own_settings.named import responsible
 from slowpath.diagnose.state import MeasuredStep, Proposal, State, settings_of

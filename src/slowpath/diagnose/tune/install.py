@@ -18,9 +18,8 @@ from typing import Final
 
 import msgspec
 
-from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import EnvironmentFailure, RecordError, UsageError
-from slowpath.core.files import json_bytes, read_bytes, write_atomically
+from slowpath.core.files import Versioned, decoded, json_bytes, read_bytes, write_atomically
 from slowpath.core.result import Whole
 from slowpath.diagnose.tune.files import LIBRARY, PRELOAD, contents
 from slowpath.diagnose.tune.promise import FILE as PROMISES

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.files import json_bytes, read_bytes
+from slowpath.core.files import Versioned, decoded, json_bytes, read_bytes
 from slowpath.core.result import AtLeastOne, Count, Name
 from slowpath.diagnose.tune.campaigns import mockups_of
 from slowpath.diagnose.tune.choose import CollectiveCell

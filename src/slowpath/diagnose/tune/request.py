@@ -9,9 +9,8 @@ from typing import Final
 
 import msgspec
 
-from slowpath.core.decoding import Versioned, decoded
 from slowpath.core.errors import UsageError
-from slowpath.core.files import json_bytes, read_bytes, write_atomically
+from slowpath.core.files import Versioned, decoded, json_bytes, read_bytes, write_atomically
 from slowpath.core.result import AtLeastOne, Count, Name, NotNegative
 from slowpath.mpi.guidelines import GUIDELINES
 from slowpath.mpi.tuning import ALGORITHMS

@@ -12,7 +12,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from slowpath.core.cannon_results import (
+from slowpath.core.plan import Placement
+from slowpath.core.study_results import (
     CannonGroup,
     CannonPoint,
     CannonScaling,
@@ -22,7 +23,6 @@ from slowpath.core.cannon_results import (
     ScalingPoint,
     Value,
 )
-from slowpath.core.plan import Placement
 from slowpath.experiments.cannon.points import CellGroup, Measured, rounds_of, value_of
 from slowpath.experiments.cannon.runs import ALONE, REFERENCE, YARDSTICKS
 from slowpath.stats.contrast import ContrastEstimate, benjamini_hochberg, judge, paired

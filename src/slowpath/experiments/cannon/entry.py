@@ -10,7 +10,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from slowpath.core.cannon_results import (
+from slowpath.core.cell_results import CellResult
+from slowpath.core.plan import Plan
+from slowpath.core.results import SkippedRow
+from slowpath.core.study_results import (
     CannonBest,
     CannonBlas,
     CannonDistribution,
@@ -28,9 +31,6 @@ from slowpath.core.cannon_results import (
     TimelineWait,
     Value,
 )
-from slowpath.core.cell_results import CellResult
-from slowpath.core.plan import Plan
-from slowpath.core.results import SkippedRow
 from slowpath.core.units import format_ratio
 from slowpath.experiments.cannon.critical import critical_n, scaling, with_moves
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed, Timeline, computation

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowpath.core.cannon_results import CannonGroup, CannonResults
 from slowpath.core.cell_results import CellResult
 from slowpath.core.results import Level, Line
+from slowpath.core.study_results import CannonGroup, CannonResults
 from slowpath.experiments.cannon.entry import build_cannon
 from slowpath.experiments.cannon.observed import EXPERIMENT, Observed
 from slowpath.experiments.cannon.points import ROLES

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from slowpath.core.cannon_results import CannonComputation, TimelineInterval
 from slowpath.core.cell_results import RepetitionCounts
 from slowpath.core.plan import Cell
+from slowpath.core.study_results import CannonComputation, TimelineInterval
 from slowpath.experiments.cannon.runs import (
     DGEMM,
     NOT_REPORTED,

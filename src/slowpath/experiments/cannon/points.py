@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from slowpath.core.cannon_results import CannonClock, CannonPoint, Value
 from slowpath.core.cell_results import CellResult
-from slowpath.core.plan import Cell
-from slowpath.core.roles import Roles, is_effort
+from slowpath.core.plan import Cell, Roles, is_effort
+from slowpath.core.study_results import CannonClock, CannonPoint, Value
 from slowpath.experiments.cannon.observed import EXPERIMENT
 from slowpath.experiments.cannon.runs import ALONE, CEILING, NOT_REPORTED, PARTS, REFERENCE, TOTAL, clock_of
 from slowpath.experiments.measured import LaunchRecord, Reduced, why_cores_are_shared

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowpath.core.cannon_results import CannonClock
 from slowpath.core.cell_results import RepetitionCounts
+from slowpath.core.study_results import CannonClock
 from slowpath.experiments.measured import NO_SAMPLES, NS, Absent, LaunchContext, SampleBlock
 from slowpath.record.events import Repetitions
 from slowpath.stats.estimate import Floats

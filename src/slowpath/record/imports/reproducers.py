@@ -21,8 +21,7 @@ from statistics import median
 
 import msgspec
 
-from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable, Values
-from slowpath.core.campaign_file import campaign_toml
+from slowpath.core.campaign import Campaign, CellsTable, EnvironmentTable, PlacementTable, Values, campaign_toml
 from slowpath.core.errors import RecordError
 from slowpath.core.files import write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key

@@ -22,13 +22,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from slowpath.core.campaign import Campaign, CellsTable
-from slowpath.core.campaign_file import campaign_toml
-from slowpath.core.decoding import decoded, require_schema
+from slowpath.core.campaign import Campaign, CellsTable, campaign_toml
 from slowpath.core.errors import RecordError
-from slowpath.core.files import json_bytes, read_bytes, write_atomically
-from slowpath.core.limits import FILE_BYTES
+from slowpath.core.files import decoded, json_bytes, read_bytes, require_schema, write_atomically
 from slowpath.core.plan import PLAN_SCHEMA, Cell, Contrast, Environment, Launch, Placement, Plan, Side, cell_key
+from slowpath.core.result import FILE_BYTES
 from slowpath.core.units import format_bytes
 from slowpath.record.blocks import Block, write_blocks
 from slowpath.record.events import CellBegin, CellEnd, Event, LaunchBegin, LaunchEnd, Note

@@ -28,8 +28,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.owners import make_place
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder, make_place
 from slowpath.mpi.libraries import STANDARD_SONAME, abi_of_soname
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import Child, ask, output_of

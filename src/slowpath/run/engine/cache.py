@@ -19,9 +19,8 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 
-from slowpath.core.decoding import DAMAGE
 from slowpath.core.errors import EnvironmentFailure
-from slowpath.core.owners import require_place, shut, why_not_trusted
+from slowpath.core.files import DAMAGE, require_place, shut, why_not_trusted
 from slowpath.mpi.mpi import Mpi
 
 # What pyelftools raises for damaged files besides its own error.

@@ -15,12 +15,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from slowpath.core.decoding import DAMAGE
 from slowpath.core.engine_description import CellVerdict, CheckCells, Verdicts, nothing_checked
 from slowpath.core.errors import EnvironmentFailure, RecordError
-from slowpath.core.files import read_bytes
+from slowpath.core.files import DAMAGE, data_folder, read_bytes
 from slowpath.core.plan import Cell
-from slowpath.core.resources import data_folder
 from slowpath.mpi.mpi import Mpi
 from slowpath.mpi.probe import Answer, ask, output_of
 from slowpath.record.plan_files import engine_cells_text

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from slowpath.core.cell_results import CellResult, MessageCounts
-from slowpath.core.message_results import HeldOutRanks, PredictedRanks, RankPoint, RankScaling
+from slowpath.core.study_results import HeldOutRanks, PredictedRanks, RankPoint, RankScaling
 from slowpath.core.units import format_bytes
 from slowpath.findings.facts import Facts, once
 from slowpath.stats.laws.growth import FEWEST_POINTS, PowerGrowth, growth

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slowpath.core.finding_results import Rival
-from slowpath.core.message_results import RankPoint, RankScaling
+from slowpath.core.study_results import RankPoint, RankScaling
 from slowpath.findings.facts import Facts
 from slowpath.findings.slow_path import ALONE, Observation, Remedy, SlowPath, Support, Tried, tunings
 from slowpath.slowpaths.collectives.scalings import growth_words, needed, point_at, predicted_words, rank_scalings

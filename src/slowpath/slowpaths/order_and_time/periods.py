@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.shape_results import CellShapes, MessagePeriod
+from slowpath.core.study_results import CellShapes, MessagePeriod
 from slowpath.core.units import format_time
 from slowpath.findings.facts import CLEAR_RATIO, Difference, Facts, Ratio, ratio_words, sizes, where_words
 from slowpath.findings.slow_path import Observation, observed

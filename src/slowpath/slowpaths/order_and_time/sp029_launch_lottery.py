@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.shape_results import LaunchKinds
+from slowpath.core.study_results import LaunchKinds
 from slowpath.core.units import format_ratio
 from slowpath.findings.facts import Difference, Facts, Ratio, ratio_words, sizes, times_words, where_words
 from slowpath.findings.slow_path import Observation, SlowPath, observed

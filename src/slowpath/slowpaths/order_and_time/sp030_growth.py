@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from slowpath.core.cell_results import CellResult
 from slowpath.core.result import Interval
-from slowpath.core.shape_results import CellShapes, MessageGrowth
+from slowpath.core.study_results import CellShapes, MessageGrowth
 from slowpath.core.units import format_time
 from slowpath.findings.facts import LAW_RATIO, Difference, Facts, Ratio, ratio_words, sizes, times_words, where_words
 from slowpath.findings.slow_path import Observation, SlowPath, observed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from slowpath.core.cell_results import CellResult
-from slowpath.core.shape_results import CellShapes, Stalls
+from slowpath.core.study_results import CellShapes, Stalls
 from slowpath.core.units import format_time
 from slowpath.findings.facts import Difference, Facts, Ratio, ratio_words, sizes, where_words
 from slowpath.findings.slow_path import Observation, SlowPath, observed

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from slowpath.core.cpu_list import format_cpu_list
+from slowpath.core.machine import format_cpu_list
 from slowpath.core.units import format_time
 from slowpath.findings.program_pattern import Crowd, ProgramCalls, ProgramSlowPath, SeenPattern, crowds, likewise
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slowpath.core.law_results import LawPoint
+from slowpath.core.finding_results import LawPoint
 from slowpath.stats.estimate import Floats
 from slowpath.stats.laws.fit import (
     ALIKE,

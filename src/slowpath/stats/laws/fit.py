@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.errors import SlowpathError
-from slowpath.core.law_results import LawForecast, Predicted
+from slowpath.core.finding_results import LawForecast, Predicted
 from slowpath.stats.estimate import (
     SIGNED_RANK_LAUNCHES,
     T_LAUNCHES,

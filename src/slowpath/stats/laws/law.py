@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowpath.core.errors import UsageError
-from slowpath.core.law_results import LawForecast, LawPoint, Predicted
+from slowpath.core.finding_results import LawForecast, LawPoint, Predicted
 from slowpath.core.units import format_bytes, format_time, listed
 from slowpath.stats.estimate import Floats
 

@@ -17,11 +17,10 @@ from typing import Literal
 
 import msgspec
 
-from slowpath.core.decoding import DAMAGE, why
 from slowpath.core.errors import RecordError, UsageError
-from slowpath.core.files import read_bytes
-from slowpath.core.put_results import PutSplit
+from slowpath.core.files import DAMAGE, read_bytes, why
 from slowpath.core.results import Results
+from slowpath.core.study_results import PutSplit
 from slowpath.studies.counting.trace import CallSpread, ProcessCount, SteppedFunction, spread
 
 Outcome = Literal["not more", "more", "undecided"]

@@ -31,7 +31,7 @@ from typing import Final
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, Interrupted, RecordError
-from slowpath.core.owners import ROOT, WRITABLE_BY_OTHERS
+from slowpath.core.files import ROOT, WRITABLE_BY_OTHERS
 from slowpath.core.version import __version__
 from slowpath.findings.slow_path import ProgramRemedy
 from slowpath.mpi.libraries import named_in

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder
 
 NONE_16 = 0xFFFF  # no communicator, no datatype (contiguous bytes)
 NONE_32 = 0xFFFFFFFF  # no allocation, no members

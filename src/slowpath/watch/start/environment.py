@@ -31,8 +31,7 @@ from pathlib import Path
 import msgspec
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.core.files import append_at_once
-from slowpath.core.owners import make_place, require_place, why_not_trusted
+from slowpath.core.files import append_at_once, make_place, require_place, why_not_trusted
 from slowpath.mpi.launchers import identify
 from slowpath.mpi.probe import Child, output_of
 from slowpath.run.engine.cache import VARIABLE as CACHE

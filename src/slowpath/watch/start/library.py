@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from slowpath.core.errors import EnvironmentFailure, UsageError
-from slowpath.core.owners import make_place, require_place, shut, why_not_trusted
-from slowpath.core.resources import data_folder
+from slowpath.core.files import data_folder, make_place, require_place, shut, why_not_trusted
 from slowpath.mpi.probe import ask
 from slowpath.run.engine.build import BUILD_LIMIT_S, Compiler, Tell, find_cmake, find_compiler, workplace
 from slowpath.run.engine.cache import CHOICE, Engine, engine_at, engines_folder, source_hash, usable_engines
