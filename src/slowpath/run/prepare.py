@@ -44,7 +44,7 @@ from slowpath.mpi.settings import Resolved, resolver
 from slowpath.mpi.tuning import FILE_VARIABLE, REPLACED_CALLS, REPORT_VARIABLE
 from slowpath.plan.campaign import INTERNAL, Nodes, load, require_sound, shipped
 from slowpath.plan.cost import Cost, estimate, fit_budget
-from slowpath.plan.expand import MpiInUse, absent, expand, numbered, order_launches, short_names
+from slowpath.plan.expand import MpiInUse, absent, expand, numbered, short_names
 from slowpath.record.folder import launch_folder
 from slowpath.record.witness import UCX_LOGS
 from slowpath.run.engine.build import Tell, engine_for
@@ -431,22 +431,6 @@ def estimated_size(
     one_round = expand(campaign, dict(description), [library.in_use], 0, rounds=1, nodes=Nodes(nodes))
     round_s = estimate(one_round, launch_s=launch_s, pace=pace).wall_s
     return Size(round_s * campaign.rounds, len(one_round.cells))
-
-
-def prepare_plan(
-    plan: Plan,
-    campaign_text: bytes,
-    libraries: Sequence[Library],
-    environ: Mapping[str, str],
-    notes: Sequence[str] = (),
-) -> PreparedRun:
-    """A plan that a program made; one without launches gets `plan.rounds` rounds of them, in random order.
-
-    Args: libraries: under the names by which the plan's cells call their MPIs.
-    """
-    if not plan.launches:
-        plan = msgspec.structs.replace(plan, launches=order_launches(plan.cells, plan.rounds, plan.seed))
-    return PreparedRun(plan, campaign_text, tuple(libraries), commands_for(libraries, environ), notes=tuple(notes))
 
 
 def checker_of(library: Library, environ: Mapping[str, str]) -> CheckCells:

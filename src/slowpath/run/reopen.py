@@ -415,11 +415,6 @@ def require_machine_of(run: Path, environ: Mapping[str, str], tell: Tell, what_t
     _require_same_machine(run, read_run(run), machine_facts(environ), tell, False, what_to_do)
 
 
-def recorded_plan(run: Path) -> Plan:
-    """The plan of an earlier run.  Raises: RecordError."""
-    return read_plan(run / "plan.json")
-
-
 def _recorded(info: RunInfo) -> list[dict[str, Any]]:
     """Return what run.json states of each MPI; a run from before there could be several has one, without a short
     name.

@@ -537,12 +537,6 @@ def _why(log: Path) -> str:
     return telling[0] if telling else "no error message"
 
 
-def interface_of(program: Path) -> str | None:
-    """The binary interface that the program was linked with; None: it is not linked with a known MPI library."""
-    read = dynamic(program)
-    return next((_interface(soname) for soname in read.needed if _interface(soname)), None) if read else None
-
-
 def why_not(program: Path, mpi: Mpi, environ: Mapping[str, str]) -> str | None:
     """Why the engine can't run under `mpi`; None: it can.
 
