@@ -234,6 +234,7 @@ def _trial(trial: Trial) -> Figure:
 # ---- The law
 
 _MOST_LINES = 5
+_LEVEL = 1.15  # from a single point of a law to each end of its line
 _NARROW = 4.0  # from the least to the largest: an axis that spans less is linear
 _ALLOCATIONS = ("allocation_bytes", "sender_allocation_bytes", "receiver_allocation_bytes")
 _FOLLOW = (*_ALLOCATIONS, "buffer_bytes")  # what the length of a message may decide
@@ -292,7 +293,7 @@ def law_figure(finding: Finding) -> Plot | None:
     seen = [Point(f.place[name], f.seen_s or 0.0) for f in forecasts]
     series += [Series("predicted", predicted, "plain", "", "hollow")] if predicted else []
     series += [Series("measured afterwards", seen, "plain", "")] if seen else []
-    places = sorted({point.x for line in series for point in line.points})
+    places = sorted({x for line in lines for x, _ in line.points} | {point.x for point in predicted})
     if len(places) < 2:
         return None
     words = fmt.metric_name(finding.metric)
@@ -316,12 +317,19 @@ def _drawn(line: _LawLine, style: str, bands: Sequence[Band]) -> list[Series]:
     label = line.label
     series = [Series(label, [Point(x, point.value_s, point.interval) for x, point in points], style, "")]
     runs: list[list[Point]] = [[]]
-    for x, point in points if line.has_law and line.joined else ():
+    for x, point in points if line.has_law else ():
         last = runs[-1][-1].x if runs[-1] else x
-        if point.fitted_s is None or any(last <= band.low and band.high <= x for band in bands):
+        apart = not line.joined or any(last <= band.low and band.high <= x for band in bands)
+        if apart or point.fitted_s is None:
             runs.append([])
         runs[-1] += [Point(x, point.fitted_s)] if point.fitted_s is not None else []
-    return [*series, *(Series("", run, style, marker="") for run in runs if len(run) > 1)]
+    alone = not line.joined or len(points) == 1
+    return [*series, *(Series("", _wide(run), style, marker="") for run in runs if len(run) > 1 or (run and alone))]
+
+
+def _wide(run: list[Point]) -> list[Point]:
+    """Return a law's line, a short level one where it has a single point."""
+    return [Point(run[0].x / _LEVEL, run[0].y), Point(run[0].x * _LEVEL, run[0].y)] if len(run) == 1 else run
 
 
 def _values(points: Iterable[LawPoint], name: str) -> set[float]:

@@ -80,6 +80,13 @@ def test_a_law_has_its_points_its_limits_and_both_titles() -> None:
     assert [len(line.points) for line in lines] == [3]  # of the four stretches between five points two hold a limit
 
 
+def test_a_law_over_pages_has_a_level_line_at_each() -> None:
+    points = [point(1e-3 * n, 1e-3 * n, page, allocation_bytes=64.0 * MIB + n) for n, page in ((1, 65536), (2, 4096))]
+    plot = drawn(a_finding(law=law("granules", *points, brackets=(("allocation's alignment", 4096.0, 2.0 * MIB),))))
+    _, *lines = plot.series
+    assert [{at.y for at in line.points} for line in lines] == [{2e-3}, {1e-3}]
+
+
 @pytest.mark.parametrize("name", ["granules", "threshold"])
 def test_a_law_by_pages_has_a_named_line_for_each(name: str) -> None:
     points = [point(1e-3 * n, 1e-3 * n, page, allocation_bytes=64.0 * MIB * n + (page is not None))
